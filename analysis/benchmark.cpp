@@ -10,7 +10,9 @@
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
 #include "run/memory.h"
+#include "run/open_tokens.h"
 #include "run/process.h"
+#include "run/training_rows.h"
 #include "train/stepper.h"
 #include "train/stopwatch.h"
 
@@ -135,11 +137,10 @@ Text open_text(RunConfig& config) {
     if (vocab_size == 0) vocab_size = 30522;
     return {.row_tokens = static_cast<double>(config.data.max_seq_length)};
   }
-  const TokenStore store(config.data.tokens, "train");
+  const auto store = open_tokens(config, "train");
   if (vocab_size == 0) vocab_size = store.tokenizer().size();
-  auto collator = std::make_unique<Collator>(
-      store, config.objectives, config.data, row_streams(config.train), "train", config.model,
-      StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
+  auto collator = std::make_unique<Collator>(store, config.objectives, config.data, row_streams(config.train), "train",
+                                             config.model, training_rows(config.train, store));
   const double row_tokens = static_cast<double>(store.num_tokens()) / static_cast<double>(collator->size());
   return {.collator = std::move(collator), .row_tokens = row_tokens};
 }
@@ -152,7 +153,8 @@ std::shared_ptr<Network> initial_network(const RunConfig& config) {
   return network;
 }
 
-void add_gemm_throughput(BenchmarkResult& r) {
+void add_gemm_throughput(const BenchmarkOptions& options, BenchmarkResult& r) {
+  if (options.steps_only) return;
   r.gemm_fp32 += gemm_gflops(at::kFloat) / 2;
   r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
 }
@@ -165,12 +167,13 @@ struct Timed {
   double first_loss = 0, last_loss = 0;
 };
 
-/// Runs three steps to warm up, then times up to `steps` steps, or `seconds`, but at least three.
-Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, int64_t steps, double seconds) {
+/// Runs three steps to warm up, then times at least three.
+Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, const BenchmarkOptions& options) {
   constexpr int64_t warm_up = 3;
   Timed timed;
   auto start = Clock::now();
-  for (int64_t step = -warm_up; step < steps && (step <= 2 || seconds_since(start) < seconds); ++step) {
+  const auto goes_on = [&](int64_t step) { return step <= 2 || seconds_since(start) < options.seconds; };
+  for (int64_t step = -warm_up; step < options.steps && goes_on(step); ++step) {
     if (step == 0) {
       stepper.ledger = {};
       start = Clock::now();
@@ -204,7 +207,7 @@ void add_steps(const Timed& timed, const Ledger& ledger, BenchmarkResult& r) {
   r.tokens_per_step = timed.tokens / n;
   r.predicted_tokens_per_step = timed.predicted_tokens / n;
   r.gflop_per_step = timed.flops / n / 1e9;
-  r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
+  if (r.gemm_fp32 > 0) r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
   r.data_wait = 1000 * timed.data_wait / n;
   r.forward = 1000 * ledger.forward / n;
   r.backward = 1000 * ledger.backward / n;
@@ -214,8 +217,8 @@ void add_steps(const Timed& timed, const Ledger& ledger, BenchmarkResult& r) {
   r.last_loss = timed.last_loss;
 }
 
-void add_text(const Collator& collator, const RunConfig& config, BenchmarkResult& r) {
-  r.collation = collation_rate(collator, config.train.batch_size);
+void add_text(const Collator& collator, const RunConfig& config, const BenchmarkOptions& options, BenchmarkResult& r) {
+  if (!options.steps_only) r.collation = collation_rate(collator, config.train.batch_size);
   r.sequences_per_epoch = collator.size();
   r.words_per_epoch = collator.store().train_words().value_or(0);
   r.held_out_tokens = TokenStore(config.data.tokens, "valid").num_tokens();
@@ -223,11 +226,11 @@ void add_text(const Collator& collator, const RunConfig& config, BenchmarkResult
 
 }  // namespace
 
-BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds, bool plain) {
-  require<ConfigError>(steps > 0 && seconds > 0, "--steps and --seconds must be above 0");
+BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& options) {
+  require<ConfigError>(options.steps > 0 && options.seconds > 0, "--steps and --seconds must be above 0");
   RunConfig config = given;
   configure_threads(config.train.threads);
-  set_fused(!plain);
+  set_fused(!options.plain);
   const auto text = open_text(config);
   const auto& collator = text.collator;
   require_memory(config, text.row_tokens, machine_memory());
@@ -241,33 +244,35 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
       0, config.train.workers);
   BenchmarkResult r;
   r.data = collator ? config.data.tokens : "synthetic tokens";
-  r.precision = stepper.precision_description() + (plain ? ", plain operators" : "");
-  add_gemm_throughput(r);
-  const auto timed = time_steps(config, stepper, loader, steps, seconds);
-  add_gemm_throughput(r);
+  r.precision = stepper.precision_description() + (options.plain ? ", plain operators" : "");
+  add_gemm_throughput(options, r);
+  const auto timed = time_steps(config, stepper, loader, options);
+  add_gemm_throughput(options, r);
   add_steps(timed, stepper.ledger, r);
   r.peak_rss_mb = peak_memory() / 1e6;
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();
-  if (collator) add_text(*collator, config, r);
+  if (collator) add_text(*collator, config, options, r);
   set_fused(true);
   return r;
 }
 
 std::string to_text(const BenchmarkResult& r) {
-  char text[1200];
+  char limit[160] = "", text[1200];
+  if (r.gemm_fp32 > 0)
+    std::snprintf(limit, sizeof limit, "limit      GEMM throughput: fp32 %.0f, bf16 %.0f GFLOP/s; MFU %.1f %%\n",
+                  r.gemm_fp32, r.gemm_bf16, 100 * r.mfu);
   std::snprintf(text, sizeof text,
                 "%s, %s\n"
                 "step       %.1f ms (quartiles %.1f to %.1f, %ld steps)\n"
                 "rate       %s tokens/s, %.1f GFLOP per step\n"
-                "limit      GEMM throughput: fp32 %.0f, bf16 %.0f GFLOP/s; MFU %.1f %%\n"
+                "%s"
                 "memory     %.0f MB peak\n"
                 "time       data wait %.1f ms, forward %.1f, backward %.1f, optimizer %.1f, other %.1f\n"
                 "loss       first %.4f, last %.4f",
                 r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps),
-                thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, r.gemm_fp32,
-                r.gemm_bf16, 100 * r.mfu, r.peak_rss_mb, r.data_wait, r.forward, r.backward, r.optimizer, r.other,
-                r.first_loss, r.last_loss);
+                thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, limit, r.peak_rss_mb,
+                r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
   if (r.collation == 0) return text;
   return words(text, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
 }

@@ -53,7 +53,7 @@ class MaskedInspector final : public RowInspector {
       return;
     }
     auto masking = maskings_[drawn.masking];
-    masking.mlm_probability = masking_share(masking, run_.steps, sequence);
+    masking.mlm_probability = masking_share(masking, run_.steps, sequence, run_.collator.size());
     count_row(counts, lengths, masked, &masking, run_.vocabulary);
   }
 

@@ -105,7 +105,7 @@ class ShiftedInspector final : public RowInspector {
       labels.pop_back();
     }
     Masking masking = config_;
-    masking.mlm_probability = masking_share(config_, run_.steps, sequence);
+    masking.mlm_probability = masking_share(config_, run_.steps, sequence, run_.collator.size());
     count_row(masked_, lengths_, {ids, labels, drawn.lengths}, &masking, run_.vocabulary);
   }
 

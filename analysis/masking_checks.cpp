@@ -127,7 +127,7 @@ std::vector<double> ngram_lengths(int64_t max) {
 }
 
 int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row, const Masking* m,
-                  const Vocabulary& vocabulary) {
+                  const TokenProperties& vocabulary) {
   ++c.sequences;
   const auto length = static_cast<int64_t>(row.ids.size());
   c.tokens += length;
@@ -186,7 +186,7 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
   return predicted;
 }
 
-void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& lengths, const Vocabulary& words,
+void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& lengths, const TokenProperties& words,
                   Inspection& found) {
   const auto name = [&](const char* rule) { return lengths.name.empty() ? rule : lengths.name + ": " + rule; };
   const bool drawn_tokens =

@@ -27,11 +27,11 @@ struct MaskedRow {
 /// Adds a row to the counts, and returns its number of predictions. `masking`: the rules, with the share of this row as
 /// mlm_probability; null: none.
 int64_t count_row(MaskingCounts& counts, LengthCounts& lengths, const MaskedRow& row, const Masking* masking,
-                  const Vocabulary& vocabulary);
+                  const TokenProperties& vocabulary);
 
 /// Tests the counts of one masking against its rules.
 void test_masking(const Masking& masking, const MaskingCounts& counts, LengthCounts& lengths,
-                  const Vocabulary& vocabulary, Inspection& found);
+                  const TokenProperties& vocabulary, Inspection& found);
 
 /// P(n) [n], n = 1 ... max, proportional to 1 / n. Source: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
 std::vector<double> ngram_lengths(int64_t max);

@@ -1,6 +1,8 @@
 #include "analysis/row_inspector.h"
 
 #include "objectives/special_tokens.h"
+#include "run/open_tokens.h"
+#include "run/training_rows.h"
 
 namespace cloze {
 
@@ -14,10 +16,10 @@ RunConfig with_special_ids(RunConfig config, const SpecialIds& special) {
 }  // namespace
 
 InspectedRun::InspectedRun(const RunConfig& given)
-    : store(given.data.tokens, "train"),
+    : store(open_tokens(given, "train")),
       vocabulary(store.tokenizer()),
       config(with_special_ids(given, vocabulary.special)),
-      steps{config.train.batch_size, config.train.accumulation, config.train.budget.steps},
+      steps(training_rows(config.train, store)),
       collator(rows_of(config.objectives)) {}
 
 Collator InspectedRun::rows_of(const Objectives& objectives) const {

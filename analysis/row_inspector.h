@@ -18,7 +18,7 @@ struct InspectedRun {
   Collator rows_of(const Objectives& objectives) const;
 
   TokenStore store;
-  Vocabulary vocabulary;
+  TokenProperties vocabulary;
   RunConfig config;  ///< the model has the special ids of the tokenizer, as in training
   StepRows steps;
   Collator collator;

@@ -12,9 +12,14 @@ void add_benchmark(CLI::App& app, Globals& globals) {
   verb->add_option("--set", *set,
                    "override a config value: KEY=VALUE (repeatable); without data.tokens, tokens are synthetic")
       ->allow_extra_args(false);
-  verb->add_option("--steps", command->steps, "steps to time, after three to warm up")->capture_default_str();
-  verb->add_option("--seconds", command->seconds, "time limit")->capture_default_str();
-  verb->add_flag("--plain", command->plain, "use plain LibTorch operators instead of the fused ones");
+  constexpr const char* timing = "Timing";
+  verb->add_option("--steps", command->steps, "steps to time, after three to warm up")
+      ->capture_default_str()
+      ->group(timing);
+  verb->add_option("--seconds", command->seconds, "time limit")->capture_default_str()->group(timing);
+  verb->add_flag("--plain", command->plain, "use plain LibTorch operators instead of the fused ones")->group(timing);
+  verb->add_flag("--steps-only", command->steps_only, "time steps alone, not the rates of GEMM and collation")
+      ->group(timing);
   verb->add_flag("--json", command->json, "end with one line of JSON");
   verb->footer("Example:\n  cloze benchmark configs/bert/mini.yaml --steps 10");
   verb->callback([=, &globals] {

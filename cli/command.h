@@ -1,11 +1,15 @@
 #pragma once
 // One plain struct per verb: the parsed command line, as the program passes it to the engine.
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "run/config.h"
 #include "generation/search.h"
+#include "scoring/form.h"
+#include "scoring/passage.h"
+#include "scoring/pooling.h"
 
 namespace cloze {
 
@@ -21,6 +25,18 @@ struct PretrainCommand {
   std::string run, command_line, branch_from;
   bool resume = false, allow_config_change = false, json = false;
 };
+/// The suites of `evaluate`; without any it computes losses.
+struct SuitesCommand {
+  std::vector<std::string> names;   ///< of suites, or their files and folders
+  std::optional<ScoringForm> form;  ///< none: the run's own
+  Normalisation normalisation = Normalisation::sum;
+  std::optional<int64_t> layer;     ///< of embeddings
+  Pooling pooling = Pooling::mean;  ///< of embeddings
+  int64_t limit = 0;                ///< items of each paradigm; 0: all
+  std::string keep;                 ///< table of the items to keep; empty: all
+  std::string cache, out;           ///< folders; empty: none
+  bool paradigms = false, all_checkpoints = false;
+};
 struct EvaluateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::vector<std::string> runs;
@@ -33,6 +49,7 @@ struct EvaluateCommand {
   int64_t batch_size = 32;
   bool generate = false;  ///< of pairs: generate the targets and compare
   SearchConfig search{};
+  SuitesCommand suites{};
   bool json = false;
 };
 struct GenerateCommand {
@@ -50,13 +67,27 @@ struct FillCommand {
   int64_t top = 5;
   bool json = false;
 };
+struct ScoreCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  std::string run, file, cache;
+  std::optional<ScoringForm> form{};
+  std::string normalise = "sum";
+  int64_t stride = 0;
+  bool tokens = false, json = false;
+};
+struct ViewCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  std::string run, out, sentence;
+  std::vector<std::string> texts;
+  bool json = false;
+};
 struct ImportCommand {
   std::string folder, out, generator;
 };
 struct ExportCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, to, out, dtype = "float32", part, program;
-  bool force = false, json = false;
+  bool revisions = false, force = false, json = false;
 };
 struct VerifyParityCommand {
   std::string folder;
@@ -82,11 +113,11 @@ struct BenchmarkCommand {
   RunConfig config;
   int64_t steps = 20;
   double seconds = 60;
-  bool json = false, plain = false;
+  bool json = false, plain = false, steps_only = false;
 };
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ImportCommand,
-                             ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
+using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
+                             ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
                              DescribeCommand, InspectCommand, BenchmarkCommand>;
 
 }  // namespace cloze

@@ -4,6 +4,8 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "run/load_config.h"
+#include "run/objective_short_form.h"
+#include "run/moved.h"
 
 namespace cloze {
 
@@ -31,16 +33,27 @@ RunConfig checked_config(const ConfigTree& tree) {
   return config;
 }
 
+/// The config with the tokens of a run where they are now, if it names them as the run does.
+RunConfig with_tokens_of(const std::string& run, RunConfig config) {
+  const auto* recorded = ConfigTree::load(run + "/run.yaml").find("data.tokens");
+  if (recorded && recorded->text == config.data.tokens) config.data.tokens = tokens_of_run(run, recorded->text);
+  return config;
+}
+
 }  // namespace
 
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
   check_config_path(path);
-  return checked_config(load_config(path, overrides));
+  const auto run = run_of_config(path);
+  const auto config = checked_config(load_config(path, overrides));
+  if (!run.empty()) return with_tokens_of(run, config);
+  refuse_ignored_options(config);  // a run that has begun keeps its options
+  return config;
 }
 
 RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
                               const std::string& run) {
-  return checked_config(load_resumed_config(path, overrides, run + "/run.yaml"));
+  return with_tokens_of(run, checked_config(load_resumed_config(path, overrides, run + "/run.yaml")));
 }
 
 namespace {

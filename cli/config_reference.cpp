@@ -72,7 +72,8 @@ std::string reference_of_keys() {
          sections("model", "Every model", static_cast<const ModelConfig*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionConfig*>(nullptr)) +
          sections("objectives.N", "Every objective", static_cast<const ObjectiveConfig*>(nullptr)) +
-         section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{}));
+         section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +
+         section("An element of `phases`", keys_of("train.phases.N", PhaseConfig{}));
 }
 
 }  // namespace cloze

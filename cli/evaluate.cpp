@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "cli/engine.h"
 #include "cli/near_names.h"
 #include "cli/verbs.h"
@@ -30,10 +32,67 @@ CLI::Option* add_texts(CLI::App& verb, EvaluateCommand& command) {
   return text;
 }
 
+/// An option whose value is one of the choices of `T`.
+template <class T, class Set>
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, const std::string& help, const Set& set) {
+  std::vector<std::string> names;
+  for (const auto& one : choices(T{})) names.emplace_back(one.name);
+  const auto take = [set](const std::string& text) { set(choice_of<T>(text)); };
+  return verb.add_option_function<std::string>(name, take, help)->check(CLI::IsMember(names));
+}
+
+/// The suites to answer, and how; returns --suite.
+CLI::Option* add_suites(CLI::App& verb, SuitesCommand& c) {
+  auto* suite = verb.add_option("--suite", c.names,
+                                "suite to answer instead of losses: its file or folder, or its name in ./suites or "
+                                "$CLOZE_SUITES (repeatable)");
+  suite->allow_extra_args(false);
+  const auto before = verb.get_options().size();
+  add_choice<ScoringForm>(verb, "--as", "how texts are scored (default: by the run's objective)",
+                          [&c](ScoringForm form) { c.form = form; });
+  add_choice<Normalisation>(verb, "--normalise", "what scores are divided by", [&c](Normalisation by) {
+    c.normalisation = by;
+  })->default_str(name_of(c.normalisation));
+  verb.add_option("--layer", c.layer,
+                  "of embeddings: the layer they are taken from, 0 = the embeddings (default: the last)");
+  add_choice<Pooling>(verb, "--pooling", "of embeddings: what stands for a text", [&c](Pooling by) {
+    c.pooling = by;
+  })->default_str(name_of(c.pooling));
+  verb.add_option("--limit", c.limit, "score the first N items of each paradigm only, for a quick look");
+  verb.add_option("--keep", c.keep, "table (UID, pairID) of the items to keep, such as the filter of BabyLM for BLiMP");
+  verb.add_flag("--paradigms", c.paradigms, "show every paradigm, not only phenomena");
+  verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
+  verb.add_option("--cache", c.cache, "folder that keeps scores by the hash of weights and text");
+  verb.add_option("--out", c.out, "new folder for results.jsonl, predictions.jsonl, table.md and table.tex");
+  for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->needs(suite);
+  for (auto* option : verb.get_options())
+    if (const bool is_own = option == suite || option->get_needs().count(suite) > 0; is_own) option->group("Suites");
+  return suite;
+}
+
+/// Options of losses, which suites do not have.
+void exclude_losses(CLI::App& verb, CLI::Option* suite) {
+  for (const auto* name : {"--objective", "--set", "--text", "--target", "--format", "--field", "--columns", "--tokens",
+                           "--sequences", "--generate", "--batch-size"})
+    suite->excludes(verb.get_option(name));
+}
+
+void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
+  const auto& c = command.suites;
+  require<ConfigError>(c.limit > 0 || verb.count("--limit") == 0, "--limit must be at least 1");
+  require<ConfigError>(!c.all_checkpoints || command.runs.size() == 1,
+                       "--all-checkpoints takes a single run; name one");
+  require<ConfigError>(!c.all_checkpoints || verb.count("--checkpoint") == 0,
+                       "--all-checkpoints and --checkpoint exclude each other");
+  require<ConfigError>(c.keep.empty() || c.names.size() == 1, "--keep is the table of a single suite; name one");
+  require<ConfigError>(c.out.empty() || !std::filesystem::exists(c.out), "--out ", c.out,
+                       ": there is such a file or folder; name a new folder");
+}
+
 }  // namespace
 
 void add_evaluate(CLI::App& app, Globals& globals) {
-  auto* verb = app.add_subcommand("evaluate", "compute held-out loss and accuracy of one run or several");
+  auto* verb = app.add_subcommand("evaluate", "compute held-out losses of runs, or answer suites");
   auto command = std::make_shared<EvaluateCommand>();
   verb->add_option("run", command->runs, "run directories, or step folders of them")->required();
   add_checkpoint_option(*verb, command->checkpoint);
@@ -56,12 +115,15 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   for (size_t i = before; i < verb->get_options().size(); ++i)
     if (auto* option = verb->get_options()[i]; !option->check_name("--batch-size"))
       option->needs(generate);  // losses are computed in batches too
+  exclude_losses(*verb, add_suites(*verb, command->suites));
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
       "Examples:\n  cloze evaluate runs/first --text chapter.txt\n"
       "  cloze evaluate runs/a runs/b --objective mlm:0.15 --objective mlm:0.4\n"
       "  cloze evaluate runs/en-de --generate --num-beams 4\n"
-      "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n\n"
+      "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n"
+      "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
+      "  cloze evaluate runs/a --suite pairs.jsonl --all-checkpoints\n\n"
       "Several runs are scored on the same text with the same masks, however they were\n"
       "trained. Without --text, sources and references are decoded from prepared\n"
       "tokens, unknown tokens included.");
@@ -70,6 +132,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
     check_search_options(*verb, command->search);
     require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,
                          "--sequences and --batch-size must be at least 1");
+    check_suites(*verb, *command);
     globals.exit_code = run_engine(*command);
   });
 }

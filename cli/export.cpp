@@ -32,6 +32,9 @@ void add_export(CLI::App& app, Globals& globals) {
   verb->add_option("--part", command->part,
                    "replaced token detection: export the generator instead of the discriminator")
       ->check(CLI::IsMember({"generator"}));
+  verb->add_flag(
+      "--revisions", command->revisions,
+      "huggingface: one folder in --out for each checkpoint of checkpoint.at_words (chck_1M, ...), and main");
   verb->add_flag("--force", command->force, "overwrite an existing file or model folder");
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
@@ -39,6 +42,9 @@ void add_export(CLI::App& app, Globals& globals) {
       "A TorchScript file is loaded in a new process and compared with the model at\n"
       "other input shapes before it is written to --out.");
   verb->callback([command, &globals] {
+    require<ConfigError>(!command->revisions || command->to == "huggingface",
+                         "--revisions writes Hugging Face folders, ", "and --to is ", command->to,
+                         "; give --to huggingface, or leave out --revisions");
     check_run_path(command->run);
     command->program = globals.program;
     globals.exit_code = run_engine(*command);

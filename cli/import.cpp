@@ -10,14 +10,16 @@ void add_import(CLI::App& app, Globals& globals) {
   verb->add_option("folder", command->folder,
                    "folder with config.json, model.safetensors or pytorch_model.bin (also sharded), tokenizer files")
       ->required();
-  verb->add_option("--out", command->out, "run directory to create")->required();
+  verb->add_option("--out", command->out, "run directory to create (required)");
   verb->add_option(
       "--generator", command->generator,
       "ELECTRA: folder of the generator, if `folder` is the discriminator; the run holds both, for further "
       "pretraining");
   verb->footer("Example:\n  cloze import bert-base-uncased --out runs/bert-base");
   verb->callback([command, &globals] {
-    check_import_path(command->folder);
+    check_import_path(command->folder);  // what is wrong with the folder is said first
+    require<ConfigError>(!command->out.empty(), "--out is required; name the run directory to create: cloze import ",
+                         command->folder, " --out runs/NAME");
     globals.exit_code = run_engine(*command);
   });
 }

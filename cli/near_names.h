@@ -32,7 +32,7 @@ void check_config_path(const std::string& path);
 void check_tokens_path(const std::string& path);
 /// Throws ConfigError for a model's name at a hub, from which nothing is downloaded.
 void check_import_path(const std::string& path);
-/// `; did you mean 'runs/first'?` for the run beside `path`, or in runs/, whose name is most similar; or empty.
+/// `; did you mean 'runs/first'?` for the run next to `path`, or in runs/, with the most similar name; or empty.
 std::string near_run(const std::string& path);
 
 }  // namespace cloze

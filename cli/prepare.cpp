@@ -47,6 +47,14 @@ void add_choice(CLI::App& verb, const char* option, E& value, const std::string&
   verb.add_option_function<std::string>(std::string("--") + option, set, help)->default_str(name_of(value));
 }
 
+/// Puts the options that `add` adds into a group of the help.
+template <class F>
+void add_group(CLI::App& verb, const std::string& group, const F& add) {
+  const auto before = verb.get_options().size();
+  add();
+  for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->group(group);
+}
+
 void add_text_options(CLI::App& verb, PrepareOptions& options) {
   add_choice(verb, "format", options.format,
              "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, wiki "
@@ -60,6 +68,7 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option("--columns", options.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
                   "two keys");
+  add_choice(verb, "invalid-utf8", options.invalid_utf8, "invalid UTF-8: replace (and count) or refuse");
 }
 
 void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
@@ -87,6 +96,8 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
           "unigram and bpe: share of the text that the characters of the vocabulary cover; 0.9995 suits Chinese "
           "and Japanese, 1 suits alphabets")
       ->capture_default_str();
+  verb.add_option("--seed", options.seed, "random seed for the sentences that the tokenizer is trained on")
+      ->capture_default_str();
 }
 
 void add_split_options(CLI::App& verb, PrepareOptions& options) {
@@ -112,13 +123,10 @@ void add_prepare(CLI::App& app, Globals&) {
                    "files, folders, globs, or - for standard input; .gz and .xz are decompressed")
       ->required();
   verb->add_option("--out", options->out, "folder to create")->required();
-  add_text_options(*verb, *options);
-  add_tokenizer_options(*verb, *options);
-  add_split_options(*verb, *options);
-  add_choice(*verb, "invalid-utf8", options->invalid_utf8, "invalid UTF-8: replace (and count) or refuse");
+  add_group(*verb, "Text", [&] { add_text_options(*verb, *options); });
+  add_group(*verb, "Tokenizer", [&] { add_tokenizer_options(*verb, *options); });
+  add_group(*verb, "Held-out text", [&] { add_split_options(*verb, *options); });
   verb->add_option("--threads", options->threads, "number of threads; 0 = one per core")->capture_default_str();
-  verb->add_option("--seed", options->seed, "random seed for the sentences that the tokenizer is trained on")
-      ->capture_default_str();
   verb->add_flag("--force", options->force, "recreate an existing folder");
   verb->add_flag("--json", *json, json_help);
   verb->footer(

@@ -15,10 +15,18 @@ struct Arguments {
   PretrainCommand command{};
 };
 
+/// Throws DataError where the tokens that a run goes on with were not found.
+void require_tokens(const RunConfig& config, const std::string& run) {
+  const auto& tokens = config.data.tokens;
+  require<DataError>(tokens.empty() || std::filesystem::exists(tokens), run, ": its tokens, ", tokens,
+                     ", are neither there nor near the run; name their folder with --set data.tokens=FOLDER");
+}
+
 void branch(Arguments& a) {
   require<ConfigError>(!a.command.run.empty(), "--branch-from makes a new run; name its folder with --run");
   const auto from = run_directory_of(a.command.branch_from);
   a.command.config = read_resumed_config(from + "/run.yaml", a.set, from);
+  require_tokens(a.command.config, from);
 }
 
 /// runs/FOLDER-NAME, after the config file.
@@ -41,6 +49,7 @@ void start_or_resume(Arguments& a) {
   if (run.empty()) run = default_run(a.file);
   const bool resumes = a.command.resume && !a.command.allow_config_change && std::filesystem::exists(run + "/run.yaml");
   a.command.config = resumes ? read_resumed_config(a.file, a.set, run) : read_config(a.file, a.set);
+  if (resumes) require_tokens(a.command.config, run);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace cloze {
 
 namespace {
 
-constexpr const char* jobs_help = "concurrent runs (default: one per core)";
+constexpr const char* jobs_help =
+    "concurrent runs (default: one per core, or as many as train.threads of the runs leaves room for)";
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -66,6 +67,7 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   const auto note = [](const std::string& arm) { log_progress("probing arm " + arm, false); };
   auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
   end_progress();
+  check_budgets(plan, probes);
   return probes;
 }
 
@@ -140,7 +142,10 @@ void add_plan(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* verb = add_part(study, "plan", "print arms, what each run costs, and what is equal", *arguments);
   auto jobs = std::make_shared<int64_t>(0);
   verb->add_option("--jobs", *jobs, jobs_help)->check(CLI::Range(1, 1024));
-  verb->callback([=, &globals] { print_plan(stages_of(*arguments), globals.program, concurrent_runs(*jobs)); });
+  verb->callback([=, &globals] {
+    const auto stages = stages_of(*arguments);
+    print_plan(stages, globals.program, concurrent_runs(*jobs, stages.plans.front()));
+  });
 }
 
 struct RunArguments {
@@ -156,7 +161,7 @@ void run(const StudyArguments& arguments, RunArguments& options, Globals& global
     const auto stages = stages_of(arguments);
     check_runs(stages, options.yes);
     std::filesystem::create_directories(stages.plans.front().root);
-    runner.run_memory = check_size(stages, globals.program, concurrent_runs(runner.jobs));
+    runner.run_memory = check_size(stages, globals.program, concurrent_runs(runner.jobs, stages.plans.front()));
   }
   const auto progress = run_stages(arguments.file, arguments.folder, runner);
   log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,

@@ -32,6 +32,8 @@ void add_report(CLI::App& app, Globals& globals);
 void add_evaluate(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
 void add_fill(CLI::App& app, Globals& globals);
+void add_score(CLI::App& app, Globals& globals);
+void add_view(CLI::App& app, Globals& globals);
 void add_import(CLI::App& app, Globals& globals);
 void add_export(CLI::App& app, Globals& globals);
 void add_verify(CLI::App& app, Globals& globals);

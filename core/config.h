@@ -26,8 +26,8 @@
 
 namespace cloze {
 
-/// Decodes a tree into a struct. A function meaning_of_unknown(config, key) beside `T` may say what was meant. Throws
-/// ConfigError with all mistakes at once, one per line.
+/// Decodes a tree into a struct. A function meaning_of_unknown(config, key) declared with `T` may say what was meant.
+/// Throws ConfigError with all mistakes at once, one per line.
 template <class T>
 T decode(const ConfigTree& tree) {
   std::vector<config_detail::Issue> issues;

@@ -1,6 +1,7 @@
 #include "core/config_decode.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -42,6 +43,24 @@ const std::string* scalar(const ConfigNode& node, const std::string& path, const
   if (node.type == Type::scalar) return &node.text;
   issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node)});
   return nullptr;
+}
+
+bool is_word(const ConfigNode& node) {
+  return node.type == Type::scalar && !node.text.empty() && std::isalpha(static_cast<unsigned char>(node.text[0]));
+}
+
+/// The list that a word stands for, or an issue.
+void decode_name(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                 std::vector<int64_t>& out) {
+  std::vector<std::string> names;
+  for (const auto& [name, list] : rule.named) {
+    names.push_back(name);
+    if (name != node.text) continue;
+    out = list;
+    return;
+  }
+  issues.push_back({node.where, "'" + path + "' is '" + shortened(node.text) + "', must be " + rule_words(rule) +
+                                    did_you_mean(node.text, names)});
 }
 
 void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value,
@@ -114,6 +133,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
 
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<int64_t>& out) {
+  if (!rule.named.empty() && is_word(node)) return decode_name(node, path, rule, issues, out);
   std::vector<ConfigNode> items;
   if (node.type == ConfigNode::Type::list) {
     for (const auto& [key, item] : node.items) items.push_back(item);

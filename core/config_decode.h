@@ -27,7 +27,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
                    bool& out);
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                    std::string& out);
-/// One value or a list: `[1, 2]`; earlier versions wrote the text `1,2`.
+/// One value or a list: `[1, 2]`, or a name that the rule has for one; earlier versions wrote the text `1,2`.
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<int64_t>& out);
 /// Appends an issue for each key that is neither `known` nor one of earlier versions.
@@ -47,9 +47,9 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   out = choice_of<E>(name);
 }
 
-/// One choice or a list of them.
+/// One choice or text, or a list of them.
 template <class E>
-  requires is_choice<E>
+  requires(is_choice<E> || std::is_same_v<E, std::string>)
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<E>& out) {
   out.clear();

@@ -87,7 +87,7 @@ class Walker {
   template <class T>
   void leaf(const char* key, const T& field, const std::string& words, const Rule& rule) {
     entries_.push_back(
-        {join_path(path_, key), key, type_name<T>(), scalar_text(field), words, rule_words(rule), depth_, true});
+        {join_path(path_, key), key, type_name<T>(), value_text(field, rule), words, rule_words(rule), depth_, true});
   }
   void section(const std::string& key, const std::string& words) {
     entries_.push_back({join_path(path_, key), key, "section", "", words, "", depth_, false});

@@ -21,6 +21,8 @@ struct Rule {
   int64_t multiple_of = 1;             ///< of whole numbers
   std::vector<std::string> allowed{};  ///< the only values of a text; empty: any
   bool may_be_none = false;            ///< a list may be empty
+  /// Of a list of whole numbers: words that stand for whole lists.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> named{};
 };
 
 inline Rule multiples_of(int64_t step, double high) {

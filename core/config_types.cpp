@@ -9,6 +9,13 @@
 namespace cloze::config_detail {
 
 std::string rule_words(const Rule& rule) {
+  if (!rule.named.empty()) {
+    auto of_each = rule;
+    of_each.named.clear();
+    std::string list;
+    for (const auto& [name, numbers] : rule.named) list += name + ", or ";
+    return list + "a list of numbers, each " + rule_words(of_each);
+  }
   if (!rule.allowed.empty()) {
     std::string list;
     for (const auto& word : rule.allowed) list += (list.empty() ? "" : ", ") + word;

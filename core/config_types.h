@@ -33,6 +33,8 @@ template <class T>
 constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, std::vector<int64_t>>)
     return "whole numbers";
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    return "texts";
   else if constexpr (std::is_same_v<T, int64_t>)
     return "whole number";
   else if constexpr (std::is_same_v<T, double>)
@@ -49,6 +51,15 @@ std::string scalar_text(const std::vector<T>& list) {
   std::string text;
   for (const auto& one : list) text += (text.empty() ? "" : ", ") + scalar_text(one);
   return list.size() == 1 ? text : "[" + text + "]";
+}
+
+/// The value of a field: its name, where the rule names such lists, else its text.
+template <class T>
+std::string value_text(const T& field, const Rule& rule) {
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+    for (const auto& [name, list] : rule.named)
+      if (list == field) return name;
+  return scalar_text(field);
 }
 
 template <class T>

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/open_file.h"
 
 namespace cloze {
 
@@ -36,10 +36,7 @@ std::string parent_of(const std::string& path) {
 int locked_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return -1;
-  struct stat opened{}, there{};
-  if (flock(folder, LOCK_EX | LOCK_NB) == 0 && fstat(folder, &opened) == 0 && stat(path.c_str(), &there) == 0 &&
-      opened.st_ino == there.st_ino)
-    return folder;
+  if (flock(folder, LOCK_EX | LOCK_NB) == 0 && is_file_at(folder, path)) return folder;
   close(folder);
   return -1;
 }

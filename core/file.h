@@ -41,7 +41,8 @@ void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& 
 /// Free bytes in the file system of `path` (or of its nearest existing parent).
 uint64_t free_bytes(const std::string& path);
 
-/// `errno` in words: `No space left on device`.
+/// `errno` in words: `No space left on device`. Arguments of a call have no order: the call that fails comes in a
+/// statement before the one that asks for its reason.
 std::string system_reason();
 
 }  // namespace cloze

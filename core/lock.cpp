@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/open_file.h"
 
 namespace cloze {
 
@@ -39,13 +39,6 @@ bool lock(int file, const std::string& path) {
   if (!held) close(file);
   require<Error>(held, path, ": cannot be locked (", reason, "); use a file system with file locks");
   return false;
-}
-
-/// Whether `path` still is the open file, which its last owner may have removed.
-bool is_file_at(int file, const std::string& path) {
-  struct stat open_file{}, there{};
-  return fstat(file, &open_file) == 0 && stat(path.c_str(), &there) == 0 && open_file.st_dev == there.st_dev &&
-         open_file.st_ino == there.st_ino;
 }
 
 /// The locked file; -1 where another process holds the lock.

@@ -24,7 +24,7 @@ LogLevel log_level();
 /// From now on appends every line, with date and time, to `path`; an empty path stops that.
 void set_log_file(const std::string& path);
 
-/// A progress line: rewritten in place on a terminal and fitted to its present width, a plain line if standard error is
+/// A progress line: rewritten in place on a terminal and fitted to its current width, a plain line if standard error is
 /// a file. Files get it only if `plain` is true, so that callers choose how often.
 void log_progress(const Progress& progress, bool plain);
 void log_progress(std::string_view text, bool plain);

@@ -13,6 +13,8 @@
 #include "data/manifest.h"
 #include "data/sentences.h"
 #include "data/source_bytes.h"
+#include "data/tokenizers/characters.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 
@@ -21,12 +23,12 @@ using nlohmann::json;
 
 namespace {
 
-/// Words between white space.
-uint64_t words_of(const std::string& text) {
+/// Words between white space, that of Unicode included.
+uint64_t words_of(std::string_view text) {
   uint64_t count = 0;
   bool inside = false;
-  for (const char c : text) {
-    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+  for (size_t at = 0; at < text.size();) {
+    const bool space = is_white_space(next_code_point(text, at));
     count += !space && !inside;
     inside = !space;
   }

@@ -119,8 +119,8 @@ NearDuplicates::~NearDuplicates() {
 
 void NearDuplicates::add(uint64_t hash, const Sketch& sketch) {
   const Entry entry{.sketch = sketch, .hash = hash};
-  require<DataError>(std::fwrite(&entry, sizeof entry, 1, file_) == 1, path_, ": cannot be written (", system_reason(),
-                     ")");
+  const bool written = std::fwrite(&entry, sizeof entry, 1, file_) == 1;
+  require<DataError>(written, path_, ": cannot be written (", system_reason(), ")");
   ++count_;
 }
 
@@ -130,7 +130,8 @@ std::vector<uint32_t> NearDuplicates::groups() {
   std::vector<uint32_t> groups(count_);
   std::iota(groups.begin(), groups.end(), 0);
   if (count_ == 0) return groups;
-  require<DataError>(std::fflush(file_) == 0, path_, ": cannot be written (", system_reason(), ")");
+  const bool written = std::fflush(file_) == 0;
+  require<DataError>(written, path_, ": cannot be written (", system_reason(), ")");
   const MappedEntries entries(file_, count_, path_);
   std::vector<std::pair<uint64_t, uint32_t>> keys(count_);
   std::vector<uint32_t> others;  // of a band: not near-duplicates of each other

@@ -62,16 +62,15 @@ void remove_folder(const std::string& folder) {
   require<DataError>(!error, folder, ": cannot be removed (", error.message(), ")");
 }
 
-/// Removes the temporary files that a killed process left in `folder`.
+/// Removes what a killed process left half written in a folder and in those below it.
 void sweep(const std::string& folder) {
-  if (!fs::is_directory(folder)) return;
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.path().filename().string().find(".tmp-") != std::string::npos) left.push_back(entry.path());
-  for (const auto& path : left) remove_folder(path.string());
+  sweep_staged(folder, is_staged);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.is_directory(ignored)) sweep(entry.path().string());
 }
 
-/// Ends what a killed process began when it put new tokens in place of old ones, and removes what it left.
+/// Ends what a killed process began when it replaced old tokens with new ones, and removes what it left.
 void mend(const std::string& out, const std::string& partial) {
   const auto replaced = replaced_folder(out);
   const bool is_complete = fs::exists(partial + "/manifest.json");
@@ -109,13 +108,14 @@ std::string differences(const json& was, const json& is) {
   return list;
 }
 
-/// How to get the same tokens with sentinels without training a tokenizer again, where that is all that is wanted.
+/// How to train with sentinels without training a tokenizer again, where that is all that is wanted.
 std::string remedy(json was, json is, const std::string& out) {
   was.erase("sentinels");
   if (!is.contains("sentinels") || is["sentinels"] == 0) return "";
   is.erase("sentinels");
   if (was != is) return "";
-  return words("; sentinels need no new tokenizer: --tokenizer ", out, "/tokenizer with another --out");
+  return words("; span corruption adds 100 sentinels by itself where tokens have none; another number needs no new ",
+               "tokenizer: --tokenizer ", out, "/tokenizer with another --out");
 }
 
 /// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if
@@ -200,8 +200,8 @@ json as_json(const PrepareReport& report) {
 
 /// Makes the complete `partial` the output folder. What stood there is renamed first and removed last, so that at every
 /// moment the old tokens or the new ones are whole; `mend` ends what a killed process began.
-void put_in_place(const std::string& partial, const std::string& out, const std::map<std::string, Spooled>& spooled,
-                  const Manifest& manifest) {
+void complete_output(const std::string& partial, const std::string& out, const std::map<std::string, Spooled>& spooled,
+                     const Manifest& manifest) {
   for (const auto* file : {"/progress.json", "/key.json"}) fs::remove(partial + file);
   for (const auto& [name, copy] : spooled) fs::remove(copy.path);
   write_manifest(partial, manifest);  // the last file: a folder that has it is complete
@@ -317,15 +317,15 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  put_in_place(partial, options.out, spooled,
-               {.tokenizer_kind = tokenizer.kind(),
-                .tokenizer_fingerprint = tokenizer.fingerprint(),
-                .vocab_size = tokenizer.size(),
-                .splits = splits,
-                .counts = counts,
-                .made_from = key,
-                .report = as_json(report),
-                .fingerprint = {}});
+  complete_output(partial, options.out, spooled,
+                  {.tokenizer_kind = tokenizer.kind(),
+                   .tokenizer_fingerprint = tokenizer.fingerprint(),
+                   .vocab_size = tokenizer.size(),
+                   .splits = splits,
+                   .counts = counts,
+                   .made_from = key,
+                   .report = as_json(report),
+                   .fingerprint = {}});
   warn(options, split, report);
   return report;
 }

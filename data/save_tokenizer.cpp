@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/log.h"
 #include "data/tokenizer_impl.h"
 
@@ -71,6 +72,7 @@ OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, b
   for (const auto& [name, content] : extras.kept)
     if (unchanged) facts["kept"].push_back(name);
   facts.update(OrderedJson::parse(parts.model->facts()));
+  facts[checksum_of_facts] = hash_hex(Json(facts).dump());
   return facts;
 }
 
@@ -129,7 +131,9 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const auto& extras = impl_->extras;
   const auto files = impl_->model->files();
   const bool has_json = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
-  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
+  const bool has_more =
+      !extras.kept.contains("tokenizer.json") && size() > static_cast<int64_t>(impl_->model->pieces.size());
+  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && !has_more));
   write(facts_file, facts_of(*this, *impl_, unchanged).dump(2) + "\n");
   // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
   // post-processor.

@@ -131,6 +131,18 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   impl_ = std::move(impl);
 }
 
+TokenStore::TokenStore(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+TokenStore TokenStore::with_tokenizer(const Tokenizer& tokenizer) const {
+  require<DataError>(tokenizer.has_fingerprint(impl_->manifest.tokenizer_fingerprint), impl_->folder,
+                     ": was made by another tokenizer; prepare the text with this one");
+  auto impl = std::make_shared<Impl>(*impl_);
+  impl->tokenizer = tokenizer;
+  auto& counts = impl->manifest.counts;
+  if (!counts.empty()) counts.resize(static_cast<size_t>(tokenizer.size()));
+  return TokenStore(std::shared_ptr<const Impl>(std::move(impl)));
+}
+
 uint64_t TokenStore::num_documents() const { return impl_->documents; }
 uint64_t TokenStore::num_sentences() const { return impl_->sentences; }
 uint64_t TokenStore::num_tokens() const { return impl_->tokens; }

@@ -40,12 +40,15 @@ class TokenStore {
   /// Throws DataError for a damaged file.
   std::optional<uint64_t> source_bytes(uint64_t token) const;
 
-  /// Frequency of each id in the training split, from the manifest; the unigram baseline.
+  /// Frequency of each id of the tokenizer in the training split, from the manifest; the unigram baseline.
   const std::vector<uint64_t>& train_counts() const;
   /// Words of the training text, separated by white space; none in folders prepared without the count.
   std::optional<uint64_t> train_words() const;
   /// The tokenizer of the tokens (stored in the folder).
   const Tokenizer& tokenizer() const;
+  /// The same tokens with a tokenizer that gives texts the same ids, and may have more tokens behind them. Throws
+  /// DataError for another tokenizer.
+  TokenStore with_tokenizer(const Tokenizer& tokenizer) const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: the data fingerprint of a run.
   const std::string& fingerprint() const;
   /// Verifies the checksum of every file. Throws DataError naming the file.
@@ -53,6 +56,7 @@ class TokenStore {
 
  private:
   struct Impl;
+  explicit TokenStore(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -11,6 +11,8 @@ namespace cloze {
 
 namespace {
 
+std::string sentinel(int64_t k) { return "<extra_id_" + std::to_string(k) + ">"; }
+
 std::string hex(uint64_t value) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
@@ -24,9 +26,30 @@ Tokenizer Tokenizer::with_sentinels(int64_t count) const {
                        "the tokenizer has ", impl_->sentinels.size(),
                        " sentinels already; leave --sentinels out, or give that number");
   if (!impl_->sentinels.empty()) return *this;
+  const auto vocabulary = static_cast<int64_t>(impl_->model->pieces.size());
+  const bool is_followed = !impl_->extras.added.empty() && impl_->extras.added.rbegin()->first >= vocabulary;
+  if (is_followed) return followed_by_sentinels(count);
   auto extras = impl_->extras;
   extras.sentinels = count;
   extras.kept.clear();
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<Impl>(impl_->model, std::move(extras), "the tokenizer");
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::followed_by_sentinels(int64_t count) const {
+  if (!impl_->sentinels.empty()) return *this;
+  auto extras = impl_->extras;
+  auto roles = special();
+  extras.kept.clear();
+  extras.appended.clear();  // these are added tokens, as the sentinels behind them are
+  for (const auto* role : role_names)
+    if (const auto id = id_of(roles, role); id >= 0) extras.roles[role] = piece(id);
+  const auto add = [&](int64_t id, const std::string& content) {
+    extras.added.emplace(id, AddedToken{.content = content, .special = true});
+  };
+  for (auto id = static_cast<int64_t>(impl_->model->pieces.size()); id < size(); ++id) add(id, piece(id));
+  for (int64_t k = count; k > 0; --k) add(size() + count - k, sentinel(k - 1));
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<Impl>(impl_->model, std::move(extras), "the tokenizer");
   return tokenizer;
@@ -137,11 +160,11 @@ std::string Tokenizer::fingerprint() const {
 Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const {
   const auto* rule = reader && !impl_->fits(*reader) ? family_of_kind(reader->kind) : impl_->extras.family;
   if (!rule) rule = family_called("bert");
-  const auto ids = [&](const std::vector<Role>& roles) {
+  const auto ids = [&](const std::vector<FrameToken>& roles) {
     std::vector<int64_t> found;
     for (const auto role : roles) {
       const auto end = reader && reader->end >= 0 ? reader->end : special().sep;
-      const auto id = role == Role::cls ? special().cls : role == Role::sep ? end : impl_->language;
+      const auto id = role == FrameToken::cls ? special().cls : role == FrameToken::sep ? end : impl_->language;
       if (id >= 0) found.push_back(id);
     }
     return found;

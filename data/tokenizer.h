@@ -61,6 +61,9 @@ class Tokenizer {
   /// The same tokenizer with <extra_id_0> ... <extra_id_(count - 1)> appended to its vocabulary in descending order, as
   /// in T5. Throws ConfigError if it has a different number already.
   Tokenizer with_sentinels(int64_t count) const;
+  /// The same tokenizer with the sentinels behind all its tokens, so that no id moves: texts have the same ids, and the
+  /// fingerprint is the same. One that has sentinels is returned as it is.
+  Tokenizer followed_by_sentinels(int64_t count) const;
   /// The same tokenizer with missing [UNK], [PAD], [CLS], [SEP] and [MASK] appended.
   Tokenizer with_special_tokens() const;
   /// True if the folder declares the special tokens of its model: more of them would be rows that the model lacks.

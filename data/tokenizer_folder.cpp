@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/json.h"
 
 namespace cloze {
@@ -92,10 +93,20 @@ std::map<int64_t, AddedToken> added_of_cloze(const Json& added, const std::strin
   return found;
 }
 
+/// Throws DataError for facts that do not have their checksum; those of earlier versions have none.
+void check_facts(Json facts, const std::string& path) {
+  if (!facts.contains(checksum_of_facts)) return;
+  const auto recorded = facts[checksum_of_facts];
+  facts.erase(checksum_of_facts);
+  require<DataError>(recorded == hash_hex(facts.dump(-1, ' ', false, Json::error_handler_t::replace)), path,
+                     ": does not match its checksum; restore it, or remove it to take the files beside it as they are");
+}
+
 /// The facts in a folder that Cloze saved.
 FolderFacts facts_of_cloze(const fs::path& folder) {
   const auto path = (folder / facts_file).string();
   const auto facts = read_object(path);
+  check_facts(facts, path);
   FolderFacts found;
   auto& extras = found.extras;
   extras.saved_by_cloze = true;

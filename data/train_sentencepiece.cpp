@@ -38,8 +38,9 @@ struct Sentences final : sentencepiece::SentenceIterator {
 struct Pipe {
   Pipe() {
     std::array<int, 2> ends{};
-    require<Error>(pipe2(ends.data(), O_CLOEXEC) == 0, "a pipe for the tokenizer's training cannot be made (",
-                   system_reason(), "); close other programs");
+    const bool is_made = pipe2(ends.data(), O_CLOEXEC) == 0;
+    require<Error>(is_made, "a pipe for the tokenizer's training cannot be made (", system_reason(),
+                   "); close other programs");
     from = ends[0];
     to = ends[1];
   }

@@ -22,9 +22,6 @@ std::string fixed(double value) {
   return text;
 }
 
-/// Batch size for rtd, fixed since the draws of replaced tokens depend on it.
-constexpr int64_t rtd_batch_size = 32;
-
 /// Adds the predictions of a batch to their sequences; `first` is the index of the batch's first sequence.
 void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const Predictions& single) {
   const auto rows = single.row.to(at::kCPU).contiguous();
@@ -50,12 +47,13 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   for (int64_t first = 0; first < available; first += batch_size) {
     const auto batch =
         to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
-    const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of rtd
+    const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of `rewrite`
     found.resize(parts.size());
     binary.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
       auto& part = found[k];
       part.name = parts[k].name;
+      part.of_rewrite = parts[k].of_rewrite;
       part.weight = parts[k].weight;
       part.accuracy += static_cast<double>(parts[k].correct);
       part.count += parts[k].count;
@@ -123,20 +121,18 @@ std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& meas
                               at::Device device, bool active_only) {
   std::vector<HeldOut> all;
   for (const auto& measure : measures) {
-    const auto& heads = network.objectives;
-    const auto head = std::find_if(heads.begin(), heads.end(),
-                                   [&](const auto& objective) { return objective->head_name() == measure.head; });
-    if (active_only && head != heads.end() && !(*head)->active()) continue;
+    const auto& objective = *network.objective_at(measure.head);
+    if (active_only && !objective.active()) continue;
     const auto losses = [&](const Batch& batch, uint64_t key) { return network.losses_at(measure.head, batch, key); };
-    const int64_t rows = measure.head == RtdConfig::kind ? rtd_batch_size : batch_size;
-    auto parts = score(network, measure.collator, measure.sequences, rows, device, losses);
+    auto parts =
+        score(network, measure.collator, measure.sequences, objective.scored_batch_size(batch_size), device, losses);
     if (parts.size() > 1)  // of a hybrid's two losses, these rows have one
       std::erase_if(parts, [](const HeldOut& part) { return part.count == 0; });
     for (auto& part : parts) {
-      const bool generator = part.name == "generator";
       if (!part.baseline) part.baseline = measure.unigram;
-      if (!generator) part.weight = measure.weight;
-      part.name = generator ? part.name + measure.name.substr(std::string(RtdConfig::kind).size()) : measure.name;
+      if (!part.of_rewrite) part.weight = measure.weight;
+      // `generator:0.25` of `rtd:0.25`
+      part.name = part.of_rewrite ? part.name + measure.name.substr(objective.name().size()) : measure.name;
       all.push_back(std::move(part));
     }
   }

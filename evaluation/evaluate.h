@@ -27,9 +27,10 @@ struct SequenceLoss {
 
 /// One held-out loss.
 struct HeldOut {
-  std::string name;   ///< short form of the objective: `mlm`, `mlm:0.4`, `nsp`
-  double weight = 1;  ///< in the sum of losses
-  double loss = 0;    ///< mean over predictions
+  std::string name;         ///< short form of the objective: `mlm`, `mlm:0.4`, `nsp`
+  bool of_rewrite = false;  ///< of the network that changes the rows, a generator, with a name and a weight of its own
+  double weight = 1;        ///< in the sum of losses
+  double loss = 0;          ///< mean over predictions
   double accuracy = 0;
   int64_t count = 0;
   std::optional<double> standard_error{};  ///< of `loss`, over sequences; none for fewer than two

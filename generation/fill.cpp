@@ -112,14 +112,14 @@ std::vector<int64_t> continuations(const Tokenizer& tokenizer) {
 }
 
 /// The `top` most probable tokens. Special tokens and rows beyond the tokenizer's vocabulary are excluded.
-std::vector<Candidate> candidates(const Tokenizer& tokenizer, const Tensor& logits, int64_t top,
-                                  const std::vector<int64_t>& excluded) {
+std::vector<MaskPrediction> candidates(const Tokenizer& tokenizer, const Tensor& logits, int64_t top,
+                                       const std::vector<int64_t>& excluded) {
   auto probabilities = at::softmax(logits.to(at::kFloat), 0);
   for (int64_t id = 0; id < probabilities.size(0); ++id)
     if (tokenizer.is_special(id)) probabilities[id] = 0;
   if (!excluded.empty()) probabilities.index_fill_(0, at::tensor(excluded, at::kLong), 0);
   const auto [values, order] = probabilities.topk(std::min(top, probabilities.size(0)));
-  std::vector<Candidate> list;
+  std::vector<MaskPrediction> list;
   for (int64_t i = 0; i < values.size(0); ++i) {
     const auto id = order[i].item<int64_t>();
     list.push_back({id, tokenizer.piece(id), shown_word(tokenizer, id), values[i].item<double>()});
@@ -129,7 +129,7 @@ std::vector<Candidate> candidates(const Tokenizer& tokenizer, const Tensor& logi
 
 }  // namespace
 
-std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
+std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
   LoadedRun run = given;
   // Of rtd the generator predicts tokens, not the discriminator.
   for (const auto& o : given.config.objectives)
@@ -154,7 +154,7 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
                        " tokens, the model reads at most ", max_tokens, "; shorten it");
   const auto logits = mask_logits(run, std::move(ids), masked);  // [masks, V]
   const auto continuing = continuations(run.tokenizer);
-  std::vector<std::vector<Candidate>> found;
+  std::vector<std::vector<MaskPrediction>> found;
   for (int64_t mask = 0; mask < logits.size(0); ++mask) {
     const auto& before = segments[static_cast<size_t>(mask)];
     const bool begins_word = !before.empty() && std::isspace(static_cast<unsigned char>(before.back())) != 0;
@@ -245,7 +245,8 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   return found;
 }
 
-std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<Candidate>& choice) {
+std::string filled_text(const Tokenizer& tokenizer, const std::string& text,
+                        const std::vector<MaskPrediction>& choice) {
   const auto segments = segments_of(text);
   std::string out = segments[0];
   for (size_t i = 0; i < choice.size() && i + 1 < segments.size(); ++i) {

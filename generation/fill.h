@@ -4,7 +4,8 @@
 
 namespace cloze {
 
-struct Candidate {
+/// A token for a `[MASK]`.
+struct MaskPrediction {
   int64_t id = 0;
   std::string token;  ///< as in the vocabulary
   std::string word;   ///< as in a text; `-` and its text for a token that continues a word
@@ -14,7 +15,7 @@ struct Candidate {
 /// The `top` most probable tokens for each `[MASK]` of `text`; where a space precedes it, only tokens that can follow
 /// a space. Throws ConfigError for a text without `[MASK]` and for
 /// one that is too long.
-std::vector<std::vector<Candidate>> fill(const LoadedRun& run, const std::string& text, int64_t top);
+std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& run, const std::string& text, int64_t top);
 
 /// True for a run whose decoder generates masked text: one trained with span corruption or denoising.
 bool fills_by_generating(const LoadedRun& run);
@@ -23,6 +24,6 @@ bool fills_by_generating(const LoadedRun& run);
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top);
 
 /// `text` with each `[MASK]` replaced by a token, detokenized.
-std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<Candidate>& choice);
+std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<MaskPrediction>& choice);
 
 }  // namespace cloze

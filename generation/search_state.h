@@ -17,7 +17,8 @@ using Results = std::vector<std::vector<GeneratedIds>>;
 /// the result.
 inline constexpr float no_score = -1e9F;
 
-struct Candidate {
+/// A token after a beam.
+struct Continuation {
   float score;
   int64_t beam, token;
 };
@@ -37,19 +38,19 @@ class TopCandidates {
     for (token = next(scores, token, vocab, base); token < vocab; token = next(scores, token + 1, vocab, base))
       insert({scores[token] + base, beam, token});
   }
-  const std::vector<Candidate>& list() const { return list_; }
+  const std::vector<Continuation>& list() const { return list_; }
 
  private:
   /// The first token from `token` on that is better than the worst of the list, or vocab.
   int64_t next(const float* scores, int64_t token, int64_t vocab, float base) const;
-  void insert(const Candidate& c) {
+  void insert(const Continuation& c) {
     if (list_.size() == capacity_) list_.pop_back();
     list_.insert(
         std::upper_bound(list_.begin(), list_.end(), c, [](const auto& a, const auto& b) { return a.score > b.score; }),
         c);
   }
   size_t capacity_ = 0;
-  std::vector<Candidate> list_;
+  std::vector<Continuation> list_;
 };
 
 /// The ids of each row: prompt and generated tokens.

@@ -47,9 +47,6 @@ const Family& family_named(const std::string& name, const std::string& path) {
 void check_sizes(const ModelConfig& model, const std::string& path) {
   const auto& c = backbone_of(model);
   const auto sharing = part_of<LayerSharing>(model);
-  require<ConfigError>(
-      std::find(activation_names.begin(), activation_names.end(), c.hidden_act) != activation_names.end(), path,
-      ": hidden_act is '", c.hidden_act, "', which is unknown", did_you_mean(c.hidden_act, activation_names));
   for (const int64_t size : {c.hidden_size, c.num_attention_heads, c.intermediate_size, c.vocab_size,
                              c.max_position_embeddings, sharing.inner_group_num})
     require<ConfigError>(size > 0, path, ": a size is zero or negative; the file is damaged");

@@ -9,6 +9,7 @@
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
 #include "objectives/objective.h"
+#include "run/milestones.h"
 
 namespace cloze {
 
@@ -119,6 +120,30 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
   staged.commit();
+}
+
+std::vector<std::string> export_revisions(const std::string& run, const std::string& main_checkpoint,
+                                          const std::string& out, const std::string& part, bool replace) {
+  require<ConfigError>(
+      fs::exists(run + "/run.yaml"), run,
+      ": is no run directory, whose checkpoints --revisions exports; name one, or leave out --revisions");
+  require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && !fs::exists(out + "/config.json")), out,
+                       ": is not a folder for the folders of revisions; name another --out");
+  const auto milestones = milestones_of(run);
+  require<CheckpointError>(!milestones.empty(), run,
+                           ": keeps no checkpoint for a number of words; train with checkpoint.at_words (babylm, or a "
+                           "list), or leave out --revisions");
+  std::vector<std::pair<std::string, std::string>> revisions;  // name, checkpoint
+  for (const auto& [words, checkpoint] : milestones) revisions.emplace_back(revision_of(words), checkpoint);
+  revisions.emplace_back("main", main_checkpoint);
+  for (const auto& [name, checkpoint] : revisions) require_free(out + "/" + name, replace);
+  fs::create_directories(out);
+  std::vector<std::string> names;
+  for (const auto& [name, checkpoint] : revisions) {
+    export_huggingface(checkpoint, out + "/" + name, part, replace);
+    names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace cloze

@@ -69,7 +69,7 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
   rtd.generator_layers =
       static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
   d.tie_word_embeddings = g.tie_word_embeddings;
-  require_generator(g, generator_of(rtd, d), folder);
+  require_generator(g, backbone_of(generator_of(rtd, model.config.model)), folder);
   rtd.tie = tie_of(model, generator);
   model.config.objectives = {rtd};
 }

@@ -22,6 +22,12 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part = "",
                         bool replace = false);
 
+/// Writes every checkpoint that a run keeps for checkpoint.at_words as a Hugging Face folder `out`/chck_7M, and
+/// `main_checkpoint` as `out`/main; returns the names, main last. Nothing is written where one of them exists and may
+/// not be replaced. Throws ConfigError, CheckpointError for a run without such checkpoints.
+std::vector<std::string> export_revisions(const std::string& run, const std::string& main_checkpoint,
+                                          const std::string& out, const std::string& part = "", bool replace = false);
+
 /// The comparison of an exported file with its model.
 struct Receipt {
   std::string path;

@@ -251,16 +251,6 @@ def generate(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, m
     return texts[:, 0, :int(torch.max(lengths[:, 0]))]
 )";
 
-/// Replaces the placeholders of a template, in order; a value may contain placeholders that come later.
-std::string substituted(std::string text, const Placeholders& placeholders) {
-  for (const auto& [name, value] : placeholders) {
-    const auto marked = "@" + name + "@";
-    for (size_t at = 0; (at = text.find(marked, at)) != std::string::npos; at += value.size())
-      text.replace(at, marked.size(), value);
-  }
-  return text;
-}
-
 /// The language modeling head, or null.
 Objective* lm_head_of(Network& network) {
   for (const auto& objective : network.objectives)

@@ -1,5 +1,5 @@
 #pragma once
-// Building blocks of TorchScript export, shared by torchscript.cpp and torchscript_generation.cpp.
+// Building blocks of TorchScript export: modules, traced methods, and methods written in TorchScript.
 #include <torch/csrc/jit/api/module.h>
 
 #include "objectives/network.h"
@@ -25,9 +25,14 @@ std::string length_check(const BackboneConfig& model, const std::string& length,
 
 /// Values of the placeholders @NAME@ in TorchScript templates.
 using Placeholders = std::vector<std::pair<std::string, std::string>>;
+/// Replaces the placeholders of a template, in order; a value may contain placeholders that come later.
+std::string substituted(std::string text, const Placeholders& placeholders);
 
 /// A TorchScript dictionary of the elements of the tuple `out`, by these names.
 std::string outputs_code(const std::vector<std::string>& names);
+
+/// The module of an encoder, or of a two-stream network: its forward alone.
+torch::jit::Module encoder_module(Network& network);
 
 /// True for a decoder whose `forward` takes the prefix of each row that is bidirectional.
 bool takes_prefix(const Network& network);
@@ -38,5 +43,8 @@ bool can_generate(Network& network);
 /// The module of a decoder, with or without an encoder. It has forward, which returns hidden states if there is no
 /// head; encode, if there is an encoder; generate, if can_generate(); decode, if both.
 torch::jit::Module generative_module(Network& network);
+/// True if the model is exported with generative_module(): an encoder-decoder model, one of a family of decoders, or a
+/// decoder with a prefix.
+bool is_exported_as_generative(const Network& network);
 
 }  // namespace cloze

@@ -83,12 +83,13 @@ class Backbone : public Layer {
   virtual void set_gradient_checkpointing(bool on) = 0;
 };
 
-/// Optional parts of a backbone: those that objectives need, and those of the family.
+/// Optional parts of a backbone: those that objectives need, and those of the family, which `make_backbone` sets.
 struct BackboneParts {
   bool pooler = false;
   std::shared_ptr<Embeddings> embeddings{};  ///< the embeddings of another network, tied to this one's
   bool own_norm = false;                     ///< tie only the token and position tables
-  StackParts stack{};                        ///< set by `make_backbone`
+  StackParts stack{};
+  EmbeddingProjection projection{};
 };
 
 /// A stack of blocks over embeddings: encoder-only or decoder-only. Throws ConfigError.

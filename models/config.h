@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "models/attention/config.h"
 #include "models/layers/config.h"
@@ -31,7 +30,7 @@ constexpr auto choices(Architecture) {
                     Choice{decoder, "decoder", "one causal stack"},
                     Choice{encoder_decoder, "encoder_decoder",
                            "a bidirectional stack, and a causal one with cross-attention to its output"},
-                    Choice{two_stream, "two_stream", "a content and a query stream over relative positions (xlnet)"}};
+                    Choice{two_stream, "two_stream", "a content and a query stream over relative positions"}};
 }
 
 /// Post-norm or pre-norm blocks.
@@ -86,12 +85,9 @@ struct TextConfig {
 };
 
 /// The options and facts of a backbone: those of its parts, which read their own struct, and of the whole.
-struct BackboneConfig : StackConfig,
-                        EmbeddingConfig,
-                        ProjectionConfig,
-                        TokenHeadConfig,
-                        NextTokenHeadConfig,
-                        TextConfig {
+/// Every family has those that `describe_backbone` names as options; of the others, a family has those that its own
+/// `describe` names, and the rest are facts that its constructor sets.
+struct BackboneConfig : StackConfig, EmbeddingConfig, TokenHeadConfig, NextTokenHeadConfig, TextConfig {
   Architecture architecture = Architecture::encoder;
   std::string like;
   double initializer_range = 0.02;
@@ -105,7 +101,6 @@ struct BackboneConfig : StackConfig,
   /// The model generates text autoregressively.
   bool is_generative() const { return is_decoder() || is_encoder_decoder(); }
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
-  bool projects_embeddings() const { return always_project_embeddings || embedding_width() != hidden_size; }
   static constexpr int64_t unlimited_length = int64_t{1} << 40;  ///< longer than any text
   /// Maximum input length in tokens.
   int64_t max_input_length() const {
@@ -117,28 +112,6 @@ struct BackboneConfig : StackConfig,
 /// A family: BackboneConfig with other defaults, and options of its own.
 template <class Config>
 concept BackboneFamily = std::derived_from<Config, BackboneConfig>;
-
-/// The values of `hidden_act`: names of transformers' ACT2FN.
-inline const std::vector<std::string> activation_names = {"gelu",
-                                                          "gelu_python",
-                                                          "gelu_new",
-                                                          "gelu_pytorch_tanh",
-                                                          "gelu_python_tanh",
-                                                          "gelu_accurate",
-                                                          "gelu_fast",
-                                                          "quick_gelu",
-                                                          "gelu_10",
-                                                          "relu",
-                                                          "relu2",
-                                                          "relu6",
-                                                          "leaky_relu",
-                                                          "silu",
-                                                          "swish",
-                                                          "mish",
-                                                          "tanh",
-                                                          "sigmoid",
-                                                          "laplace",
-                                                          "linear"};
 
 /// The initialisation of a published implementation.
 inline void initialise(BackboneConfig& c, Initializer initializer, bool freeze_pad_embedding) {
@@ -170,8 +143,7 @@ void describe_sizes(V& v, BackboneConfig& c) {
   v("num_attention_heads", c.num_attention_heads, "attention heads; must divide hidden_size",
     in_range(1, limits::heads));
   v("intermediate_size", c.intermediate_size, "width inside the feed-forward layer", in_range(1, limits::inner_width));
-  v("hidden_act", c.hidden_act, "activation of the feed-forward layer and the prediction head",
-    one_of(activation_names));
+  v("hidden_act", c.hidden_act, "activation of the feed-forward layer and the prediction head");
   v("feed_forward", c.feed_forward, "the feed-forward layer");
   v("hidden_dropout_prob", c.hidden_dropout_prob, "dropout after embeddings, attention and feed-forward",
     in_range(0, 1, open_end));

@@ -18,9 +18,9 @@ struct SingleStack final : Backbone {
                        : own("embeddings", make_embeddings(c, parts.embeddings ? TiedTables{parts.embeddings->word,
                                                                                             parts.embeddings->position}
                                                                                : TiedTables{}))) {
-    if (c.projects_embeddings())
+    if (parts.projection.always_project_embeddings || c.embedding_width() != c.hidden_size)
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
-    if (projection && c.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
+    if (projection && parts.projection.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
       set_xavier(projection->weight);
     stack = own("stack", std::make_shared<Stack>(stack_of(c), parts.stack));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));

@@ -1,6 +1,6 @@
 #pragma once
-// Parts of a stack that some families have: the config of such a family derives from them, and no other one names them.
-// The defaults of a part leave it out.
+// Parts of a backbone that some families have: the config of such a family derives from them, and no other one names
+// them. The defaults of a part leave it out.
 #include <algorithm>
 
 #include "models/config.h"
@@ -47,6 +47,14 @@ void describe_relative_bias(V& v, RelativeBias& c) {
   v("relative_attention_max_distance", c.relative_attention_max_distance,
     "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
 }
+
+/// The projection of embeddings to the width of the stack, which every stack with embeddings of another width has.
+/// `embedding_size` itself is a size of every backbone: a generator of rtd has the embeddings of its discriminator.
+/// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/electra, model/modeling.py.
+struct EmbeddingProjection {
+  bool always_project_embeddings = false;    ///< even if embedding width and hidden width are equal
+  bool xavier_embedding_projection = false;  ///< with initializer truncated_normal it is Xavier (Glorot) uniform
+};
 
 /// The parts of a stack.
 struct StackParts {

@@ -76,7 +76,8 @@ struct Predictions {
 
 /// One loss of a step.
 struct LossPart {
-  std::string name;  ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
+  std::string name;         ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
+  bool of_rewrite = false;  ///< of the network that changed the batch, as a generator does
   double weight = 1;
   Tensor sum{};                          ///< fp32 [], summed over `count`
   int64_t count = 0;                     ///< predictions

@@ -6,7 +6,8 @@ void check_limits(const ClmConfig& c, const ObjectiveSetting& in, Limits& limits
   require_generative(c.kind, c, in, limits);
   forbid_prefix_lm(c.kind, in, limits);
   limits.forbid(in.backbone().is_encoder_decoder(), "objective clm has no input for the encoder of ", kind_of(in.model),
-                "; choose gpt2, or span_corruption with corruption: prefix_lm");
+                "; choose ", families_that(&BackboneConfig::is_decoder),
+                ", or span_corruption with corruption: prefix_lm");
 }
 
 }  // namespace cloze

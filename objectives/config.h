@@ -36,6 +36,11 @@ inline bool classifies_pairs(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return o.classifies_pairs; }, objective);
 }
 
+/// False for objectives that classify, whose baseline is the majority of the labels.
+inline bool predicts_tokens(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return o.predicts_tokens; }, objective);
+}
+
 /// The first objective of type `Kind`, or null.
 template <class Kind>
 const Kind* first_of(const Objectives& objectives) {

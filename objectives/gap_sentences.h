@@ -22,11 +22,13 @@ struct GapSentencesConfig : NextTokenTerms {
   SentenceChoice choose = SentenceChoice::ind_orig;
   bool uses_mask() const { return true; }
 };
+inline void pegasus_selection(GapSentencesConfig& c) {
+  c.gap_sentences_ratio = 0.3;
+  c.choose = SentenceChoice::ind_orig;
+}
 template <class V>
 void describe(V& v, GapSentencesConfig& c) {
-  v.like(
-      c, "the selection of a published model",
-      {{"pegasus", [](GapSentencesConfig& m) { m.gap_sentences_ratio = 0.3, m.choose = SentenceChoice::ind_orig; }}});
+  v.like(c, "the selection of a published model", {{"pegasus", pegasus_selection}});
   describe_next_token(v, c);
   v("gap_sentences_ratio", c.gap_sentences_ratio, "share of the sentences that are masked", in_range(0, 1));
   v("choose", c.choose,

@@ -74,8 +74,8 @@ void require_generative(const char* kind, const NextTokenTerms& terms, const Obj
   require_lm_head(kind, terms, ClmConfig::kind, in, limits);
   forbid_two_streams(kind, in, limits);
   limits.forbid(in.backbone().is_encoder(), "objective ", kind, " needs a generative model, ", kind_of(in.model),
-                " is bidirectional; choose gpt2, t5, bart, mbart, pegasus or transformer, or set "
-                "model.architecture: decoder");
+                " is bidirectional; choose ", families_that(&BackboneConfig::is_generative),
+                ", or set model.architecture: decoder");
   const double shorter = in.data.short_seq_prob;
   limits.forbid(shorter != 0 && shorter != DataConfig{}.short_seq_prob, "objective ", kind,
                 " makes rows of full length, and data.short_seq_prob is ", shortest(shorter), "; set it to 0");
@@ -98,8 +98,8 @@ void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Limits& limi
 }
 
 void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(in.backbone().is_two_stream(), "objective ", kind,
-                " does not support xlnet, which predicts from its query stream; choose objective kind: plm");
+  limits.forbid(in.backbone().is_two_stream(), "objective ", kind, " does not support ", kind_of(in.model),
+                ", which predicts from its query stream; choose objective kind: plm");
 }
 
 void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& limits) {
@@ -128,10 +128,10 @@ void check_masking(const std::string& name, const Masking& m, const ObjectiveSet
                 " choose count: rounded, ceil or stochastic");
   limits.forbid(m.mask_special && m.unit == MaskingUnit::span, name,
                 ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
-  limits.forbid(m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0, name,
+  limits.forbid(m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0 && !in.ends_by_text, name,
                 ": initial_mlm_probability ", shortest(m.initial_mlm_probability),
-                " changes to mlm_probability over train.budget.steps, which is 0; set it, or decay_steps, or set "
-                "initial_mlm_probability to 0");
+                " changes to mlm_probability over the steps, epochs or words of train.budget, which has none of them; "
+                "set one, or decay_steps, or set initial_mlm_probability to 0");
 }
 
 void check_static_masking(const std::string& name, const StaticMasking& repeated,

@@ -17,6 +17,7 @@ struct ObjectiveSetting {
   int64_t batch_size = 0;        ///< sequences in a forward pass
   int64_t accumulation = 1;      ///< forward passes in an optimizer step
   int64_t steps = 0;             ///< optimizer steps of the run; 0: unknown
+  bool ends_by_text = false;     ///< the run has a number of words or epochs
 
   const BackboneConfig& backbone() const { return backbone_of(model); }
   template <class Kind>

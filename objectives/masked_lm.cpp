@@ -24,7 +24,7 @@ struct MaskedLm final : Objective {
     auto part = parts(batch)[0];
     const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);  // [N, D]
     fill_by_tokens(part, head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels,
-                   {batch.positions, hidden.size(1)});
+                   {batch.positions, hidden.size(1)}, in_training(config, is_training()));
     return {part};
   }
 
@@ -47,7 +47,7 @@ std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& m) {
   return std::make_shared<TokenHead>(TokenHeadSizes{.hidden = m.hidden_size,
                                                     .embedding = m.embedding_width(),
                                                     .vocab = m.vocab_size,
-                                                    .activation = m.gelu_head ? "gelu" : m.hidden_act,
+                                                    .activation = m.gelu_head ? Activation::gelu : m.hidden_act,
                                                     .norm = m,
                                                     .biases = m,
                                                     .tied = m.tie_word_embeddings});

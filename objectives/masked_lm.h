@@ -138,7 +138,9 @@ void describe(V& v, Masking& c) {
     "share at the start of training, which changes linearly to mlm_probability; held-out rows use mlm_probability; 0 = "
     "mlm_probability throughout",
     in_range(0, 1));
-  v("decay_steps", c.decay_steps, "optimizer steps of that change; 0 = train.budget.steps", at_least(0));
+  v("decay_steps", c.decay_steps,
+    "optimizer steps of that change; 0 = all of the run, by the steps of train.budget, or else its epochs or words",
+    at_least(0));
   v("count", c.count, "how the number of chosen tokens is computed");
   v("max_predictions_per_seq", c.max_predictions_per_seq, "maximum number of predictions in a sequence; 0 = no limit",
     at_least(0));
@@ -187,7 +189,7 @@ void describe(V& v, MaskingPart& c) {
 
 /// Masked language modelling: some tokens are chosen, masked, and predicted.
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
-struct MlmConfig : ObjectiveTerms, Masking, StaticMasking {
+struct MlmConfig : ObjectiveTerms, ZLoss, Masking, StaticMasking {
   static constexpr const char* kind = "mlm";
   static constexpr const char* share_key = "mlm_probability";
   std::vector<MaskingPart> mixture;
@@ -196,6 +198,7 @@ struct MlmConfig : ObjectiveTerms, Masking, StaticMasking {
 template <class V>
 void describe(V& v, MlmConfig& c) {
   describe_terms(v, c, "factor of this loss in the sum");
+  describe_z_loss(v, c);
   describe(v, static_cast<Masking&>(c));
   v.parts("mixture", c.mixture, static_cast<const Masking&>(c),
           "maskings of which each row draws one: a list with `share` and the keys that differ from those above, `like` "

@@ -82,7 +82,7 @@ class MaskedRows final : public RowMaker {
             RowDraws* drawn) const {
     const auto masking = draw_masking(maskings_, Stream(in_.mixture_key, example.epoch, example.item));
     if (drawn) drawn->masking = masking;
-    maskers[masking].set_share(masking_share(maskings_[masking], in_.step, sequence));
+    maskers[masking].set_share(masking_share(maskings_[masking], in_.step, sequence, sampler_.size()));
     maskers[masking].corrupt(buffer.row_ids(row), buffer.rows[static_cast<size_t>(row)].length, row * buffer.width,
                              Stream(in_.mask_key, example.epoch, example.item), buffer.positions, buffer.labels,
                              drawn ? &drawn->lengths : nullptr);

@@ -5,7 +5,7 @@
 
 namespace cloze {
 
-Vocabulary::Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts)
+TokenProperties::TokenProperties(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts)
     : size(tokenizer.size()), special(tokenizer.special()) {
   uint64_t sum = 0;
   for (int64_t id = 0; id < size; ++id) {
@@ -41,7 +41,7 @@ std::vector<double> length_weights(const Masking& config) {
   return weights;
 }
 
-Masker::Masker(const Masking& config, const Vocabulary& vocabulary)
+Masker::Masker(const Masking& config, const TokenProperties& vocabulary)
     : config_(config), share_(config.mlm_probability), vocabulary_(vocabulary) {
   double sum = 0;
   for (const double weight : length_weights(config)) lengths_.push_back(sum += weight);

@@ -9,9 +9,9 @@
 namespace cloze {
 
 /// Properties of every vocabulary entry, as lookup tables.
-struct Vocabulary {
+struct TokenProperties {
   /// `counts` [size]: how often each id occurs in the training text, or empty.
-  explicit Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts = {});
+  explicit TokenProperties(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts = {});
   int64_t size;
   SpecialIds special;
   std::vector<uint8_t> is_special, starts_word;  // [size]
@@ -27,7 +27,7 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream);
 /// Chooses and corrupts the tokens of rows. Has scratch buffers: one instance per thread.
 class Masker {
  public:
-  Masker(const Masking& config, const Vocabulary& vocabulary);
+  Masker(const Masking& config, const TokenProperties& vocabulary);
   /// Sets the share of predicted tokens for the rows that follow; initially mlm_probability.
   void set_share(double share) { share_ = share; }
   /// Corrupts ids[0, length) in place, and appends the chosen indices, ascending, plus `offset`, and their original
@@ -56,7 +56,7 @@ class Masker {
 
   const Masking& config_;
   double share_;
-  const Vocabulary& vocabulary_;
+  const TokenProperties& vocabulary_;
   std::vector<Unit> units_;      // candidates: tokens or words
   std::vector<uint8_t> chosen_;  // [length]
   std::vector<uint8_t> begins_;  // [length], true = first token of a unit

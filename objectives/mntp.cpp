@@ -42,7 +42,7 @@ class HybridRows final : public RowMaker {
       if (is_causal_row(config_.causal_share, sequences[r])) {
         add_next_tokens(text, begin, found);
       } else {
-        masker.set_share(masking_share(config_, in_.step, sequences[r]));
+        masker.set_share(masking_share(config_, in_.step, sequences[r], sampler_.size()));
         const Stream stream(in_.mask_key, examples[r].epoch, examples[r].item);
         const auto read = masked_input(masker, text, begin, stream, found, draws ? &(*draws)[r].lengths : nullptr);
         std::copy(read.begin(), read.end(), batch.input_ids.data_ptr<int64_t>() + begin);

@@ -11,27 +11,25 @@ namespace cloze {
 namespace {
 
 struct Make {
-  const BackboneConfig& model;
-  const StackParts& parts;
+  const ModelConfig& model;
   const Backbone& backbone;
-  std::shared_ptr<Objective> operator()(const MlmConfig& c) const { return make_mlm(c, model); }
-  std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, model); }
-  std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, model); }
-  std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, parts, backbone); }
-  std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, model); }
-  std::shared_ptr<Objective> operator()(const MntpConfig& c) const { return make_mntp(c, model); }
-  std::shared_ptr<Objective> operator()(const PlmConfig& c) const { return make_plm(c, model); }
+  const BackboneConfig& base = backbone_of(model);
+  std::shared_ptr<Objective> operator()(const MlmConfig& c) const { return make_mlm(c, base); }
+  std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, base); }
+  std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, base); }
+  std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
+  std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, base); }
+  std::shared_ptr<Objective> operator()(const MntpConfig& c) const { return make_mntp(c, base); }
+  std::shared_ptr<Objective> operator()(const PlmConfig& c) const { return make_plm(c, base); }
   template <std::derived_from<NextTokenTerms> Config>
   std::shared_ptr<Objective> operator()(const Config& c) const {
-    return make_next_token(Config::kind, c, model);
+    return make_next_token(Config::kind, c, base);
   }
 };
 
 }  // namespace
 
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
-  const auto& base = backbone_of(model);
-  const auto parts = stack_parts_of(model);
   const bool pooler =
       configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), classifies_pairs);
   backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
@@ -39,13 +37,13 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
-    auto objective = std::visit(Make{base, parts, *backbone}, config);
+    auto objective = std::visit(Make{model, *backbone}, config);
     for (const auto& other : objectives)
       require<ConfigError>(other->head_name() != objective->head_name(), "objectives '", other->name(), "' and '",
                            objective->name(),
                            other->name() == objective->name() ? "' are the same" : "' both predict the next token",
                            "; keep one of them");
-    set_init_ranges(*objective, base);
+    set_init_ranges(*objective, backbone_of(model));
     objectives.push_back(own(objective->head_name(), objective));
   }
 }
@@ -86,10 +84,14 @@ std::vector<LossPart> Network::losses(const Batch& batch, uint64_t dropout_key, 
   return losses_of(active_objectives(), batch, dropout_key, new_mems);
 }
 
-std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key) {
+const std::shared_ptr<Objective>& Network::objective_at(const std::string& head) const {
   for (const auto& objective : objectives)
-    if (objective->head_name() == head) return losses_of({objective}, batch, dropout_key, nullptr);
+    if (objective->head_name() == head) return objective;
   fail<ConfigError>("the network has no head for '", head, "'");
+}
+
+std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key) {
+  return losses_of({objective_at(head)}, batch, dropout_key, nullptr);
 }
 
 std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
@@ -114,7 +116,10 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   const at::AutoGradMode graph_of_heads(records);
   std::vector<LossPart> all;
   for (size_t k = 0; k < heads.size(); ++k) {
-    for (auto& part : early[k]) all.push_back(std::move(part));
+    for (auto& part : early[k]) {
+      part.of_rewrite = true;
+      all.push_back(std::move(part));
+    }
     if (!heads[k]->reads_backbone()) continue;
     for (auto& part : heads[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
   }

@@ -50,6 +50,9 @@ class Objective : public Layer {
   /// Changes the batch before the backbone runs; returns the losses of the network that did so. `key` is the random key
   /// of this pass.
   virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
+  /// Rows of a batch for held-out losses: as many as asked for, or a fixed number where the draws of `rewrite` depend
+  /// on it.
+  virtual int64_t scored_batch_size(int64_t asked) const { return asked; }
   /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
   /// The head's logits of hidden states [N, D], before they are multiplied; none of a head without a vocabulary.
@@ -70,7 +73,9 @@ class Network : public Layer {
   /// The losses of all active objectives, in the order of the config. `new_mems`, if given, receives the mems for the
   /// next segment.
   std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_mems = nullptr);
-  /// The losses of the objective with this head only, active or not. Throws ConfigError if there is no such head.
+  /// The objective with this head. Throws ConfigError if there is none.
+  const std::shared_ptr<Objective>& objective_at(const std::string& head) const;
+  /// The losses of the objective with this head only, active or not. Throws ConfigError if there is none.
   std::vector<LossPart> losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key);
   /// The same without sums: names, weights and numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;

@@ -66,10 +66,10 @@ const Param& NextTokenPrediction::table(const Backbone& backbone) const {
 
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
                                            const BackboneConfig& model) {
-  require<ConfigError>(!model.is_two_stream(), "xlnet predicts by its query stream; choose objective kind: plm");
-  require<ConfigError>(model.is_generative(), "objective '", name,
-                       "' needs a generative model; choose gpt2, t5, bart or another decoder, or set "
-                       "model.architecture: decoder");
+  require<ConfigError>(!model.is_two_stream(), "objective '", name, "' does not support model.architecture ",
+                       model.architecture, ", which predicts from its query stream; choose objective kind: plm");
+  require<ConfigError>(model.is_generative(), "objective '", name, "' needs a generative model; choose ",
+                       families_that(&BackboneConfig::is_generative), ", or set model.architecture: decoder");
   return std::make_shared<NextTokenPrediction>(name, terms, model);
 }
 

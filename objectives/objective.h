@@ -8,8 +8,7 @@ namespace cloze {
 std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const StackParts& parts,
-                                    const Backbone& backbone);
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const ModelConfig& model, const Backbone& backbone);
 std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
 /// Cross entropy of the targets of the query stream. Throws ConfigError for a model without one.
@@ -24,6 +23,11 @@ struct FlatIndices {
   Tensor index;
   int64_t width = 1;
 };
+/// The z-loss of a network in training; held-out losses have none.
+inline LossOptions in_training(const ZLoss& terms, bool is_training) {
+  return {.z_loss = is_training ? terms.z_loss : 0};
+}
+
 /// Fills `part` with the cross entropy of `hidden` [N, D] against the output embedding: the sum and, without gradients,
 /// the individual predictions.
 void fill_by_tokens(LossPart& part, const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
@@ -45,7 +49,7 @@ SpanTargets span_targets(const Batch& batch, int64_t max_targets);
 
 /// The MLM head of `model`.
 std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& model);
-/// The generator's config for this discriminator. Source: Clark et al. 2020, section 3.2.
-BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& discriminator);
+/// The generator of this discriminator, a model of its family. Source: Clark et al. 2020, section 3.2.
+ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminator);
 
 }  // namespace cloze

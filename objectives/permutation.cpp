@@ -175,7 +175,7 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
 namespace {
 
 /// The rows, padded on the left.
-Batch left_padded(const std::vector<PlmRow>& given, const Vocabulary& vocabulary) {
+Batch left_padded(const std::vector<PlmRow>& given, const TokenProperties& vocabulary) {
   const auto rows = static_cast<int64_t>(given.size());
   int64_t width = 0;
   for (const auto& row : given) width = std::max(width, static_cast<int64_t>(row.ids.size()));
@@ -208,7 +208,7 @@ PlmRules rules_of(const PlmConfig& config, int64_t length, int64_t reuse_len, bo
 }
 
 /// The targets and the attention mask of a row.
-void draw_example(const PlmRow& row, const PlmRules& rules, const Vocabulary& vocabulary, Stream& stream,
+void draw_example(const PlmRow& row, const PlmRules& rules, const TokenProperties& vocabulary, Stream& stream,
                   PlmExample& example) {
   std::vector<uint8_t> functional, word_starts;
   for (const auto id : row.ids) {
@@ -254,7 +254,8 @@ void add_targets(const std::vector<std::vector<int64_t>>& targets, Batch& batch)
 }  // namespace
 
 Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config,
-                        int64_t reuse_len, const Vocabulary& vocabulary, std::vector<std::vector<int64_t>>* drawn) {
+                        int64_t reuse_len, const TokenProperties& vocabulary,
+                        std::vector<std::vector<int64_t>>* drawn) {
   auto batch = left_padded(given, vocabulary);
   const auto rows = static_cast<int64_t>(given.size());
   const int64_t width = batch.input_ids.size(1);

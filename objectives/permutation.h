@@ -85,7 +85,7 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
 /// `visible` is the attention mask, `target_positions` the targets. The first `reuse_len` tokens of a row are a
 /// separate part. `drawn` [rows] receives PlmExample::drawn.
 Batch permutation_batch(const std::vector<PlmRow>& rows, std::vector<Stream>& streams, const PlmConfig& config,
-                        int64_t reuse_len, const Vocabulary& vocabulary,
+                        int64_t reuse_len, const TokenProperties& vocabulary,
                         std::vector<std::vector<int64_t>>* drawn = nullptr);
 
 }  // namespace cloze

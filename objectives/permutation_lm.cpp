@@ -7,8 +7,9 @@
 namespace cloze {
 
 std::shared_ptr<Objective> make_plm(const PlmConfig& config, const BackboneConfig& model) {
-  require<ConfigError>(model.is_two_stream(),
-                       "objective 'plm' needs a query stream, which only xlnet has; choose model kind: xlnet");
+  require<ConfigError>(model.is_two_stream(), "objective 'plm' needs a query stream, which model.architecture ",
+                       model.architecture,
+                       " does not have; choose model kind: ", families_that(&BackboneConfig::is_two_stream));
   return std::make_shared<NextTokenPrediction>(PlmConfig::kind, config, model);
 }
 

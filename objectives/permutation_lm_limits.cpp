@@ -32,7 +32,7 @@ void check_limits(const PlmConfig& c, const ObjectiveSetting& in, Limits& limits
   if (const auto* streams = as<TwoStreamConfig>(in.model)) check_rows(*streams, in, limits);
   forbid_prefix_lm(c.kind, in, limits);
   limits.forbid(!in.backbone().is_two_stream(), "objective plm needs a query stream, which ", kind_of(in.model),
-                " does not have; choose model kind: xlnet");
+                " does not have; choose model kind: ", families_that(&BackboneConfig::is_two_stream));
   forbid_companions(c.kind, in, limits);
 }
 

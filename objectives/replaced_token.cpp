@@ -11,23 +11,24 @@ namespace {
 
 /// Replaced token detection, with its generator.
 struct ReplacedToken final : Objective {
-  ReplacedToken(const RtdConfig& c, const BackboneConfig& m, const StackParts& stack, const Backbone& of)
+  ReplacedToken(const RtdConfig& c, const ModelConfig& model, const Backbone& of)
       : Objective(c),
         config(c),
         discriminator(of),
-        vocab_size(m.vocab_size),
-        act(m.hidden_act),
-        dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
-        prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
+        vocab_size(backbone_of(model).vocab_size),
+        act(backbone_of(model).hidden_act) {
+    const auto& m = backbone_of(model);
+    dense = own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size));
+    prediction = own("prediction", std::make_shared<Linear>(m.hidden_size, 1));
     if (m.initializer == Initializer::truncated_normal)
       set_xavier(prediction->weight);  // as google-research/electra, whose output layer has the default initializer
     if (c.replace_by != ReplaceBy::generator) return;
-    const auto g = generator_of(c, m);
-    BackboneParts parts{.stack = stack};
+    const auto g = generator_of(c, model);
+    BackboneParts parts;
     if (c.tie != EmbeddingTie::none) parts.embeddings = of.embedding_tables();
     parts.own_norm = c.tie == EmbeddingTie::tables;
-    generator = own("generator", make_single_stack(g, parts));
-    head = own("generator_head", make_token_head(g));
+    generator = own("generator", make_backbone(g, parts));
+    head = own("generator_head", make_token_head(backbone_of(g)));
   }
 
   /// With two stages: first only the generator trains; then the discriminator, from the generator's weights, with the
@@ -52,6 +53,7 @@ struct ReplacedToken final : Objective {
   }
 
   std::string name() const override { return RtdConfig::kind; }
+  int64_t scored_batch_size(int64_t) const override { return 32; }
 
   std::vector<LossPart> parts(const Batch& batch) const override {
     std::vector<LossPart> list;
@@ -120,8 +122,8 @@ struct ReplacedToken final : Objective {
                    .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
     if (generator_frozen()) return draw_tokens(rows, table, head->bias, draw);
     auto& part = early.emplace_back(parts(batch)[0]);
-    fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {},
-                   generator_only() ? nullptr : &draw);
+    fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)},
+                   in_training(config.mlm, is_training()), generator_only() ? nullptr : &draw);
     return generator_only() ? Tensor() : draw.drawn;
   }
 
@@ -164,7 +166,7 @@ struct ReplacedToken final : Objective {
   RtdConfig config;
   const Backbone& discriminator;
   int64_t vocab_size;
-  std::string act;
+  Activation act;
   std::shared_ptr<Linear> dense, prediction;
   std::shared_ptr<Backbone> generator;
   std::shared_ptr<TokenHead> head;
@@ -172,8 +174,10 @@ struct ReplacedToken final : Objective {
 
 }  // namespace
 
-BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& m) {
-  BackboneConfig g = m;
+ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminator) {
+  ModelConfig generator = discriminator;
+  const auto& m = backbone_of(discriminator);
+  auto& g = backbone_of(generator);
   const int64_t head_width = m.hidden_size / m.num_attention_heads;
   g.num_attention_heads =
       std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));
@@ -182,12 +186,11 @@ BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& m) {
   g.num_hidden_layers =
       std::max<int64_t>(1, std::llrint(config.generator_layers * static_cast<double>(m.num_hidden_layers)));
   g.embedding_size = m.embedding_width();
-  return g;
+  return generator;
 }
 
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const StackParts& parts,
-                                    const Backbone& backbone) {
-  return std::make_shared<ReplacedToken>(config, model, parts, backbone);
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const ModelConfig& model, const Backbone& backbone) {
+  return std::make_shared<ReplacedToken>(config, model, backbone);
 }
 
 void expect_rows(const RtdConfig& c, const ObjectiveSetting&, std::vector<RowSizes>& rows) {

@@ -33,6 +33,7 @@ constexpr auto choices(DiscriminatorPositions) {
 struct RtdConfig : ObjectiveTerms {
   static constexpr const char* kind = "rtd";
   static constexpr const char* share_key = "mlm.mlm_probability";
+  static constexpr bool predicts_tokens = false;
   RtdConfig() {
     weight = 50;
     mlm.like = "electra";

@@ -8,11 +8,21 @@
 
 namespace cloze {
 
-double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence) {
+double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence, uint64_t epoch_size) {
   const int64_t steps = masking.decay_steps > 0 ? masking.decay_steps : rows.steps;
-  if (masking.initial_mlm_probability == 0 || rows.batch_size == 0 || steps == 0) return masking.mlm_probability;
-  const auto step = sequence / static_cast<uint64_t>(rows.batch_size * rows.accumulation);
-  const double progress = std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
+  const bool is_planned = steps > 0 || (rows.epochs > 0 && epoch_size > 0);
+  if (masking.initial_mlm_probability == 0 || rows.batch_size == 0 || !is_planned) return masking.mlm_probability;
+  const auto step_size = static_cast<uint64_t>(rows.batch_size * rows.accumulation);
+  const uint64_t steps_done = (sequence - rows.start.sequence) / step_size;  // since the start of these rows
+  double done = 0, total = 0;
+  if (steps > 0) {
+    done = static_cast<double>(static_cast<uint64_t>(rows.start.step) + steps_done);
+    total = static_cast<double>(steps);
+  } else {
+    done = rows.start.epochs + static_cast<double>(steps_done * step_size) / static_cast<double>(epoch_size);
+    total = rows.epochs;
+  }
+  const double progress = std::min(1.0, done / total);
   return masking.initial_mlm_probability + (masking.mlm_probability - masking.initial_mlm_probability) * progress;
 }
 

@@ -11,6 +11,7 @@
 #include "objectives/masking.h"
 #include "objectives/row_streams.h"
 #include "objectives/segment_pairs.h"
+#include "objectives/step_rows.h"
 
 namespace cloze {
 
@@ -28,15 +29,10 @@ struct RowDraws {
   std::vector<int64_t> label_offsets{};
 };
 
-/// The number of rows of a training step. Mems are carried along them, and within a step rows are batched by length.
-struct StepRows {
-  int64_t batch_size = 0;  ///< 0: no training steps, rows are shuffled
-  int64_t accumulation = 1;
-  int64_t steps = 0;  ///< of the run; 0: unknown
-};
-/// The share of predicted tokens in sequence number `sequence`, which changes linearly over the training steps.
+/// The share of predicted tokens in sequence number `sequence`, which changes linearly over the steps of the run, or,
+/// where their number is unknown, over its epochs of `epoch_size` sequences; the same for all sequences of a step.
 /// Source: ltgoslo/gpt-bert, pretraining/dataset.py, apply_mask; Ankner et al. 2023 (arXiv 2305.15096).
-double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence);
+double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence, uint64_t epoch_size);
 
 /// The data and options that all rows of a run are made from.
 struct RowContext {
@@ -56,7 +52,7 @@ struct RowContext {
   ModelConfig model;
   StepRows step;
   std::string stage;
-  Vocabulary vocabulary;
+  TokenProperties vocabulary;
   Rng order_rng;
   uint64_t mask_key, mixture_key, pair_key;
 };

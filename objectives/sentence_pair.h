@@ -10,6 +10,7 @@ struct NspConfig : ObjectiveTerms {
   static constexpr const char* kind = "nsp";
   static constexpr const char* share_key = "random_next_prob";
   static constexpr bool classifies_pairs = true;
+  static constexpr bool predicts_tokens = false;
   double random_next_prob = 0.5;
   /// Share of the pairs with label 1.
   double label_1_share() const { return random_next_prob; }
@@ -28,6 +29,7 @@ struct SopConfig : ObjectiveTerms {
   static constexpr const char* kind = "sop";
   static constexpr const char* share_key = "swap_prob";
   static constexpr bool classifies_pairs = true;
+  static constexpr bool predicts_tokens = false;
   double swap_prob = 0.5;
   /// Share of the pairs with label 1.
   double label_1_share() const { return swap_prob; }

@@ -8,7 +8,7 @@ namespace cloze {
 namespace {
 
 /// Random ids are neither special tokens at the start of the vocabulary nor sentinels at its end.
-NoiseIds noise_ids(const Vocabulary& vocabulary, const std::vector<int64_t>& sentinels) {
+NoiseIds noise_ids(const TokenProperties& vocabulary, const std::vector<int64_t>& sentinels) {
   NoiseIds ids{.mask = vocabulary.special.mask, .vocabulary = vocabulary.size, .first_random = 0};
   if (!sentinels.empty() && sentinels.back() > vocabulary.size / 2)
     ids.vocabulary = std::min(sentinels.back(), sentinels.front());

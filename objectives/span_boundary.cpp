@@ -94,11 +94,11 @@ struct SpanBoundary final : Objective {
         at::embedding(plain::weight(position_embeddings, rows.scalar_type()), index(targets.position));  // [N, P]
     const auto joined =
         at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), position}, -1);
-    const auto once = first_norm->forward(linear_activation(joined, first->weight, first->bias, "gelu"));
-    const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, "gelu"));
+    const auto once = first_norm->forward(linear_activation(joined, first->weight, first->bias, Activation::gelu));
+    const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, Activation::gelu));
     const auto predicted = index(targets.prediction);
     fill_by_tokens(part, twice, backbone.token_embedding(), bias, batch.labels.index_select(0, predicted),
-                   {batch.positions.index_select(0, predicted), hidden.size(1)});
+                   {batch.positions.index_select(0, predicted), hidden.size(1)}, in_training(config, is_training()));
     return {part};
   }
 

@@ -1,5 +1,7 @@
 #include "objectives/special_tokens.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace cloze {
@@ -36,6 +38,15 @@ int64_t decoder_start_id(DecoderStart kind, const SpecialIds& special) {
 }
 
 }  // namespace
+
+int64_t needed_sentinels(const Objectives& objectives) {
+  constexpr int64_t of_t5 = 100;
+  const bool are_needed = std::any_of(objectives.begin(), objectives.end(), [](const auto& objective) {
+    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective);
+    return spans && placeholder_of(spans->corruption) == Placeholder::sentinel;
+  });
+  return are_needed ? of_t5 : 0;
+}
 
 void take_special_ids(ModelConfig& model, const SpecialIds& special) {
   auto& m = backbone_of(model);

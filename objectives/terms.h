@@ -25,6 +25,7 @@ struct ObjectiveTerms {
   static constexpr RowKind rows = RowKind::masked;
   static constexpr const char* share_key = "";     ///< of the value after the colon of a short form, `mlm:0.4`
   static constexpr bool classifies_pairs = false;  ///< predicts a label of a segment pair from the pooled [CLS]
+  static constexpr bool predicts_tokens = true;    ///< its loss is one of tokens; false: of labels 0 and 1
   double weight = 1.0;
   int64_t from_step = 0;
   int64_t until_step = 0;
@@ -40,11 +41,20 @@ void describe_terms(V& v, ObjectiveTerms& c, const char* weight) {
     at_least(0));
 }
 
+/// The term that keeps the log-sum-exp of the logits near 0. Source: Mesh TensorFlow's
+/// softmax_cross_entropy_with_logits; Chowdhery et al. 2022, section 5 (arXiv 2204.02311).
+struct ZLoss {
+  double z_loss = 0;
+};
+template <class V>
+void describe_z_loss(V& v, ZLoss& c) {
+  v("z_loss", c.z_loss, "factor of the squared log-sum-exp of the logits, in training; T5 uses 1e-4", in_range(0, 1));
+}
+
 /// The options of every next-token objective.
-struct NextTokenTerms : ObjectiveTerms {
+struct NextTokenTerms : ObjectiveTerms, ZLoss {
   static constexpr RowKind rows = RowKind::generative;
   double label_smoothing = 0;
-  double z_loss = 0;
   bool transform = false;
   /// Special tokens in the rows of a generative objective.
   bool uses_mask() const { return false; }
@@ -56,7 +66,7 @@ void describe_next_token(V& v, NextTokenTerms& c) {
   describe_terms(v, c, "factor of this loss in the sum");
   v("label_smoothing", c.label_smoothing,
     "share of the label's probability that is spread over all tokens, in training", in_range(0, 1, open_end));
-  v("z_loss", c.z_loss, "factor of the squared log-sum-exp of the logits, in training; T5 uses 1e-4", in_range(0, 1));
+  describe_z_loss(v, c);
 }
 
 }  // namespace cloze

@@ -12,6 +12,7 @@
 #include "core/tensor/safetensors.h"
 #include "data/tokenizer.h"
 #include "objectives/collator.h"
+#include "run/milestones.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -61,17 +62,33 @@ Ledger ledger_of(const json& state) {
           .checkpoint = part("checkpoint")};
 }
 
+json to_json(int64_t phase, const RowsStart& start) {
+  return {{"number", phase}, {"step", start.step}, {"sequence", start.sequence}, {"epochs", start.epochs}};
+}
+
+/// Fills in the phase; absent in checkpoints of earlier versions, which had one.
+void read_phase(const json& state, TrainState& s) {
+  if (!state.contains("phase")) return;
+  const auto& phase = state["phase"];
+  s.phase = phase.at("number");
+  s.phase_start = {.step = phase.at("step"), .sequence = phase.at("sequence"), .epochs = phase.at("epochs")};
+}
+
 json to_json(const TrainState& s) {
   return {{"step", s.step},
           {"sequences", s.sequences},
+          {"phase", to_json(s.phase, s.phase_start)},
           {"tokens", s.tokens},
           {"predicted_tokens", s.predicted_tokens},
           {"flops", s.flops},
+          {"words", s.words},
+          {"at_words", s.at_words},
           {"seconds", s.seconds},
           {"best_loss", s.best_loss},
           {"best_step", s.best_step},
           {"evaluations_without_gain", s.evaluations_without_gain},
           {"evaluated_at", s.evaluated_at},
+          {"suites_at", s.suites_at},
           {"optimizer", s.optimizer},
           {"averages_from", s.moments_reset_at},
           {"yardstick", s.evaluation_protocol},
@@ -138,17 +155,19 @@ bool is_step_folder(const std::string& name) {
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems) {
+                     const std::vector<std::pair<std::string, Tensor>>& mems, const std::vector<NamedParam>& iterate) {
   const auto name = step_name(state.step);
   try {
     StagedFolder staged(run + "/" + name);
-    std::vector<NamedTensor> weights, moments, mem_tensors;
+    std::vector<NamedTensor> weights, last_weights, moments, mem_tensors;
     for (const auto& p : params) weights.push_back({p.name, p.param.value()});
+    for (const auto& p : iterate) last_weights.push_back({p.name, p.param.value()});
     for (const auto& [key, tensor] : optimizer) moments.push_back({key, tensor});
     for (const auto& [key, tensor] : mems) mem_tensors.push_back({key, tensor});
     save_safetensors(staged.path() + "/weights.safetensors", weights);
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
+    if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
     write_atomic(staged.path() + "/state.json", to_json(state).dump(2) + "\n");
     json files;
     for (const auto& entry : fs::directory_iterator(staged.path()))
@@ -190,12 +209,17 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
   return "";
 }
 
+void require_whole(const std::string& step_folder) {
+  const auto damage = find_damage(step_folder);
+  require<CheckpointError>(damage.empty(), step_folder, ": ", damage, "; name another step, or the run");
+}
+
 void prune_checkpoints(const std::string& run, int64_t keep) {
   const auto best = read_pointer(run, "best"), latest = read_pointer(run, "latest");
   int64_t kept = 0;
   for (const auto& name : step_folders(run)) {
     if (name > latest) continue;  // damaged ones that a resume skipped do not count towards `keep`
-    if (kept++ < keep || name == best) continue;
+    if (kept++ < keep || name == best || !kept_for(run + "/" + name).empty()) continue;
     std::error_code ignored;
     fs::remove_all(run + "/" + name, ignored);
   }
@@ -234,9 +258,12 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   try {
     s.step = j.at("step");
     s.sequences = j.at("sequences");
+    read_phase(j, s);
     s.tokens = j.at("tokens");
     s.predicted_tokens = j.value("predicted_tokens", int64_t{0});
     s.flops = j.value("flops", 0.0);
+    s.words = j.value("words", -1.0);
+    s.at_words = j.value("at_words", std::vector<int64_t>());
     s.seconds = j.at("seconds");
     const auto best = j.at("best_loss");  // null: not finite; earlier versions could take that for the best
     s.best_loss = best.is_null() ? 0 : best.get<double>();
@@ -244,6 +271,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.evaluation_protocol = j.value("yardstick", "");
     s.evaluations_without_gain = j.at("evaluations_without_gain");
     s.evaluated_at = j.value("evaluated_at", int64_t{-1});
+    s.suites_at = j.value("suites_at", int64_t{-1});
     s.metrics_bytes = j.at("metrics_bytes");
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});

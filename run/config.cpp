@@ -6,7 +6,6 @@
 #include "models/families/limits.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
-#include "run/objective_short_form.h"
 
 namespace cloze {
 
@@ -35,6 +34,45 @@ void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limi
                 "; shorten it");
 }
 
+/// The rules of the rows, which the first phase may keep and another break.
+void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& name, Limits& limits) {
+  const auto own = config_of_phase(c, phase);
+  Limits broken;
+  check_limits(setting_of(own), broken);
+  check_data(own, broken);
+  const auto known = limits.broken();
+  for (const auto& sentence : broken.broken())
+    limits.forbid(std::find(known.begin(), known.end(), sentence) == known.end(), name, ": ", sentence);
+}
+
+void check_phases(const RunConfig& c, Limits& limits) {
+  const auto& phases = c.train.phases;
+  limits.forbid(
+      !phases.empty() && carries_mems(c.model),
+      "train.phases cut the text anew, and the mems of model.mem_len and model.reuse_len continue it from step "
+      "to step; remove the phases, or set model.mem_len to 0");
+  double before = 0;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    const auto name = words("train.phases.", i);
+    const int64_t length = phases[i].max_seq_length;
+    limits.forbid(phases[i].from <= before, name, ".from ", shortest(phases[i].from), " is not after ",
+                  shortest(before), ", where the phase before it begins; list phases in their order");
+    limits.forbid(length > 0 && length < 4, name, ".max_seq_length ", length,
+                  " leaves no room for text; give at least 4, or 0 for data.max_seq_length");
+    check_rows_of_phase(c, static_cast<int64_t>(i) + 1, name, limits);
+    before = phases[i].from;
+  }
+}
+
+/// An average knows nothing of weights that are replaced at once.
+void check_average(const RunConfig& c, Limits& limits) {
+  const auto* rtd = first_of<RtdConfig>(c.objectives);
+  limits.forbid(
+      c.train.ema_decay > 0 && rtd && rtd->generator_steps > 0, "train.ema_decay ", shortest(c.train.ema_decay),
+      " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
+      "the middle of the run; set one of them to 0");
+}
+
 void check_device(const std::string& device, Limits& limits) {
   limits.forbid(device != "cpu" && device != "cuda" && !device.starts_with("cuda:"), "train.device '", device,
                 "' is unknown; use cpu, cuda or cuda:N");
@@ -46,7 +84,6 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
   const bool differs = !evaluation.objectives.empty() || evaluation.max_seq_length > 0 ||
                        evaluation.packing != EvaluationConfig{}.packing;
   if (!differs) return;
-  for (const auto& error : ignored_options(c)) limits.forbid(true, error);
   for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
 }
 
@@ -71,7 +108,19 @@ ObjectiveSetting setting_of(const RunConfig& config) {
           .objectives = config.objectives,
           .batch_size = config.train.batch_size,
           .accumulation = config.train.accumulation,
-          .steps = config.train.budget.steps};
+          .steps = config.train.budget.steps,
+          .ends_by_text = config.train.budget.words > 0 || config.train.budget.epochs > 0};
+}
+
+RunConfig config_of_phase(const RunConfig& config, int64_t phase) {
+  auto found = config;
+  found.train.phases.clear();
+  if (phase == 0) return found;
+  const auto& own = config.train.phases.at(static_cast<size_t>(phase - 1));
+  if (own.max_seq_length > 0) found.data.max_seq_length = own.max_seq_length;
+  if (own.batch_size > 0) found.train.batch_size = own.batch_size;
+  if (own.accumulation > 0) found.train.accumulation = own.accumulation;
+  return found;
 }
 
 double stable_share(const ScheduleConfig& s) {
@@ -111,6 +160,8 @@ void validate(const RunConfig& c) {
   check_schedule(c.schedule, c.train.budget.steps, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
+  check_phases(c, limits);
+  check_average(c, limits);
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
   std::string text;

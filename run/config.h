@@ -4,6 +4,7 @@
 #include "models/families/model_config.h"
 #include "objectives/config.h"
 #include "objectives/row_streams.h"
+#include "run/babylm.h"
 
 namespace cloze {
 
@@ -37,6 +38,12 @@ struct OptimizerConfig {
   double max_grad_norm = 1.0;
 };
 
+/// In what published updates of Adam differ.
+inline void set_adam(OptimizerConfig& o, bool bias_correction, double epsilon) {
+  o.bias_correction = bias_correction;
+  o.epsilon = epsilon;
+}
+
 /// Source: fairseq, optim/adam.py and examples/roberta/config/pretraining/base.yaml.
 inline void fairseq_roberta_optimizer(OptimizerConfig& o) {
   o.bias_correction = o.epsilon_hat = o.decay_norm_and_bias = true;
@@ -54,28 +61,35 @@ inline void spanbert_optimizer(OptimizerConfig& o) {
 
 /// Source: Yang et al. 2019, appendix A.4.1; zihangdai/xlnet, model_utils.py, AdamWeightDecayOptimizer.
 inline void xlnet_optimizer(OptimizerConfig& o) {
-  o.bias_correction = false;
-  o.epsilon = 1e-6;
+  set_adam(o, false, 1e-6);
   o.decay_score_biases = true;
+}
+
+inline void albert_optimizer(OptimizerConfig& o) {
+  set_adam(o, false, 1e-6);
+  o.kind = OptimizerKind::lamb;
+  o.learning_rate = 1.76e-3;
+}
+
+inline void t5_optimizer(OptimizerConfig& o) {
+  o.kind = OptimizerKind::adafactor;
+  o.learning_rate = 1e-2;
+  o.weight_decay = 0;
+  o.max_grad_norm = 0;
 }
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
   v.like(c, "the details of the update follow that code",
-         {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
-          {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
+         {{"google-bert", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
+          {"huggingface", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
           {"fairseq-roberta", fairseq_roberta_optimizer},
           {"spanbert", spanbert_optimizer},
-          {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
+          {"electra", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
           {"xlnet", xlnet_optimizer},
-          {"megatron", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
-          {"albert",
-           [](OptimizerConfig& o) {
-             o.kind = OptimizerKind::lamb, o.learning_rate = 1.76e-3, o.bias_correction = false, o.epsilon = 1e-6;
-           }},
-          {"t5", [](OptimizerConfig& o) {
-             o.kind = OptimizerKind::adafactor, o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0;
-           }}});
+          {"megatron", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
+          {"albert", albert_optimizer},
+          {"t5", t5_optimizer}});
   v("kind", c.kind, "the update rule");
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
   v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
@@ -189,6 +203,7 @@ struct BudgetConfig {
   bool limited() const {
     return steps > 0 || tokens > 0 || predicted_tokens > 0 || words > 0 || epochs > 0 || flops > 0 || minutes > 0;
   }
+  bool operator==(const BudgetConfig&) const = default;
 };
 
 template <class V>
@@ -210,6 +225,26 @@ constexpr auto choices(Precision) {
                     Choice{Precision::bf16, "bf16",
                            "bf16 matrix multiplications and activations with fp32 master weights if the processor has "
                            "bf16 units, else fp32"}};
+}
+
+/// A phase of training with steps of another shape, which the budget spans as it spans those before. Sources: Devlin et
+/// al. 2019, appendix A.2 (rows of 512 tokens in the last tenth of the steps); ltgoslo/gpt-bert,
+/// pretraining/train_10m.py, load_datasets.
+struct PhaseConfig {
+  double from = 0;
+  int64_t max_seq_length = 0;
+  int64_t batch_size = 0;
+  int64_t accumulation = 0;
+};
+
+template <class V>
+void describe(V& v, PhaseConfig& c) {
+  v("from", c.from, "share of the budget after which the phase begins", in_range(0, 1, open_end));
+  v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included; 0 = data.max_seq_length",
+    in_range(0, 1 << 28));
+  v("batch_size", c.batch_size, "sequences in a forward pass; 0 = train.batch_size", in_range(0, 1 << 20));
+  v("accumulation", c.accumulation, "forward passes in an optimizer step; 0 = train.accumulation",
+    in_range(0, 1 << 20));
 }
 
 /// The reaction to a loss or gradient that is not finite.
@@ -271,6 +306,8 @@ struct TrainConfig {
   int64_t seed = 1;
   SeedsConfig seeds{};
   OnNonFinite on_nonfinite = OnNonFinite::stop;
+  double ema_decay = 0;
+  std::vector<PhaseConfig> phases{};
   BudgetConfig budget{};
 };
 
@@ -290,6 +327,13 @@ void describe(V& v, TrainConfig& c) {
   v("seed", c.seed, "seed of every random stream", at_least(0));
   v("seeds", c.seeds, "seeds of single random streams, which a comparison varies one at a time");
   v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
+  v("ema_decay", c.ema_decay,
+    "decay of an exponential moving average of the weights, (1 + step) / (10 + step) as long as that is smaller; "
+    "evaluation, checkpoints and exports have the average; 0.999 in GPT-BERT; 0 = the weights themselves",
+    in_range(0, 1, open_end));
+  v("phases", c.phases,
+    "phases after the first: a list of `from`, the share of the budget at which one begins, and of its max_seq_length, "
+    "batch_size and accumulation; [] = all steps have those of data and train");
   v("budget", c.budget, "when the run ends; at least one limit is needed");
 }
 
@@ -314,6 +358,9 @@ struct EvaluationConfig {
   int64_t max_seq_length = 0;
   RowPacking packing = RowPacking::document;
   Objectives objectives{};
+  std::vector<std::string> suites{};
+  int64_t suite_every = 0;
+  int64_t suite_items = 0;
 };
 
 template <class V>
@@ -334,11 +381,17 @@ void describe(V& v, EvaluationConfig& c) {
     "objectives to evaluate, each on its own rows; [] = the kinds of `objectives`, each in its standard form: the "
     "defaults of its kind (mlm: 15 % single tokens), except that span_corruption keeps its `corruption` and rtd its "
     "networks; a hybrid of mntp is evaluated as mntp and clm");
+  v("suites", c.suites,
+    "evaluation suites that the run answers: files, folders, or names in the folder CLOZE_SUITES; [] = none");
+  v("suite_every", c.suite_every, "steps between answers to the suites, besides those at the end; 0 = only at the end",
+    at_least(0));
+  v("suite_items", c.suite_items, "items of each paradigm of minimal pairs and completions that are asked; 0 = all", at_least(0));
 }
 
 /// Checkpoints and logging.
 struct CheckpointConfig {
   int64_t every = 1000;
+  std::vector<int64_t> at_words{};
   int64_t keep = 2;
   int64_t log_every = 10;
 };
@@ -346,7 +399,12 @@ struct CheckpointConfig {
 template <class V>
 void describe(V& v, CheckpointConfig& c) {
   v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
-  v("keep", c.keep, "newest checkpoints to keep, besides the best one", at_least(1));
+  v("at_words", c.at_words,
+    "numbers of words, counted as in train.budget.words, after each of which a checkpoint is kept for good: that of "
+    "the "
+    "first step at or past it; babylm = 1M to 9M, 10M to 90M and 100M to 1000M, as the BabyLM Challenge has them",
+    or_none({.low = 1, .named = {{"babylm", babylm::checkpoint_words()}}}));
+  v("keep", c.keep, "newest checkpoints to keep, besides the best one and those of at_words", at_least(1));
   v("log_every", c.log_every,
     "steps between lines of the log and of metrics.jsonl; each line gives means over those steps", at_least(1));
 }
@@ -408,6 +466,9 @@ void describe(V& v, RunConfig& c) {
 /// What follows "unknown key" for a key that a run does not have but another program or section has; empty for others.
 /// decode() asks it (core/config.h).
 std::string meaning_of_unknown(const RunConfig& config, const std::string& key);
+
+/// The config as it is in a phase: 0 is the first, k > 0 the one of train.phases[k - 1]. It has no phases itself.
+RunConfig config_of_phase(const RunConfig& config, int64_t phase);
 
 /// True if the same losses are active in the optimizer steps a + 1 and b + 1.
 bool same_losses(const RunConfig& config, int64_t a, int64_t b);

@@ -1,6 +1,7 @@
 #include "run/init.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -90,6 +91,7 @@ bool has_block(const InitReport& report, const Sources& sources) {
 }  // namespace
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe) {
+  if (std::filesystem::exists(path + "/state.json")) require_whole(path);
   const auto source = open_run(path);
   require<ConfigError>(
       !source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ", path,

@@ -67,10 +67,15 @@ std::string run_directory_of(const std::string& path) {
   return folder.string();
 }
 
+std::string run_of_config(const std::string& path) {
+  if (fs::path(path).filename() != "run.yaml" || !fs::exists(fs::path(path).replace_filename("provenance.json")))
+    return "";
+  const auto folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 ConfigTree load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  const bool in_run_directory =
-      fs::path(path).filename() == "run.yaml" && fs::exists(fs::path(path).replace_filename("provenance.json"));
-  return in_run_directory ? load_run_config(path, overrides) : ConfigTree::load(path, overrides);
+  return run_of_config(path).empty() ? ConfigTree::load(path, overrides) : load_run_config(path, overrides);
 }
 
 }  // namespace cloze

@@ -20,6 +20,9 @@ ConfigTree load_resumed_config(const std::string& path, const std::vector<std::s
 /// The run directory of a path that names one, or one of its step folders. Throws CheckpointError for other paths.
 std::string run_directory_of(const std::string& path);
 
+/// The run directory whose run.yaml `path` is; empty for every other file.
+std::string run_of_config(const std::string& path);
+
 /// load_run_config where `path` is the run.yaml of a run directory, ConfigTree::load for every other file.
 ConfigTree load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 

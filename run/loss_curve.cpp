@@ -17,7 +17,7 @@ namespace cloze {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::vector<double> smoothed(const std::vector<CurvePoint>& points) {
+std::vector<double> smoothed(const std::vector<LossPoint>& points) {
   const auto n = static_cast<int64_t>(points.size());
   std::vector<double> found;
   for (int64_t i = 0; i < n; ++i) {
@@ -48,11 +48,18 @@ namespace {
 /// The curves of one loss, with its baseline.
 struct Panel {
   std::string name;  ///< `mlm`
-  std::vector<CurvePoint> training{};
-  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};  ///< by name: `mlm`, `mlm:0.4`
-  double baseline = 0;                                                      ///< 0: none
-  bool predicts_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
+  std::vector<LossPoint> training{};
+  std::vector<std::pair<std::string, std::vector<LossPoint>>> held_out{};  ///< by name: `mlm`, `mlm:0.4`
+  double baseline = 0;                                                     ///< 0: none
+  bool of_tokens = true;  ///< false: of labels, whose baseline is their majority
 };
+
+/// Whether the loss `name` is one of tokens: that of an objective which predicts them, or of a generator.
+bool is_of_tokens(const std::string& name, const Objectives& objectives) {
+  return std::none_of(objectives.begin(), objectives.end(), [&](const ObjectiveConfig& objective) {
+    return kind_of(objective) == name && !predicts_tokens(objective);
+  });
+}
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -116,9 +123,9 @@ constexpr size_t max_bins = 2000;  // more than the plot has pixel columns
 
 /// The points that `add` makes from each bin; every bin has at least one point.
 template <class Add>
-std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add& add) {
+std::vector<LossPoint> in_bins(const std::vector<LossPoint>& points, const Add& add) {
   const size_t bins = std::min(points.size(), max_bins);
-  std::vector<CurvePoint> found;
+  std::vector<LossPoint> found;
   for (size_t bin = 0; bin < bins; ++bin)
     add(points.begin() + static_cast<int64_t>(bin * points.size() / bins),
         points.begin() + static_cast<int64_t>((bin + 1) * points.size() / bins), found);
@@ -126,9 +133,9 @@ std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add
 }
 
 /// Means of the bins, few enough to smooth quickly.
-std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
-  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
-    CurvePoint sum;
+std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& found) {
+    LossPoint sum;
     for (auto point = first; point != end; ++point) {
       sum.x += point->x;
       sum.y += point->y;
@@ -139,17 +146,17 @@ std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
 }
 
 /// Minimum and maximum of each bin, which keep every peak visible.
-std::vector<CurvePoint> extremes(const std::vector<CurvePoint>& points) {
-  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
+std::vector<LossPoint> extremes(const std::vector<LossPoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& found) {
     const auto [low, high] =
-        std::minmax_element(first, end, [](const CurvePoint& a, const CurvePoint& b) { return a.y < b.y; });
+        std::minmax_element(first, end, [](const LossPoint& a, const LossPoint& b) { return a.y < b.y; });
     found.push_back(low < high ? *low : *high);
     if (low != high) found.push_back(low < high ? *high : *low);
   });
 }
 
 /// A gnuplot datablock.
-std::string datablock(const std::string& name, const std::vector<CurvePoint>& points,
+std::string datablock(const std::string& name, const std::vector<LossPoint>& points,
                       const std::vector<double>& third_column = {}) {
   std::string text = "$" + name + " << EOD\n";
   for (size_t i = 0; i < points.size(); ++i)
@@ -188,14 +195,14 @@ std::pair<std::string, std::string> plot_panel(const Panel& panel, size_t number
   }
   if (panel.baseline > 0)
     add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
-        words(panel.predicts_tokens() ? "unigram" : "majority", ", held out"));
+        words(panel.of_tokens ? "unigram" : "majority", ", held out"));
   const auto axis = "set xlabel " + quoted(last ? "step" : "") + "\n";
   return {blocks, axis + "set title " + quoted(panel.name) + " noenhanced\n" + curves + "\n"};
 }
 
 }  // namespace
 
-bool draw_loss(const std::string& run, double unigram_loss) {
+bool draw_loss(const std::string& run, const Objectives& objectives, double unigram_loss) {
   auto panels = panels_of(run + "/metrics.jsonl");
   std::erase_if(panels, [](const Panel& panel) { return panel.training.size() < 2 && panel.held_out.empty(); });
   const bool any =
@@ -205,7 +212,8 @@ bool draw_loss(const std::string& run, double unigram_loss) {
                                     quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
   for (size_t k = 0; k < panels.size(); ++k) {
     auto& panel = panels[k];
-    if (panel.baseline == 0 && panel.predicts_tokens()) panel.baseline = unigram_loss;
+    panel.of_tokens = is_of_tokens(panel.name, objectives);
+    if (panel.baseline == 0 && panel.of_tokens) panel.baseline = unigram_loss;
     const auto [data, plot] = plot_panel(panel, k, k + 1 == panels.size());
     blocks += data;
     plots += plot;

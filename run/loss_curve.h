@@ -3,22 +3,26 @@
 #include <string>
 #include <vector>
 
+#include "objectives/config.h"
+
 namespace cloze {
 
-struct CurvePoint {
-  double x = 0, y = 0;
+/// A loss at a step.
+struct LossPoint {
+  double x = 0, y = 0;  ///< step, and loss [nats per prediction]
 };
 
 /// The smoothed curve: at each point the value of a straight line fitted to its neighbours, weighted by their distance.
 /// The window reaches, on either side, an eighth of the number of preceding points, so that the steep start keeps its
 /// shape. Unlike a running mean it does not lag on a falling loss and needs no correction at the first points.
 /// Source: Cleveland 1979, "Robust locally weighted regression", section 2, without the robustness iterations.
-std::vector<double> smoothed(const std::vector<CurvePoint>& points);
+std::vector<double> smoothed(const std::vector<LossPoint>& points);
 
 /// Plots metrics.jsonl to `run`/loss.svg and loss.png with gnuplot: a panel for each loss with its training, smoothed
-/// and held-out curves. Returns false, with a line in the log, if that fails. `unigram_loss` is the baseline in the
-/// panels of token losses whose rows name none; 0: no baseline. More than 2,000 points are binned: the plot shows the
-/// minimum and the maximum of each bin, and smoothing runs on the means of the bins.
-bool draw_loss(const std::string& run, double unigram_loss);
+/// and held-out curves. `objectives`: those of the run. Returns false, with a line in the log, if that fails.
+/// `unigram_loss` is the baseline in the panels of token losses whose rows name none; 0: no baseline. More than 2,000
+/// points are binned: the plot shows the minimum and the maximum of each bin, and smoothing runs on the means of the
+/// bins.
+bool draw_loss(const std::string& run, const Objectives& objectives, double unigram_loss);
 
 }  // namespace cloze

@@ -159,8 +159,8 @@ std::string short_form(const ObjectiveConfig& objective) {
   return head + text;
 }
 
-std::vector<std::string> ignored_options(const RunConfig& config) {
-  std::vector<std::string> ignored;
+void refuse_ignored_options(const RunConfig& config) {
+  std::string ignored;
   const auto is_of_own = [&](const config_detail::Entry& entry) {
     return std::any_of(config.objectives.begin(), config.objectives.end(),
                        [&](const auto& own) { return has_value(entries_of(own), entry); });
@@ -172,11 +172,11 @@ std::vector<std::string> ignored_options(const RunConfig& config) {
       // The weight counts in the sum of the held-out losses.
       if (!entry.leaf || scope == Scope::held_out || entry.path == "weight" || has_value(plain, entry)) continue;
       if (scope == Scope::network && is_of_own(entry)) continue;
-      ignored.push_back(words("evaluation.objectives, ", short_form(objective), ": ", entry.path, " is ", entry.value,
-                              ", which", why_ignored(scope)));
+      ignored += words(ignored.empty() ? "" : "\n", "evaluation.objectives, ", short_form(objective), ": ", entry.path,
+                       " is ", entry.value, ", which", why_ignored(scope));
     }
   }
-  return ignored;
+  if (!ignored.empty()) throw ConfigError(ignored);
 }
 
 }  // namespace cloze

@@ -1,7 +1,6 @@
 #pragma once
 // Objectives in the short form of the command line and of reports.
 #include <string>
-#include <vector>
 
 #include "run/config.h"
 
@@ -17,8 +16,9 @@ ObjectiveConfig parse_objective(const std::string& text, const std::string& sour
 /// different rows have different short forms.
 std::string short_form(const ObjectiveConfig& objective);
 
-/// Options of evaluation.objectives that have no effect on a held-out loss, one sentence each: those of training, and
-/// those of networks where they are not what the run trains.
-std::vector<std::string> ignored_options(const RunConfig& config);
+/// Throws ConfigError for options of evaluation.objectives that have no effect on a held-out loss, one sentence each:
+/// those of training, and those of networks where they are not what the run trains. For runs that begin: `validate`
+/// accepts them, because the run.yaml of an earlier version may have them.
+void refuse_ignored_options(const RunConfig& config);
 
 }  // namespace cloze

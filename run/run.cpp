@@ -60,7 +60,7 @@ void take_generator(LoadedRun& run) {
   require<ConfigError>(rtd && rtd->replace_by == ReplaceBy::generator, run.folder,
                        ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
   RunConfig config = run.config;
-  backbone_of(config.model) = generator_of(*rtd, backbone_of(run.config.model));
+  config.model = generator_of(*rtd, run.config.model);
   config.objectives = {rtd->mlm};
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   at::NoGradGuard no_grad;

@@ -9,7 +9,8 @@
 //   runs/NAME/loss.svg, loss.png  the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
-//                                 model that carries them), state.json, manifest.json
+//                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of
+//                                 the step, whose average is in weights.safetensors), state.json, manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
 //   runs/NAME/lock                host and pid of the process that trains it, while it does
 #include <string>
@@ -17,12 +18,13 @@
 #include "core/tensor/param.h"
 #include "data/tokenizer.h"
 #include "objectives/network.h"
+#include "objectives/step_rows.h"
 #include "run/config.h"
 #include "run/log_line.h"
 
 namespace cloze {
 
-/// The training time of a run by activity, summed over all of its sessions [s].
+/// The training time of a run by activity, summed over all processes that trained it [s].
 struct Ledger {
   double seconds = 0;  ///< training time, the sum of the next five; without evaluation and saving
   double data_wait = 0;
@@ -37,15 +39,20 @@ struct Ledger {
 /// Progress of a run at a checkpoint: everything besides tensors that a resume needs.
 struct TrainState {
   int64_t step = 0;        ///< optimizer steps done
-  uint64_t sequences = 0;  ///< sequences drawn from the sampler
-  int64_t tokens = 0;      ///< tokens read, without padding
+  uint64_t sequences = 0;  ///< sequences drawn from the sampler of the phase
+  int64_t phase = 0;       ///< number of those of train.phases that have begun
+  RowsStart phase_start{};
+  int64_t tokens = 0;  ///< tokens read, without padding
   int64_t predicted_tokens = 0;
-  double flops = 0;      ///< of training
-  double seconds = 0;    ///< of training, without evaluation and saving
-  double best_loss = 0;  ///< best held-out loss, valid when `best_step` > 0
+  double flops = 0;  ///< of training
+  double words = 0;  ///< of the raw text, each time they are seen; negative: not recorded in the checkpoint
+  std::vector<int64_t> at_words{};  ///< the numbers of checkpoint.at_words that this step reached
+  double seconds = 0;               ///< of training, without evaluation and saving
+  double best_loss = 0;             ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation
+  int64_t suites_at = -1;        ///< step of the last answers to evaluation.suites
   std::string optimizer{};       ///< optimizer.kind; empty: not recorded in the checkpoint
   int64_t row_rules = 1;         ///< version of the rules that made its rows (objectives/collator.h); 1: not recorded
   int64_t moments_reset_at = 0;  ///< step after which the moments began: 0, or the step at which the optimizer changed
@@ -56,20 +63,24 @@ struct TrainState {
 };
 
 /// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3
-/// checksums; `latest` is updated last. `optimizer` (of an imported model) and `mems` may be empty. Throws
+/// checksums; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate` may be empty. Throws
 /// CheckpointError with the system's reason; no partial folder remains.
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems = {});
+                     const std::vector<std::pair<std::string, Tensor>>& mems = {},
+                     const std::vector<NamedParam>& iterate = {});
 
 /// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
+/// Throws CheckpointError for a step folder whose files are not those of its manifest.
+void require_whole(const std::string& step_folder);
+
 /// Whether a file name is that of a step folder: `step-00001200`.
 bool is_step_folder(const std::string& name);
 
-/// Removes all step folders but the newest `keep` and the best.
+/// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
 /// Checks every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.

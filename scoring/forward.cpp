@@ -196,7 +196,31 @@ Tensor RowScorer::log_probabilities(const Batch& batch, const Tensor& states) co
   return token_log_probabilities(projection->rows, projection->table, projection->bias, rows, as_tensor(batch.label));
 }
 
-void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take) const {
+/// The place of each prediction among all tokens; undefined for a head that judges tokens.
+TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
+  if (detects_) return {};
+  const auto projection = objective_->projection(*network_.backbone, states);
+  if (!projection) return {};
+  return token_ranks(projection->rows, projection->table, projection->bias, at::tensor(batch.state, at::kLong),
+                     at::tensor(batch.label, at::kLong));
+}
+
+/// What the head says of each prediction of a batch.
+std::vector<Answer> RowScorer::answers(const Batch& batch, bool ranks) const {
+  const auto states = hidden(batch);
+  const auto scores = log_probabilities(batch, states).contiguous();
+  const auto places = ranks ? ranks_of(batch, states) : TokenRanks{};
+  std::vector<Answer> found(batch.label.size());
+  for (size_t m = 0; m < found.size(); ++m) {
+    found[m].log_probability = scores.data_ptr<double>()[m];
+    if (!places.rank.defined()) continue;
+    found[m].rank = places.rank.data_ptr<int64_t>()[m];
+    found[m].best = found[m].log_probability + places.behind.data_ptr<double>()[m];
+  }
+  return found;
+}
+
+void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
   if (rows.empty()) return;
   const InEvaluation evaluation(network_);
   const PackedWeights packed(network_, packed_rows);
@@ -206,20 +230,19 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take) const
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ScoringRow& a, const ScoringRow& b) { return lengths_of(a) < lengths_of(b); });
   const auto batches = batches_of(rows, batch_tokens_);
-  const int64_t threads = std::max(1, at::get_num_threads());
   std::atomic<size_t> next{0};
   std::mutex taking;
   // Each batch is computed by one thread, so that the number of threads changes no bit.
-  at::parallel_for(0, std::max<int64_t>(threads, 2), 1, [&](int64_t, int64_t) {
+  at::parallel_for(0, std::max(2, at::get_num_threads()), 1, [&](int64_t, int64_t) {
     const at::AutoGradMode no_graph(false);
     const FusedScope fused;
     for (size_t k = next++; k < batches.size(); k = next++) {
       const Batch batch(batches[k]);
-      const auto scores = log_probabilities(batch, hidden(batch)).contiguous();
-      const auto* score = scores.data_ptr<double>();
+      const auto found = answers(batch, ranks);
       const std::lock_guard lock(taking);
+      size_t m = 0;
       for (const auto& row : batch.rows)
-        for (const auto& prediction : row.predictions) take(prediction, *score++);
+        for (const auto& prediction : row.predictions) take(prediction, found[m++]);
     }
   });
 }

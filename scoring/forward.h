@@ -2,13 +2,20 @@
 // Forward passes over rows, and the log-probabilities of the tokens that they predict.
 #include <functional>
 
+#include "core/tensor/ops.h"
 #include "objectives/network.h"
 #include "scoring/rows.h"
 
 namespace cloze {
 
-/// What becomes of a prediction: it and its log-probability [nats], which may not be finite.
-using TakeScore = std::function<void(const Prediction& prediction, double log_probability)>;
+/// What a head says of a prediction.
+struct Answer {
+  double log_probability = 0;  ///< nats, may not be finite
+  int64_t rank = 0;            ///< among all tokens, 1 = the most probable; 0: not asked for
+  double best = 0;             ///< log-probability of the most probable token, with the rank
+};
+/// What becomes of a prediction.
+using TakeScore = std::function<void(const Prediction& prediction, const Answer& answer)>;
 
 /// The head that gives the scores.
 class RowScorer {
@@ -17,14 +24,17 @@ class RowScorer {
   /// model's width.
   RowScorer(Network& network, const std::string& head, bool detects, int64_t batch_tokens);
   /// Scores rows of any lengths, sorted so that those of a batch are equally long: nothing is padded. The network
-  /// computes in fp32 and without dropout; how it was used before is restored. `take` gets every prediction once.
-  void score(std::vector<ScoringRow> rows, const TakeScore& take) const;
+  /// computes in fp32 and without dropout; how it was used before is restored. `take` gets every prediction once,
+  /// from any thread but one at a time.
+  void score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks = false) const;
   int64_t batch_tokens() const { return batch_tokens_; }
 
  private:
   struct Batch;
   Tensor hidden(const Batch& batch) const;
   Tensor log_probabilities(const Batch& batch, const Tensor& hidden) const;
+  TokenRanks ranks_of(const Batch& batch, const Tensor& hidden) const;
+  std::vector<Answer> answers(const Batch& batch, bool ranks) const;
 
   Network& network_;
   Objective* objective_ = nullptr;

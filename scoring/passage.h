@@ -1,9 +1,12 @@
 #pragma once
 // A text to score, and its score.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/config.h"
 
 namespace cloze {
 
@@ -21,6 +24,8 @@ struct TokenScore {
   int64_t id = 0;
   size_t begin = 0, end = 0;   ///< bytes in the text of its passage
   double log_probability = 0;  ///< nats
+  int64_t rank = 0;            ///< among the whole vocabulary, 1 = the most probable; 0: not asked for
+  double best = 0;             ///< log-probability of the most probable token [nats], with the rank
   bool operator==(const TokenScore&) const = default;
 };
 
@@ -35,6 +40,12 @@ struct PassageScore {
 
 /// What a sum is divided by.
 enum class Normalisation { sum, token, word, byte };
+constexpr auto choices(Normalisation) {
+  return std::array{Choice{Normalisation::sum, "sum", "the log-probability of the whole"},
+                    Choice{Normalisation::token, "token", "by the number of its tokens"},
+                    Choice{Normalisation::word, "word", "by the number of its words"},
+                    Choice{Normalisation::byte, "byte", "by the number of its bytes"}};
+}
 
 /// The score by which passages are compared. A passage without tokens, words or bytes: its sum.
 inline double normalised(const PassageScore& score, Normalisation by) {

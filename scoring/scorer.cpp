@@ -127,7 +127,7 @@ struct Scorer::Impl {
     require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder,
                          ": a stride of ", options.stride, " tokens is not in [0, ", room,
                          "], the tokens of a text that the model reads at once; choose a smaller one");
-    if (!options.cache.empty()) cache.emplace(options.cache, scores_name(run, form, options.stride));
+    if (!options.cache.empty() && !options.ranks) cache.emplace(options.cache, scores_name(run, form, options.stride));
   }
 
   void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
@@ -173,14 +173,20 @@ struct Scorer::Impl {
       for (size_t r = before; r < made.size(); ++r) tokens += made[r].ids.size() + made[r].decoder.size();
       work.encoded[end] = {};
     }
-    forward.score(distinct(std::move(made)), [&](const Prediction& prediction, double log_probability) {
-      const size_t kind = prediction.passage;
-      check_finite(log_probability, work.passage(kind));
-      work.scores[kind].tokens[prediction.token].log_probability = log_probability;
-      if (--work.left[kind] > 0) return;
-      done.add(work.all.count[kind]);
-      if (cache) cache->add(work.passage(kind), values_of(work.scores[kind]));
-    });
+    forward.score(
+        distinct(std::move(made)),
+        [&](const Prediction& prediction, const Answer& answer) {
+          const size_t kind = prediction.passage;
+          check_finite(answer.log_probability, work.passage(kind));
+          auto& token = work.scores[kind].tokens[prediction.token];
+          token.log_probability = answer.log_probability;
+          token.rank = answer.rank;
+          token.best = answer.best;
+          if (--work.left[kind] > 0) return;
+          done.add(work.all.count[kind]);
+          if (cache) cache->add(work.passage(kind), values_of(work.scores[kind]));
+        },
+        options.ranks);
     save();
     return end;
   }

@@ -14,6 +14,7 @@ struct ScoringOptions {
   std::optional<ScoringForm> form{};  ///< none: default_form of the run
   int64_t stride = 0;                 ///< scored tokens of each window over a text longer than the model; 0: refused
   std::string cache{};                ///< folder of earlier scores by hash of weights and text; empty: none
+  bool ranks = false;                 ///< also the rank of each token; not cached
   int64_t batch_tokens = 0;           ///< tokens of a forward pass; 0: chosen by the model's size
   std::function<void(int64_t done, int64_t all)> progress{};  ///< in passages
 };

@@ -130,7 +130,7 @@ void describe(V& v, StudyConfig& c) {
     "best");
   v("tuning", c.tuning, "how `tune` is searched");
   v("space", c.space,
-    "keys of a random search, in place of arms, each with a list of values, {log: [low, high]}, "
+    "keys of a random search instead of arms, each with a list of values, {log: [low, high]}, "
     "{uniform: [low, high]} or {integers: [low, high]}");
   v("trials", c.trials, "configs that are drawn from `space`", in_range(0, 1000));
   v("halving", c.halving,

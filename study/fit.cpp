@@ -9,7 +9,7 @@
 
 #include "core/config.h"
 #include "core/random.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 

@@ -4,10 +4,10 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "study/fit_report.h"
 #include "study/page.h"
 #include "study/plot.h"
-#include "study/text.h"
 
 namespace cloze {
 

@@ -10,6 +10,8 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/log.h"
+#include "run/load_config.h"
 #include "study/runs.h"
 
 namespace cloze {
@@ -114,6 +116,30 @@ double parameters_of(const std::string& run, SizeCount count) {
   return total;
 }
 
+/// The evaluations at the ends of the decays of wsd_s, all but the last: each after the step in which a budget ended.
+std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std::vector<CurvePoint>& curve) {
+  std::vector<CurvePoint> ends;
+  if (schedule.shape != ScheduleShape::wsd_s) return ends;
+  for (int64_t k = schedule.decays - 1; k >= 1; --k) {
+    const double budget = std::pow(0.5, static_cast<double>(k));
+    const auto end = std::find_if(curve.begin(), curve.end(), [&](const CurvePoint& point) {
+      const double steps_beyond = static_cast<double>(point.step) * (point.share - budget) / point.share;
+      return steps_beyond > -1e-6 && steps_beyond < 1 - 1e-6;
+    });
+    if (end != curve.end()) ends.push_back(*end);
+  }
+  return ends;
+}
+
+/// Adds the points of a run: at the end of each decay, and its last one.
+void add_points(std::vector<ScalingPoint>& points, const std::vector<CurvePoint>& earlier, const ScalingPoint& last) {
+  for (const auto& end : earlier) {
+    const auto tokens = static_cast<double>(end.tokens);
+    points.push_back({last.size, tokens, end.loss, words(last.name, " at ", with_prefix(tokens), " tokens")});
+  }
+  points.push_back(last);
+}
+
 json fields_of(const std::string& path) {
   require<DataError>(fs::exists(path), path, ": is missing; give runs that are finished");
   const auto fields = parse_json(read_text(path, max_file));
@@ -162,7 +188,9 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
     const auto loss = summary.value("held_out_loss", json()), tokens = summary.value("tokens", json());
     require<DataError>(loss.is_number() && loss.get<double>() > 0 && tokens.is_number() && tokens.get<double>() > 0,
                        run, "/summary.json: has no held-out loss; give runs that are finished");
-    points.push_back({.size = parameters_of(run, count), .tokens = tokens, .loss = loss, .name = run});
+    const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
+    const auto earlier = ends_of_decays(config.schedule, read_curve(run, "", config.evaluation.points));
+    add_points(points, earlier, {parameters_of(run, count), tokens, loss, run});
   }
   return points;
 }
@@ -176,10 +204,11 @@ std::vector<ScalingPoint> points_of_study(const std::string& file, const std::st
   for (const auto& run : plan.runs) {
     const auto result = finished_result(plan, run);
     if (!result) continue;
-    points.push_back({.size = parameters_of(result->folder, count),
-                      .tokens = static_cast<double>(result->tokens),
-                      .loss = result->value,
-                      .name = words(run.arm, "/", run.seed)});
+    add_points(points, ends_of_decays(run.config.schedule, read_curve(plan, run)),
+               {.size = parameters_of(result->folder, count),
+                .tokens = static_cast<double>(result->tokens),
+                .loss = result->value,
+                .name = words(run.arm, "/", run.seed)});
   }
   require<DataError>(!points.empty(), plan.folder, ": has no finished runs; train them with `cloze study run ", file,
                      "`");

@@ -26,11 +26,12 @@ struct PointColumns {
 /// that is missing and a cell that is not a number above 0.
 std::vector<ScalingPoint> read_points(const std::string& path, const PointColumns& columns);
 
-/// A point for each run directory: its parameters, the tokens that it read and its last held-out loss. Throws DataError
-/// for runs that are not finished or were not scored alike.
+/// A point for each run directory: its parameters, the tokens that it read and its last held-out loss; of a run of
+/// wsd_s also one for the end of each earlier decay at which it was evaluated. Throws DataError for runs that are not
+/// finished or were not scored alike.
 std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, SizeCount count);
 
-/// A point for each finished run of a study, by the metric of the study. `folder` empty: studies/NAME. Throws
+/// The same points of each finished run of a study, by the metric of the study. `folder` empty: studies/NAME. Throws
 /// ConfigError for a study with a `probe_head`, DataError for one without a finished run.
 std::vector<ScalingPoint> points_of_study(const std::string& file, const std::string& folder, SizeCount count);
 

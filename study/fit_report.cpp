@@ -6,7 +6,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 

@@ -73,8 +73,8 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
 
 /// The base config with the keys that every arm has.
 ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
-  const auto beside = (fs::path(file).parent_path() / study.base).lexically_normal().string();
-  auto tree = ConfigTree::load(fs::exists(beside) ? beside : study.base);  // as seen from the study, else from here
+  const auto from_study = (fs::path(file).parent_path() / study.base).lexically_normal().string();
+  auto tree = ConfigTree::load(fs::exists(from_study) ? from_study : study.base);
   for (const auto& [key, value] : study.set.items) tree.set(key, value);
   return tree;
 }
@@ -200,6 +200,7 @@ std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, con
   for (const auto& arm : arms)
     for (const auto& [ignored, value] : values.items) {
       auto one = arm;
+      if (!one.unswept) one.unswept = one.name;
       one.name += (one.name.empty() ? "" : ", ") + short_key + "=" + one_line(value);
       auto placed = value;
       placed.key_where = values.key_where;

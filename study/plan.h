@@ -1,6 +1,7 @@
 #pragma once
 // What a study is going to do: its arms, and one run for each arm and seed, every mistake told before the first of
 // them.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@ struct Arm {
   std::string name;                                         ///< of a sweep with its values: `wide, hidden_size=256`
   std::vector<std::pair<std::string, ConfigNode>> keys;     ///< dotted paths, in the order in which they are laid over
   std::vector<std::pair<std::string, ConfigNode>> tuned{};  ///< what a search found, laid over these
+  std::optional<std::string> unswept{};                     ///< of a sweep: its name without the values
 };
 
 /// One run of a study.

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <map>
 
+#include "core/columns.h"
 #include "core/file.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -34,16 +35,50 @@ bool is_equal(const std::vector<RunCost>& costs, double RunCost::* field) {
   return (*high).*field <= 1.01 * (*low).*field;
 }
 
-std::string cost_rows(const Plan& plan, const std::vector<Probe>& probes, const std::vector<RunCost>& costs,
-                      int64_t columns) {
-  const std::vector<std::string> head{"arm", "parameters", "FLOPs", "tokens", "steps", "time", "disk"};
-  std::vector<std::vector<std::string>> rows{head};
-  for (size_t i = 0; i < costs.size(); ++i)
-    rows.push_back({plan.arms[i].name + (i == 0 && plan.compares ? " (baseline)" : ""),
-                    with_prefix(static_cast<double>(probes[i].parameters)), with_prefix(costs[i].flops),
-                    with_prefix(costs[i].tokens), with_prefix(costs[i].steps), duration(costs[i].seconds),
-                    bytes(costs[i].disk_bytes)});
-  std::vector<size_t> widths(head.size());
+/// What a run of each arm costs in one currency.
+struct CostColumn {
+  std::string head, unit;  ///< `unit` follows a value in a sentence
+  std::vector<std::string> cells{};
+  /// The same for several arms, so that it is said once.
+  bool is_common() const {
+    return cells.size() > 1 && std::all_of(cells.begin(), cells.end(), [&](const auto& c) { return c == cells[0]; });
+  }
+};
+
+std::vector<CostColumn> cost_columns(const std::vector<Probe>& probes, const std::vector<RunCost>& costs) {
+  std::vector<CostColumn> columns{{"parameters", " parameters"}, {"FLOPs", "FLOPs"}, {"tokens", " tokens"},
+                                  {"steps", " steps"},           {"time", ""},       {"disk", " of disk"}};
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const std::string cells[] = {with_prefix(static_cast<double>(probes[i].parameters)),
+                                 with_prefix(costs[i].flops),
+                                 with_prefix(costs[i].tokens),
+                                 with_prefix(costs[i].steps),
+                                 duration(costs[i].seconds),
+                                 bytes(costs[i].disk_bytes)};
+    for (size_t k = 0; k < columns.size(); ++k) columns[k].cells.push_back(cells[k]);
+  }
+  return columns;
+}
+
+/// What every run costs, whatever its arm; empty where nothing is.
+std::string common_costs(const std::vector<CostColumn>& columns) {
+  std::string text;
+  for (const auto& column : columns)
+    if (column.is_common()) text += (text.empty() ? "" : ", ") + column.cells[0] + column.unit;
+  return text;
+}
+
+/// A line for each arm with the costs that are not common.
+std::string cost_rows(const Plan& plan, const std::vector<CostColumn>& all, int64_t columns) {
+  std::vector<std::vector<std::string>> rows{{"arm"}};
+  for (size_t i = 0; i < plan.arms.size(); ++i)
+    rows.push_back({plan.arms[i].name + (i == 0 && plan.compares ? " (baseline)" : "")});
+  for (const auto& column : all) {
+    if (column.is_common()) continue;
+    rows[0].push_back(column.head);
+    for (size_t i = 0; i < column.cells.size(); ++i) rows[i + 1].push_back(column.cells[i]);
+  }
+  std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows)
     for (size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], width_of(row[k]));
   size_t others = 0;
@@ -60,6 +95,24 @@ std::string cost_rows(const Plan& plan, const std::vector<Probe>& probes, const 
   return text;
 }
 
+/// What is shown of the values of a key, one for each arm: those of a sweep once, since the names of the arms have
+/// them.
+std::vector<std::string> shown_values(const Plan& plan, const std::vector<std::string>& values) {
+  std::vector<std::string> names, by_name, distinct;
+  bool is_swept = false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto& name = plan.arms[i].unswept.value_or(plan.arms[i].name);
+    const auto known = std::find(names.begin(), names.end(), name) - names.begin();
+    if (known == std::ssize(names)) {
+      names.push_back(name);
+      by_name.push_back(values[i]);
+    }
+    is_swept = is_swept || by_name[static_cast<size_t>(known)] != values[i];
+    if (std::find(distinct.begin(), distinct.end(), values[i]) == distinct.end()) distinct.push_back(values[i]);
+  }
+  return is_swept ? distinct : by_name;
+}
+
 /// In what all runs are equal, and in what they are not.
 std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int64_t columns) {
   std::vector<std::string> equal{"held-out text and masks"}, unequal;
@@ -72,12 +125,11 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
   if (!differs_below("optimizer.") && !differs_below("schedule.")) equal.emplace_back("optimizer and schedule");
   if (!differs_below("model.")) equal.emplace_back("first weights of one seed, where shapes agree");
   if (!costs.empty()) {
-    const std::pair<const char*, double RunCost::*> currencies[] = {{"steps", &RunCost::steps},
-                                                                    {"tokens", &RunCost::tokens},
-                                                                    {"predicted tokens", &RunCost::predicted_tokens},
-                                                                    {"epochs", &RunCost::epochs},
-                                                                    {"FLOPs", &RunCost::flops}};
+    const std::pair<const char*, double RunCost::*> currencies[] = {
+        {"steps", &RunCost::steps}, {"tokens", &RunCost::tokens}, {"predicted tokens", &RunCost::predicted_tokens},
+        {"words", &RunCost::words}, {"epochs", &RunCost::epochs}, {"FLOPs", &RunCost::flops}};
     for (const auto& [name, field] : currencies) {
+      if (costs.front().*field == 0) continue;  // not known
       if (is_equal(costs, field))
         equal.emplace_back(name);
       else
@@ -94,7 +146,7 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
   constexpr size_t shown = 12;
   for (size_t i = 0; i < std::min(shown, differing.size()); ++i) {
     std::string values;
-    for (const auto& value : differing[i].values)
+    for (const auto& value : shown_values(plan, differing[i].values))
       values += (values.empty() ? "" : ", ") + (value.empty() ? std::string("empty") : value);
     text += labelled(i == 0 ? "keys" : "", differing[i].key + ": " + values, columns);
   }
@@ -174,7 +226,9 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
         words(with_prefix(flops), "FLOPs, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
               jobs == 1 ? " run" : " runs", " at once, ", bytes(disk_bytes_of(plan, probes)), " of disk"),
         columns);
-    text += "\n" + cost_rows(plan, probes, costs, columns);
+    const auto by_currency = cost_columns(probes, costs);
+    if (const auto common = common_costs(by_currency); !common.empty()) text += labelled("each run", common, columns);
+    text += "\n" + cost_rows(plan, by_currency, columns);
   }
   text += "\n" + equalities(plan, costs, columns);
   if (seeds == 1 && plan.compares)

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "core/log.h"
 #include "study/process.h"
 
 namespace cloze {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int64_t probe_steps = 20;
-constexpr double probe_seconds = 2;
+constexpr double probe_seconds = 1;
 
 /// The config of an arm as it is probed: without what does not change its steps.
 RunConfig probed(const RunConfig& config, int64_t threads) {
@@ -55,7 +56,7 @@ json measure(const std::string& program, const std::string& arm, const RunConfig
   const auto file = fs::temp_directory_path() / words("cloze-probe-", getpid(), ".yaml");
   write_atomic(file.string(), to_yaml(config));
   const auto output = run_process({program, "benchmark", file.string(), "--steps", std::to_string(probe_steps),
-                                   "--seconds", shortest(probe_seconds), "--json"});
+                                   "--seconds", shortest(probe_seconds), "--steps-only", "--json"});
   fs::remove(file);
   require<ConfigError>(output.succeeded, "arm '", arm, "': ", last_line(output.errors));
   const auto line = json::parse(last_line(output.text), nullptr, false);
@@ -63,12 +64,37 @@ json measure(const std::string& program, const std::string& arm, const RunConfig
   return line;
 }
 
+/// Epochs in a step; 0 without prepared tokens.
+double epochs_of_step(const RunConfig& config, const Probe& probe) {
+  const double sequences = static_cast<double>(config.train.batch_size * config.train.accumulation);
+  return probe.sequences_per_epoch > 0 ? sequences / probe.sequences_per_epoch : 0;
+}
+
 }  // namespace
+
+void check_budgets(const Plan& plan, const std::vector<Probe>& probes) {
+  for (size_t i = 0; i < probes.size(); ++i) {
+    const auto& config = plan.runs[i].config;
+    const auto& budget = config.train.budget;
+    const auto& probe = probes[i];
+    const double epochs = epochs_of_step(config, probe);
+    const auto check = [&](const char* currency, double total, double of_step) {
+      require<ConfigError>(total == 0 || of_step <= total, "arm '", plan.arms[i].name, "': one step uses up ",
+                           with_prefix(of_step), currency, ", and the budget of a run is ", with_prefix(total),
+                           currency, "; raise it, or lower train.batch_size of the arm");
+    };
+    check(" tokens", static_cast<double>(budget.tokens), probe.tokens);
+    check(" predicted tokens", static_cast<double>(budget.predicted_tokens), probe.predicted_tokens);
+    check(" words", static_cast<double>(budget.words), epochs * probe.words_per_epoch);
+    check(" epochs", budget.epochs, epochs);
+    check("FLOPs", budget.flops, probe.flops);
+  }
+}
 
 RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
   const auto& budget = config.train.budget;
   const double sequences = static_cast<double>(config.train.batch_size * config.train.accumulation);
-  const double epochs = probe.sequences_per_epoch > 0 ? sequences / probe.sequences_per_epoch : 0;
+  const double epochs = epochs_of_step(config, probe);
   const double words = epochs * probe.words_per_epoch;
   double steps = INFINITY;
   const auto limit = [&](double total, double per_step) {

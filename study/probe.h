@@ -32,6 +32,9 @@ struct RunCost {
 /// The cost of a run of `config` whose steps are like those of the probe.
 RunCost cost_of_run(const RunConfig& config, const Probe& probe);
 
+/// Throws ConfigError where one step of an arm uses up more than the budget, so that other arms would train on less.
+void check_budgets(const Plan& plan, const std::vector<Probe>& probes);
+
 /// The probe of every arm, in their order; those of arms that were probed before are read from ROOT/probes.json, ROOT
 /// the folder of the whole study.
 /// `note` is told the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.

@@ -1,6 +1,5 @@
 #include "study/progress_view.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -8,8 +7,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/columns.h"
 #include "core/log.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -94,17 +94,16 @@ std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statu
 }
 
 ProgressView::ProgressView(const Plan& plan, size_t selected)
-    : plan_(plan), terminal_(isatty(2) == 1), selected_(selected), start_(Clock::now()) {}
+    : plan_(plan), terminal_(isatty(STDERR_FILENO) == 1), selected_(selected), start_(Clock::now()) {}
 
 void ProgressView::show(bool last) {
   if (!terminal_ || log_level() == LogLevel::quiet) return;
   if (!last && Clock::now() - last_ < std::chrono::milliseconds(500)) return;
   last_ = Clock::now();
-  std::vector<RunStatus> statuses;
-  for (const auto& run : plan_.runs) statuses.push_back(status_of(plan_, run));
-  winsize size{};
-  const bool known = ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const auto table = progress_table(plan_, statuses, known ? size.ws_col : 80);
+  statuses_.resize(plan_.runs.size());
+  for (size_t i = 0; i < statuses_.size(); ++i)
+    if (statuses_[i].state != RunState::done) statuses_[i] = status_of(plan_, plan_.runs[i]);
+  const auto table = progress_table(plan_, statuses_, static_cast<int64_t>(terminal_columns(STDERR_FILENO, 80)));
   std::string text;
   if (drawn_ > 0) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
   text += table;

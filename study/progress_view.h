@@ -24,7 +24,8 @@ class ProgressView {
   bool terminal_ = false;
   int64_t drawn_ = 0;  ///< lines of the last table
   int64_t ended_ = 0;
-  size_t selected_;  ///< runs that this process may do
+  std::vector<RunStatus> statuses_{};  ///< of all runs, as last shown; one that is done is not read again
+  size_t selected_;                    ///< runs that this process may do
   std::chrono::steady_clock::time_point last_{}, start_{};
 };
 

@@ -15,6 +15,7 @@
 #include "study/plan_table.h"
 #include "study/process.h"
 #include "study/stage_report.h"
+#include "study/suite_table.h"
 
 namespace cloze {
 
@@ -317,8 +318,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
                                    shell_word(folder + "-again"))};
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
-  run.result = read_result(plan, planned);
   run.curve = read_curve(plan, planned);
+  run.result = read_result(plan, planned, run.curve);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
@@ -380,6 +381,7 @@ void compare_arms(StudyReport& report) {
                                             : verdict_words(arm.difference, report.rules, report.unit);
   }
   report.tied = tied_sets(report.arms, report.rules);
+  if (auto suites = suite_table(report)) report.tables.push_back(std::move(*suites));
 }
 
 StudyReport make_report(const Stages& stages) {

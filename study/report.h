@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/table.h"
 #include "study/runs.h"
-#include "study/table.h"
 
 namespace cloze {
 

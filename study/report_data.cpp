@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/text.h"
 #include "study/report_rows.h"
-#include "study/text.h"
 
 namespace cloze {
 
@@ -34,13 +34,13 @@ std::string number(const std::optional<T>& value) {
 struct Line {
   std::string kind, arm{}, seed{}, state{}, value{}, mean{}, sd{}, difference{}, difference_sd{}, t_low{}, t_high{},
       bootstrap_low{}, bootstrap_high{}, p{}, p_holm{}, p_equivalence{}, effect_size{}, detectable{}, seeds_needed{},
-      step{}, tokens{}, predicted_tokens{}, epochs{}, seconds{}, flops{}, verdict{}, run{}, note{};
+      step{}, tokens{}, predicted_tokens{}, words{}, epochs{}, seconds{}, flops{}, verdict{}, run{}, note{};
 };
 
 constexpr const char* heads =
     "kind,arm,seed,state,value,mean,sd,difference,difference_sd,t_low,t_high,bootstrap_low,bootstrap_high,p,p_holm,"
-    "p_equivalence,effect_size,detectable,seeds_needed,step,tokens,predicted_tokens,epochs,seconds,flops,verdict,run,"
-    "note\n";
+    "p_equivalence,effect_size,detectable,seeds_needed,step,tokens,predicted_tokens,words,epochs,seconds,flops,verdict,"
+    "run,note\n";
 
 std::string text_of(const Line& l) {
   std::string text;
@@ -66,6 +66,7 @@ std::string text_of(const Line& l) {
                            &l.step,
                            &l.tokens,
                            &l.predicted_tokens,
+                           &l.words,
                            &l.epochs,
                            &l.seconds,
                            &l.flops,
@@ -99,10 +100,11 @@ std::string setting_lines(const StudyReport& report) {
   return text;
 }
 
-void add_usage(Line& line, const Usage& used) {
+void add_usage(Line& line, const RunUsage& used) {
   line.step = number(used.steps);
   line.tokens = number(used.tokens);
   line.predicted_tokens = number(used.predicted_tokens);
+  line.words = number(used.words);
   line.epochs = number(used.epochs);
   line.seconds = number(used.seconds);
   line.flops = number(used.flops);
@@ -113,12 +115,12 @@ Line arm_line(const ArmReport& arm) {
   Line line{.kind = "arm", .arm = arm.name, .verdict = arm.verdict};
   if (!arm.runs.empty()) {
     line.mean = number(arm.summary.mean);
-    line.sd = number(arm.summary.sd);
+    if (arm.runs.size() > 1) line.sd = number(arm.summary.sd);
     add_usage(line, mean_usage(arm));
   }
   if (!arm.is_baseline && d.seeds > 0) {
     line.difference = number(d.mean);
-    line.difference_sd = number(d.sd);
+    if (d.seeds > 1) line.difference_sd = number(d.sd);
   }
   if (d.t_interval) {
     line.t_low = number(d.t_interval->low);
@@ -205,10 +207,14 @@ json to_json(const StudyReport& report) {
   for (const auto& arm : report.arms) {
     json runs = json::array();
     for (const auto& run : arm.runs) runs.push_back({{"seed", run.seed}, {"value", run.value}, {"run", run.folder}});
-    json one{{"name", arm.name}, {"runs", runs}, {"mean", arm.summary.mean}, {"sd", arm.summary.sd}};
+    const auto known = [](double value, bool is_known) { return is_known ? json(value) : json(); };
+    json one{{"name", arm.name},
+             {"runs", runs},
+             {"mean", known(arm.summary.mean, !arm.runs.empty())},
+             {"sd", known(arm.summary.sd, arm.runs.size() > 1)}};
     const auto& d = arm.difference;
     if (!arm.is_baseline)
-      one["difference"] = {{"mean", d.mean},
+      one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
                            {"t_interval", interval_json(d.t_interval)},
                            {"bootstrap_interval", interval_json(d.bootstrap_interval)},
                            {"p", optional_json(d.p)},

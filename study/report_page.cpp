@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "study/page.h"
 #include "study/plot.h"
 #include "study/report_rows.h"
-#include "study/text.h"
 
 namespace cloze {
 

@@ -7,7 +7,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -171,19 +171,20 @@ std::vector<std::string> methods_of(const StudyReport& report) {
   return sentences;
 }
 
-Usage usage_of(const RunResult& run) {
+RunUsage usage_of(const RunResult& run) {
   return {.steps = static_cast<double>(run.step),
           .tokens = static_cast<double>(run.tokens),
           .predicted_tokens = static_cast<double>(run.predicted_tokens),
+          .words = run.words,
           .epochs = run.epochs,
           .seconds = run.seconds,
           .flops = run.flops};
 }
 
-Usage mean_usage(const ArmReport& arm) {
-  Usage mean;
-  for (const auto field :
-       {&Usage::steps, &Usage::tokens, &Usage::predicted_tokens, &Usage::epochs, &Usage::seconds, &Usage::flops}) {
+RunUsage mean_usage(const ArmReport& arm) {
+  RunUsage mean;
+  for (const auto field : {&RunUsage::steps, &RunUsage::tokens, &RunUsage::predicted_tokens, &RunUsage::words,
+                           &RunUsage::epochs, &RunUsage::seconds, &RunUsage::flops}) {
     for (const auto& run : arm.runs) mean.*field += usage_of(run).*field;
     mean.*field /= static_cast<double>(arm.runs.size());
   }
@@ -194,15 +195,16 @@ Table usage_table(const StudyReport& report) {
   const auto short_number = [](double value) { return with_prefix(value); };
   struct Column {
     const char* name;
-    double Usage::* field;
+    double RunUsage::* field;
     std::string (*text)(double);
   };
-  const std::vector<Column> columns{{"time", &Usage::seconds, duration},
-                                    {"FLOPs", &Usage::flops, short_number},
-                                    {"tokens", &Usage::tokens, short_number},
-                                    {"steps", &Usage::steps, short_number},
-                                    {"predicted", &Usage::predicted_tokens, short_number},
-                                    {"epochs", &Usage::epochs, short_number}};
+  const std::vector<Column> columns{{"time", &RunUsage::seconds, duration},
+                                    {"FLOPs", &RunUsage::flops, short_number},
+                                    {"tokens", &RunUsage::tokens, short_number},
+                                    {"steps", &RunUsage::steps, short_number},
+                                    {"predicted", &RunUsage::predicted_tokens, short_number},
+                                    {"words", &RunUsage::words, short_number},
+                                    {"epochs", &RunUsage::epochs, short_number}};
   Table table{.title = "What a run used up, mean of each arm", .header = {"arm"}};
   for (const auto& arm : report.arms)
     if (!arm.runs.empty()) table.rows.push_back({in_one_line(arm.name)});

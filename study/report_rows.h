@@ -36,11 +36,11 @@ std::vector<std::string> tied_words(const StudyReport& report);
 std::vector<std::string> methods_of(const StudyReport& report);
 
 /// What a run used up, or the mean of runs.
-struct Usage {
-  double steps = 0, tokens = 0, predicted_tokens = 0, epochs = 0, seconds = 0, flops = 0;
+struct RunUsage {
+  double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, seconds = 0, flops = 0;
 };
-Usage usage_of(const RunResult& run);
-Usage mean_usage(const ArmReport& arm);
+RunUsage usage_of(const RunResult& run);
+RunUsage mean_usage(const ArmReport& arm);
 
 /// What the finished runs of each arm used up in the mean, in the currencies that the runs logged; without rows where
 /// they logged none.

@@ -1,8 +1,9 @@
 // Reports for terminals and papers: plain text, Markdown, LaTeX.
 #include <algorithm>
 
+#include "core/columns.h"
+#include "core/text.h"
 #include "study/report_rows.h"
-#include "study/text.h"
 
 namespace cloze {
 

@@ -43,7 +43,7 @@ class Runner {
  public:
   Runner(const Plan& plan, const RunnerOptions& options)
       : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan, queue_.size()) {
-    jobs_ = concurrent_runs(options.jobs);
+    jobs_ = concurrent_runs(options.jobs, plan);
     refuse_or_take_stale();
     std::error_code error;
     fs::create_directories(plan.folder, error);
@@ -53,7 +53,7 @@ class Runner {
 
   StudyProgress run() {
     while (!interrupted && (start_some() || !children_.empty() || take_up_passed())) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       collect();
       view_.show(false);
     }
@@ -227,7 +227,12 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
   return found;
 }
 
-int64_t concurrent_runs(int64_t jobs) { return jobs > 0 ? jobs : cores(); }
+int64_t concurrent_runs(int64_t jobs, const Plan& plan) {
+  if (jobs > 0) return jobs;
+  int64_t threads = 1;
+  for (const auto& run : plan.runs) threads = std::max(threads, run.config.train.threads);
+  return std::max<int64_t>(1, cores() / threads);
+}
 
 int64_t threads_of_run(int64_t jobs) { return std::max<int64_t>(1, cores() / jobs); }
 

@@ -12,14 +12,14 @@ enum class StaleRuns { refuse, keep, redo };
 
 struct RunnerOptions {
   std::string program;            ///< the cloze binary
-  int64_t jobs = 0;               ///< runs at once; 0: one for each core
+  int64_t jobs = 0;               ///< runs at once; 0: as many as the cores hold
   std::vector<std::string> only;  ///< `arm` or `arm/seed`; empty: all
   StaleRuns stale = StaleRuns::refuse;
   double run_memory = 0;  ///< that a run is expected to need [bytes]; 0: as much as those that run
 };
 
-/// Runs at once: as asked, 0: one for each core.
-int64_t concurrent_runs(int64_t jobs);
+/// Runs at once: as asked, 0: as many as the cores hold, one for each where the runs leave train.threads open.
+int64_t concurrent_runs(int64_t jobs, const Plan& plan);
 /// Compute threads of each of so many concurrent runs.
 int64_t threads_of_run(int64_t jobs);
 

@@ -73,6 +73,7 @@ RunProgress read_progress(const std::string& folder, const std::string& name, in
     take(row);
     if (row.is_null() || !row.contains("held_out_loss") || !row["held_out_loss"].is_number()) continue;
     auto& point = found.curve.emplace_back(found.last);
+    point.share = found.share;
     point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
     point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
   }
@@ -87,6 +88,15 @@ void add_usage(CurvePoint& point, const CurvePoint& before) {
   point.seconds += before.seconds;
   point.flops += before.flops;
   point.epochs += before.epochs;
+}
+
+/// Words that a run has read; 0 where its summary does not say.
+double words_read(const std::string& folder) {
+  const auto path = folder + "/summary.json";
+  if (!fs::exists(path)) return 0;
+  const auto fields = json::parse(read_text(path, max_file), nullptr, false);
+  return fields.is_object() && fields.contains("words") && fields["words"].is_number() ? fields["words"].get<double>()
+                                                                                       : 0;
 }
 
 bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
@@ -248,18 +258,20 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.seconds = end.seconds;
   result.flops = end.flops;
   result.epochs = end.epochs;
+  result.words = words_read(result.folder);
 }
 
-RunResult read_result(const Plan& plan, const PlannedRun& run) {
+RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve) {
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
   score(result, read_held_out(result.folder, "run the study again"), plan.metric, plan.study.metric.unit);
-  add_usage(result, read_curve(plan, run));
+  add_usage(result, curve);
+  if (run.is_probe()) result.words += words_read(run.source);
   return result;
 }
 
 std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run) {
   if (status_of(plan, run).state != RunState::done) return std::nullopt;
-  auto result = read_result(plan, run);
+  auto result = read_result(plan, run, read_curve(plan, run));
   return std::isfinite(result.value) ? std::optional(std::move(result)) : std::nullopt;
 }
 

@@ -68,29 +68,31 @@ struct RunResult {
   std::string measured{};                              ///< what the losses were measured by: objectives, rows, masks
   std::string text{};                                  ///< fingerprint of the held-out text and its tokenizer
   int64_t step = 0, tokens = 0, predicted_tokens = 0;  ///< of a probe with those of its source, as all that follow
-  double seconds = 0, flops = 0, epochs = 0;
+  double words = 0, seconds = 0, flops = 0, epochs = 0;
 };
-
-/// The result of a run that is done. Throws DataError for files that are damaged, were cut or edited.
-RunResult read_result(const Plan& plan, const PlannedRun& run);
-
-/// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.
-std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run);
 
 /// One point of a curve.
 struct CurvePoint {
   int64_t point = 0;  ///< index of the evaluation, by which curves of several seeds are averaged
   int64_t step = 0, tokens = 0, predicted_tokens = 0;
   double seconds = 0, flops = 0, epochs = 0, loss = 0;
+  double share = 0;  ///< of the budget that was used up
 };
 /// The held-out losses along a run; that of a probe begins where its source ended. A line that was cut ends the curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
 /// The same for a run directory: losses of the objective `name`, `points` evaluations at equal shares of the budget;
 /// 0: so many steps apart, which then are the index.
 std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points);
+
+/// The result of a run that is done, with its curve. Throws DataError for files that are damaged, were cut or edited.
+RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve);
+
+/// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.
+std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run);
+
 /// The last step that a run has logged.
 int64_t last_step(const std::string& folder);
-/// What a run used up, which is that of the end of its curve.
+/// What a run used up: that of the end of its curve, with the words of its summary.
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
 
 /// Held-out losses of one objective, example by example.

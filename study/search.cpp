@@ -206,7 +206,7 @@ bool can_continue(const RunConfig& config) {
   const auto& schedule = config.schedule;
   const bool same_rate = schedule.shape == ScheduleShape::constant && (schedule.warmup == 0 || schedule.warmup >= 1);
   const auto masks = maskings_of(config.objectives);
-  return same_rate && std::none_of(masks.begin(), masks.end(), [](const auto& masking) {
+  return same_rate && config.train.phases.empty() && std::none_of(masks.begin(), masks.end(), [](const auto& masking) {
            return masking.initial_mlm_probability > 0 && masking.decay_steps == 0;
          });
 }

@@ -2,9 +2,9 @@
 // Random search over the keys under `space:`, with or without successive halving. Sources: Bergstra and Bengio 2012;
 // Jamieson and Talwalkar 2016 (arXiv 1502.07943), algorithm 1; Li et al. 2018 (arXiv 1603.06560), inner loop of
 // algorithm 1.
+#include "core/table.h"
 #include "study/runs.h"
 #include "study/stages.h"
-#include "study/table.h"
 
 namespace cloze {
 

@@ -2,8 +2,8 @@
 // The search for each arm's own values of the keys under `tune:`, the same for every arm, on seeds of its own.
 #include <optional>
 
+#include "core/table.h"
 #include "study/runs.h"
-#include "study/table.h"
 
 namespace cloze {
 

@@ -4,7 +4,7 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Which random stream the spread over seeds comes from: runs of every arm with one stream varied alone.
+#include "core/table.h"
 #include "study/runs.h"
-#include "study/table.h"
 
 namespace cloze {
 

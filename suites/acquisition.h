@@ -3,18 +3,54 @@
 #include <optional>
 #include <string>
 
+#include "suites/acquisition_ages.h"
+#include "suites/babylm_backend.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
 
-struct AcquisitionSuite {};
+/// A word with the contexts before it.
+struct AcquisitionWord {
+  std::string word;
+  std::vector<std::string> contexts;
+};
 
-/// The suite at `path`; none for a file of another kind. Throws DataError.
+struct AcquisitionSuite {
+  std::vector<AcquisitionWord> words;  ///< in the order of the file
+  ChildAges ages;                      ///< empty: no table of ages is beside the file
+  size_t size() const;                 ///< contexts of all words
+};
+
+/// The suite at `path`, a JSON file of words, each with a list of objects with `context`, or a folder with a
+/// cdi_childes.json; none for a file of another kind. Words of one character are left out, as in BabyLM 2026. Ages are
+/// those of the first table that is there: cdi_human.csv or aoa_word_list.csv in the same folder, or in `aoa` beside
+/// it. Throws DataError.
 std::optional<AcquisitionSuite> read_acquisition(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const AcquisitionSuite& suite, const SuiteOptions& options);
 
+/// What a run at one checkpoint says of a suite.
+struct CheckpointSurprisals {
+  std::string name;                ///< of the checkpoint: `chck_10M`
+  double words = 0;                ///< seen in training
+  std::vector<double> surprisals;  ///< [size()], nats, word by word and context by context
+};
+
+/// Surprisals of all words after their contexts, by the Scorer.
+std::vector<double> acquisition_surprisals(const LoadedRun& run, const AcquisitionSuite& suite,
+                                           const ScoringOptions& options);
+/// The same as the published BabyLM program has them. Throws ConfigError by babylm_fault.
+std::vector<double> babylm_acquisition_surprisals(const LoadedRun& run, const AcquisitionSuite& suite,
+                                                  BabylmBackend backend, const ScoringOptions& options);
+
+/// Correlation of the ages of children and of a run over its checkpoints, in the order of training. `chance` is the
+/// surprisal before training [nats], the logarithm of the vocabulary's size; `official` is of `babylm_chance`. Items:
+/// the words with both ages. Throws DataError for a suite without ages, and for fewer than three checkpoints.
+SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals>& checkpoints,
+                               double chance);
+
+/// One checkpoint: the mean surprisal in nats, and that of every word and context.
 SuiteResult run_suite(const LoadedRun& run, const AcquisitionSuite& suite, const SuiteOptions& options);
 
 }  // namespace cloze

@@ -1,20 +1,37 @@
 #pragma once
-// Suites of word analogies.
+// Suites of word analogies: a is to b as c is to which word? (Mikolov et al. 2013, arXiv 1301.3781, section 4.)
+//
+// Figures: `accuracy` by section, over the questions of all sections, and of the semantic and the syntactic ones
+// (sections `gram...`). The answer is the word of the suite whose embedding is nearest to b - a + c by cosine, of unit
+// vectors and without the three words of the question (3CosAdd).
+#include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "suites/suite_result.h"
 
 namespace cloze {
 
-struct AnalogySuite {};
+struct AnalogySection {
+  std::string name;
+  std::vector<std::array<std::string, 4>> questions{};
+};
+struct AnalogySuite {
+  std::vector<AnalogySection> sections{};
+};
 
-/// The suite at `path`; none for a file of another kind. Throws DataError.
+/// The suite in a text file of `: SECTION` lines, each followed by lines of four words; none for a file of another
+/// kind. Throws DataError with the place.
 std::optional<AnalogySuite> read_analogies(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const AnalogySuite& suite, const SuiteOptions& options);
 
 SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const SuiteOptions& options);
+
+/// For each question, given as places of its first three words, the place of the nearest of all vectors to b - a + c.
+/// vectors: fp64 [N, D].
+std::vector<int64_t> nearest_analogies(const Tensor& vectors, const std::vector<std::array<int64_t, 3>>& questions);
 
 }  // namespace cloze

@@ -1,15 +1,35 @@
 #pragma once
-// Suites of cloze facts (LAMA).
+// Suites of facts to fill in (LAMA; Petroni et al. 2019, arXiv 1909.01066): "Dante was born in [Y]."
+//
+// Figures, each as the mean over relations with an interval clustered by them, and by relation: `p@1`, `p@10` and `mrr`
+// of objects that are one token, among the whole vocabulary, for masked models; `restricted_p@1` and `restricted_mrr`
+// of all objects, of one and of several tokens, among the objects of their relation. Masked models are asked for the
+// object alone, by the mean log-probability of its tokens; models that read from left to right for the whole sentence.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "suites/suite_result.h"
 
 namespace cloze {
 
-struct FactSuite {};
+struct Fact {
+  std::string name;  ///< `RELATION/ID`
+  std::string left, object, right;
+};
+struct FactRelation {
+  std::string name;
+  std::vector<Fact> facts{};
+  std::vector<std::string> objects{};  ///< distinct, sorted
+};
+struct FactSuite {
+  std::vector<FactRelation> relations{};
+};
 
-/// The suite at `path`; none for a file of another kind. Throws DataError.
+/// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, and next to it a file of
+/// templates,
+/// *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y], of which the first
+/// of a relation counts; or a folder of the two. None for a file of another kind. Throws DataError with the place.
 std::optional<FactSuite> read_facts(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

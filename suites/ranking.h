@@ -1,20 +1,51 @@
 #pragma once
-// Suites of minimal pairs and completions.
+// Suites of minimal pairs and completions: of an item's candidates, the model's best should be the right one.
+//
+// Figures: `accuracy`, the mean over paradigms of the share of right items, for the suite and its phenomena with an
+// interval clustered by paradigm; `micro_accuracy`, the share of all items; for pairs with the judgements of people
+// also `spearman`, which then stands for the suite.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "suites/suite_result.h"
 
 namespace cloze {
 
-struct RankingSuite {};
+/// A question with its possible answers.
+struct RankingItem {
+  std::string name;                 ///< `PARADIGM/ID`, by the ID of its line or else its number in the paradigm, from 0
+  std::string paradigm;             ///< narrowest group: `UID` of BLiMP, `Domain` of EWoK, the name of a file
+  std::string phenomenon{};         ///< group of paradigms: `linguistics_term` of BLiMP; may be empty
+  std::string metric = "accuracy";  ///< the figure that it counts for
+  std::vector<Passage> candidates{};   ///< two or more
+  std::optional<size_t> answer = 0;    ///< none: people are divided evenly
+  std::optional<double> preference{};  ///< of pairs: share of people who prefer the first
+  bool operator==(const RankingItem&) const = default;
+};
 
-/// The suite at `path`; none for a file of another kind. Throws DataError.
+struct RankingSuite {
+  std::vector<RankingItem> items{};
+  std::string form{};                ///< of its lines, in words: `minimal pairs`
+  std::vector<std::string> notes{};  ///< on items that cannot tell models apart
+};
+
+/// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
+/// another kind. The forms are listed in suites/ranking_forms.h. Throws DataError with the place of what is damaged,
+/// empty, of another form or named twice.
 std::optional<RankingSuite> read_ranking(const std::string& path);
+
+/// Keeps the first `items` of each paradigm, counted for each metric.
+void keep_first(RankingSuite& suite, int64_t items);
+
+/// Keeps the items that a table with the columns `UID` and `pairID` names. Throws DataError for one that the suite
+/// lacks.
+void keep_named(RankingSuite& suite, const std::string& table);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const RankingSuite& suite, const SuiteOptions& options);
 
+/// Throws DataError with the name of an item that is longer than the model, or has a candidate without tokens.
 SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options);
 
 }  // namespace cloze

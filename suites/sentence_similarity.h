@@ -1,15 +1,24 @@
 #pragma once
-// Suites of similarity of sentences.
+// Suites of sentence pairs with the similarity that people see between them, such as SICK and the STS benchmark.
+//
+// Figures: `spearman`, the rank correlation of the cosines of embeddings with the judgements; `mean_cosine` of the
+// embeddings of all sentences.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "suites/suite_result.h"
+#include "suites/word_similarity.h"
 
 namespace cloze {
 
-struct SentenceSimilaritySuite {};
+struct SentenceSimilaritySuite {
+  std::vector<JudgedPair> pairs{};
+};
 
-/// The suite at `path`; none for a file of another kind. Throws DataError.
+/// The suite in a table with tabs and the heads `sentence_A`, `sentence_B`, `relatedness_score` (SICK) or `sentence1`,
+/// `sentence2`, `score` (STS), or in JSON lines with the latter; none for a file of another kind. Throws DataError with
+/// the place.
 std::optional<SentenceSimilaritySuite> read_sentence_similarity(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

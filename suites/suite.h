@@ -20,8 +20,8 @@
 
 namespace cloze {
 
-/// A suite, read and checked. Each kind has a header with its struct, `read_KIND(path)`, which returns none for a file of
-/// another kind, `fault_of(config, suite)`, why a run cannot answer it, and `run_suite(run, suite, options)`.
+/// A suite, read and checked. Each kind has a header with its struct, `read_KIND(path)`, which returns none for a file
+/// of another kind, `fault_of(config, suite)`, why a run cannot answer it, and `run_suite(run, suite, options)`.
 using SuiteItems = std::variant<RankingSuite, FactSuite, ReadingSuite, AcquisitionSuite, WordSimilaritySuite,
                                 AnalogySuite, SentenceSimilaritySuite>;
 struct Suite {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "scoring/pooling.h"
 #include "scoring/scorer.h"
 
 namespace cloze {
@@ -15,13 +16,13 @@ enum class SuiteLevel { suite, phenomenon, paradigm };
 /// One figure of a suite.
 struct SuiteFigure {
   SuiteLevel level = SuiteLevel::suite;
-  std::string group{};     ///< of phenomenon and paradigm; empty: the whole suite
-  std::string metric;      ///< `accuracy`, `spearman`, `p@1`, `mrr`, `delta_r2`
-  double value = 0;        ///< as the field prints it: accuracies, correlations and P@k from 0 to 1
+  std::string group{};                  ///< of phenomenon and paradigm; empty: the whole suite
+  std::string metric;                   ///< `accuracy`, `spearman`, `p@1`, `mrr`, `delta_r2`
+  double value = 0;                     ///< as the field prints it: accuracies, correlations and P@k from 0 to 1
   std::optional<double> low{}, high{};  ///< 95 % interval; none where the items do not give one
   std::optional<double> official{};     ///< by the rules of the suite's published program, where they differ
-  int64_t count = 0;       ///< items
-  int64_t ties = 0;        ///< items whose best candidates score the same
+  int64_t count = 0;                    ///< items
+  int64_t ties = 0;                     ///< items whose best candidates score the same
   bool operator==(const SuiteFigure&) const = default;
 };
 
@@ -30,13 +31,14 @@ struct SuiteResult {
   std::string scored_by;              ///< Scorer::description, or the layer and pooling of embeddings
   std::vector<SuiteFigure> figures;   ///< the first is the one that stands for the suite
   std::vector<nlohmann::json> items;  ///< one line for each, with its prediction
+  std::vector<std::string> notes{};   ///< what a reader of the figures must know, a sentence each
 };
 
 struct SuiteOptions {
   ScoringOptions scoring{};
   Normalisation normalisation = Normalisation::sum;
-  std::optional<int64_t> layer{};  ///< of embeddings: 0 = the embedding layer; none: the last
-  std::string pooling = "mean";    ///< of embeddings: mean, cls, first-last
+  std::optional<int64_t> layer{};   ///< of embeddings: 0 = the embedding layer; none: the last
+  Pooling pooling = Pooling::mean;  ///< of embeddings
 };
 
 }  // namespace cloze

@@ -1,15 +1,33 @@
 #pragma once
-// Suites of similarity of words.
+// Suites of word pairs with the similarity that people see between them, such as WordSim-353, SimVerb and MEN.
+//
+// Figures: `spearman`, the rank correlation of the cosines of embeddings with the judgements, for each file, and as
+// their mean for a folder; `mean_cosine` of the embeddings of all words (Ethayarajh 2019), by which a small correlation
+// may be explained.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "suites/suite_result.h"
 
 namespace cloze {
 
-struct WordSimilaritySuite {};
+struct JudgedPair {
+  std::string a, b;
+  double judgement = 0;
+  bool operator==(const JudgedPair&) const = default;
+};
+struct JudgedFile {
+  std::string name;
+  std::vector<JudgedPair> pairs{};
+};
 
-/// The suite at `path`; none for a file of another kind. Throws DataError.
+struct WordSimilaritySuite {
+  std::vector<JudgedFile> files{};
+};
+
+/// The suite at `path`: a text file of `WORD WORD NUMBER` lines, separated by tabs or spaces, or a folder of such
+/// files; none for a file of another kind. Throws DataError with the place.
 std::optional<WordSimilaritySuite> read_word_similarity(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

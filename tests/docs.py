@@ -2,9 +2,9 @@
 """README, CONTRIBUTING and docs/ say what the repository and the program have.
 
 usage: tests/docs.py [CLOZE]        CLOZE: the program, build/cloze by default
-Checks links, paths, verbs, options, config keys, YAML blocks, excerpts of code (```cpp FILE), names of code in
-docs/architecture.md and CONTRIBUTING.md, the tables of verbs, families, objectives, attention kinds, optimizers and
-configs with their parameter counts. docs/config.md is generated; tests/cli/cli_test.cpp keeps it current.
+Checks links, paths, verbs, options, config keys, YAML blocks, excerpts of code (```cpp FILE), lines that a diff adds,
+names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs, families, objectives, attention kinds,
+optimizers and configs with their parameter counts. docs/config.md is generated; tests/cli/configs_test.cpp keeps it current.
 """
 import glob, re, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -140,6 +140,17 @@ def check_paths(page, number, text):
             if not glob.glob(str(root / one)): wrong(page, number, f"there is no {one}")
 
 
+def check_added(page, first, text):
+    """The lines that a diff adds to a file, which stands above them, are there."""
+    source = ""
+    for offset, line in enumerate(text.splitlines()):
+        if line.startswith(" "):
+            check_paths(page, first + offset, line)
+            source = (root / line.strip()).read_text() if (root / line.strip()).is_file() else ""
+        elif line.startswith("+") and line[1:].strip() not in source:
+            wrong(page, first + offset, f"no such line is there: {line[1:].strip()}")
+
+
 scripts = "".join(path.read_text() for path in (root / "tests/bench").glob("**/*.py"))
 for page in written:
     fenced, lines = blocks(page)
@@ -150,7 +161,9 @@ for page in written:
                 if line.strip() not in source | {"", "..."}: wrong(page, first + offset, f"{language[4:]} has no such line")
         elif language.startswith("cpp "):
             wrong(page, first, f"there is no {language[4:]}")
-        elif language != "diff":
+        elif language == "diff":
+            check_added(page, first, text)
+        else:
             for offset, line in enumerate(text.splitlines()): check_paths(page, first + offset, line)
         for offset, *call in commands(text): check_command(page, first + offset, *call)
     for number, line in enumerate(lines, 1):

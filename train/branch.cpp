@@ -31,9 +31,18 @@ void check_text(const BranchPoint& point, const TokenStore& store) {
                        ": was trained on different tokens; name the same tokens");
 }
 
-/// Throws ConfigError for a masking whose share changes over the budget in steps.
+/// Throws ConfigError for phases, which begin at shares of the budget.
+void check_phases(const BranchPoint& point, const RunConfig& now) {
+  require<ConfigError>(now.train.phases.empty() || point.config.train.budget == now.train.budget, point.checkpoint,
+                       ": train.phases begin at shares of train.budget, so that its rows depend on it; give the branch "
+                       "the budget of ",
+                       point.run, ", or branch runs without phases");
+}
+
+/// Throws ConfigError for a masking whose share changes over the budget.
 void check_masking(const BranchPoint& point, const RunConfig& now) {
-  if (point.config.train.budget.steps == now.train.budget.steps) return;
+  const auto &a = point.config.train.budget, &b = now.train.budget;
+  if (a.steps == b.steps && (a.steps > 0 || (a.words == b.words && a.epochs == b.epochs))) return;
   const auto all = entries(now);
   const auto value = [&](const std::string& path) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.path == path; });
@@ -44,8 +53,7 @@ void check_masking(const BranchPoint& point, const RunConfig& now) {
     if (!entry.path.ends_with(initial) || entry.value == "0") continue;
     const auto steps = entry.path.substr(0, entry.path.size() - initial.size()) + "decay_steps";
     require<ConfigError>(value(steps) != "0", point.checkpoint, ": ", entry.path, " is ", entry.value,
-                         ", so that its masks depend on train.budget.steps; give ", steps,
-                         " to runs that are branched");
+                         ", so that its masks depend on train.budget; give ", steps, " to runs that are branched");
   }
 }
 
@@ -82,6 +90,7 @@ void check_branch(const BranchPoint& point, const RunConfig& now, const TokenSto
   take_special_ids(before.config.model, store.tokenizer().special());
   before.config.evaluation = resolved_evaluation(before.config);
   check_keys(before, now);
+  check_phases(before, now);
   check_masking(before, now);
   check_text(before, store);
   require<ConfigError>(used_now < 1, point.checkpoint, ": has used up the budget of the branch; raise train.budget");

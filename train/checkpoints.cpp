@@ -5,6 +5,9 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "evaluation/held_out_file.h"
+#include "run/milestones.h"
+#include "train/babylm_rules.h"
+#include "train/phases.h"
 #include "train/stopwatch.h"
 
 namespace cloze {
@@ -17,8 +20,10 @@ using Moments = std::vector<std::pair<std::string, Tensor>>;
 void restore_state(Session& session, const std::string& checkpoint, Moments& moments) {
   auto& state = session.state;
   state = load_state(checkpoint, &moments);
+  open_phase(session);
   session.ledger = state.ledger;
   session.stepper->ledger = state.ledger;
+  if (state.words < 0) state.words = usage(session).words;
   session.uncounted_seconds = state.seconds - state.ledger.seconds;
   for (const auto& objective : session.network->objectives) objective->set_step(std::max<int64_t>(state.step - 1, 0));
 }
@@ -33,6 +38,19 @@ void restore_best(Session& session, const std::string& checkpoint) {
                    ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
   state.best_step = 0;
   state.evaluations_without_gain = 0;
+}
+
+/// The weights of the step, and their average where the run keeps one.
+void restore_weights(Session& session, const std::string& checkpoint) {
+  auto& stepper = *session.stepper;
+  const auto iterate = checkpoint + "/iterate.safetensors", weights = checkpoint + "/weights.safetensors";
+  const bool is_averaged = fs::exists(iterate);
+  load_weights(is_averaged ? iterate : weights, stepper.params());
+  stepper.restart_average();
+  const auto averages = stepper.averages();
+  if (is_averaged && !averages.empty()) load_weights(weights, averages);
+  if (!is_averaged && !averages.empty())
+    log_info("train", words(checkpoint, ": has no average of its weights; that of train.ema_decay starts here"));
 }
 
 void restore_moments(Session& session, const std::string& checkpoint, const Moments& moments) {
@@ -57,6 +75,14 @@ void restore_mems(Session& session, const std::string& checkpoint) {
                             "start from zero"));
 }
 
+/// The number of checkpoint.at_words that the run has not reached and can, as far as its budget says.
+int64_t milestones_ahead(const Session& session) {
+  const auto text_words = static_cast<double>(session.store.train_words().value_or(0));
+  const auto ahead =
+      reached(session.config.checkpoint.at_words, session.state.words, planned_epochs(session) * text_words);
+  return static_cast<int64_t>(ahead.size());
+}
+
 /// A log that somebody removed begins again.
 void keep_log(const std::string& run) {
   const auto path = run + "/log.txt";
@@ -72,7 +98,7 @@ void restore(Session& session, const std::string& checkpoint) {
   Moments moments;
   restore_state(session, checkpoint, moments);
   restore_best(session, checkpoint);
-  load_weights(checkpoint + "/weights.safetensors", session.stepper->params());
+  restore_weights(session, checkpoint);
   restore_moments(session, checkpoint, moments);
   restore_mems(session, checkpoint);
   session.stepper->refresh();
@@ -90,10 +116,11 @@ void restore(Session& session, const std::string& checkpoint) {
 void check_disk(const Session& session) {
   const auto& run = session.options.run;
   const auto checkpoint = static_cast<double>(session.stepper->checkpoint_bytes());
-  const double needed = checkpoint * static_cast<double>(session.config.checkpoint.keep + 2);
+  const double needed =
+      checkpoint * static_cast<double>(session.config.checkpoint.keep + 2 + milestones_ahead(session));
   const auto free = static_cast<double>(free_bytes(run));
   require<Error>(free > needed, run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free),
-                 " free; free some space, or lower checkpoint.keep");
+                 " free; free some space, or lower checkpoint.keep or keep fewer checkpoint.at_words");
 }
 
 void save(Session& session, bool must) {
@@ -105,7 +132,10 @@ void save(Session& session, bool must) {
   state.metrics_bytes = session.metrics->sync();
   state.ledger = full_ledger(session);
   try {
-    save_checkpoint(session.options.run, state, stepper.params(), stepper.optimizer_state(), stepper.mems());
+    const auto weights = stepper.params(), averages = stepper.averages();
+    const bool averaged = !averages.empty();
+    save_checkpoint(session.options.run, state, averaged ? averages : weights, stepper.optimizer_state(),
+                    stepper.mems(), averaged ? weights : averages);
     session.saved_at = state.step;
     prune_checkpoints(session.options.run, session.config.checkpoint.keep);
   } catch (const Error& e) {
@@ -113,6 +143,16 @@ void save(Session& session, bool must) {
     log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
   session.ledger.checkpoint += seconds_since(start);
+}
+
+void save_milestone(Session& session) {
+  save(session, /*must=*/true);  // the next step cannot make up for it
+  const auto& state = session.state;
+  std::string names;
+  for (const int64_t words : state.at_words) names += (names.empty() ? "" : ", ") + revision_of(words);
+  end_progress();
+  log_info("train", words("step ", state.step, ": ", thousands(static_cast<uint64_t>(state.words)),
+                          " words read; kept as ", names));
 }
 
 void mark_best(const std::string& run, int64_t step) {

@@ -1,5 +1,5 @@
 #pragma once
-// The checkpoints of a session: restored at its start, saved while it trains.
+// The checkpoints of a run: restored when a process begins to train it, saved while it trains.
 #include <string>
 
 #include "train/session.h"
@@ -14,6 +14,9 @@ void check_disk(const Session& session);
 
 /// Saves a checkpoint, unless this step has been saved, and removes old ones. A failure ends the run only if `must`.
 void save(Session& session, bool must);
+
+/// Saves the checkpoint of a step that reached numbers of checkpoint.at_words, and says so. Throws Error.
+void save_milestone(Session& session);
 
 /// Names the checkpoint of `step` the best one of the run; without one, nothing is written.
 void mark_best(const std::string& run, int64_t step);

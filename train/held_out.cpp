@@ -17,6 +17,7 @@ namespace {
 /// Computes the losses of the objectives that are active; none: NaN.
 void measure(Session& session) {
   auto& losses = session.held_out;
+  const AveragedWeights averaged(*session.stepper);
   losses = evaluate(*session.network, session.measures, session.config.train.batch_size,
                     device_of(session.config.train.device), /*active_only=*/true);
   std::erase_if(losses, [](const HeldOut& part) { return part.count == 0; });
@@ -31,7 +32,7 @@ void report_nothing_measured(Session& session) {
                           ": none of evaluation.objectives is active (from_step, until_step)"));
 }
 
-/// True if one of the losses says that training has diverged, of which the session warns once.
+/// True if one of the losses says that training has diverged, of which a process warns once.
 bool has_diverged(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
   bool diverged = false;

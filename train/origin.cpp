@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "run/moved.h"
 
 namespace cloze {
 
@@ -13,6 +14,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+/// Where a checkpoint that a run recorded is now; the recorded path where it is not found.
+std::string found_checkpoint(const std::string& run, const std::string& recorded) {
+  for (const auto& path : likely_paths(run, recorded))
+    if (fs::exists(path + "/state.json")) return path;
+  return recorded;
+}
+
 /// init.from, or, for a run that was killed before its first checkpoint, the checkpoint that it was initialized from,
 /// even if the run of that checkpoint has gone on since; empty without init.from.
 std::string initial_checkpoint(const RunConfig& config, const PretrainOptions& options) {
@@ -20,13 +28,13 @@ std::string initial_checkpoint(const RunConfig& config, const PretrainOptions& o
   const auto report = options.run + "/init.json";
   if (from.empty() || !options.resume || !fs::exists(report)) return from;
   const auto origin = parse_json(read_text(report, 16 << 20));
-  const auto checkpoint = origin.is_object() ? origin.value("from", json()) : json();
-  require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start a new run in another folder");
+  const auto recorded = origin.is_object() ? origin.value("from", json()) : json();
+  require<CheckpointError>(recorded.is_string(), report, ": is damaged; start a new run in another folder");
+  const auto checkpoint = found_checkpoint(options.run, recorded.get<std::string>());
   require<CheckpointError>(
-      fs::exists(checkpoint.get<std::string>()), options.run, ": has no checkpoint of its own, and ",
-      checkpoint.get<std::string>(),
+      fs::exists(checkpoint), options.run, ": has no checkpoint of its own, and ", checkpoint,
       ", from which it was initialized, is missing; restore it, or start a new run in another folder");
-  return checkpoint.get<std::string>();
+  return checkpoint;
 }
 
 /// The branch point of a new branch, or of one that was killed before its first checkpoint.
@@ -40,7 +48,7 @@ std::optional<BranchPoint> branch_point(const PretrainOptions& options) {
   const auto checkpoint = origin.is_object() ? origin.value("checkpoint", json()) : json();
   require<CheckpointError>(checkpoint.is_string(), path, ": is damaged, so that the checkpoint which ", options.run,
                            " was branched from is not known; branch again, into another folder");
-  return find_branch_point(checkpoint.get<std::string>());
+  return find_branch_point(found_checkpoint(options.run, checkpoint.get<std::string>()));
 }
 
 }  // namespace

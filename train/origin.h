@@ -1,5 +1,5 @@
 #pragma once
-// The weights that a session starts from.
+// The weights that training starts from in a process.
 #include <optional>
 #include <string>
 

@@ -11,16 +11,21 @@
 #include "run/init.h"
 #include "run/loss_curve.h"
 #include "run/memory.h"
+#include "run/milestones.h"
+#include "run/objective_short_form.h"
 #include "run/process.h"
+#include "train/babylm_rules.h"
 #include "train/checkpoints.h"
 #include "train/held_out.h"
 #include "train/loader.h"
 #include "train/origin.h"
+#include "train/phases.h"
 #include "train/progress_log.h"
 #include "train/records.h"
 #include "train/run_folder.h"
 #include "train/schedule.h"
 #include "train/stopwatch.h"
+#include "train/suites.h"
 #include "train/warnings.h"
 
 namespace cloze {
@@ -35,10 +40,14 @@ void check_data(const Session& session) {
   // Checking for seconds is cheaper than training for days on damaged text.
   session.store.verify();
   session.held_out_store.verify();
-  require<ConfigError>(session.config.train.budget.words == 0 || session.store.train_words(),
-                       session.config.data.tokens,
+  const auto& config = session.config;
+  if (session.store.train_words()) return;
+  require<ConfigError>(config.train.budget.words == 0, config.data.tokens,
                        ": was prepared without a count of its words, which train.budget.words needs; prepare the text "
                        "again with --force, or give another budget");
+  require<ConfigError>(config.checkpoint.at_words.empty(), config.data.tokens,
+                       ": was prepared without a count of its words, which checkpoint.at_words needs; prepare the text "
+                       "again with --force, or leave it out");
 }
 
 void draw_weights(Session& session) {
@@ -51,6 +60,7 @@ void draw_weights(Session& session) {
 
 void check_branch_point(Session& session, const BranchPoint& branch) {
   session.state = load_state(branch.checkpoint, nullptr);
+  open_phase(session);
   const auto used = [&](const BudgetConfig& budget) {
     const auto [done, total] = nearest_limit(budget, usage(session));
     return done / total;
@@ -80,17 +90,23 @@ void open_metrics(Session& session) {
   session.metrics->describe(to_yaml(session.config), values);
 }
 
-/// The mean number of tokens in a row.
+void require_memory_of_phases(const RunConfig& config, double row_tokens) {
+  for (int64_t phase = 0; phase <= static_cast<int64_t>(config.train.phases.size()); ++phase)
+    require_memory(config_of_phase(config, phase), row_tokens, machine_memory());
+}
+
+/// The mean number of tokens in a row of the first phase; those of longer phases have at least as many.
 double row_tokens(const Session& session) {
   return static_cast<double>(session.store.num_tokens()) / static_cast<double>(session.collator.size());
 }
 
 void start(Session& session) {
   const auto& config = session.config;
-  require_memory(config, row_tokens(session), machine_memory());
+  require_memory_of_phases(config, row_tokens(session));
   configure_threads(config.train.threads);
   device_of(config.train.device);
   check_data(session);
+  open_suites(session);
   draw_weights(session);
   const auto origin = find_origin(config, session.options);
   if (origin.branch) check_branch_point(session, *origin.branch);
@@ -114,6 +130,7 @@ void start(Session& session) {
     save(session, true);
   }
   announce(session);
+  warn_of_babylm_rules(session);
 }
 
 // -- The loop -------------------------------------------------------------------------------------------------------
@@ -131,12 +148,10 @@ double rate_factor(const Session& session) {
 /// Skips a step whose loss or gradient is not finite, or throws.
 void refuse(const Session& session, const Stepper::Result& result, int64_t skips) {
   end_progress();
-  const auto& train = session.config.train;
   const auto& state = session.state;
-  const auto text =
-      words(result.nonfinite, " is not finite at step ", state.step + 1, " (sequences ", state.sequences, " to ",
-            state.sequences + static_cast<uint64_t>(train.batch_size * train.accumulation) - 1, ")");
-  if (train.on_nonfinite == OnNonFinite::skip && skips <= max_skips) {
+  const auto text = words(result.nonfinite, " is not finite at step ", state.step + 1, " (sequences ", state.sequences,
+                          " to ", state.sequences + session.step_size.sequences() - 1, ")");
+  if (session.config.train.on_nonfinite == OnNonFinite::skip && skips <= max_skips) {
     log_warning("train", text + "; the step is skipped");
     return;
   }
@@ -149,8 +164,8 @@ void refuse(const Session& session, const Stepper::Result& result, int64_t skips
 /// Clocks and counts of the loop.
 struct Pace {
   Clock::time_point start = Clock::now(), shown = Clock::now();
-  double pause = 0;           ///< seconds of evaluations and checkpoints in this session
-  double seconds_before = 0;  ///< of training, in earlier sessions
+  double pause = 0;           ///< seconds of evaluations and checkpoints in this process
+  double seconds_before = 0;  ///< of training, in earlier processes
   double seconds_at_log = 0;
   int64_t tokens_at_log = 0;
   int64_t skips = 0;  ///< steps in a row that were not finite
@@ -159,7 +174,7 @@ struct Pace {
 std::vector<Batch> next_batches(Session& session, Loader& loader) {
   const auto waiting = Clock::now();
   std::vector<Batch> batches;
-  for (int64_t i = 0; i < session.config.train.accumulation; ++i) batches.push_back(loader.next());
+  for (int64_t i = 0; i < session.step_size.accumulation; ++i) batches.push_back(loader.next());
   session.ledger.data_wait += seconds_since(waiting);
   return batches;
 }
@@ -176,7 +191,15 @@ void count(Session& session, const Stepper::Result& result, const Pace& pace) {
   state.line.add(result.parts, result.grad_norm);
 }
 
-/// Warns, once a session, if the losses since the previous line of the log are those of a run that has diverged.
+/// Counts the words read, and notes which of checkpoint.at_words the step reached.
+void count_words(Session& session) {
+  auto& state = session.state;
+  const double read = usage(session).words;
+  state.at_words = reached(session.config.checkpoint.at_words, state.words, read);
+  state.words = read;
+}
+
+/// Warns, once a process, if the losses since the previous line of the log are those of a run that has diverged.
 void warn_of_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
   for (const auto& part : session.state.line.parts) {
@@ -206,16 +229,17 @@ void log_step(Session& session, Pace& pace, double rate) {
 
 /// One optimizer step; false if it was not finite and is skipped.
 bool train_step(Session& session, Loader& loader, Pace& pace) {
-  const auto& train = session.config.train;
   auto& state = session.state;
   const auto batches = next_batches(session, loader);
   const double rate = session.config.optimizer.learning_rate * rate_factor(session);
   const auto result = session.stepper->step(batches, state.step, rate);
   if (!result.finite) refuse(session, result, ++pace.skips);
-  state.sequences += static_cast<uint64_t>(train.batch_size * train.accumulation);
+  state.sequences += session.step_size.sequences();
   if (!result.finite) return false;
   pace.skips = 0;
   count(session, result, pace);
+  count_words(session);
+  warn_of_babylm_rules(session);
   log_step(session, pace, rate);
   return true;
 }
@@ -226,7 +250,7 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
 }
 
 /// The evaluation and the checkpoint that are due after a step; true if the run ends here for want of gain. Throws
-/// Interrupted, after a checkpoint.
+/// Interrupted after the checkpoint of a signal, and CheckpointError where that cannot be saved.
 bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const auto begin = Clock::now();
   const auto& state = session.state;
@@ -236,7 +260,9 @@ bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const bool over = done >= total;
   const bool evaluates = !over && evaluation_is_due(session, share_before);
   if (evaluates) evaluate_held_out(session);
-  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, false);
+  if (!over && suites_are_due(session)) answer_suites(session);
+  if (!state.at_words.empty()) save_milestone(session);
+  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, stops);
   pace.pause += seconds_since(begin);
   if (stops) stop(session);
   return evaluates && patience_is_over(session);
@@ -247,24 +273,32 @@ bool is_within_budget(const Session& session) {
   return done < total;
 }
 
+/// Trains to the end of the phase or of the budget; true if the run ends here for want of gain.
+bool train_phase(Session& session, Pace& pace) {
+  const int64_t rows = session.step_size.batch_size;
+  Loader loader([&](uint64_t n) { return session.collator.batch(n * static_cast<uint64_t>(rows), rows); },
+                session.state.sequences / static_cast<uint64_t>(rows), session.config.train.workers);
+  while (is_within_budget(session) && !phase_is_over(session)) {
+    const double share_before = used_share(session.config.train.budget, usage(session));
+    if (train_step(session, loader, pace) && evaluate_and_save(session, pace, share_before)) return true;
+  }
+  return false;
+}
+
 void loop(Session& session) {
   if (patience_is_over(session)) {  // the run had stopped when it was saved
     session.stopped_by = "patience";
     return;
   }
   if (interrupted) stop(session);  // while it was loading: nothing is to be saved
-  auto& state = session.state;
-  const int64_t rows = session.config.train.batch_size;
-  Loader loader([&](uint64_t n) { return session.collator.batch(n * static_cast<uint64_t>(rows), rows); },
-                state.sequences / static_cast<uint64_t>(rows), session.config.train.workers);
+  const auto& state = session.state;
   Pace pace{.seconds_before = state.seconds, .seconds_at_log = state.seconds, .tokens_at_log = state.tokens};
-  while (is_within_budget(session)) {
-    const double share_before = used_share(session.config.train.budget, usage(session));
-    if (!train_step(session, loader, pace)) continue;
-    if (!evaluate_and_save(session, pace, share_before)) continue;
-    session.stopped_by = "patience";
-    break;
+  bool stops = false;
+  while (is_within_budget(session) && !stops) {
+    begin_due_phase(session);
+    stops = train_phase(session, pace);
   }
+  if (stops) session.stopped_by = "patience";
   end_progress();
 }
 
@@ -290,8 +324,9 @@ PretrainReport report_of(const Session& session) {
 PretrainReport finish(Session& session) {
   const auto& state = session.state;
   if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
+  answer_suites(session);
   save(session, true);
-  draw_loss(session.options.run, first_unigram(session).loss);
+  draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
   const auto report = report_of(session);
   write_summary(session, report);
   write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
@@ -303,6 +338,8 @@ PretrainReport finish(Session& session) {
 
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options) {
   validate(config);
+  const bool begins = !options.resume && options.branch_from.empty();
+  if (begins) refuse_ignored_options(config);
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");

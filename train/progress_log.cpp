@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/log.h"
+#include "train/phases.h"
 #include "train/warnings.h"
 
 namespace cloze {
@@ -33,9 +34,14 @@ void announce_model(const Session& session) {
                  " parameters, vocabulary ", thousands(static_cast<uint64_t>(backbone_of(config.model).vocab_size))));
   std::string names;
   for (const auto& objective : session.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
-  log_info("train", words(names, ", ", config.train.batch_size * config.train.accumulation, " sequences of up to ",
-                          config.data.max_seq_length, " tokens a step, ", stepper.precision_description(), ", ",
+  log_info("train", words(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
                           at::get_num_threads(), " threads"));
+  for (size_t i = 0; i < config.train.phases.size(); ++i)
+    log_info("train", words("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
+                            rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));
+  if (config.train.ema_decay > 0)
+    log_info("train", words("evaluation, checkpoints and exports have the average of the weights (train.ema_decay ",
+                            shortest(config.train.ema_decay), ")"));
   for (const auto& line : deviations(config)) log_info("train", "differs from the preset: " + line);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a session says of itself in the log.
+// What training says in the log.
 #include "train/session.h"
 
 namespace cloze {

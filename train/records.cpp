@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "run/process.h"
+#include "train/suites.h"
 
 namespace cloze {
 
@@ -48,8 +49,8 @@ json best_checkpoint(const Session& session) {
   return folder.empty() ? json() : json(fs::path(folder).filename().string());
 }
 
-/// The training losses of the last line of the log; of an earlier session if this one has written none. Null: none can
-/// be read.
+/// The training losses of the last line of the log; that of an earlier process if this one has written none. Null: none
+/// can be read.
 json last_train_losses(const Session& session) {
   if (!session.train_losses.is_null()) return session.train_losses;
   std::ifstream rows(session.options.run + "/metrics.jsonl");
@@ -106,24 +107,25 @@ void record_held_out(Session& session) {
 
 void write_summary(const Session& session, const PretrainReport& report) {
   const auto used = usage(session);
-  const json summary{{"steps", report.steps},
-                     {"tokens", report.tokens},
-                     {"predicted_tokens", session.state.predicted_tokens},
-                     {"words", used.words},
-                     {"epochs", used.epochs},
-                     {"flops", session.state.flops},
-                     {"seconds", report.seconds},
-                     {"tokens_per_second", report.tokens_per_second},
-                     {"train", last_train_losses(session)},
-                     {"held_out_loss", report.held_out_loss},
-                     {"held_out", to_json(report.held_out)},
-                     {"best_step", report.best_step},
-                     {"best_checkpoint", best_checkpoint(session)},
-                     {"unigram_loss", report.unigram_loss},
-                     {"unigram_accuracy", report.unigram_accuracy},
-                     {"stopped_by", report.stopped_by},
-                     {"peak_memory_bytes", peak_memory()},
-                     {"ledger", to_json(report.ledger)}};
+  json summary{{"steps", report.steps},
+               {"tokens", report.tokens},
+               {"predicted_tokens", session.state.predicted_tokens},
+               {"words", used.words},
+               {"epochs", used.epochs},
+               {"flops", session.state.flops},
+               {"seconds", report.seconds},
+               {"tokens_per_second", report.tokens_per_second},
+               {"train", last_train_losses(session)},
+               {"held_out_loss", report.held_out_loss},
+               {"held_out", to_json(report.held_out)},
+               {"best_step", report.best_step},
+               {"best_checkpoint", best_checkpoint(session)},
+               {"unigram_loss", report.unigram_loss},
+               {"unigram_accuracy", report.unigram_accuracy},
+               {"stopped_by", report.stopped_by},
+               {"peak_memory_bytes", peak_memory()},
+               {"ledger", to_json(report.ledger)}};
+  if (!session.suite_results.empty()) summary["suites"] = to_json(session.suite_results);
   write_atomic(session.options.run + "/summary.json", summary.dump(2) + "\n");
 }
 

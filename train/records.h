@@ -1,5 +1,5 @@
 #pragma once
-// What a session records: rows of metrics.jsonl, and summary.json.
+// What training records: rows of metrics.jsonl, and summary.json.
 #include <nlohmann/json.hpp>
 
 #include "train/session.h"

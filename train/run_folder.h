@@ -1,5 +1,5 @@
 #pragma once
-// The run directory at the start of a session.
+// The run directory when a process begins to train.
 #include <optional>
 
 #include "train/branch.h"

@@ -2,6 +2,8 @@
 
 #include "objectives/generative_rows.h"
 #include "run/evaluation_protocol.h"
+#include "run/open_tokens.h"
+#include "run/training_rows.h"
 
 namespace cloze {
 
@@ -12,28 +14,37 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store) {
   require<ConfigError>(model.vocab_size >= vocabulary, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ",
                        config.data.tokens, " has ", vocabulary, " tokens; raise it, or leave it out");
   take_special_ids(config.model, store.tokenizer().special());
-  require<ConfigError>(config.data.max_seq_length <= model.max_input_length(), "the tokenizer's padding id is ",
-                       model.pad_token_id, ", and positions of ", kind_of(config.model),
-                       " start after it; raise model.max_position_embeddings to ",
-                       model.pad_token_id + 1 + config.data.max_seq_length,
+  int64_t longest = config.data.max_seq_length;
+  for (const auto& phase : config.train.phases) longest = std::max(longest, phase.max_seq_length);
+  require<ConfigError>(longest <= model.max_input_length(), "the tokenizer's padding id is ", model.pad_token_id,
+                       ", and positions of ", kind_of(config.model),
+                       " start after it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + longest,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze "
                        "prepare` trains such tokenizers)");
   config.evaluation = resolved_evaluation(config);
   return config;
 }
 
+Collator training_collator(const RunConfig& config, const TokenStore& store, const RowsStart& start) {
+  auto rows = training_rows(config.train, store);
+  rows.start = start;
+  return {store, config.objectives, config.data, row_streams(config.train), "train", config.model, rows};
+}
+
 Session::Session(const RunConfig& given, const PretrainOptions& asked)
     : options(asked),
-      store(given.data.tokens, "train"),
-      held_out_store(given.data.tokens, "valid"),
+      store(open_tokens(given, "train")),
+      held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
-      collator(store, config.objectives, config.data, row_streams(config.train), "train", config.model,
-               {config.train.batch_size, config.train.accumulation, config.train.budget.steps}),
+      collator(training_collator(config_of_phase(config, 0), store, {})),
+      step_size{config.train.batch_size, config.train.accumulation},
       measures(held_out_measures(config, held_out_store)) {}
 
 Usage usage(const Session& session) {
   const auto& state = session.state;
-  const double epochs = static_cast<double>(state.sequences) / static_cast<double>(session.collator.size());
+  const auto& start = state.phase_start;
+  const double epochs = start.epochs + static_cast<double>(state.sequences - start.sequence) /
+                                           static_cast<double>(session.collator.size());
   return {.steps = static_cast<double>(state.step),
           .tokens = static_cast<double>(state.tokens),
           .predicted_tokens = static_cast<double>(state.predicted_tokens),

@@ -1,10 +1,12 @@
 #include "train/stepper.h"
 
 #include <cmath>
+#include <optional>
 
 #include "run/device.h"
 #include "train/optimizer.h"
 #include "train/stopwatch.h"
+#include "train/weight_average.h"
 
 namespace cloze {
 
@@ -61,6 +63,7 @@ struct Stepper::Impl {
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
+    if (config.train.ema_decay > 0) average.emplace(config.train.ema_decay, flat);
     if (const auto* model = as<TwoStreamConfig>(config.model); model && model->carries_mems()) {
       layers = static_cast<size_t>(model->num_hidden_layers);
       mems_shape = {config.train.batch_size, model->mem_len, model->hidden_size};
@@ -75,6 +78,7 @@ struct Stepper::Impl {
   std::string configured_precision;
   FlatParameters flat;
   Optimizer optimizer;
+  std::optional<WeightAverage> average;
   size_t layers = 0, micro_batches = 0;   // layers: those with mems
   std::vector<int64_t> mems_shape;        // [B, M, D]
   std::vector<std::vector<Tensor>> mems;  // [micro-batch][layer]; empty: no mems
@@ -132,7 +136,7 @@ struct Stepper::Impl {
   }
 
   /// The update, with gradients clipped to the maximal norm; without finite gradients only clears what the step left.
-  void update(const Result& result, double learning_rate) {
+  void update(const Result& result, int64_t number, double learning_rate) {
     if (!result.finite) {
       flat.grads.zero_();
       mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
@@ -140,6 +144,7 @@ struct Stepper::Impl {
     }
     const bool clips = max_norm > 0 && result.grad_norm > max_norm;
     optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0);
+    if (average) average->update(number + 1);
   }
 };
 
@@ -163,12 +168,21 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   }
   const auto start = Clock::now();
   in.sum_up(result);
-  in.update(result, learning_rate);
+  in.update(result, number, learning_rate);
   ledger.optimizer += seconds_since(start);
   return result;
 }
 
 std::vector<NamedParam> Stepper::params() const { return collect_params(impl_->network); }
+std::vector<NamedParam> Stepper::averages() const {
+  return impl_->average ? impl_->average->params() : std::vector<NamedParam>();
+}
+void Stepper::restart_average() {
+  if (impl_->average) impl_->average->restart();
+}
+void AveragedWeights::exchange() {
+  if (stepper_.impl_->average) stepper_.impl_->average->exchange();
+}
 std::vector<std::pair<std::string, Tensor>> Stepper::optimizer_state() const { return impl_->optimizer.state(); }
 void Stepper::load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates) {
   impl_->optimizer.load(state);
@@ -207,7 +221,7 @@ int64_t Stepper::checkpoint_bytes() const {
   for (const auto size : in.mems_shape) mems_bytes *= size;
   int64_t optimizer_bytes = 0;
   for (const auto& [name, tensor] : in.optimizer.state()) optimizer_bytes += 4 * tensor.numel();
-  return 4 * parameters() + optimizer_bytes + mems_bytes;
+  return (in.average ? 8 : 4) * parameters() + optimizer_bytes + mems_bytes;
 }
 void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }

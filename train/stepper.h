@@ -29,7 +29,12 @@ class Stepper {
   /// micro-batch passes its mems to the micro-batch of the same index in the next step, if that continues its text; a
   /// step without update clears them.
   Result step(const std::vector<Batch>& batches, int64_t number, double learning_rate);
+  /// The weights of the last step, which the next one continues from.
   std::vector<NamedParam> params() const;
+  /// With train.ema_decay: the moving average of the weights; else empty.
+  std::vector<NamedParam> averages() const;
+  /// The average starts again from the weights.
+  void restart_average();
   std::vector<std::pair<std::string, Tensor>> optimizer_state() const;
   void load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates);
   /// The mems after the last step: `memory.MICROBATCH.LAYER` [B, M, D]; empty before the first step and after a step
@@ -38,7 +43,7 @@ class Stepper {
   /// Restores mems; an empty list clears them. Throws CheckpointError if their names or shapes do not match this
   /// config.
   void load_mems(const std::vector<std::pair<std::string, Tensor>>& saved);
-  /// Bytes of a checkpoint: weights, moments, mems.
+  /// Bytes of a checkpoint: weights, their average, moments, mems.
   int64_t checkpoint_bytes() const;
   /// Must be called after weights were changed from outside.
   void refresh();
@@ -48,8 +53,22 @@ class Stepper {
   Ledger ledger;  ///< the stepper fills forward, backward and optimizer
 
  private:
+  friend class AveragedWeights;
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// The network has the average of its weights, if the run keeps one, while this lives.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(Stepper& stepper) : stepper_(stepper) { exchange(); }
+  ~AveragedWeights() { exchange(); }
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  void exchange();
+  Stepper& stepper_;
 };
 
 }  // namespace cloze

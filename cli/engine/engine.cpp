@@ -19,6 +19,7 @@
 #include "interchange/interchange.h"
 #include "run/process.h"
 #include "train/pretrain.h"
+#include "views/view.h"
 
 namespace cloze {
 
@@ -113,7 +114,8 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) { return run_evaluate(c); }
+int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
+int run(const ScoreCommand& c) { return run_score(c); }
 
 int run(const FillCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
@@ -145,7 +147,7 @@ int run(const FillCommand& c) {
       std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
       continue;
     }
-    std::vector<Candidate> best;
+    std::vector<MaskPrediction> best;
     for (const auto& blank : blanks) best.push_back(blank.front());
     print(filled_text(opened.tokenizer, text, best) + "\n");
     for (size_t i = 0; i < blanks.size(); ++i) {
@@ -154,6 +156,18 @@ int run(const FillCommand& c) {
       std::printf("%s\n", line.c_str());
     }
   }
+  return 0;
+}
+
+int run(const ViewCommand& c) {
+  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto view = view_of(opened, c.texts, {.sentence = c.sentence});
+  write_atomic(c.out, to_html(view));
+  if (c.json)
+    print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  else
+    log_result("view", words(view.texts, " texts, ", view.calibration.count, " tokens, calibration error ",
+                             number(view.calibration.error, 4), " -> ", c.out));
   return 0;
 }
 
@@ -166,8 +180,20 @@ int run(const ImportCommand& c) {
   return 0;
 }
 
+int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
+  const auto names = export_revisions(c.run, main_checkpoint, c.out, c.part, c.force);
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  if (c.json)
+    std::printf("%s\n", json{{"out", c.out}, {"to", c.to}, {"revisions", names}}.dump().c_str());
+  else
+    log_result("export", words(c.run, " -> ", c.out, " (", names.size(), " model folders: ", list, ")"));
+  return 0;
+}
+
 int run(const ExportCommand& c) {
   const auto checkpoint = chosen_checkpoint(c.run, c.checkpoint);
+  if (c.revisions) return run_revisions(c, checkpoint);
   if (c.to == "huggingface") {
     export_huggingface(checkpoint, c.out, c.part, c.force);
     if (c.json)
@@ -255,7 +281,7 @@ int run(const InspectCommand& c) {
 }
 
 int run(const BenchmarkCommand& c) {
-  const auto r = benchmark(c.config, c.steps, c.seconds, c.plain);
+  const auto r = benchmark(c.config, {c.steps, c.seconds, c.plain, c.steps_only});
   std::printf("%s\n", to_text(r).c_str());
   if (c.json) std::printf("%s\n", to_json(r).dump().c_str());
   return 0;

@@ -17,6 +17,7 @@
 #include "objectives/generative_rows.h"
 #include "generation/generate.h"
 #include "run/load_config.h"
+#include "run/moved.h"
 #include "run/objective_short_form.h"
 #include "evaluation/evaluate.h"
 #include "evaluation/text_metrics.h"
@@ -37,8 +38,9 @@ struct ScratchFolder {
     require<Error>(!error, "TMPDIR, the folder for temporary files: cannot be used (", error.message(),
                    "); set it to another folder");
     path = (parent / "cloze-XXXXXX").string();
-    require<Error>(mkdtemp(path.data()) != nullptr, parent.string(), ": cannot create a temporary folder there (",
-                   system_reason(), "); set TMPDIR to another folder");
+    const bool is_made = mkdtemp(path.data()) != nullptr;
+    require<Error>(is_made, parent.string(), ": cannot create a temporary folder there (", system_reason(),
+                   "); set TMPDIR to another folder");
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -201,10 +203,13 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts
     }
     require<ConfigError>(!one.tokens.empty(), one.path,
                          ": names no prepared tokens; give text with --text, or tokens with --tokens");
+    require<DataError>(!c.tokens.empty() || fs::exists(one.tokens), one.path, ": its tokens, ", one.tokens,
+                       ", are neither there nor near the run; name their folder with --tokens, or text with --text");
     one.store.emplace(one.tokens, split);
     require<ConfigError>(!one.run.has_tokenizer || one.store->tokenizer().fingerprint() == tokenizer, one.tokens,
                          ": has another tokenizer than the run; prepare it with --tokenizer ", one.run.folder,
                          "/tokenizer");
+    if (one.run.has_tokenizer) one.store = one.store->with_tokenizer(one.run.tokenizer);  // with sentinels of its own
     const bool same_tokens = one.store->fingerprint() == runs[0].store->fingerprint(),
                same_tokenizer = one.store->tokenizer().fingerprint() == runs[0].store->tokenizer().fingerprint();
     require<ConfigError>(same_tokens || !same_tokenizer, one.path, " was trained on other tokens than ", runs[0].path,
@@ -247,10 +252,12 @@ std::vector<uint64_t> training_counts(const Scored& one) {
     why = words("its training tokens, ", tokens, ", no longer exist");
   try {
     const auto manifest = why.empty() ? read_manifest(tokens) : Manifest{};
-    if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint))
+    if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint)) {
       counts = manifest.counts;
-    else if (why.empty())
+      if (!counts.empty()) counts.resize(static_cast<size_t>(one.store->tokenizer().size()));
+    } else if (why.empty()) {
       why = words(tokens, " has another tokenizer");
+    }
   } catch (const DataError& e) {
     why = e.what();
   }
@@ -443,6 +450,8 @@ int run_evaluate(const EvaluateCommand& c) {
     auto& one = runs.emplace_back(Scored{.path = path, .run = open_run(chosen_checkpoint(path, c.checkpoint))});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
                          ": has no objective to evaluate; it was imported as a base model without a head");
+    auto& tokens = one.run.config.data.tokens;
+    tokens = tokens_of_run(one.run.folder, tokens);
   }
   const auto evaluation = common_evaluation(c, runs);
   for (auto& one : runs) {

@@ -28,5 +28,10 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
 
 /// The verb `evaluate`: scores one run or several, and prints the result.
 int run_evaluate(const EvaluateCommand& command);
+/// `evaluate` with suites: answers them with one run, several or all checkpoints of one, and prints the table.
+int evaluate_suites(const EvaluateCommand& command);
+
+/// The verb `score`.
+int run_score(const ScoreCommand& command);
 
 }  // namespace cloze

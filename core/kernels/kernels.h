@@ -184,6 +184,8 @@ struct Updates {
   /// g [rows, columns] times the factor of its row and that of its column.
   void (*scale)(int64_t rows, int64_t columns, const float* row_factors, const float* column_factors, float* g);
   double (*sum_of_squares)(int64_t n, const float* x);
+  /// mean += share (x - mean): a mean that equals x stays as it is.
+  void (*approach)(int64_t n, float share, const float* x, float* mean);
 };
 
 /// log(sum e^x) = max + log. `max` is the lowest float if no number is finite, `log` NaN if one is NaN or +inf.

@@ -7,7 +7,7 @@
 namespace cloze::fused {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation activation,
                          const Dropout& drop = {});
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table);
 Tensor layer_norm(const Tensor& x, const NormParams& norm);

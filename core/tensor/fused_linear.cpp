@@ -42,13 +42,35 @@ struct LinearFunction : Function<LinearFunction> {
   }
 };
 
-std::optional<kernels::Activation> kernel_activation(const std::string& name) {
-  if (name == "gelu" || name == "gelu_python") return kernels::Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" ||
-      name == "gelu_fast")
-    return kernels::Activation::gelu_tanh;
-  if (name == "relu") return kernels::Activation::relu;
-  if (name == "silu" || name == "swish") return kernels::Activation::silu;
+/// The kernel of an activation; nullopt: it has none, and the plain operator runs.
+std::optional<kernels::Activation> kernel_of(Activation activation) {
+  switch (activation) {
+    case Activation::gelu:
+    case Activation::gelu_python:
+      return kernels::Activation::gelu;
+    case Activation::gelu_new:
+    case Activation::gelu_pytorch_tanh:
+    case Activation::gelu_python_tanh:
+    case Activation::gelu_accurate:
+    case Activation::gelu_fast:
+      return kernels::Activation::gelu_tanh;
+    case Activation::relu:
+      return kernels::Activation::relu;
+    case Activation::silu:
+    case Activation::swish:
+      return kernels::Activation::silu;
+    case Activation::quick_gelu:
+    case Activation::gelu_10:
+    case Activation::relu2:
+    case Activation::relu6:
+    case Activation::leaky_relu:
+    case Activation::mish:
+    case Activation::tanh:
+    case Activation::sigmoid:
+    case Activation::laplace:
+    case Activation::linear:
+      return std::nullopt;
+  }
   return std::nullopt;
 }
 
@@ -192,11 +214,10 @@ struct TakeRows : Function<TakeRows> {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFunction::apply(x, w.value(), w, b); }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
-                         const Dropout& drop) {
-  const auto act = kernel_activation(name);
-  if (!act) return fused::dropout(plain::activation(fused::linear(x, w, b), name), drop);
-  return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {
+  const auto kernel = kernel_of(act);
+  if (!kernel) return fused::dropout(plain::activation(fused::linear(x, w, b), act), drop);
+  return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*kernel), drop);
 }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {

@@ -1,5 +1,6 @@
 #include "core/tensor/ops.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
@@ -57,12 +58,9 @@ Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b);
 }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
-                         const Dropout& drop) {
-  return use_fused(x) ? fused::linear_activation(x, w, b, name, drop) : plain::linear_activation(x, w, b, name, drop);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {
+  return use_fused(x) ? fused::linear_activation(x, w, b, act, drop) : plain::linear_activation(x, w, b, act, drop);
 }
-
-Tensor activation(const Tensor& x, const std::string& name) { return plain::activation(x, name); }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
   return use_fused(x) ? fused::linear_rotary(x, w, b, table) : plain::linear_rotary(x, w, b, table);
@@ -199,6 +197,33 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
     done += count;
   }
   return at::cat(found);
+}
+
+TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                       const Tensor& labels) {
+  at::NoGradGuard no_grad;
+  constexpr int64_t rows_at_once = 512;
+  const TokenRanks found{.rank = at::empty({labels.numel()}, at::kLong),
+                         .behind = at::empty({labels.numel()}, at::kDouble)};
+  const auto row = rows.contiguous(), label = labels.contiguous();
+  const int64_t vocabulary = table.value().size(0);
+  int64_t done = 0;  // labels
+  for (int64_t first = 0; first < hidden.size(0); first += rows_at_once) {
+    const int64_t n = std::min(rows_at_once, hidden.size(0) - first);
+    const auto logits = plain::linear(hidden.narrow(0, first, n).to(at::kFloat), table, bias).cpu().contiguous();
+    const int64_t count = row.narrow(0, done, row.numel() - done).lt(first + n).sum().item<int64_t>();
+    at::parallel_for(done, done + count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t m = begin; m < end; ++m) {
+        const auto* of_row = logits.data_ptr<float>() + (row.data_ptr<int64_t>()[m] - first) * vocabulary;
+        const float own = of_row[label.data_ptr<int64_t>()[m]];
+        found.rank.data_ptr<int64_t>()[m] =
+            1 + std::count_if(of_row, of_row + vocabulary, [own](float other) { return other > own; });
+        found.behind.data_ptr<double>()[m] = double{*std::max_element(of_row, of_row + vocabulary)} - double{own};
+      }
+    });
+    done += count;
+  }
+  return found;
 }
 
 Tensor uniform_numbers(int64_t n, uint64_t key) {

@@ -1,6 +1,7 @@
 #pragma once
 // The operations that networks consist of. Each has a plain form of LibTorch operators and, for training on the CPU, a
 // fused form with a hand-written backward pass; a test compares the two.
+#include "core/tensor/activation.h"
 #include "core/tensor/feature_kernel.h"
 #include "core/tensor/param.h"
 
@@ -44,12 +45,9 @@ class PackedWeights {
 /// x W' + b. x [..., K], w [N, K], b [N] or undefined; returns [..., N].
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
 
-/// dropout(activation(x W' + b)); `activation` is a name of transformers' ACT2FN.
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
+/// dropout(activation(x W' + b)).
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation activation,
                          const Dropout& drop = {});
-
-/// The activation alone.
-Tensor activation(const Tensor& x, const std::string& name);
 
 /// x W' + b with rotary position embeddings: queries, keys and values [..., T, 3 H C], of which queries and keys are
 /// rotated. table fp32 [T, C]: for each position C / 2 cosines, then their sines; elements i and i + C / 2 of a head
@@ -194,6 +192,14 @@ TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& 
 /// returns fp64 [M] on the CPU, not finite where logits of the row are not. At most 4 MB of logits exist at a time.
 Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
                                const Tensor& labels);
+/// The places of labels among all tokens.
+struct TokenRanks {
+  Tensor rank;    ///< int64 [M], 1 = the most probable; equal logits share the best of their ranks
+  Tensor behind;  ///< fp64 [M], logit of the most probable token less that of the label
+};
+/// Arguments as above.
+TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                       const Tensor& labels);
 
 /// Sampled tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);

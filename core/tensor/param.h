@@ -82,7 +82,10 @@ class Param {
     state_->init_spread = spread;
   }
   /// The initial values of the first `rows` rows are multiplied by `factor`.
-  void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
+  void set_init_rows(int64_t rows, double factor) {
+    state_->init_rows = rows;
+    state_->init_factor = factor;
+  }
   int64_t init_rows() const { return state_->init_rows; }
   double init_factor() const { return state_->init_factor; }
   /// Number of tensors of one shape stacked along the first axis (queries, keys and values, which most published code

@@ -64,29 +64,48 @@ Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
 }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
-                         const Dropout& drop) {
-  return plain::dropout(plain::activation(plain::linear(x, w, b), name), drop);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {
+  return plain::dropout(plain::activation(plain::linear(x, w, b), act), drop);
 }
 
-Tensor activation(const Tensor& x, const std::string& name) {
-  if (name == "gelu" || name == "gelu_python") return at::gelu(x);
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" ||
-      name == "gelu_fast")
-    return at::gelu(x, "tanh");
-  if (name == "quick_gelu") return x * at::sigmoid(1.702 * x);
-  if (name == "gelu_10") return at::clamp(at::gelu(x), -10, 10);
-  if (name == "relu") return at::relu(x);
-  if (name == "relu2") return at::relu(x).square();
-  if (name == "relu6") return at::relu6(x);
-  if (name == "leaky_relu") return at::leaky_relu(x, 0.01);
-  if (name == "silu" || name == "swish") return at::silu(x);
-  if (name == "mish") return at::mish(x);
-  if (name == "tanh") return at::tanh(x);
-  if (name == "sigmoid") return at::sigmoid(x);
-  if (name == "laplace") return 0.5 * (1 + at::erf((x - 0.707107) / (0.282095 * 1.4142135623730951)));
-  if (name == "linear") return x;
-  fail<ConfigError>("activation '", name, "' is unknown");
+Tensor activation(const Tensor& x, Activation act) {
+  switch (act) {
+    case Activation::gelu:
+    case Activation::gelu_python:
+      return at::gelu(x);
+    case Activation::gelu_new:
+    case Activation::gelu_pytorch_tanh:
+    case Activation::gelu_python_tanh:
+    case Activation::gelu_accurate:
+    case Activation::gelu_fast:
+      return at::gelu(x, "tanh");
+    case Activation::quick_gelu:
+      return x * at::sigmoid(1.702 * x);
+    case Activation::gelu_10:
+      return at::clamp(at::gelu(x), -10, 10);
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::relu2:
+      return at::relu(x).square();
+    case Activation::relu6:
+      return at::relu6(x);
+    case Activation::leaky_relu:
+      return at::leaky_relu(x, 0.01);
+    case Activation::silu:
+    case Activation::swish:
+      return at::silu(x);
+    case Activation::mish:
+      return at::mish(x);
+    case Activation::tanh:
+      return at::tanh(x);
+    case Activation::sigmoid:
+      return at::sigmoid(x);
+    case Activation::laplace:
+      return 0.5 * (1 + at::erf((x - 0.707107) / (0.282095 * 1.4142135623730951)));
+    case Activation::linear:
+      return x;
+  }
+  return x;
 }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {

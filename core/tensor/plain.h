@@ -23,9 +23,9 @@ Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
 Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device device);
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation activation,
                          const Dropout& drop = {});
-Tensor activation(const Tensor& x, const std::string& name);
+Tensor activation(const Tensor& x, Activation activation);
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table);
 Tensor layer_norm(const Tensor& x, const NormParams& norm);
 Tensor dropout(const Tensor& x, const Dropout& drop);

@@ -111,6 +111,7 @@ std::string AddedTokens::add(const AddedToken& token, const std::vector<Normaliz
   }
   NormalizedText spelled;
   spelled.text = token.content;
+  spelled.source_bytes = token.content.size();
   spelled.parts = {{0, static_cast<uint32_t>(token.content.size()), 0, -1}};
   normalize(steps, spelled, false);
   in_normalized_.add(token, spelled.text);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/normalized_text.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -114,7 +115,20 @@ void apply(const StripDecoder& step, Pieces& pieces) {
   }
 }
 
+size_t bytes_of(const Pieces& pieces) {
+  size_t bytes = 0;
+  for (const auto& piece : pieces) bytes += piece.size();
+  return bytes;
+}
+
+void check_growth(size_t bytes, size_t source_bytes) {
+  require<DataError>(bytes <= most_bytes(source_bytes), "the rules of the tokenizer make more than ",
+                     most_bytes(source_bytes), " bytes of tokens of ", source_bytes, "; correct its decoder");
+}
+
 void apply(const ReplaceDecoder& step, Pieces& pieces) {
+  const size_t source_bytes = bytes_of(pieces);
+  size_t written = 0;
   std::vector<PatternSpan> spans;
   for (auto& piece : pieces) {
     spans.clear();
@@ -125,7 +139,9 @@ void apply(const ReplaceDecoder& step, Pieces& pieces) {
         text += step.content;
       else
         text.append(piece, span.begin, span.end - span.begin);
+      check_growth(written + text.size(), source_bytes);
     }
+    written += text.size();
     piece = std::move(text);
   }
 }
@@ -164,7 +180,11 @@ std::vector<Decoder> read_decoders(const Field& field) {
 }
 
 std::string decode_pieces(const std::vector<Decoder>& steps, std::vector<std::string> pieces) {
-  for (const auto& step : steps) std::visit([&](const auto& rule) { apply(rule, pieces); }, step);
+  const size_t source_bytes = bytes_of(pieces);
+  for (const auto& step : steps) {
+    std::visit([&](const auto& rule) { apply(rule, pieces); }, step);
+    check_growth(bytes_of(pieces), source_bytes);
+  }
   std::string text;
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (i > 0 && steps.empty()) text += ' ';

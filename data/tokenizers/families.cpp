@@ -6,8 +6,10 @@ namespace cloze {
 
 namespace {
 
-const FrameRule bert_frame{.before = {Role::cls}, .between = {Role::sep}, .after = {Role::sep}, .segments = true};
-const FrameRule roberta_frame{.before = {Role::cls}, .between = {Role::sep, Role::sep}, .after = {Role::sep}};
+const FrameRule bert_frame{
+    .before = {FrameToken::cls}, .between = {FrameToken::sep}, .after = {FrameToken::sep}, .segments = true};
+const FrameRule roberta_frame{
+    .before = {FrameToken::cls}, .between = {FrameToken::sep, FrameToken::sep}, .after = {FrameToken::sep}};
 
 /// fairseq's dictionary: four tokens of its own instead of SentencePiece's three.
 Renumbering fairseq_pieces(std::vector<std::string> back) {
@@ -73,7 +75,10 @@ std::vector<TokenizerFamily> all_families() {
        .classes = {"XLNetTokenizer"},
        .model_types = {"xlnet"},
        .kinds = {"xlnet"},
-       .frame = {.between = {Role::sep}, .after = {Role::sep, Role::cls}, .segments = true, .pads_left = true},
+       .frame = {.between = {FrameToken::sep},
+                 .after = {FrameToken::sep, FrameToken::cls},
+                 .segments = true,
+                 .pads_left = true},
        .rules = {.strip_accents = true, .split_digit_commas = true, .join_spaces = true}},
       {.name = "big_bird",
        .classes = {"BigBirdTokenizer"},
@@ -84,13 +89,13 @@ std::vector<TokenizerFamily> all_families() {
        .classes = {"T5Tokenizer", "MT5Tokenizer"},
        .model_types = {"t5", "mt5"},
        .kinds = {"t5"},
-       .frame = {.between = {Role::sep}, .after = {Role::sep}},
+       .frame = {.between = {FrameToken::sep}, .after = {FrameToken::sep}},
        .sentinels = 100},
       {.name = "pegasus",
        .classes = {"PegasusTokenizer"},
        .model_types = {"pegasus"},
        .kinds = {"pegasus"},
-       .frame = {.after = {Role::sep}},
+       .frame = {.after = {FrameToken::sep}},
        .pieces = pegasus_pieces()},
       {.name = "xlm_roberta",
        .classes = {"XLMRobertaTokenizer"},
@@ -115,14 +120,14 @@ std::vector<TokenizerFamily> all_families() {
        .classes = {"MBartTokenizer"},
        .model_types = {"mbart"},
        .kinds = {"mbart"},
-       .frame = {.after = {Role::sep, Role::language}},
+       .frame = {.after = {FrameToken::sep, FrameToken::language}},
        .pieces = fairseq_pieces(mbart_languages),
        .language = "en_XX"},
       {.name = "mbart50",
        .classes = {"MBart50Tokenizer"},
        .model_types = {},
        .kinds = {"mbart"},
-       .frame = {.before = {Role::language}, .after = {Role::sep}},
+       .frame = {.before = {FrameToken::language}, .after = {FrameToken::sep}},
        .pieces = fairseq_pieces(mbart50_languages()),
        .language = "en_XX"},
       {.name = "deberta_v2",

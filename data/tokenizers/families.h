@@ -8,12 +8,12 @@
 
 namespace cloze {
 
-/// A special token by its role.
-enum class Role { cls, sep, language };
+/// A special token of a frame, by its role.
+enum class FrameToken { cls, sep, language };
 
 /// The special tokens around one text and between two, by roles. Roles that a tokenizer lacks are skipped.
 struct FrameRule {
-  std::vector<Role> before{}, between{}, after{};
+  std::vector<FrameToken> before{}, between{}, after{};
   bool segments = false;   ///< the second text and what follows it have type 1
   bool pads_left = false;  ///< padding is on the left, and the last token has type 2
 };

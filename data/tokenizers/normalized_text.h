@@ -13,7 +13,7 @@
 namespace cloze {
 
 /// Bytes of the source.
-struct Origin {
+struct SourceRange {
   uint32_t begin = 0, end = 0;
 };
 
@@ -24,18 +24,25 @@ struct Part {
   int32_t id = -1;
 };
 
+/// The bytes that rules may make of a text: none of a language makes more than 33 of one, and rules that double a text
+/// one after the other would fill the memory.
+inline size_t most_bytes(size_t source_bytes) {
+  return std::min<size_t>(UINT32_MAX, 64 * source_bytes + (size_t{1} << 16));
+}
+
 /// A text split into parts. Without `tracked`, `origins` stays empty.
 struct NormalizedText {
   std::string text;
-  std::vector<Origin> origins;  // of each byte
+  std::vector<SourceRange> origins;  // of each byte
   std::vector<Part> parts;
   bool tracked = false;
+  size_t source_bytes = 0;  // of the text before it was rewritten
 
   std::string_view view(const Part& part) const {
     return std::string_view(text).substr(part.begin, part.end - part.begin);
   }
   /// The bytes of the source from which bytes of a part came.
-  Origin origin(const Part& part, size_t begin, size_t end) const {
+  SourceRange origin(const Part& part, size_t begin, size_t end) const {
     if (!tracked || begin >= end || part.begin + end > origins.size()) return {part.source, part.source};
     return {origins[part.begin + begin].begin, origins[part.begin + end - 1].end};
   }
@@ -52,6 +59,7 @@ inline NormalizedText read_text(std::string_view text, bool tracked) {
                      " bytes is too long for a tokenizer; at most 4 GB are supported");
   NormalizedText whole;
   whole.tracked = tracked;
+  whole.source_bytes = text.size();
   const bool valid = find_invalid_utf8(text) == std::string_view::npos;
   if (valid) whole.text = text;
   if (!valid || tracked) {
@@ -60,7 +68,7 @@ inline NormalizedText read_text(std::string_view text, bool tracked) {
       const auto begin = static_cast<uint32_t>(at);
       const int32_t c = next_code_point(text, at);
       append_code_point(repaired, c < 0 ? 0xFFFD : c);
-      if (tracked) whole.origins.resize(repaired.size(), Origin{begin, static_cast<uint32_t>(at)});
+      if (tracked) whole.origins.resize(repaired.size(), SourceRange{begin, static_cast<uint32_t>(at)});
     }
     if (!valid) whole.text = std::move(repaired);
   }
@@ -68,12 +76,13 @@ inline NormalizedText read_text(std::string_view text, bool tracked) {
   return whole;
 }
 
-/// Rewrites the parts of a text.
+/// Rewrites the parts of a text. Throws DataError for a text that grows beyond most_bytes.
 /// Source of the rules for origins: huggingface/tokenizers, tokenizer/normalizer.rs, `transform_range`.
 class Rewriter {
  public:
-  explicit Rewriter(NormalizedText& text) : text_(text) {
+  explicit Rewriter(NormalizedText& text) : text_(text), most_bytes_(most_bytes(text.source_bytes)) {
     result_.tracked = text.tracked;
+    result_.source_bytes = text.source_bytes;
     result_.text.reserve(text.text.size() + text.text.size() / 4);
     if (text.tracked) result_.origins.reserve(result_.text.capacity());
     result_.parts.reserve(text.parts.size());
@@ -115,7 +124,7 @@ class Rewriter {
   /// Inserts a character, with the origin of the previous byte.
   void insert(int32_t code) {
     const bool first = at_ <= part_.begin;
-    write(code, first ? Origin{part_.source, part_.source} : origin_at(at_ - 1));
+    write(code, first ? SourceRange{part_.source, part_.source} : origin_at(at_ - 1));
   }
   void insert(std::string_view characters) {
     for (size_t at = 0; at < characters.size();) insert(next_code_point(characters, at));
@@ -137,21 +146,24 @@ class Rewriter {
   }
 
  private:
-  Origin origin_at(size_t at) const {
+  SourceRange origin_at(size_t at) const {
     if (!text_.tracked || text_.origins.empty()) return {};
     return text_.origins[std::min(at, text_.origins.size() - 1)];
   }
-  void write(int32_t code, Origin origin) {
+  void write(int32_t code, SourceRange origin) {
     if (code < 0) return;
     if (code < 128)
       result_.text += static_cast<char>(code);
     else
       append_code_point(result_.text, code);
+    require<DataError>(result_.text.size() <= most_bytes_, "the rules of the tokenizer make more than ", most_bytes_,
+                       " bytes of a text of ", text_.source_bytes, "; correct its normalizer");
     if (text_.tracked) result_.origins.resize(result_.text.size(), origin);
   }
 
   NormalizedText& text_;
   NormalizedText result_;
+  size_t most_bytes_;
   Part part_;
   size_t at_ = 0;
 };

@@ -15,7 +15,7 @@ Keys bart_keys() {
       decoder_size("decoder_attention_heads", &EncoderDecoderConfig::decoder_attention_heads,
                    &BackboneConfig::num_attention_heads, 16),
       decoder_size("decoder_ffn_dim", &EncoderDecoderConfig::decoder_ffn_dim, &BackboneConfig::intermediate_size, 4096),
-      field("activation_function", &BackboneConfig::hidden_act, "gelu"),
+      field("activation_function", &BackboneConfig::hidden_act, Activation::gelu),
       field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
       field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0),
       field("activation_dropout", &BackboneConfig::activation_dropout, 0),

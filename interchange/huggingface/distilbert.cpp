@@ -11,7 +11,7 @@ Keys distilbert_keys() {
       field("n_layers", &BackboneConfig::num_hidden_layers, 6),
       field("n_heads", &BackboneConfig::num_attention_heads, 12),
       field("hidden_dim", &BackboneConfig::intermediate_size, 3072),
-      field("activation", &BackboneConfig::hidden_act, "gelu"),
+      field("activation", &BackboneConfig::hidden_act, Activation::gelu),
       field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
       field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0.1),
       field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),

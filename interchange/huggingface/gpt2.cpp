@@ -16,7 +16,7 @@ Keys gpt2_keys() {
        .read = [](BackboneConfig& c,
                   const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.as<int64_t>(); },
        .write = [](const BackboneConfig& c) { return json(c.intermediate_size); }},
-      field("activation_function", &BackboneConfig::hidden_act, "gelu_new"),
+      field("activation_function", &BackboneConfig::hidden_act, Activation::gelu_new),
       field("resid_pdrop", &BackboneConfig::hidden_dropout_prob, 0.1),
       derived("embd_pdrop", 0.1, [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }),
       field("attn_pdrop", &BackboneConfig::attention_probs_dropout_prob, 0.1),

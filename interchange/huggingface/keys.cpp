@@ -76,7 +76,7 @@ Keys encoder_keys() {
           field("num_hidden_layers", &BackboneConfig::num_hidden_layers, 12),
           field("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
           field("intermediate_size", &BackboneConfig::intermediate_size, 3072),
-          field("hidden_act", &BackboneConfig::hidden_act, "gelu"),
+          field("hidden_act", &BackboneConfig::hidden_act, Activation::gelu),
           field("hidden_dropout_prob", &BackboneConfig::hidden_dropout_prob, 0.1),
           field("attention_probs_dropout_prob", &BackboneConfig::attention_probs_dropout_prob, 0.1),
           field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),

@@ -1,10 +1,12 @@
 #pragma once
 // What the tables of config.json are made of: a key is read and written by one entry. Defaults are those of
 // transformers 5.23, as in tests/interchange/huggingface_defaults.json.
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/spelling.h"
 #include "interchange/huggingface/json_file.h"
 #include "models/families/model_config.h"
 
@@ -20,10 +22,19 @@ struct Given {
 
   template <class T>
   T as() const {
+    if constexpr (is_choice<T>) return choice<T>(as<std::string>());
     T field{};
     require<ConfigError>(!value.is_null(), path, ": '", key, "' is null, which the class does not allow; give a value");
     take(json{{key, value}}, key.c_str(), field, path);
     return field;
+  }
+  /// The choice of this name. Throws ConfigError for an unknown name.
+  template <class E>
+  E choice(const std::string& name) const {
+    const auto known = any_of<E>().allowed;
+    require<ConfigError>(std::find(known.begin(), known.end(), name) != known.end(), path, ": ", key, " is '", name,
+                         "', which is unknown", did_you_mean(name, known));
+    return choice_of<E>(name);
   }
 };
 
@@ -63,13 +74,22 @@ inline const DecodingIds& part<DecodingIds>(const BackboneConfig& c) {
   return encoder_decoder(c);
 }
 
+/// A value as config.json has it, a choice by its name.
+template <class T>
+json json_of(const T& value) {
+  if constexpr (is_choice<T>)
+    return json(name_of(value));
+  else
+    return json(value);
+}
+
 /// A key with the same meaning in Cloze.
 template <class T, class Owner>
 Key field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
   return {.name = name,
-          .absent = absent,
+          .absent = json_of(absent),
           .read = [member](BackboneConfig& c, const Given& in) { part<Owner>(c).*member = in.as<T>(); },
-          .write = [member](const BackboneConfig& c) { return json(part<Owner>(c).*member); }};
+          .write = [member](const BackboneConfig& c) { return json_of(part<Owner>(c).*member); }};
 }
 
 /// An id; null means none, -1 in Cloze. A list of one id is that id.

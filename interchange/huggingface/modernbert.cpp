@@ -110,7 +110,7 @@ Keys modernbert_keys() {
           field("num_hidden_layers", &BackboneConfig::num_hidden_layers, 22),
           field("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
           field("intermediate_size", &BackboneConfig::intermediate_size, 1152),
-          field("hidden_activation", &BackboneConfig::hidden_act, "gelu"),
+          field("hidden_activation", &BackboneConfig::hidden_act, Activation::gelu),
           field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 8192),
           field("initializer_range", &BackboneConfig::initializer_range, 0.02),
           derived("initializer_cutoff_factor", 2.0, [](const BackboneConfig&) { return json(2.0); }),

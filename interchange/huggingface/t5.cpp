@@ -30,13 +30,15 @@ Keys t5_and_mt5_keys() {
              const auto activation = in.as<std::string>();
              const bool gated = activation.starts_with("gated-");
              c.feed_forward = gated ? FeedForward::gated : FeedForward::plain;
-             c.hidden_act = gated ? activation.substr(6) : activation;
-             if (activation == "gated-gelu") c.hidden_act = "gelu_new";
+             c.hidden_act = activation == "gated-gelu"
+                                ? Activation::gelu_new
+                                : in.choice<Activation>(gated ? activation.substr(6) : activation);
            },
        .write =
            [](const BackboneConfig& c) {
-             if (c.feed_forward != FeedForward::gated) return json(c.hidden_act);
-             return json("gated-" + (c.hidden_act == "gelu_new" ? "gelu" : c.hidden_act));
+             if (c.feed_forward != FeedForward::gated) return json(name_of(c.hidden_act));
+             const auto activation = c.hidden_act == Activation::gelu_new ? Activation::gelu : c.hidden_act;
+             return json(words("gated-", activation));
            }},
       {.name = "pad_token_id",
        .absent = 0,

@@ -27,7 +27,7 @@ Keys xlnet_keys() {
            },
        .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
       field("d_inner", &BackboneConfig::intermediate_size, 4096),
-      field("ff_activation", &BackboneConfig::hidden_act, "gelu"),
+      field("ff_activation", &BackboneConfig::hidden_act, Activation::gelu),
       dropout("dropout", 0.1),
       field("initializer_range", &BackboneConfig::initializer_range, 0.02),
       field("layer_norm_eps", &BackboneConfig::layer_norm_eps, 1e-12),

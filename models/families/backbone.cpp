@@ -7,6 +7,7 @@ namespace cloze {
 std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const BackboneParts& given) {
   auto parts = given;
   parts.stack = stack_parts_of(model);
+  parts.projection = part_of<EmbeddingProjection>(model);
   const auto& config = backbone_of(model);
   require<ConfigError>(has_architecture(model, config.architecture), "model.architecture ", config.architecture,
                        " is not one of ", kind_of(model), "; choose ", architectures_of(model));

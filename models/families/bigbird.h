@@ -14,7 +14,7 @@ struct BigBirdConfig : BertConfig {
   bool pooler = false;
   BigBirdConfig() {
     max_position_embeddings = 4096;
-    hidden_act = "gelu_new";
+    hidden_act = Activation::gelu_new;
     attention = BigBirdAttention{};
   }
 };

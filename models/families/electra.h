@@ -1,5 +1,6 @@
 #pragma once
 #include "models/families/bert.h"
+#include "models/stack_parts.h"
 
 namespace cloze {
 
@@ -7,12 +8,12 @@ namespace cloze {
 /// discriminator: a small generator fills masked positions, and the discriminator predicts for every token whether it
 /// was replaced. Generator and discriminator share their embeddings. In google-research/electra, the source of
 /// initializer: truncated_normal, the embedding projection and the discriminator's output layer are Glorot uniform.
-/// Composed of: models/single_stack.cpp, twice. Trained with: rtd (objectives/replaced_token.cpp); mlm trains a
-/// generator only.
+/// Composed of: models/single_stack.cpp, twice; EmbeddingProjection of models/stack_parts.h. Trained with: rtd
+/// (objectives/replaced_token.cpp); mlm trains a generator only.
 /// Hugging Face: interchange/huggingface/electra.cpp, one folder for each network. Option names of transformers'
 /// ElectraConfig.
 /// Shapes: configs/electra. Parameters of both networks: electra/small 14,196,219; electra/base 119,386,427.
-struct ElectraConfig : BertConfig {
+struct ElectraConfig : BertConfig, EmbeddingProjection {
   static constexpr const char* kind = "electra";
   static constexpr bool base_model_has_pooler = false;
   ElectraConfig() {

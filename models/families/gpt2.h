@@ -13,7 +13,7 @@ struct Gpt2Config : BackboneConfig {
   static constexpr const char* kind = "gpt2";
   Gpt2Config() {
     architecture = Architecture::decoder;
-    hidden_act = "gelu_new";
+    hidden_act = Activation::gelu_new;
     norm_place = NormPlacement::pre;
     layer_norm_eps = 1e-5;
     max_position_embeddings = 1024;

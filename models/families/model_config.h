@@ -1,6 +1,8 @@
 #pragma once
 // The model families: a config's model is one of them.
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "models/families/albert.h"
 #include "models/families/bart.h"
@@ -106,6 +108,18 @@ inline Architecture default_architecture(const ModelConfig& model) {
 inline std::string architectures_of(const ModelConfig& model) {
   if (as<TwoStreamConfig>(model)) return "two_stream";
   return as<EncoderDecoderConfig>(model) ? "encoder_decoder, encoder or decoder" : "encoder or decoder";
+}
+/// The families whose defaults have a property, for messages: `gpt2, t5 or bart`.
+inline std::string families_that(bool (BackboneConfig::*have)() const) {
+  std::vector<std::string> kinds;
+  const auto add = [&](const auto& model) {
+    if ((model.*have)()) kinds.emplace_back(model.kind);
+  };
+  const auto each = [&]<class... Families>(const std::variant<Families...>*) { (add(Families{}), ...); };
+  each(static_cast<const ModelConfig*>(nullptr));
+  std::string list;
+  for (size_t i = 0; i < kinds.size(); ++i) list += (i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ") + kinds[i];
+  return list;
 }
 /// `bert`, `roberta`, ...
 inline std::string kind_of(const ModelConfig& model) {

@@ -11,7 +11,7 @@ struct PegasusConfig : BartConfig {
   static constexpr const char* kind = "pegasus";
   PegasusConfig() {
     norm_place = NormPlacement::pre;
-    hidden_act = "relu";
+    hidden_act = Activation::relu;
     position_embeddings = PositionEmbeddings::sinusoidal_halves;
     pad_token_id = 0;
     max_position_embeddings = 512;

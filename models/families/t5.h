@@ -19,7 +19,7 @@ struct T5Config : EncoderDecoderConfig, RelativeBias {
     num_hidden_layers = 6;
     num_attention_heads = 8;
     intermediate_size = 2048;
-    hidden_act = "relu";
+    hidden_act = Activation::relu;
     norm_place = NormPlacement::pre;
     norm_kind = NormKind::rms;
     layer_norm_eps = 1e-6;

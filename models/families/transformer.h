@@ -15,7 +15,7 @@ struct TransformerConfig : EncoderDecoderConfig {
     num_hidden_layers = 6;
     num_attention_heads = 8;
     intermediate_size = 2048;
-    hidden_act = "relu";
+    hidden_act = Activation::relu;
     layer_norm_eps = 1e-6;
     position_embeddings = PositionEmbeddings::sinusoidal;
     type_vocab_size = 1;

@@ -1,9 +1,9 @@
 #pragma once
 // The layer options of the YAML config, one struct for each part that reads them.
 #include <cstdint>
-#include <string>
 
 #include "core/config.h"
+#include "core/tensor/activation.h"
 
 namespace cloze {
 
@@ -29,7 +29,7 @@ constexpr auto choices(FeedForward) {
 /// The feed-forward layers of a stack.
 struct FeedForwardConfig {
   int64_t intermediate_size = 3072;
-  std::string hidden_act = "gelu";
+  Activation hidden_act = Activation::gelu;
   FeedForward feed_forward = FeedForward::plain;
   double activation_dropout = 0;
   bool mlp_bias = true;
@@ -48,13 +48,6 @@ struct EmbeddingConfig {
   bool positions_after_padding = false;  ///< position ids count real tokens from pad_token_id + 1 on; padding has
                                          ///< position id pad_token_id (fairseq)
   int64_t position_offset = 0;           ///< row of the position table that position 0 uses
-};
-
-/// The projection of the embeddings to the width of the stack.
-struct ProjectionConfig {
-  bool always_project_embeddings = false;  ///< even if embedding width and hidden width are equal
-  /// With initializer truncated_normal, the embedding projection is Xavier (Glorot) uniform.
-  bool xavier_embedding_projection = false;
 };
 
 /// The MLM head.

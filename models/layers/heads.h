@@ -7,7 +7,7 @@ namespace cloze {
 /// Sizes and options of an MLM head.
 struct TokenHeadSizes {
   int64_t hidden, embedding, vocab;
-  std::string activation;
+  Activation activation;
   NormConfig norm;
   TokenHeadConfig biases;
   bool tied;
@@ -36,7 +36,7 @@ struct TokenHead : Layer {
   std::shared_ptr<Linear> transform;
   std::shared_ptr<Norm> norm;
   Param bias, decoder;
-  std::string act;
+  Activation act;
 };
 
 }  // namespace cloze

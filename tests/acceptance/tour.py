@@ -2,7 +2,7 @@
 """Pastes the tour of the README into a shell, in a folder of its own, and holds what it prints to the README's block of output.
 
 usage: tour.py CLOZE [FOLDER]      FOLDER: where it works and leaves its files; without one, a temporary folder. Takes minutes.
-Every line of the block must be printed, with any numbers in place of its own; `...` stands for lines that are left out. A `loss` below
+Every line of the block must be printed, whatever its numbers; `...` stands for lines that are left out. A `loss` below
 its baseline in the block must be below it here. Needs the King James Bible of ./quickstart (Debian's package bible-kjv), which it makes there.
 """
 import os

@@ -182,7 +182,7 @@ TEST_CASE("benchmark counts the FLOPs that describe computes, each stack of an e
       run.model = small<BartConfig>();
       run.objectives = {DenoisingConfig{}};
     }
-    CHECK_THAT(benchmark(run, 1, 1, /*plain=*/true).gflop_per_step,
+    CHECK_THAT(benchmark(run, {.steps = 1, .plain = true, .steps_only = true}).gflop_per_step,
                WithinRel(describe_run(run).flops_per_step / 1e9, 1e-9));
   }
 }

@@ -1,6 +1,5 @@
 #include "core/file.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
@@ -82,9 +82,7 @@ TEST_CASE("what a killed process left of a staged folder is swept by the next, a
     CHECK(fs::exists(filled));
   }
   close(over[1]);
-  int status = 1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
+  CHECK(wait_for(child) == 0);
   CHECK(fs::exists(filled));
   {
     StagedFolder staged(dir / "final");

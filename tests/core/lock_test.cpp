@@ -1,6 +1,5 @@
 #include "core/lock.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,19 +8,10 @@
 
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
-
-namespace {
-
-int exit_code_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-}  // namespace
 
 TEST_CASE("a lock is held by one process at a time and names it, and is free when it ends", "[core][lock]") {
   const TempDir folder;
@@ -47,7 +37,7 @@ TEST_CASE("the lock of a killed process is free", "[core][lock]") {
     if (lock) kill(getpid(), SIGKILL);
     _exit(2);
   }
-  CHECK(exit_code_of(child) == -1);
+  CHECK(wait_for(child) == 128 + SIGKILL);
   CHECK_FALSE(owner_of(path));
   CHECK(Lock::take(path));
 }
@@ -65,7 +55,7 @@ TEST_CASE("of many processes that want a lock one gets it", "[core][lock]") {
       _exit(lock ? 1 : 0);
     }
     int owners = 0;
-    for (const auto child : children) owners += exit_code_of(child);
+    for (const auto child : children) owners += wait_for(child);
     CHECK(owners == 1);
   }
 }
@@ -79,7 +69,7 @@ TEST_CASE("processes that only look at a lock do not keep others from taking it"
     _exit(0);
   }
   for (int round = 0; round < 200; ++round) CHECK(Lock::take(path));
-  exit_code_of(looker);
+  wait_for(looker);
 }
 
 TEST_CASE("a lock in a folder that is not there is answered with the path and the reason", "[core][lock]") {
@@ -123,7 +113,7 @@ TEST_CASE("of many processes that take a lock in turn, whose file goes, no two h
     }
     _exit(alone ? 0 : 1);
   }
-  for (const auto child : children) CHECK(exit_code_of(child) == 0);
+  for (const auto child : children) CHECK(wait_for(child) == 0);
 }
 
 TEST_CASE("a lock whose folder was replaced leaves the lock of the next owner", "[core][lock]") {

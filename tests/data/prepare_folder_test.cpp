@@ -1,6 +1,5 @@
 // The folder that `prepare` makes: whole at every moment, and made by one process at a time.
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "data/prepare.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -87,7 +87,7 @@ TEST_CASE("a folder that is made again and again is whole whenever the process i
     }
     usleep(static_cast<useconds_t>(500 + 700 * attempt));
     kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
+    wait_for(child);
     CHECK(prepare(options).reused);  // never from nothing
     const TokenStore store(dir / "out", "train");
     store.verify();

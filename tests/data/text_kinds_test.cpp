@@ -7,19 +7,13 @@
 #include "data/reader.h"
 #include "data/token_store.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::vector<std::string>> read_all(const ReaderOptions& options) {
-  DocumentReader reader(options);
-  std::vector<std::vector<std::string>> found;
-  for (RawDocument document; reader.next(document);) found.push_back(document.lines);
-  return found;
-}
 
 /// What is logged meanwhile.
 template <class F>

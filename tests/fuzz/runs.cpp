@@ -7,7 +7,7 @@ namespace cloze {
 
 bool fuzz_plot(std::string_view bytes) {
   scratch().write("plot/metrics.jsonl", std::string(bytes));
-  return accepts([] { draw_loss(scratch() / "plot", 1); });
+  return accepts([] { draw_loss(scratch() / "plot", {}, 1); });
 }
 
 bool fuzz_state(std::string_view bytes) {

@@ -29,7 +29,7 @@ Config small(Config c) {
 std::vector<std::pair<std::string, ModelConfig>> families() {
   auto gated = small(T5Config{});
   gated.feed_forward = FeedForward::gated;
-  gated.hidden_act = "gelu_new";
+  gated.hidden_act = Activation::gelu_new;
   auto prefix = small(Gpt2Config{});
   prefix.prefix_lm = true;
   const auto rotary = [](auto config) {

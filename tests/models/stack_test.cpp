@@ -27,7 +27,7 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
     c.norm_place = NormPlacement::pre;
     c.norm_kind = NormKind::rms;
     c.feed_forward = FeedForward::gated;
-    c.hidden_act = "silu";
+    c.hidden_act = Activation::silu;
   });
   add("gated", [](auto& c) { c.feed_forward = FeedForward::gated; });
   add("relative", [](auto& c) {

@@ -210,7 +210,7 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
   }
 }
 
-TEST_CASE("a row costs the same beside longer ones, whatever its attention", "[objectives][cost]") {
+TEST_CASE("a row costs the same in a batch with longer ones, whatever its attention", "[objectives][cost]") {
   const auto with = [](const AttentionConfig& attention) {
     return small<BertConfig>([&](auto& c) { c.attention = attention; });
   };

@@ -16,7 +16,7 @@ namespace {
 struct Fixture {
   TempDir dir;
   Tokenizer tokenizer = Tokenizer::open(dir.write("vocab.txt", tiny_vocabulary(50)));
-  Vocabulary vocabulary{tokenizer};
+  TokenProperties vocabulary{tokenizer};
 };
 
 struct Counts {
@@ -338,7 +338,7 @@ TEST_CASE("a span is masked, replaced or kept as a whole, and random tokens foll
   std::vector<uint64_t> counts(static_cast<size_t>(f.tokenizer.size()));
   counts[10] = 300;
   counts[11] = 100;
-  const Vocabulary counted(f.tokenizer, counts);
+  const TokenProperties counted(f.tokenizer, counts);
   MlmConfig config;
   auto halves = spanbert_masking;
   halves.mask_prob = 0.5;

@@ -332,9 +332,11 @@ TEST_CASE("plm without xlnet, and xlnet without plm, are rejected with a message
   BertConfig bert;
   bert.vocab_size = 31;
   CHECK_THROWS_WITH(Network(bert, {PlmConfig{}}),
-                    "objective 'plm' needs a query stream, which only xlnet has; choose model kind: xlnet");
+                    "objective 'plm' needs a query stream, which model.architecture encoder does not have; choose "
+                    "model kind: xlnet");
   CHECK_THROWS_WITH(Network(small_xlnet(), {ClmConfig{}}),
-                    "xlnet predicts by its query stream; choose objective kind: plm");
+                    "objective 'clm' does not support model.architecture two_stream, which predicts from its query "
+                    "stream; choose objective kind: plm");
 }
 
 TEST_CASE("rows of plm keep their text, are padded on the left, and no target attends to itself",

@@ -130,9 +130,7 @@ TEST_CASE("a log that is removed while a run trains begins again with a warning"
   fs::remove(log);
   for (int wait = 0; wait < 4000 && !fs::exists(log); ++wait) usleep(5000);
   kill(child, SIGTERM);
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status));
+  CHECK(wait_for(child) == 130);
   CHECK_THAT(read_file(log), Catch::Contains("log.txt was removed while the run writes it; it begins again"));
 }
 
@@ -213,7 +211,7 @@ TEST_CASE("metrics that are removed while a run trains, or damaged, are warned o
   for (int step = 1; step < 4; ++step)
     rows += R"({"step": )" + std::to_string(step) + R"(, "mlm": {"loss": 2.5, "accuracy": 0.5, "count": 3}})" + "\n";
   dir.write("metrics.jsonl", rows + "{\"step\": 4, \"ml\n" + R"({"step": "x"})" + "\n");
-  draw_loss(dir.path.string(), 3);
+  draw_loss(dir.path.string(), {MlmConfig{}}, 3);
   CHECK_THAT(read_file(dir / "log"), Catch::Contains("metrics.jsonl: 2 damaged lines, the first of them line 4;"));
   set_log_file("");
 }

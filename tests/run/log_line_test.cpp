@@ -84,7 +84,7 @@ TEST_CASE("a line that a checkpoint saves keeps its counts, and F1 of what is de
 
 TEST_CASE("the smoothed loss follows the mean of a noisy falling loss, from the first point to the last",
           "[train][metrics]") {
-  std::vector<CurvePoint> points;
+  std::vector<LossPoint> points;
   std::vector<double> truth;
   for (int k = 0; k < 200; ++k) {
     const double step = 10 * (k + 1), noise = 0.3 * std::sin(12.9898 * k) * std::cos(78.233 * k);
@@ -101,7 +101,7 @@ TEST_CASE("the smoothed loss follows the mean of a noisy falling loss, from the 
   }
   CHECK(std::abs(above) / 200 < 0.02);
   // A straight line and a single point stay as they are.
-  std::vector<CurvePoint> line;
+  std::vector<LossPoint> line;
   for (int k = 0; k < 30; ++k) line.push_back({static_cast<double>(k * k), 5 - 0.01 * k * k});
   const auto same = smoothed(line);
   for (size_t k = 0; k < line.size(); ++k) CHECK(same[k] == Approx(line[k].y).margin(1e-9));
@@ -132,7 +132,7 @@ TEST_CASE("the plot of a run has a panel for each loss, a title, and the baselin
           << "\n";
   }
   out.close();
-  REQUIRE(draw_loss(dir / "run's_first", 0));
+  REQUIRE(draw_loss(dir / "run's_first", {MlmConfig{}, NspConfig{}}, 0));
   const auto svg = read_file(dir / "run's_first/loss.svg");
   for (const auto* words : {">run's_first<", ">mlm<", ">nsp<", ">training, smoothed<", ">held out<",
                             ">unigram, held out<", ">majority, held out<", ">step<"})
@@ -141,7 +141,7 @@ TEST_CASE("the plot of a run has a panel for each loss, a title, and the baselin
   CHECK_FALSE(fs::exists(dir / "run's_first/loss.gnuplot"));
   std::ofstream(dir / "run's_first/metrics.jsonl")
       << R"({"step": 1, "loss": 3, "mlm": {"loss": 3, "count": 2}})" << "\n";
-  CHECK_FALSE(draw_loss(dir / "run's_first", 0));  // one point is not a curve
+  CHECK_FALSE(draw_loss(dir / "run's_first", {MlmConfig{}}, 0));  // one point is not a curve
 }
 
 TEST_CASE("the plot of a long run is as small as that of a short one, and shows every peak", "[train][metrics]") {
@@ -152,7 +152,7 @@ TEST_CASE("the plot of a long run is as small as that of a short one, and shows 
     out << R"({"step":)" << step << R"(,"mlm":{"loss":)" << (step == 17000 ? 90 : 4 + 5 * std::exp(-step / 3000.0))
         << R"(,"count":30}})" << "\n";
   out.close();
-  REQUIRE(draw_loss(dir / "run", 0));
+  REQUIRE(draw_loss(dir / "run", {MlmConfig{}}, 0));
   CHECK(fs::file_size(dir / "run/loss.svg") < 200000);
   CHECK_THAT(read_file(dir / "run/loss.svg"), Catch::Contains("> 90</tspan>"));  // the axis reaches the peak
 }

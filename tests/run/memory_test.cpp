@@ -35,7 +35,7 @@ TEST_CASE("a model or a batch that the machine cannot hold is refused before any
   CHECK_THROWS_WITH(pretrain(large, {.run = dir / "run"}),
                     Catch::StartsWith("the model (model.hidden_size 65536, model.num_hidden_layers 1000, ") &&
                         Catch::EndsWith(" of memory; choose a smaller model"));
-  CHECK_THROWS_WITH(benchmark(large, 1, 1, false), Catch::EndsWith(" of memory; choose a smaller model"));
+  CHECK_THROWS_WITH(benchmark(large, {.steps = 1}), Catch::EndsWith(" of memory; choose a smaller model"));
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
 }
 

@@ -1,6 +1,5 @@
 #include "study/process.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -8,19 +7,10 @@
 #include <vector>
 
 #include "core/lock.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
-
-namespace {
-
-int exit_code_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-}  // namespace
 
 TEST_CASE("a run that outlives the process that started it keeps the claim") {
   const TempDir folder;
@@ -38,7 +28,7 @@ TEST_CASE("a run that outlives the process that started it keeps the claim") {
   }
   pid_t run = 0;
   REQUIRE(read(ready[0], &run, sizeof run) == sizeof run);
-  exit_code_of(runner);
+  wait_for(runner);
   CHECK_FALSE(Lock::take(path));
   while (kill(run, 0) == 0) usleep(50'000);
   CHECK(Lock::take(path));
@@ -51,10 +41,10 @@ TEST_CASE("a process holds its own claim, and not those of the processes that we
   const pid_t two = start_process({"sleep", "5"}, "/dev/null", second->descriptor());
   first.reset();
   second.reset();
-  waitpid(one, nullptr, 0);
+  wait_for(one);
   CHECK_FALSE(owner_of(folder / "first.lock"));
   CHECK(owner_of(folder / "second.lock"));
   kill(two, SIGKILL);
-  waitpid(two, nullptr, 0);
+  wait_for(two);
   CHECK_FALSE(owner_of(folder / "second.lock"));
 }

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "study/fit_points.h"
 #include "study/fit_report.h"
+#include "tests/study/study_files.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
@@ -40,6 +41,24 @@ std::vector<ScalingPoint> points_of(const std::vector<double>& sizes, const std:
 }
 
 const std::vector<double> six_sizes{3e7, 1e8, 3e8, 1e9, 3e9, 1e10};
+
+/// A finished run of a model with 800 parameters of a table and 136 others, that read 5,000 tokens.
+std::string make_run(const TempDir& dir, const std::string& name, double loss, const std::string& measured) {
+  const auto run = dir / name;
+  fs::create_directories(run + "/step-00000010");
+  const std::string header = R"({"__metadata__":{"format":"pt"},)"
+                             R"("backbone.embeddings.word":{"dtype":"F32","shape":[100,8],"data_offsets":[0,3200]},)"
+                             R"("backbone.embeddings.norm.weight":{"dtype":"F32","shape":[8],"data_offsets":[0,0]},)"
+                             R"("backbone.stack.0.output.weight":{"dtype":"F32","shape":[8,16],"data_offsets":[0,0]}})";
+  const uint64_t length = header.size();
+  std::ofstream weights(run + "/step-00000010/weights.safetensors", std::ios::binary);
+  weights.write(reinterpret_cast<const char*>(&length), 8) << header;
+  dir.write(name + "/latest", "step-00000010\n");
+  dir.write(name + "/run.yaml", small_run_yaml);
+  dir.write(name + "/summary.json", json{{"tokens", 5000}, {"held_out_loss", loss}}.dump());
+  dir.write(name + "/held_out.json", json{{"measured", measured}}.dump());
+  return run;
+}
 
 void check_law(const ScalingLaw& law, const json& expected) {
   for (size_t k = 0; k < law_names.size(); ++k) {
@@ -165,23 +184,7 @@ TEST_CASE("a table that cannot be read says where", "[study][fit]") {
 
 TEST_CASE("points of runs count the parameters of their weights", "[study][fit]") {
   TempDir dir;
-  const auto make_run = [&](const std::string& name, double loss, const std::string& measured) {
-    const auto run = dir / name;
-    fs::create_directories(run + "/step-00000010");
-    const std::string header =
-        R"({"__metadata__":{"format":"pt"},)"
-        R"("backbone.embeddings.word":{"dtype":"F32","shape":[100,8],"data_offsets":[0,3200]},)"
-        R"("backbone.embeddings.norm.weight":{"dtype":"F32","shape":[8],"data_offsets":[0,0]},)"
-        R"("backbone.stack.0.output.weight":{"dtype":"F32","shape":[8,16],"data_offsets":[0,0]}})";
-    const uint64_t length = header.size();
-    std::ofstream weights(run + "/step-00000010/weights.safetensors", std::ios::binary);
-    weights.write(reinterpret_cast<const char*>(&length), 8) << header;
-    dir.write(name + "/latest", "step-00000010\n");
-    dir.write(name + "/summary.json", json{{"tokens", 5000}, {"held_out_loss", loss}}.dump());
-    dir.write(name + "/held_out.json", json{{"measured", measured}}.dump());
-    return run;
-  };
-  const auto a = make_run("a", 3.5, "mlm"), b = make_run("b", 3.25, "mlm"), c = make_run("c", 3, "clm");
+  const auto a = make_run(dir, "a", 3.5, "mlm"), b = make_run(dir, "b", 3.25, "mlm"), c = make_run(dir, "c", 3, "clm");
   const auto points = points_of_runs({a, b}, SizeCount::all);
   REQUIRE(points.size() == 2);
   CHECK(points[0].size == 800 + 8 + 128);
@@ -205,6 +208,31 @@ TEST_CASE("points of runs count the parameters of their weights", "[study][fit]"
   }
   fs::remove(b + "/summary.json");
   CHECK_THROWS_WITH(points_of_runs({b}, SizeCount::all), b + "/summary.json: is missing; give runs that are finished");
+}
+
+TEST_CASE("a run of wsd_s gives a point for the end of each decay at which it was evaluated", "[study][fit]") {
+  TempDir dir;
+  const auto run = make_run(dir, "a", 3, "mlm");
+  dir.write("a/run.yaml", std::string(small_run_yaml) + "schedule: {shape: wsd_s, decays: 3}\n");
+  std::string metrics;
+  for (const int64_t step : {10, 13, 20, 25, 26, 51, 52, 100})  // of 100; budgets end at 25, 50 and 100
+    metrics += json{{"step", step},
+                    {"tokens", 50 * step},
+                    {"time", {{"budget_share", static_cast<double>(step) / 100}}},
+                    {"held_out_loss", 4 - 0.01 * static_cast<double>(step)}}
+                   .dump() +
+               "\n";
+  dir.write("a/metrics.jsonl", metrics);
+  const auto points = points_of_runs({run}, SizeCount::all);
+  REQUIRE(points.size() == 2);  // the evaluations next to step 50 are in the stable share
+  CHECK(points[0].tokens == 1250);
+  CHECK(points[0].loss == Approx(3.75));
+  CHECK(points[0].size == 936);
+  CHECK(points[0].name == run + " at 1.25 k tokens");
+  CHECK(points[1].tokens == 5000);
+  CHECK(points[1].loss == 3);
+  dir.write("a/run.yaml", std::string(small_run_yaml) + "schedule: {shape: wsd}\n");
+  CHECK(points_of_runs({run}, SizeCount::all).size() == 1);
 }
 
 TEST_CASE("the forms of a fit agree, and the page needs nothing outside it", "[study][fit]") {

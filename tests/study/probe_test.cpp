@@ -62,6 +62,32 @@ TEST_CASE("an arm whose steps fail is named with the reason, before any run", "[
   CHECK_THROWS_WITH(study.probes(), "arm 'b': no memory for this batch");
 }
 
+TEST_CASE("an arm of which one step uses up more than the budget is refused, in whatever currency", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {train.batch_size: 16}\n");
+  auto plan = make_plan(study.folder / "study.yaml", study.folder / "out");
+  const Probe small{
+      .tokens = 100, .predicted_tokens = 15, .flops = 2e9, .sequences_per_epoch = 40, .words_per_epoch = 600};
+  auto large = small;
+  large.tokens = 400;
+  large.predicted_tokens = 60;
+  large.flops = 8e9;
+  const auto error = [&](const BudgetConfig& budget) {
+    for (auto& run : plan.runs) run.config.train.budget = budget;
+    return error_of([&] { check_budgets(plan, {small, large}); });
+  };
+  for (const auto& enough :
+       {BudgetConfig{.steps = 1}, BudgetConfig{.tokens = 400}, BudgetConfig{.predicted_tokens = 60},
+        BudgetConfig{.words = 240}, BudgetConfig{.epochs = 0.4}, BudgetConfig{.flops = 8e9}})
+    CHECK(error(enough).empty());
+  CHECK(error({.tokens = 399}) ==
+        "arm 'b': one step uses up 400 tokens, and the budget of a run is 399 tokens; raise it, "
+        "or lower train.batch_size of the arm");
+  CHECK_THAT(error({.predicted_tokens = 59}), Catch::Contains("arm 'b'"));
+  CHECK_THAT(error({.words = 239}), Catch::Contains("240 words"));
+  CHECK_THAT(error({.epochs = 0.3}), Catch::Contains("0.4 epochs"));
+  CHECK_THAT(error({.flops = 7e9}), Catch::Contains("8 GFLOPs"));
+}
+
 TEST_CASE("a damaged file of probes is named", "[study][probe]") {
   const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
   study.probes();

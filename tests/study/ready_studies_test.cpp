@@ -14,9 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The studies that compare arms: all but the one whose runs are the points of a fit.
 std::vector<fs::path> ready_studies() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(SOURCE_DIR "/configs/studies")) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(SOURCE_DIR "/configs/studies"))
+    if (entry.path().stem() != "scaling") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -66,6 +68,21 @@ TEST_CASE("arms without a head for the metric get a new one, and so do all arms 
     CHECK(probe.config.init.probe);
     CHECK(std::holds_alternative<MlmConfig>(probe.config.objectives.at(0)));
   }
+}
+
+TEST_CASE("the runs of the scaling study have eight sizes, and are evaluated at the end of every decay") {
+  const TempDir folder;
+  const auto plan = make_plan(SOURCE_DIR "/configs/studies/scaling.yaml", folder / "out");
+  std::set<int64_t> widths;
+  for (const auto& run : plan.runs) {
+    const auto& schedule = run.config.schedule;
+    CHECK(schedule.shape == ScheduleShape::wsd_s);
+    CHECK(run.config.evaluation.points % (int64_t{1} << (schedule.decays - 1)) == 0);
+    const int64_t width = backbone_of(run.config.model).hidden_size;
+    widths.insert(width);
+    CHECK(run.config.optimizer.learning_rate * static_cast<double>(width) == Approx(0.1).epsilon(0.02));
+  }
+  CHECK(widths.size() == 8);
 }
 
 TEST_CASE("the masks of static masking return within the budget of its study, each as often as in the paper") {

@@ -113,7 +113,7 @@ TEST_CASE("the page shows the question, verdicts, every run, keys, commands and 
   CHECK(count(html, "<code>runs/") == 16);
   CHECK_THAT(html, Catch::Contains("<code>key: word</code>") && Catch::Contains("cloze pretrain runs/word.yaml"));
   CHECK_THAT(html, Catch::Contains("Schuirmann 1987") && Catch::Contains("Holm 1979"));
-  CHECK(count(html, "worse by") >= 4);  // two arms, beside the forest and in the table
+  CHECK(count(html, "worse by") >= 4);  // two arms, next to the forest plot and in the table
 }
 
 TEST_CASE("curves are shown by the currencies that are known, by steps without a choice") {
@@ -179,21 +179,21 @@ TEST_CASE("every number of the table and of the curves stands in the CSV") {
 TEST_CASE("what runs used up stands in every form, in the currencies that they logged") {
   auto report = made_up({"token", "word"}, 3);
   for (auto& run : report.runs)
-    if (run.result.arm == "word") run.result.tokens = 400;
+    if (run.result.arm == "word") run.result.tokens = 400, run.result.words = 300;
   report = compared(report);
   const auto table = usage_table(report);
-  CHECK(table.header == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted"});
+  CHECK(table.header == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted", "words"});
   REQUIRE(table.rows.size() == 2);
-  CHECK(table.rows[1] == std::vector<std::string>{"word", duration(10), "400", "20", "40"});
+  CHECK(table.rows[1] == std::vector<std::string>{"word", duration(10), "400", "20", "40", "300"});
   CHECK_THAT(to_text(report, 100), Catch::Contains("What a run used up, mean of each arm\n\narm"));
   CHECK_THAT(to_markdown(report), Catch::Contains("| word | "));
   CHECK_THAT(to_html(report), Catch::Contains("<h2>What a run used up, mean of each arm</h2>"));
   std::istringstream lines(to_csv(report));
   std::string heads, line;
   std::getline(lines, heads);
-  CHECK_THAT(heads, Catch::Contains(",step,tokens,predicted_tokens,epochs,seconds,flops,"));
+  CHECK_THAT(heads, Catch::Contains(",step,tokens,predicted_tokens,words,epochs,seconds,flops,"));
   while (std::getline(lines, line) && !line.starts_with("arm,word,")) continue;
-  CHECK_THAT(line, Catch::Contains(",20,400,40,0,10,0,"));
+  CHECK_THAT(line, Catch::Contains(",20,400,40,300,0,10,0,"));
 }
 
 TEST_CASE("arms that no test tells apart stand together in every form") {
@@ -221,6 +221,9 @@ TEST_CASE("the difference along training is that of pairs of runs, its end that 
 TEST_CASE("a report of one seed has differences and no interval") {
   const auto report = compared(made_up({"token", "word"}, 1));
   CHECK(report.arms[1].verdict == "one seed: no interval");
+  const auto arm = to_json(report)["arms"][1];
+  CHECK(arm["difference"]["mean"] == report.arms[1].difference.mean);
+  CHECK((arm["sd"].is_null() && arm["difference"]["t_interval"].is_null() && arm["difference"]["p_holm"].is_null()));
   CHECK(fault_of(to_html(report)) == "");
 }
 

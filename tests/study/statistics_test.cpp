@@ -84,7 +84,7 @@ TEST_CASE("the two-level bootstrap agrees with an independent program that draws
   }
 }
 
-TEST_CASE("the draws of an arm do not depend on the arms beside it, nor on counts that arms share", "[study]") {
+TEST_CASE("the draws of an arm do not depend on the other arms, nor on counts that arms share", "[study]") {
   std::vector<std::vector<ExampleLosses>> arms(12, std::vector<ExampleLosses>(3));
   auto stream = Rng(2).stream("losses");
   for (auto& arm : arms)

@@ -1,5 +1,4 @@
 // Plans, runs and reports of studies whose runs are made up by tests/study/program/fake_cloze.cpp.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "study/stages.h"
 #include "tests/study/study_files.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
@@ -142,6 +142,7 @@ TEST_CASE("a study runs every run once, and the report names what is better, equ
   REQUIRE(report.arms[1].curve.mean.size() == 10);
   const auto json = to_json(report);
   CHECK(json["arms"][0]["runs"].size() == 5);
+  CHECK(!json["arms"][0].contains("difference"));  // the baseline
   CHECK(json["arms"][1]["difference"]["p_holm"].get<double>() < 1e-6);
   CHECK_THAT(to_markdown(report), Catch::Contains("| high | 5 |"));
   CHECK_THAT(to_latex(report), Catch::Contains("\\toprule"));
@@ -156,6 +157,10 @@ TEST_CASE("a failed run is named with its reason, the others go on, and it is tr
   CHECK(progress.failed == 2);
   const auto report = study.report();
   CHECK(report.arms[1].verdict == "no finished pair of runs");
+  const auto json = to_json(report);
+  CHECK(json["arms"][1]["mean"].is_null());
+  CHECK(json["arms"][1]["difference"]["mean"].is_null());
+  CHECK(json["arms"][1]["difference"]["verdict"] == "no finished pair of runs");
   CHECK_THAT(report.notes.front(), Catch::Contains("the loss is not finite at step 3"));
 }
 
@@ -191,8 +196,7 @@ TEST_CASE("two processes share the runs of a study, and none is done twice") {
     _exit(0);
   }
   study.run();
-  int status = 0;
-  waitpid(other, &status, 0);
+  wait_for(other);
   for (const std::string run : {"a/seed-1", "a/seed-2", "b/seed-1", "b/seed-2"})
     CHECK(read_file(study.folder / ("out/runs/" + run + "/starts")) == "started\n");
 }
@@ -349,8 +353,25 @@ TEST_CASE("a plan says what its arms have in common and in which keys they diffe
       CHECK(end - at <= static_cast<size_t>(columns) + study.folder.path.string().size());
     }
   }
-  CHECK_THAT(plan_table(plan, probes, 2, 80), Catch::Contains("not equal FLOPs (6 G to 9 G)"));
+  const auto text = plan_table(plan, probes, 2, 80);
+  CHECK_THAT(text, Catch::Contains("not equal FLOPs (6 G to 9 G)"));
+  CHECK_THAT(text, Catch::Contains("\neach run  1 M parameters, 1 k tokens, 10 steps, ") &&
+                       Catch::Contains("\narm             FLOPs\nlow (baseline)    6 G\n"));
   CHECK_THAT(plan_table(plan, {}, 2, 80), !Catch::Contains("FLOPs"));
+}
+
+TEST_CASE("a plan shows the values of a sweep once, and those of arms once for each arm that the study names") {
+  const Study study(
+      "study: s\nbase: base.yaml\narms:\n  small: {model.hidden_size: 32}\n  wide: {model.hidden_size: 64}\n"
+      "sweep: {optimizer.beta1: [0.8, 0.9], optimizer.learning_rate: [0.1, 0.2, 0.3]}\nseeds: 2\n"
+      "baseline: wide, beta1=0.9, learning_rate=0.2\n");
+  const auto text = plan_table(study.plan(), {}, 2, 140);
+  CHECK_THAT(text, Catch::Contains("model.hidden_size: 64, 32\n") && Catch::Contains("optimizer.beta1: 0.9, 0.8\n") &&
+                       Catch::Contains("optimizer.learning_rate: 0.2, 0.1, 0.3\n"));
+  const Study swept(
+      "study: s\nbase: base.yaml\nsweep: {train.batch_size: [2, 8], optimizer.beta1: [0.8, 0.9]}\nseeds: 2\n");
+  CHECK_THAT(plan_table(swept.plan(), {}, 2, 140),
+             Catch::Contains("train.batch_size: 2, 8\n") && Catch::Contains("optimizer.beta1: 0.8, 0.9\n"));
 }
 
 TEST_CASE("a damaged manifest of the tokens is named when a study is planned") {

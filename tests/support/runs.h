@@ -1,7 +1,6 @@
 #pragma once
 // Pairs of runs: killed, resumed, compared bit by bit.
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/tiny.h"
 #include "train/pretrain.h"
 
@@ -35,6 +35,14 @@ inline std::vector<nlohmann::json> metrics(const std::string& run) {
 
 inline bool same_files(const std::string& a, const std::string& b) { return read_file(a) == read_file(b); }
 
+/// The held-out loss with this name.
+inline const HeldOut& loss_named(const std::vector<HeldOut>& losses, const std::string& name) {
+  for (const auto& one : losses)
+    if (one.name == name) return one;
+  FAIL("no loss is called " << name);
+  return losses.front();
+}
+
 /// Trains in a child process, so that it can be killed; its config is RUN.yaml.
 inline pid_t train_in_child(const PretrainOptions& options) {
   const pid_t child = fork();
@@ -52,16 +60,12 @@ inline void check_killed_run(const RunConfig& config, const TempDir& dir, const 
                              const std::string& last, const std::vector<std::string>& files) {
   std::ofstream(dir / "a.yaml") << to_yaml(config);
   std::ofstream(dir / "b.yaml") << to_yaml(config);
-  int status = 0;
-  waitpid(train_in_child({.run = dir / "a"}), &status, 0);
-  REQUIRE(status == 0);
+  REQUIRE(wait_for(train_in_child({.run = dir / "a"})) == 0);
   const auto killed = train_in_child({.run = dir / "b"});
   for (int wait = 0; wait < 4000 && !std::filesystem::exists(dir / ("b/" + kill_after)); ++wait) usleep(2000);
   kill(killed, SIGKILL);
-  waitpid(killed, &status, 0);
-  REQUIRE(WIFSIGNALED(status));
-  waitpid(train_in_child({.run = dir / "b", .resume = true}), &status, 0);
-  REQUIRE(status == 0);
+  REQUIRE(wait_for(killed) == 128 + SIGKILL);
+  REQUIRE(wait_for(train_in_child({.run = dir / "b", .resume = true})) == 0);
   CHECK(metrics(dir / "a") == metrics(dir / "b"));
   for (const auto& file : files) CHECK(same_files(dir / ("a/" + last + "/" + file), dir / ("b/" + last + "/" + file)));
 }

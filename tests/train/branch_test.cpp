@@ -112,5 +112,5 @@ TEST_CASE("a branch that would not have had these weights is refused before its 
   masks.objectives = {moving};
   pretrain(masks, {.run = dir / "masks"});
   refused(decayed_run(masks, 20), dir / ("masks" + step_folder(6)),
-          "so that its masks depend on train.budget.steps; give objectives.0.decay_steps");
+          "so that its masks depend on train.budget; give objectives.0.decay_steps");
 }

@@ -51,7 +51,7 @@ TEST_CASE("a run ends at the first step that reaches its budget, in every curren
 TEST_CASE("words are those of the training text between white space, each time they are seen", "[train][budget]") {
   const TempDir dir;
   std::string text;
-  for (int i = 0; i < 40; ++i) text += "one two,  three\tfour-five six.\n\n";
+  for (int i = 0; i < 40; ++i) text += "one two,  three\tfour-five\u00A0six.\n\n";
   PrepareOptions options;
   options.inputs = {dir.write("text.txt", text)};
   options.out = dir / "tokens";

@@ -28,13 +28,6 @@ RunConfig hybrid_run(const TempDir& dir, int64_t steps) {
   return config;
 }
 
-const HeldOut& part(const std::vector<HeldOut>& losses, const std::string& name) {
-  for (const auto& one : losses)
-    if (one.name == name) return one;
-  FAIL("no loss is called " << name);
-  return losses.front();
-}
-
 }  // namespace
 
 TEST_CASE("a hybrid learns both losses, which are evaluated separately, and then fills masks and generates",
@@ -44,7 +37,7 @@ TEST_CASE("a hybrid learns both losses, which are evaluated separately, and then
   config.data.packing = RowPacking::full;  // so that rows have separators before texts
   const auto report = pretrain(config, {.run = dir / "run"});
   REQUIRE(report.held_out.size() == 2);
-  const auto &masked = part(report.held_out, "mntp"), &causal = part(report.held_out, "clm");
+  const auto &masked = loss_named(report.held_out, "mntp"), &causal = loss_named(report.held_out, "clm");
   CHECK(masked.loss < 0.5 * report.unigram_loss);
   CHECK(causal.loss < 0.5 * report.unigram_loss);  // the first words of sentences are random
   CHECK(report.held_out_loss == Approx(0.75 * masked.loss + 0.25 * causal.loss));
@@ -123,7 +116,7 @@ TEST_CASE("mntp alone trains an encoder, with nsp, and fills masks", "[train][le
   auto config = tiny_run(dir, 400);
   config.objectives = {MntpConfig{}, NspConfig{}};
   const auto report = pretrain(config, {.run = dir / "run"});
-  CHECK(part(report.held_out, "mntp").loss < 0.7 * report.unigram_loss);
+  CHECK(loss_named(report.held_out, "mntp").loss < 0.7 * report.unigram_loss);
   const auto run = open_run(dir / "run");
   CHECK(fill(run, "wb we wn [MASK] wj wm wf", 3)[0][0].token == "wi");
 }
@@ -166,10 +159,10 @@ TEST_CASE("what mntp does not support is refused with the value and a remedy", "
   refused([](auto&, auto& m, auto&) { m.prefix_lm = true; }, "objective mntp has no input prefix");
   refused([](auto&, auto&, auto& o) { o.mask_prob = 0.95; }, "mntp: mask_prob 0.95 and random_prob 0.1");
   refused([](auto&, auto&, auto& o) { o.count = CountRule::bernoulli; }, "mntp: count: bernoulli draws single tokens");
-  refused(
-      [](auto& c, auto&, auto&) { c.train.budget.steps = 0, c.train.budget.minutes = 1; },
-      "mntp: initial_mlm_probability 0.3 changes to mlm_probability over train.budget.steps, which is 0; set it, or "
-      "decay_steps, or set initial_mlm_probability to 0");
+  refused([](auto& c, auto&, auto&) { c.train.budget.steps = 0, c.train.budget.minutes = 1; },
+          "mntp: initial_mlm_probability 0.3 changes to mlm_probability over the steps, epochs or words of "
+          "train.budget, which "
+          "has none of them; set one, or decay_steps, or set initial_mlm_probability to 0");
   refused([](auto&, auto& m, auto&) { m.embedding_size = 16; }, "or give mntp a transform");
   // On an encoder.
   auto encoder = tiny_run(dir, 10);

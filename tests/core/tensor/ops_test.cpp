@@ -28,10 +28,10 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
 
   compare([&](auto& in) { return fused::linear(in[0], w, b); }, [&](auto& in) { return plain::linear(in[0], w, b); },
           {x}, {w, b}, type);
-  for (const std::string name : {"gelu", "gelu_new", "relu", "silu", "mish"})
-    if (name != "relu" || type == at::kFloat)  // at its corner, rounding to bf16 moves a slope from 0 to 1
-      compare([&](auto& in) { return fused::linear_activation(in[0], w, b, name, drop); },
-              [&](auto& in) { return plain::linear_activation(in[0], w, b, name, drop); }, {x}, {w, b}, type);
+  for (const auto act : {Activation::gelu, Activation::gelu_new, Activation::relu, Activation::silu, Activation::mish})
+    if (act != Activation::relu || type == at::kFloat)  // at its corner, rounding to bf16 moves a slope from 0 to 1
+      compare([&](auto& in) { return fused::linear_activation(in[0], w, b, act, drop); },
+              [&](auto& in) { return plain::linear_activation(in[0], w, b, act, drop); }, {x}, {w, b}, type);
   for (const bool centred : {true, false})
     for (const bool has_beta : {true, false}) {
       INFO("centred " << centred << " beta " << has_beta);
@@ -74,8 +74,8 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
       }
   }
   const Param none;  // linear layers without a bias
-  compare([&](auto& in) { return fused::linear_activation(in[0], w, none, "gelu"); },
-          [&](auto& in) { return plain::linear_activation(in[0], w, none, "gelu"); }, {x}, {w}, type);
+  compare([&](auto& in) { return fused::linear_activation(in[0], w, none, Activation::gelu); },
+          [&](auto& in) { return plain::linear_activation(in[0], w, none, Activation::gelu); }, {x}, {w}, type);
   compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); },
           [&](auto& in) { return plain::linear_dropout_add(in[0], w, none, drop, in[1]); }, {x, residual}, {w}, type);
   const NormParams rms{.gamma = gamma, .eps = 1e-6, .centred = false};

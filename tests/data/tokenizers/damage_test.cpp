@@ -123,6 +123,19 @@ TEST_CASE("a saved tokenizer whose files have changed is refused", "[data][token
   CHECK(Tokenizer::open(dir / "saved").id("cat") == 5);
 }
 
+TEST_CASE("a saved tokenizer whose facts have changed is refused", "[data][tokenizer]") {
+  TempDir dir;
+  Tokenizer::open(dir.write("vocab.txt", words_of_bert)).followed_by_sentinels(3).save(dir / "saved");
+  const auto path = dir / "saved/cloze_tokenizer.json";
+  auto facts = Json::parse(read_file(path));
+  facts["special"]["mask"] = 5;  // the fingerprint, that of the mapping from text to ids, is the same
+  dir.write("saved/cloze_tokenizer.json", facts.dump());
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "saved"), Catch::StartsWith(path + ": does not match its checksum; restore"));
+  facts.erase("xxh3");  // as in a folder of an earlier version
+  dir.write("saved/cloze_tokenizer.json", facts.dump());
+  CHECK(Tokenizer::open(dir / "saved").special().mask == 5);
+}
+
 TEST_CASE("appended sentinels are part of a tokenizer's fingerprint wherever they are saved", "[data][tokenizer]") {
   TempDir dir;
   Tokenizer::open(dir.write("vocab.txt", words_of_bert)).save(dir / "bert");
@@ -151,6 +164,7 @@ TEST_CASE("a written tokenizer.json that took over added tokens opens with the f
   tokenizer.save(dir / "exported", TextReader{.kind = "bert"});
   auto facts = Json::parse(read_file(dir / "exported/cloze_tokenizer.json"));
   CHECK_FALSE(facts.contains("fingerprint"));
+  facts.erase("xxh3");
   facts["fingerprint"] = tokenizer.fingerprint();
   dir.write("exported/cloze_tokenizer.json", facts.dump());
   const auto again = Tokenizer::open(dir / "exported");

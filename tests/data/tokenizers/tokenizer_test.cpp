@@ -74,6 +74,36 @@ TEST_CASE("special tokens that a vocabulary lacks are appended, and a saved toke
   CHECK(again.with_sentinels(2).piece(9) == "[MASK]");
 }
 
+TEST_CASE("sentinels behind all tokens move no id, and a saved tokenizer opens with them", "[data][tokenizer]") {
+  TempDir dir;
+  const auto bare = Tokenizer::open(dir.write("vocab.txt", "[UNK]\na\n##b\nc\n")).with_special_tokens();
+  const auto tokenizer = bare.followed_by_sentinels(3);
+  CHECK(tokenizer.fingerprint() == bare.fingerprint());
+  CHECK(tokenizer.encode("ab c") == bare.encode("ab c"));
+  for (int64_t id = 0; id < bare.size(); ++id) CHECK(tokenizer.piece(id) == bare.piece(id));
+  CHECK(tokenizer.special().mask == bare.special().mask);
+  CHECK(tokenizer.sentinels() == std::vector<int64_t>{10, 9, 8});
+  CHECK(tokenizer.is_special(9));
+  CHECK(tokenizer.followed_by_sentinels(5).size() == tokenizer.size());
+  tokenizer.save(dir / "saved");
+  tokenizer.save(dir / "exported", TextReader{.kind = "t5"});
+  for (const auto* folder : {"saved", "exported"}) {
+    const auto again = Tokenizer::open(dir / folder);
+    CHECK(again.fingerprint() == tokenizer.fingerprint());
+    CHECK(again.sentinels() == tokenizer.sentinels());
+    CHECK(again.special().mask == bare.special().mask);
+    CHECK(again.size() == tokenizer.size());
+  }
+  // Sentinels of `prepare` follow the vocabulary, and where other tokens do so, these.
+  CHECK(bare.with_sentinels(2).piece(4) == "<extra_id_1>");
+  CHECK(tokenizer.with_sentinels(3).sentinels() == tokenizer.sentinels());
+  dir.write("more/vocab.txt", "[UNK]\na\n##b\nc\n");
+  dir.write("more/added_tokens.json", R"({"new": 4})");
+  const auto more = Tokenizer::open(dir / "more").with_sentinels(2);
+  CHECK(more.id("new") == 4);
+  CHECK(more.sentinels() == std::vector<int64_t>{6, 5});
+}
+
 TEST_CASE("a SentencePiece model is trained in the process, with BERT's special tokens in front", "[data][tokenizer]") {
   TempDir dir;
   std::string text;

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/engine/parts.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/load_config.h"
+#include "run/milestones.h"
+#include "suites/find_suite.h"
+#include "suites/suite.h"
+#include "suites/suite_report.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// The suites of the command, cut down as it says.
+std::vector<Suite> read_suites(const SuitesCommand& c) {
+  std::vector<Suite> suites;
+  for (const auto& name : c.names) {
+    auto suite = open_suite(find_suite(name));
+    for (const auto& other : suites)
+      require<ConfigError>(other.name != suite.name, "--suite ", suite.path, " and ", other.path, " are both called ",
+                           suite.name, "; rename one of them");
+    auto* ranking = std::get_if<RankingSuite>(&suite.items);
+    require<ConfigError>(
+        ranking != nullptr || (c.keep.empty() && c.limit == 0), "--suite ", suite.path,
+        ": --limit and --keep cut minimal pairs and completions, and it is of another kind; leave them out");
+    if (!c.keep.empty()) keep_named(*ranking, c.keep);
+    if (c.limit > 0) keep_first(*ranking, c.limit);
+    suites.push_back(std::move(suite));
+  }
+  return suites;
+}
+
+SuiteOptions options_of(const SuitesCommand& c) {
+  return {.scoring = {.form = c.form, .cache = c.cache},
+          .normalisation = c.normalisation,
+          .layer = c.layer,
+          .pooling = c.pooling};
+}
+
+/// The step folders of a run, from the first on; of one that keeps checkpoints by words (checkpoint.at_words) those.
+/// Throws ConfigError for a path that is none, or has none.
+std::vector<std::string> checkpoints_of(const std::string& run) {
+  require<ConfigError>(fs::exists(run + "/run.yaml"), run,
+                       ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
+  std::vector<std::string> found;
+  for (const auto& milestone : milestones_of(run))
+    if (found.empty() || found.back() != milestone.checkpoint) found.push_back(milestone.checkpoint);
+  if (!found.empty()) return found;
+  for (const auto& entry : fs::directory_iterator(run))
+    if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().string());
+  require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// What is answered by whom: a run as it is named, its checkpoint, and why it cannot answer some suites.
+struct Task {
+  std::string run, checkpoint;
+  std::vector<std::string> faults{};  ///< of each suite; empty: it can
+  bool answers_any() const {
+    return std::any_of(faults.begin(), faults.end(), [](const auto& fault) { return fault.empty(); });
+  }
+};
+
+/// Asks each run whether it can answer each suite, before weights are read.
+Task task_of(const std::string& run, const std::string& checkpoint, const std::vector<Suite>& suites,
+             const SuiteOptions& options) {
+  Task task{.run = run, .checkpoint = checkpoint};
+  const auto folder = run_directory_of(checkpoint);
+  const auto config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
+  const bool has_tokenizer = fs::exists(folder + "/tokenizer");
+  for (const auto& suite : suites) {
+    auto fault = has_tokenizer ? suite_fault(config, suite, options)
+                               : "it has no tokenizer, so it cannot read text; import it with its tokenizer files";
+    task.faults.push_back(fault.empty() ? "" : words("cannot answer ", suite.name, ": ", fault));
+  }
+  return task;
+}
+
+std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
+  std::vector<Task> tasks;
+  if (c.suites.all_checkpoints)
+    for (const auto& checkpoint : checkpoints_of(c.runs[0]))
+      tasks.push_back(task_of(c.runs[0], checkpoint, suites, options));
+  else
+    for (const auto& run : c.runs) tasks.push_back(task_of(run, chosen_checkpoint(run, c.checkpoint), suites, options));
+  std::string first;
+  for (const auto& task : tasks)
+    for (const auto& fault : task.faults)
+      if (first.empty() && !fault.empty()) first = words(task.run, ": ", fault);
+  const bool any = std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.answers_any(); });
+  require<ConfigError>(any, first);
+  for (size_t t = 0; t < (c.suites.all_checkpoints ? 1 : tasks.size()); ++t)  // checkpoints have one config
+    for (const auto& fault : tasks[t].faults)
+      if (!fault.empty()) log_warning("suites", words(tasks[t].run, ": ", fault));
+  return tasks;
+}
+
+/// Shows how many texts of a suite are scored, a few times a second.
+std::function<void(int64_t, int64_t)> progress_of(const std::string& what) {
+  return [what, start = Clock::now(), last = Clock::now()](int64_t done, int64_t all) mutable {
+    if (seconds_since(last) < 0.2) return;
+    last = Clock::now();
+    log_progress({.fields = {"[suites]  " + what,
+                             words(thousands(static_cast<uint64_t>(done)), " of ",
+                                   thousands(static_cast<uint64_t>(all)), " texts"),
+                             duration(seconds_since(start))},
+                  .share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
+                 false);
+  };
+}
+
+/// The folder of --out while it is filled; none is made without that option.
+class Output {
+ public:
+  explicit Output(const std::string& folder) {
+    if (folder.empty()) return;
+    staged_.emplace(folder);
+    predictions_.open(staged_->path() + "/predictions.jsonl", std::ios::binary);
+  }
+  void add(const SuiteAnswers& answers, const SuiteResult& result) {
+    if (!staged_) return;
+    predictions_ << prediction_lines(answers, result);
+    check();
+  }
+  void commit(std::span<const SuiteAnswers> answers, const Table& table) {
+    if (!staged_) return;
+    predictions_.close();
+    check();
+    std::string notes;
+    for (const auto& note : notes_of(answers)) notes += "- " + escaped_markdown(note) + "\n";
+    write_atomic(staged_->path() + "/results.jsonl", results_lines(answers));
+    write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + notes);
+    write_atomic(staged_->path() + "/table.tex", to_latex(table));
+    staged_->commit();
+  }
+
+ private:
+  void check() const {
+    require<Error>(!predictions_.fail(), staged_->path(), "/predictions.jsonl: cannot be written (", system_reason(),
+                   ")");
+  }
+  std::optional<StagedFolder> staged_;
+  std::ofstream predictions_;
+};
+
+/// The answers of one run. The predictions go to `output` and are not kept.
+SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, SuiteOptions options, Output& output) {
+  const auto run = open_run(task.checkpoint);
+  SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
+  for (size_t s = 0; s < suites.size(); ++s) {
+    if (!task.faults[s].empty()) {
+      answers.unanswered.push_back(task.faults[s]);
+      continue;
+    }
+    const auto start = Clock::now();
+    options.scoring.progress = progress_of(suites[s].name + ", " + run.checkpoint);
+    auto result = run_suite(run, suites[s], options);
+    end_progress();
+    log_info("suites", words(suites[s].name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
+                             duration(seconds_since(start))));
+    output.add(answers, result);
+    result.items.clear();
+    answers.results.push_back(std::move(result));
+  }
+  return answers;
+}
+
+json to_json(const std::vector<SuiteAnswers>& all) {
+  json runs = json::array();
+  for (const auto& one : all) runs.push_back(to_json(one));
+  return {{"runs", runs}};
+}
+
+}  // namespace
+
+int evaluate_suites(const EvaluateCommand& c) {
+  const auto suites = read_suites(c.suites);
+  const auto options = options_of(c.suites);
+  const auto tasks = tasks_of(c, suites, options);
+  Output output(c.suites.out);
+  std::vector<SuiteAnswers> answers;
+  for (const auto& task : tasks) answers.push_back(answers_of(task, suites, options, output));
+  const auto usual = c.suites.all_checkpoints ? SuiteDetail::suites : SuiteDetail::phenomena;
+  const auto detail = c.suites.paradigms ? SuiteDetail::paradigms : usual;
+  const auto table = c.suites.all_checkpoints ? table_of_checkpoints(answers, detail) : table_of_runs(answers, detail);
+  output.commit(answers, table);
+  if (c.json) {
+    print(to_json(answers).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    return 0;
+  }
+  print(to_text(table) + "\n");
+  for (const auto& note : notes_of(answers)) print(note + "\n");
+  return 0;
+}
+
+}  // namespace cloze

@@ -1,0 +1,82 @@
+// The verb `score`.
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/engine/parts.h"
+#include "core/log.h"
+#include "scoring/passage_lines.h"
+#include "scoring/scorer.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string json_line(const LoadedRun& run, const Passage& passage, const PassageScore& score, bool tokens) {
+  json line{{"text", passage.text()},
+            {"sum", score.sum},
+            {"tokens", score.tokens.size()},
+            {"words", score.words},
+            {"bytes", score.bytes}};
+  if (tokens) {
+    json list = json::array();
+    for (const auto& token : score.tokens)
+      list.push_back({{"token", run.tokenizer.piece(token.id)},
+                      {"begin", token.begin},
+                      {"end", token.end},
+                      {"log_probability", token.log_probability}});
+    line["log_probabilities"] = list;
+  }
+  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+/// Sums over all texts.
+struct Totals {
+  double sum = 0;
+  int64_t tokens = 0, words = 0, bytes = 0, without_tokens = 0;
+  void add(const PassageScore& score) {
+    sum += score.sum;
+    tokens += static_cast<int64_t>(score.tokens.size());
+    words += score.words;
+    bytes += score.bytes;
+    without_tokens += score.tokens.empty();
+  }
+};
+
+/// `perplexity 12.3 by token, 45.6 by word; 1.234 bits per byte`
+std::string summary(const Totals& all, bool is_likelihood) {
+  const auto by = [&](int64_t parts) { return -all.sum / static_cast<double>(std::max<int64_t>(parts, 1)); };
+  const std::string pseudo = is_likelihood ? "perplexity " : "pseudo-perplexity ";
+  return words(pseudo, number(std::exp(by(all.tokens)), 3), " by token, ", number(std::exp(by(all.words)), 3),
+               " by word; ", number(by(all.bytes) / std::log(2), 4), " bits per byte");
+}
+
+}  // namespace
+
+int run_score(const ScoreCommand& c) {
+  const auto run = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  ScoringOptions options{.form = c.form, .stride = c.stride, .cache = c.cache};
+  options.progress = [](int64_t done, int64_t all) {
+    log_progress(words("scoring: ", done, " of ", all, " texts"), /*plain=*/false);
+  };
+  const Scorer scorer(run, options);
+  const auto passages = read_passages(c.file);
+  const auto scores = scorer.score(passages);
+  end_progress();
+  const auto by = choice_of<Normalisation>(c.normalise);
+  Totals all;
+  for (size_t i = 0; i < passages.size(); ++i) {
+    all.add(scores[i]);
+    print(c.json ? json_line(run, passages[i], scores[i], c.tokens)
+                 : words(number(normalised(scores[i], by), 4), "\t", passages[i].text(), "\n"));
+  }
+  log_info("score", scorer.description());
+  if (all.without_tokens > 0)
+    log_warning("score", words(all.without_tokens, " of the texts have no tokens; their score is 0"));
+  log_info("score", summary(all, scorer.form() == ScoringForm::likelihood));
+  return 0;
+}
+
+}  // namespace cloze

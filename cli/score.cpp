@@ -1,0 +1,43 @@
+#include "cli/engine.h"
+#include "cli/near_names.h"
+#include "cli/verbs.h"
+
+namespace cloze {
+
+void add_score(CLI::App& app, Globals& globals) {
+  auto* verb = app.add_subcommand("score", "log-probabilities of texts under a run");
+  auto command = std::make_shared<ScoreCommand>();
+  auto form = std::make_shared<std::string>();
+  verb->add_option("run", command->run, run_help)->required();
+  verb->add_option("file", command->file,
+                   "texts, one a line: plain, CONTEXT<tab>COMPLETION, or JSON lines; - is standard input")
+      ->required();
+  add_checkpoint_option(*verb, command->checkpoint);
+  verb->add_option("--as", *form, "pll, pll-word-l2r, likelihood or detection (default: what the run was trained for)")
+      ->check(CLI::IsMember({"pll", "pll-word-l2r", "likelihood", "detection"}));
+  verb->add_option("--normalise", command->normalise,
+                   "what a text's score is divided by in the table: sum, token, word, byte")
+      ->check(CLI::IsMember({"sum", "token", "word", "byte"}))
+      ->capture_default_str();
+  verb->add_option("--stride", command->stride,
+                   "score texts longer than the model in windows, each of which scores so many tokens (default: such "
+                   "texts are refused)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb->add_option("--cache", command->cache, "folder in which scores are kept, by weights and text");
+  verb->add_flag("--tokens", command->tokens, "with --json: the log-probability of each token");
+  verb->add_flag("--json", command->json, "print one line of JSON per text");
+  verb->footer(
+      "Examples:\n  cloze score runs/first sentences.txt\n"
+      "  cloze score runs/gpt2 pairs.tsv --json --tokens\n"
+      "  cloze score runs/first chapter.txt --stride 64\n\n"
+      "JSON lines have `text`; `context` and `completion`, of which the completion is scored;\n"
+      "or `left`, `scored` and `right`. Scores are sums of log-probabilities in nats.");
+  verb->callback([command, form, &globals] {
+    check_run_path(command->run);
+    if (!form->empty()) command->form = choice_of<ScoringForm>(*form);
+    require<ConfigError>(!command->tokens || command->json, "--tokens is printed with --json only; add --json");
+    globals.exit_code = run_engine(*command);
+  });
+}
+
+}  // namespace cloze

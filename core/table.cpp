@@ -1,0 +1,76 @@
+#include "core/table.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "core/columns.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+using Cells = std::vector<std::string>;
+
+/// Each row's cells, joined.
+template <class Cell>
+std::string joined(const Cells& cells, const char* joint, const Cell& cell) {
+  std::string text;
+  for (size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? joint : "") + cell(cells[i]);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Table& table) {
+  std::vector<size_t> widths;
+  for (const auto& head : table.header) widths.push_back(width_of(head));
+  for (const auto& row : table.rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  std::string text = table.title + "\n\n";
+  const auto line = [&](const Cells& cells) {
+    std::string all;
+    for (size_t i = 0; i < cells.size(); ++i)
+      all += (table.of_numbers && i > 0 ? aligned_right : padded)(cells[i], widths[i]) + "  ";
+    text += all.erase(all.find_last_not_of(' ') + 1) + "\n";
+  };
+  line(table.header);
+  for (const auto& row : table.rows) line(row);
+  return text;
+}
+
+std::string to_markdown(const Table& table) {
+  std::string text =
+      "## " + escaped_markdown(table.title) + "\n\n| " + joined(table.header, " | ", escaped_markdown) + " |\n|";
+  for (size_t i = 0; i < table.header.size(); ++i) text += table.of_numbers && i > 0 ? "--:|" : "---|";
+  for (const auto& row : table.rows) text += "\n| " + joined(row, " | ", escaped_markdown) + " |";
+  return text + "\n";
+}
+
+std::string to_latex(const Table& table) {
+  const auto cell = [](const std::string& text) {
+    auto out = escaped_latex(text);
+    if (out.size() > 1 && out[0] == '-' && std::isdigit(static_cast<unsigned char>(out[1]))) out.replace(0, 1, "$-$");
+    for (size_t at; (at = out.find("±")) != std::string::npos;) out.replace(at, std::string("±").size(), "$\\pm$");
+    return out;
+  };
+  const auto columns = "l" + std::string(table.header.size() - 1, table.of_numbers ? 'r' : 'l');
+  std::string text = words("% ", in_one_line(table.title), "\n\\begin{tabular}{", columns, "}\n\\toprule\n",
+                           joined(table.header, " & ", cell), " \\\\\n\\midrule\n");
+  for (const auto& row : table.rows) text += joined(row, " & ", cell) + " \\\\\n";
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+json to_json(const Table& table) {
+  json rows = json::array();
+  for (const auto& row : table.rows) {
+    auto& one = rows.emplace_back(json::object());
+    for (size_t i = 0; i < row.size(); ++i) one[table.header[i]] = row[i];
+  }
+  return {{"title", table.title}, {"rows", rows}};
+}
+
+}  // namespace cloze

@@ -1,0 +1,150 @@
+#include "core/text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/columns.h"
+
+namespace cloze {
+
+namespace {
+
+/// The spaces that a text lacks to a width.
+std::string missing(const std::string& text, size_t width) {
+  const auto has = width_of(text);
+  return std::string(width > has ? width - has : 0, ' ');
+}
+
+std::string latex_of(char c) {
+  switch (c) {
+    case '&':
+    case '%':
+    case '$':
+    case '#':
+    case '_':
+    case '{':
+    case '}':
+      return std::string("\\") + c;
+    case '~':
+      return "\\textasciitilde{}";
+    case '^':
+      return "\\textasciicircum{}";
+    case '\\':
+      return "\\textbackslash{}";
+    case '<':
+      return "\\textless{}";
+    case '>':
+      return "\\textgreater{}";
+    case '|':
+      return "\\textbar{}";
+    case '"':
+      return "\\textquotedbl{}";
+    default:
+      return std::string(1, c);
+  }
+}
+
+std::string markdown_of(char c) {
+  switch (c) {
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '&':
+      return "&amp;";
+    case '\\':
+    case '`':
+    case '*':
+    case '_':
+    case '[':
+    case ']':
+    case '|':
+    case '#':
+    case '~':
+      return std::string("\\") + c;
+    default:
+      return std::string(1, c);
+  }
+}
+
+}  // namespace
+
+std::string padded(const std::string& text, size_t width) { return text + missing(text, width); }
+
+std::string aligned_right(const std::string& text, size_t width) { return missing(text, width) + text; }
+
+std::string wrapped(const std::string& head, const std::string& text, int64_t columns, size_t indent) {
+  std::string lines, line = head;
+  bool is_empty = true;  // of words
+  for (size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find(' ', at), text.size());
+    const auto word = text.substr(at, end - at);
+    at = end + 1;
+    if (!is_empty && static_cast<int64_t>(width_of(line) + 1 + width_of(word)) > columns) {
+      lines += line + "\n";
+      line = std::string(indent, ' ') + word;
+    } else {
+      line += (is_empty ? "" : " ") + word;
+    }
+    is_empty = false;
+  }
+  return lines + line + "\n";
+}
+
+std::string digits(double value, int count) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*g", count, value);
+  return text;
+}
+
+std::string in_one_line(const std::string& text) {
+  auto line = text;
+  for (auto& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return line;
+}
+
+std::string escaped_csv(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string escaped_latex(const std::string& text) {
+  std::string out;
+  for (const char c : in_one_line(text)) out += latex_of(c);
+  return out;
+}
+
+std::string escaped_markdown(const std::string& text) {
+  std::string out;
+  for (const char c : in_one_line(text)) out += markdown_of(c);
+  return out;
+}
+
+std::string escaped_html(const std::string& text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    }
+  return out;
+}
+
+}  // namespace cloze

@@ -1,0 +1,33 @@
+#pragma once
+// Text of reports: columns, paragraphs, escapes.
+#include <cstdint>
+#include <string>
+
+namespace cloze {
+
+/// A text with spaces after it, or before it, up to a width; longer ones stay as they are.
+std::string padded(const std::string& text, size_t width);
+std::string aligned_right(const std::string& text, size_t width);
+
+/// `head`, whose spaces stay, and a paragraph after it, in lines of at most `columns`; all but the first are indented.
+std::string wrapped(const std::string& head, const std::string& text, int64_t columns, size_t indent);
+
+/// A number with so many significant digits.
+std::string digits(double value, int count);
+
+/// A text in one line: control characters become spaces.
+std::string in_one_line(const std::string& text);
+
+/// A cell of a CSV file, quoted where it needs to be.
+std::string escaped_csv(const std::string& text);
+
+/// A text as LaTeX typesets it.
+std::string escaped_latex(const std::string& text);
+
+/// A text as Markdown shows it, also in a cell of a table.
+std::string escaped_markdown(const std::string& text);
+
+/// A text as HTML and XML show it, also between quotes. Control characters become spaces.
+std::string escaped_html(const std::string& text);
+
+}  // namespace cloze

@@ -1,0 +1,23 @@
+#pragma once
+// Where the rows of a training step stand in its run.
+#include <cstdint>
+
+namespace cloze {
+
+/// The point of a run from which its rows are drawn as they are: its start, or that of a phase.
+struct RowsStart {
+  int64_t step = 0;       ///< optimizer steps before it
+  uint64_t sequence = 0;  ///< its first sequence, in the order of these rows
+  double epochs = 0;      ///< passes over the text before it
+};
+
+/// The number of rows of a training step. Mems are carried along them, and within a step rows are batched by length.
+struct StepRows {
+  int64_t batch_size = 0;  ///< 0: no training steps, rows are shuffled
+  int64_t accumulation = 1;
+  int64_t steps = 0;  ///< of the run; 0: unknown
+  double epochs = 0;  ///< of the run, where `steps` is 0; 0: unknown too
+  RowsStart start{};
+};
+
+}  // namespace cloze

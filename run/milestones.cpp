@@ -1,0 +1,63 @@
+#include "run/milestones.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "run/run.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+std::vector<int64_t> reached(const std::vector<int64_t>& at_words, double before, double after) {
+  std::vector<int64_t> found;
+  for (const int64_t words : at_words)
+    if (before < static_cast<double>(words) && static_cast<double>(words) <= after) found.push_back(words);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<int64_t> kept_for(const std::string& step_folder) {
+  const auto path = step_folder + "/state.json";
+  if (!fs::exists(path)) return {};
+  const auto state = parse_json(read_text(path, 1 << 20));
+  std::vector<int64_t> found;
+  if (!state.is_object() || !state.contains("at_words") || !state["at_words"].is_array()) return {};
+  for (const auto& words : state["at_words"])
+    if (words.is_number_integer()) found.push_back(words.get<int64_t>());
+  return found;
+}
+
+std::vector<Milestone> milestones_of(const std::string& run) {
+  std::map<int64_t, std::string> first;  // the step folder of each number
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored)) {
+    const auto name = entry.path().filename().string();
+    if (!is_step_folder(name)) continue;
+    for (const int64_t words : kept_for(entry.path().string())) {
+      const auto [at, fresh] = first.emplace(words, name);
+      if (!fresh) at->second = std::min(at->second, name);
+    }
+  }
+  std::map<std::string, std::string> intact;  // what find_checkpoint says of each step folder
+  std::vector<Milestone> found;
+  for (const auto& [words, name] : first) {
+    const auto [at, fresh] = intact.emplace(name, "");
+    if (fresh) at->second = find_checkpoint(run, std::to_string(std::stoll(name.substr(5))));
+    if (!at->second.empty()) found.push_back({words, at->second});
+  }
+  return found;
+}
+
+std::string revision_of(int64_t words) {
+  constexpr int64_t thousand = 1'000, million = 1'000'000;
+  if (words % million == 0) return "chck_" + std::to_string(words / million) + "M";
+  if (words % thousand == 0) return "chck_" + std::to_string(words / thousand) + "k";
+  return "chck_" + std::to_string(words);
+}
+
+}  // namespace cloze

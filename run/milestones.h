@@ -1,0 +1,29 @@
+#pragma once
+// The checkpoints that a run keeps for the number of words that it had read: checkpoint.at_words.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// A checkpoint, and the number of checkpoint.at_words that it was the first to reach.
+struct Milestone {
+  int64_t words = 0;
+  std::string checkpoint{};  ///< its step folder
+};
+
+/// Those of `at_words` in (before, after], ascending.
+std::vector<int64_t> reached(const std::vector<int64_t>& at_words, double before, double after);
+
+/// The numbers of words that a step folder is kept for; empty for others and for one without a readable state.json.
+std::vector<int64_t> kept_for(const std::string& step_folder);
+
+/// All milestones of a run directory, by words; damaged checkpoints are skipped with a warning. One checkpoint is
+/// several of them where a step read that many words.
+std::vector<Milestone> milestones_of(const std::string& run);
+
+/// The name of a milestone among the revisions of a model: `chck_7M`, `chck_250k`, `chck_1234`. Source:
+/// babylm-org/babylm-eval, strict/evaluation_pipeline/collate_preds.py.
+std::string revision_of(int64_t words);
+
+}  // namespace cloze

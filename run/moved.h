@@ -1,0 +1,17 @@
+#pragma once
+// Paths that a run recorded, found again where the run was moved or is used from another folder.
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// Where a path that a run recorded may be now, the likeliest first: the path itself, the same relative to the folder
+/// that the run began in (provenance.json), and its last components beside the run and beside each folder around it.
+std::vector<std::string> likely_paths(const std::string& run, const std::string& recorded);
+
+/// The prepared tokens that a run was trained on, by the fingerprint in its provenance.json: `recorded`, its
+/// data.tokens, or the first of its likely paths, or of the folders beside the run and around it, that holds them; a
+/// path other than `recorded` is logged. `recorded` where none does, and for runs without a fingerprint.
+std::string tokens_of_run(const std::string& run, const std::string& recorded);
+
+}  // namespace cloze

@@ -1,0 +1,143 @@
+#include "scoring/embeddings.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace cloze {
+
+namespace {
+
+bool is_encoder_decoder(const RunConfig& config) { return backbone_of(config.model).is_encoder_decoder(); }
+
+/// States [B, T, D] of every layer, the embedding layer first.
+std::vector<Tensor> states_of(const LoadedRun& run, const Tensor& ids) {
+  const Inputs inputs{.input_ids = ids};
+  if (is_encoder_decoder(run.config)) {
+    Trace trace;
+    run.network->backbone->encode(inputs, &trace);
+    return trace.hidden_states;
+  }
+  Traces traces;
+  run.network->backbone->hidden(inputs, &traces);
+  return traces.encoder.hidden_states;
+}
+
+/// The place of [CLS] in a row, or -1.
+int64_t cls_position(const LoadedRun& run, const std::vector<int64_t>& ids) {
+  const auto cls = run.tokenizer.special().cls;
+  if (cls < 0) return -1;
+  if (ids.front() == cls) return 0;
+  return ids.back() == cls ? static_cast<int64_t>(ids.size()) - 1 : -1;
+}
+
+/// Vectors fp64 [B, D] of rows of equal length.
+Tensor pooled(const LoadedRun& run, const std::vector<std::vector<int64_t>>& rows, const EmbeddingOptions& options) {
+  std::vector<Tensor> ids;
+  for (const auto& row : rows) ids.push_back(at::tensor(row, at::kLong));
+  const auto states = states_of(run, at::stack(ids));
+  const auto layer = static_cast<size_t>(options.layer.value_or(num_layers(run.config)));
+  const auto state = [&](size_t i) { return states.at(i).to(at::kDouble); };
+  switch (options.pooling) {
+    case Pooling::mean:
+      return state(layer).mean(1);
+    case Pooling::cls:
+      return state(layer).select(1, cls_position(run, rows.front()));
+    case Pooling::first_last:
+      return (state(std::min<size_t>(1, layer)).mean(1) + state(layer).mean(1)) / 2;
+  }
+  return {};
+}
+
+/// The indices of texts, those of equal length next to each other.
+std::vector<size_t> by_length(const std::vector<std::vector<int64_t>>& rows) {
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rows[a].size() < rows[b].size(); });
+  return order;
+}
+
+}  // namespace
+
+int64_t num_layers(const RunConfig& config) { return backbone_of(config.model).num_hidden_layers; }
+
+std::string embedding_fault(const RunConfig& config, const EmbeddingOptions& options) {
+  const auto layers = num_layers(config);
+  if (options.layer && (*options.layer < 0 || *options.layer > layers))
+    return words("layer ", *options.layer, " does not exist; the model has layers 0 (its embeddings) to ", layers);
+  const auto& model = backbone_of(config.model);
+  if (options.pooling == Pooling::cls && (model.is_encoder_decoder() || (model.is_decoder() && !model.prepend_bos)))
+    return "its texts have no [CLS] to pool; take --pooling mean or first-last";
+  return "";
+}
+
+std::vector<int64_t> framed_text(const LoadedRun& run, std::string_view text) {
+  const auto& model = backbone_of(run.config.model);
+  const auto& special = run.tokenizer.special();
+  std::vector<int64_t> ids;
+  const auto add = [&](int64_t id) {
+    if (id >= 0) ids.push_back(id);
+  };
+  const bool starts = model.is_encoder_decoder() || model.is_decoder() ? model.prepend_bos : !model.is_two_stream();
+  if (starts) add(special.cls);
+  for (const auto id : run.tokenizer.encode(text)) ids.push_back(id);
+  if (model.is_encoder_decoder()) add(model.eos_token_id);
+  if (!model.is_encoder_decoder() && !model.is_decoder()) add(special.sep);
+  if (model.is_two_stream()) add(special.cls);
+  return ids;
+}
+
+Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, const EmbeddingOptions& options) {
+  const auto fault = embedding_fault(run.config, options);
+  require<ConfigError>(fault.empty(), run.folder, ": ", fault);
+  require<CheckpointError>(run.has_tokenizer, run.folder,
+                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  const at::NoGradGuard no_grad;
+  const int64_t room = backbone_of(run.config.model).max_input_length();
+  std::map<std::string, size_t> known;
+  std::vector<std::vector<int64_t>> rows;
+  std::vector<int64_t> row_of;
+  for (const auto& text : texts) {
+    const auto [found, is_new] = known.emplace(text, rows.size());
+    row_of.push_back(static_cast<int64_t>(found->second));
+    if (!is_new) continue;
+    rows.push_back(framed_text(run, text));
+    require<DataError>(!rows.back().empty(), "'", text, "' has no tokens, so it has no embedding");
+    require<DataError>(static_cast<int64_t>(rows.back().size()) <= room, "'", text.substr(0, 60), "' has ",
+                       rows.back().size(), " tokens, the model reads at most ", room, "; shorten it");
+  }
+  const auto order = by_length(rows);
+  std::vector<Tensor> found(rows.size());
+  for (size_t first = 0; first < order.size();) {
+    std::vector<std::vector<int64_t>> batch;
+    size_t last = first;
+    while (last < order.size() && static_cast<int64_t>(batch.size()) < options.batch_size &&
+           rows[order[last]].size() == rows[order[first]].size())
+      batch.push_back(rows[order[last++]]);
+    const auto vectors = pooled(run, batch, options);
+    for (size_t i = first; i < last; ++i) found[order[i]] = vectors[static_cast<int64_t>(i - first)];
+    first = last;
+  }
+  return at::stack(found).index_select(0, at::tensor(row_of, at::kLong));
+}
+
+Tensor cosines(const Tensor& a, const Tensor& b) {
+  const auto unit = [](const Tensor& x) {
+    const auto norm = x.norm(2, -1, /*keepdim=*/true);
+    return x / at::where(norm > 0, norm, at::ones_like(norm));
+  };
+  return at::matmul(unit(a), unit(b).t());
+}
+
+double mean_cosine(const Tensor& embeddings) {
+  const auto n = embeddings.size(0);
+  if (n < 2) return 0;
+  // The sum over all pairs is the square of the sum of unit vectors.
+  const auto norm = embeddings.norm(2, -1, true);
+  const auto sum = (embeddings / at::where(norm > 0, norm, at::ones_like(norm))).sum(0);
+  const double all = sum.dot(sum).item<double>();
+  const double itself = (norm > 0).sum().item<double>();
+  return (all - itself) / static_cast<double>(n * (n - 1));
+}
+
+}  // namespace cloze

@@ -1,0 +1,102 @@
+#include "study/suite_table.h"
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t max_summary = uint64_t{64} << 20;
+
+/// Of one figure, `blimp accuracy`: arm -> seed -> value.
+using Values = std::map<std::string, std::map<int64_t, double>>;
+
+/// Adds the suites of a run's summary.json.
+void add_answers(const RunResult& run, std::map<std::string, Values>& figures) {
+  const auto path = run.folder + "/summary.json";
+  if (!fs::exists(path)) return;
+  const auto summary = parse_json(read_text(path, max_summary));
+  require<DataError>(summary.is_object(), path, ": is damaged; resume the run, which writes it again");
+  if (!summary.contains("suites")) return;
+  for (const auto& [suite, metrics] : summary["suites"].items())
+    for (const auto& [metric, figure] : metrics.items())
+      if (figure.is_object() && figure.contains("value") && figure["value"].is_number())
+        figures[suite + " " + metric][run.arm][run.seed] = figure["value"].get<double>();
+}
+
+/// The values of an arm and the baseline for the seeds that both have.
+std::pair<std::vector<double>, std::vector<double>> paired(const std::map<int64_t, double>& arm,
+                                                           const std::map<int64_t, double>& baseline) {
+  std::pair<std::vector<double>, std::vector<double>> values;
+  for (const auto& [seed, value] : arm) {
+    const auto found = baseline.find(seed);
+    if (found == baseline.end()) continue;
+    values.first.push_back(value);
+    values.second.push_back(found->second);
+  }
+  return values;
+}
+
+/// A row of the table, and the difference that it shows.
+struct Compared {
+  std::vector<std::string> cells{};
+  std::optional<Difference> difference{};
+};
+
+Compared compared(const std::string& figure, const std::string& arm, const Values& values, const std::string& baseline,
+                  const ComparisonRules& rules) {
+  const auto& of_arm = values.at(arm);
+  std::vector<double> all;
+  for (const auto& [seed, value] : of_arm) all.push_back(value);
+  const auto summary = summarize(all);
+  Compared row{.cells = {figure, arm, std::to_string(summary.count), digits(summary.mean, 4),
+                         summary.count > 1 ? digits(summary.sd, 2) : "", "", "", ""}};
+  if (arm == baseline || !values.contains(baseline)) return row;
+  const auto [ours, theirs] = paired(of_arm, values.at(baseline));
+  if (ours.empty()) return row;
+  row.difference = compare_seeds(ours, theirs, rules);
+  row.cells[5] = digits(row.difference->mean, 3);
+  if (const auto& interval = row.difference->t_interval)
+    row.cells[6] = "[" + digits(interval->low, 3) + ", " + digits(interval->high, 3) + "]";
+  return row;
+}
+
+void correct(std::vector<Compared>& rows) {
+  std::vector<double> p;
+  for (const auto& row : rows)
+    if (row.difference && row.difference->p) p.push_back(*row.difference->p);
+  const auto corrected = holm(p);
+  size_t next = 0;
+  for (auto& row : rows)
+    if (row.difference && row.difference->p) row.cells[7] = digits(corrected[next++], 2);
+}
+
+}  // namespace
+
+std::optional<Table> suite_table(const StudyReport& report) {
+  std::map<std::string, Values> figures;
+  for (const auto& arm : report.arms)
+    for (const auto& run : arm.runs) add_answers(run, figures);
+  if (figures.empty()) return {};
+  std::vector<Compared> rows;
+  for (const auto& [figure, values] : figures)
+    for (const auto& arm : report.arms)
+      if (values.contains(arm.name)) rows.push_back(compared(figure, arm.name, values, report.baseline, report.rules));
+  correct(rows);
+  Table table{.title = "Evaluation suites",
+              .header = {"suite", "arm", "runs", "mean", "sd", "difference",
+                         words(shortest(100 * report.rules.confidence), " % interval"), "p (Holm)"}};
+  for (auto& row : rows) table.rows.push_back(std::move(row.cells));
+  return table;
+}
+
+}  // namespace cloze

@@ -1,0 +1,93 @@
+#include "suites/babylm.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace cloze {
+
+namespace {
+
+std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool encoder_decoder) {
+  if (encoder_decoder && is_generative(objective)) return BabylmBackend::enc_dec_prefix;
+  if (std::holds_alternative<MlmConfig>(objective)) return BabylmBackend::mlm;
+  if (std::holds_alternative<MntpConfig>(objective)) return BabylmBackend::mntp;
+  if (std::holds_alternative<ClmConfig>(objective)) return BabylmBackend::causal;
+  return {};
+}
+
+/// Ranks from 1, equal values at their mean.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t first = 0; first < order.size();) {
+    size_t last = first;
+    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+    for (size_t i = first; i <= last; ++i) ranks[order[i]] = 0.5 * static_cast<double>(first + last) + 1;
+    first = last + 1;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::optional<BabylmBackend> babylm_backend(const RunConfig& config) {
+  const bool encoder_decoder = backbone_of(config.model).is_encoder_decoder();
+  for (const auto& objective : config.objectives)
+    if (const auto found = backend_of(objective, encoder_decoder)) return found;
+  return {};
+}
+
+Tokenizer::Frame babylm_frame(const LoadedRun& run) {
+  const auto& model = backbone_of(run.config.model);
+  return run.tokenizer.frame(
+      TextReader{.kind = kind_of(run.config.model), .end = model.is_generative() ? model.eos_token_id : -1});
+}
+
+float babylm_sum(std::span<const float> logs) {
+  return at::tensor(std::vector<float>(logs.begin(), logs.end()), at::kFloat).sum().item<float>();
+}
+
+size_t babylm_choice(std::span<const float> sums) {
+  size_t best = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (std::isnan(sums[i])) return i;
+    if (sums[i] > sums[best]) best = i;
+  }
+  return best;
+}
+
+float babylm_first_probability(std::span<const float> sums) {
+  const auto row = at::tensor(std::vector<float>(sums.begin(), sums.end()), at::kFloat);
+  return at::softmax(row, 0)[0].item<float>();
+}
+
+double babylm_spearman(const std::vector<double>& a, const std::vector<double>& b) {
+  require<DataError>(a.size() == b.size(), "a correlation of ", a.size(), " values with ", b.size());
+  const auto is_nan = [](double x) { return std::isnan(x); };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (a.size() < 2 || std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return nan;
+  // Ranks are multiples of a half, so that these sums are exact in any order; the last steps are those of numpy's
+  // corrcoef.
+  const auto x = ranks_of(a), y = ranks_of(b);
+  const auto n = static_cast<double>(a.size());
+  const double mean = 0.5 * (n + 1);
+  double xx = 0, xy = 0, yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean) * (x[i] - mean);
+    xy += (x[i] - mean) * (y[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  if (xx == 0 || yy == 0) return nan;
+  const double fact = 1 / (n - 1);
+  return std::clamp(xy * fact / std::sqrt(yy * fact) / std::sqrt(xx * fact), -1.0, 1.0);
+}
+
+}  // namespace cloze

@@ -1,0 +1,30 @@
+#pragma once
+// `like: babylm-2026`: scores and choices as the published BabyLM program computes them, to the digit.
+// Source: github.com/babylm-org/babylm-eval at 45fe2c1, strict/evaluation_pipeline/sentence_zero_shot.
+#include <optional>
+#include <span>
+
+#include "run/run.h"
+#include "suites/babylm_backend.h"
+
+namespace cloze {
+
+/// The backend of a run's first objective that has one; none: the published program cannot score it (rtd, plm).
+std::optional<BabylmBackend> babylm_backend(const RunConfig& config);
+
+/// The special tokens that transformers puts around a text of the run's exported folder.
+Tokenizer::Frame babylm_frame(const LoadedRun& run);
+
+/// The sum of a candidate's log-probabilities, added in fp32 by at::sum as there.
+float babylm_sum(std::span<const float> logs);
+
+/// The candidate that counts as chosen: the first of the largest sums, or of those that are not numbers, as torch.max.
+size_t babylm_choice(std::span<const float> sums);
+
+/// The probability of the first candidate among all, by a softmax of the sums in fp32.
+float babylm_first_probability(std::span<const float> sums);
+
+/// Spearman's correlation to the last bit of scipy.stats.spearmanr; NaN where one side is constant.
+double babylm_spearman(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace cloze

@@ -1,0 +1,155 @@
+#include "suites/babylm_sums.h"
+
+#include "core/error.h"
+#include "suites/babylm.h"
+#include "suites/token_rows.h"
+
+namespace cloze {
+
+namespace {
+
+/// The rows of all candidates, `counts` of them for each.
+struct Rows {
+  std::vector<TokenRow> rows;
+  std::vector<size_t> counts;
+};
+
+size_t start_of(const BabylmCandidate& candidate) { return candidate.sentence.size() - candidate.completion.size(); }
+
+void append(std::vector<int64_t>& ids, const std::vector<int64_t>& more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+}
+
+/// The tokens of a text with those of its frame, and which of them end after `start`.
+struct FramedText {
+  std::vector<int64_t> ids;
+  std::vector<size_t> scored;
+};
+FramedText framed(const LoadedRun& run, const Tokenizer::Frame& frame, const std::string& text, size_t start) {
+  FramedText found{.ids = frame.before, .scored = {}};
+  for (const auto& token : run.tokenizer.encode_with_offsets(text)) {
+    if (token.end > start) found.scored.push_back(found.ids.size());
+    found.ids.push_back(token.id);
+  }
+  append(found.ids, frame.after);
+  return found;
+}
+
+void add_causal(const LoadedRun& run, const BabylmCandidate& candidate, const Tokenizer::Frame& frame, Rows& rows) {
+  auto text = framed(run, frame, candidate.sentence, start_of(candidate));
+  TokenRow row;
+  for (const auto at : text.scored)
+    if (at > 0) row.asked.push_back({.position = static_cast<int64_t>(at) - 1, .target = text.ids[at]});
+  if (!text.ids.empty()) text.ids.pop_back();
+  row.read.ids = std::move(text.ids);
+  rows.counts.push_back(1);
+  rows.rows.push_back(std::move(row));
+}
+
+void add_masked_encoder(const LoadedRun& run, const BabylmCandidate& candidate, const Tokenizer::Frame& frame,
+                        Rows& rows) {
+  const auto& special = run.tokenizer.special();
+  const auto text = framed(run, frame, candidate.sentence, start_of(candidate));
+  for (const auto at : text.scored) {
+    auto& row = rows.rows.emplace_back();
+    row.read = {.ids = text.ids, .decoder = {special.bos, special.mask}};
+    row.read.ids[at] = special.mask;
+    row.asked = {{.position = 1, .target = text.ids[at]}};
+  }
+  rows.counts.push_back(text.scored.size());
+}
+
+void add_prefix(const LoadedRun& run, const BabylmCandidate& candidate, Rows& rows) {
+  const auto& special = run.tokenizer.special();
+  auto& row = rows.rows.emplace_back();
+  auto& [ids, decoder] = row.read;
+  if (special.cls >= 0) ids.push_back(special.cls);
+  if (candidate.prefix)
+    for (const auto id : run.tokenizer.encode(*candidate.prefix)) ids.push_back(id);
+  ids.push_back(special.mask);
+  if (special.eos >= 0) ids.push_back(special.eos);
+  decoder = {special.bos, special.mask};
+  for (const auto target : run.tokenizer.encode(candidate.completion)) {
+    row.asked.push_back({.position = static_cast<int64_t>(row.asked.size()) + 1, .target = target});
+    decoder.push_back(target);
+  }
+  decoder.pop_back();  // the last one is a label only
+  rows.counts.push_back(1);
+}
+
+std::vector<float> sums_of_rows(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                                BabylmBackend backend) {
+  const auto frame = babylm_frame(run);
+  Rows rows;
+  for (const auto& candidate : candidates) {
+    if (backend == BabylmBackend::causal) add_causal(run, candidate, frame, rows);
+    if (backend == BabylmBackend::enc_dec_mask) add_masked_encoder(run, candidate, frame, rows);
+    if (backend == BabylmBackend::enc_dec_prefix) add_prefix(run, candidate, rows);
+  }
+  const auto logs = log_probabilities(run, rows.rows);
+  std::vector<float> sums;
+  size_t at = 0;
+  for (const auto count : rows.counts) {
+    std::vector<float> whole;
+    for (const size_t end = at + count; at < end; ++at) whole.insert(whole.end(), logs[at].begin(), logs[at].end());
+    sums.push_back(babylm_sum(whole));
+  }
+  return sums;
+}
+
+std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                                  ScoringOptions options) {
+  options.form = ScoringForm::pll;
+  std::vector<Passage> passages;
+  for (const auto& candidate : candidates)
+    passages.push_back({.left = candidate.sentence.substr(0, start_of(candidate)), .scored = candidate.completion});
+  std::vector<float> sums;
+  for (const auto& score : Scorer(run, options).score(passages)) {
+    std::vector<float> logs;
+    for (const auto& token : score.tokens) logs.push_back(static_cast<float>(token.log_probability));
+    sums.push_back(babylm_sum(logs));
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
+  const bool two = backbone_of(run.config.model).is_encoder_decoder();
+  const auto& special = run.tokenizer.special();
+  const auto name = name_of(backend);
+  switch (backend) {
+    case BabylmBackend::causal:
+      if (two) return words("backend ", name, " scores decoders; use enc_dec_prefix or enc_dec_mask");
+      if (!first_of<ClmConfig>(run.config.objectives) && !first_of<MntpConfig>(run.config.objectives))
+        return words("backend ", name, " scores runs of clm");
+      return "";
+    case BabylmBackend::mlm:
+    case BabylmBackend::mntp: {
+      const bool trained = backend == BabylmBackend::mlm ? first_of<MlmConfig>(run.config.objectives) != nullptr
+                                                         : first_of<MntpConfig>(run.config.objectives) != nullptr;
+      return trained ? "" : words("backend ", name, " scores runs of ", name);
+    }
+    case BabylmBackend::enc_dec_mask:
+    case BabylmBackend::enc_dec_prefix:
+      if (!two) return words("backend ", name, " scores encoder-decoders");
+      if (special.mask < 0 || special.bos < 0)
+        return words("backend ", name,
+                     " of the published program needs a tokenizer with a mask token and a bos token, such as BART's");
+      return "";
+  }
+  return "";
+}
+
+std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                               BabylmBackend backend, const ScoringOptions& options) {
+  const auto fault = babylm_fault(run, backend);
+  require<ConfigError>(fault.empty(), run.folder, ": ", fault);
+  for (const auto& candidate : candidates)
+    require<DataError>(candidate.sentence.ends_with(candidate.completion), "the completion '", candidate.completion,
+                       "' is not the end of '", candidate.sentence, "'");
+  if (backend == BabylmBackend::mlm || backend == BabylmBackend::mntp) return sums_of_scorer(run, candidates, options);
+  return sums_of_rows(run, candidates, backend);
+}
+
+}  // namespace cloze

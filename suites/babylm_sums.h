@@ -1,0 +1,35 @@
+#pragma once
+// The score of a candidate as the published BabyLM program computes it.
+#include <optional>
+#include <string>
+
+#include "run/run.h"
+#include "scoring/scorer.h"
+#include "suites/babylm_backend.h"
+
+namespace cloze {
+
+/// One candidate of an item.
+struct BabylmCandidate {
+  std::string sentence;                    ///< the whole text
+  std::string completion;                  ///< its end, which is scored
+  std::optional<std::string> prefix = {};  ///< read by the encoder of enc_dec_prefix; not always the rest of `sentence`
+};
+
+/// Why a run cannot be scored by a backend, as a sentence; empty if it can.
+std::string babylm_fault(const LoadedRun& run, BabylmBackend backend);
+
+/// The sums of candidates in their order: token log-probabilities in fp32 at temperature 1, added by at::sum.
+///
+/// Texts have the special tokens that transformers puts around those of the exported folder. mlm and mntp are read by
+/// the Scorer. A causal row has no token before a text unless the tokenizer adds one, and then its first token is not
+/// scored; the encoder of enc_dec_mask reads the text with one token replaced, its decoder [bos, mask]; the encoder of
+/// enc_dec_prefix reads the prefix and a mask, its decoder [bos, mask] and the completion.
+///
+/// Differs: there a causal row is summed with zeros for its other tokens, in the width of its batch of 64, and
+/// log-probabilities of mlm are rounded in between; both can move the last bit.
+/// Source: BabyLM 2026, strict/evaluation_pipeline/sentence_zero_shot/{dataset,compute_results}.py.
+std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                               BabylmBackend backend, const ScoringOptions& options);
+
+}  // namespace cloze

@@ -1,0 +1,265 @@
+#include "suites/facts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "suites/json_lines.h"
+#include "suites/statistics.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The templates of relations: the first of each.
+std::map<std::string, std::string> read_templates(const std::string& path) {
+  std::map<std::string, std::string> found;
+  SuiteLines lines(path);
+  while (const auto line = lines.next()) {
+    const auto& relation = line->text(line->has("relation") ? "relation" : "predicate_id");
+    const auto& pattern = line->text(line->has("template") ? "template" : "pattern");
+    for (const char* blank : {"[X]", "[Y]"}) {
+      const auto at = pattern.find(blank);
+      require<DataError>(at != std::string::npos && pattern.find(blank, at + 1) == std::string::npos, line->where,
+                         ": '", pattern, "' needs one ", blank);
+    }
+    found.emplace(relation, pattern);
+  }
+  return found;
+}
+
+bool has_keys(const std::string& path, std::initializer_list<const char*> keys) {
+  if (!is_json_lines(path)) return false;
+  const auto first = first_line(path);
+  return first && std::all_of(keys.begin(), keys.end(), [&](const char* key) { return first->has(key); });
+}
+bool is_facts(const std::string& path) { return has_keys(path, {"predicate_id", "sub_label", "obj_label"}); }
+bool is_templates(const std::string& path) {
+  return has_keys(path, {"predicate_id", "pattern"}) || has_keys(path, {"relation", "template"});
+}
+
+/// The files of a folder that hold facts, and the one that holds templates.
+struct FactFiles {
+  std::vector<std::string> facts{};
+  std::string templates{};
+};
+FactFiles files_in(const std::string& folder) {
+  FactFiles found;
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file()) paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  for (const auto& path : paths) {
+    if (is_facts(path)) found.facts.push_back(path);
+    if (found.templates.empty() && is_templates(path)) found.templates = path;
+  }
+  return found;
+}
+
+/// A template with its subject, cut at the object.
+Fact asked(const std::string& pattern, const std::string& subject) {
+  const std::string blank = "[Y]";
+  const auto with_subject = [&](std::string text) {
+    const auto at = text.find("[X]");
+    return at == std::string::npos ? text : text.replace(at, 3, subject);
+  };
+  const auto at = pattern.find(blank);
+  return {.name = {},
+          .left = with_subject(pattern.substr(0, at)),
+          .object = {},
+          .right = with_subject(pattern.substr(at + blank.size()))};
+}
+
+void add_facts(const std::string& path, const std::map<std::string, std::string>& templates,
+               std::map<std::string, FactRelation>& relations) {
+  SuiteLines lines(path);
+  while (const auto line = lines.next()) {
+    const auto& name = line->text("predicate_id");
+    const auto pattern = templates.find(name);
+    require<DataError>(pattern != templates.end(), line->where, ": the relation '", name, "' has no template");
+    auto& relation = relations[name];
+    relation.name = name;
+    auto fact = asked(pattern->second, line->text("sub_label"));
+    fact.object = line->text("obj_label");
+    require<DataError>(!fact.object.empty(), line->where, ": the object is empty");
+    fact.name = words(name, "/", line->has("uuid") ? line->text("uuid") : words(relation.facts.size()));
+    relation.objects.push_back(fact.object);
+    relation.facts.push_back(std::move(fact));
+  }
+}
+
+bool is_masked(ScoringForm form) { return form == ScoringForm::pll || form == ScoringForm::pll_word_l2r; }
+
+Passage passage_of(const Fact& fact, const std::string& object, bool masked) {
+  if (masked) return {.left = fact.left, .scored = object, .right = fact.right};
+  return {.left = {}, .scored = fact.left + object + fact.right, .right = {}};
+}
+
+/// What was found of one relation: sums over its facts.
+struct Found {
+  double p1 = 0, p10 = 0, mrr = 0, restricted_p1 = 0, restricted_mrr = 0;
+  int64_t single = 0;  ///< facts whose object is one token
+  int64_t all = 0, ties = 0;
+};
+
+/// The rank of candidate `right`, from 1; candidates of the same score share the mean of their ranks.
+double rank_of(const std::vector<double>& scores, size_t right) {
+  double above = 0, equal = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    above += scores[i] > scores[right];
+    equal += i != right && scores[i] == scores[right];
+  }
+  return 1 + above + equal / 2;
+}
+
+class Asker {
+ public:
+  Asker(const LoadedRun& run, const SuiteOptions& options)
+      : scorer_(run, with_ranks(options.scoring)), masked_(is_masked(scorer_.form())) {}
+
+  bool masked() const { return masked_; }
+  std::string description() const { return scorer_.description(); }
+
+  Found ask(const FactRelation& relation, std::vector<nlohmann::json>& items) const {
+    Found found;
+    constexpr size_t facts_at_once = 256;
+    for (size_t first = 0; first < relation.facts.size(); first += facts_at_once) {
+      const auto last = std::min(relation.facts.size(), first + facts_at_once);
+      std::vector<Passage> passages;
+      for (size_t i = first; i < last; ++i)
+        for (const auto& object : relation.objects) passages.push_back(passage_of(relation.facts[i], object, masked_));
+      const auto scores = scorer_.score(passages);
+      for (size_t i = first; i < last; ++i)
+        add(relation, relation.facts[i],
+            std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), found, items);
+    }
+    return found;
+  }
+
+ private:
+  static ScoringOptions with_ranks(ScoringOptions options) {
+    options.ranks = true;
+    return options;
+  }
+
+  void add(const FactRelation& relation, const Fact& fact, std::span<const PassageScore> scores, Found& found,
+           std::vector<nlohmann::json>& items) const {
+    std::vector<double> values;
+    for (const auto& score : scores)
+      values.push_back(normalised(score, masked_ ? Normalisation::token : Normalisation::sum));
+    const auto right = static_cast<size_t>(
+        std::lower_bound(relation.objects.begin(), relation.objects.end(), fact.object) - relation.objects.begin());
+    const double rank = rank_of(values, right);
+    const auto best = static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+    ++found.all;
+    found.ties += std::count(values.begin(), values.end(), values[best]) > 1;
+    found.restricted_p1 += rank == 1;
+    found.restricted_mrr += 1 / rank;
+    nlohmann::json item{{"item", fact.name},      {"relation", relation.name},
+                        {"left", fact.left},      {"right", fact.right},
+                        {"object", fact.object},  {"restricted_rank", rank},
+                        {"score", values[right]}, {"restricted_answer", relation.objects[best]}};
+    if (masked_ && scores[right].tokens.size() == 1) {
+      const auto among_all = scores[right].tokens.front().rank;
+      ++found.single;
+      found.p1 += among_all == 1;
+      found.p10 += among_all <= 10;
+      found.mrr += 1 / static_cast<double>(among_all);
+      item["rank"] = among_all;
+    }
+    items.push_back(std::move(item));
+  }
+
+  Scorer scorer_;
+  bool masked_;
+};
+
+/// A figure of all relations: the mean of theirs.
+struct Metric {
+  const char* name;
+  double Found::* sum;
+  int64_t Found::* count;
+};
+constexpr Metric whole_vocabulary[] = {
+    {"p@1", &Found::p1, &Found::single}, {"p@10", &Found::p10, &Found::single}, {"mrr", &Found::mrr, &Found::single}};
+constexpr Metric restricted[] = {{"restricted_p@1", &Found::restricted_p1, &Found::all},
+                                 {"restricted_mrr", &Found::restricted_mrr, &Found::all}};
+
+void add_figures(const Metric& metric, const std::vector<std::pair<std::string, Found>>& relations,
+                 std::vector<SuiteFigure>& whole, std::vector<SuiteFigure>& single) {
+  std::vector<double> means, ones;
+  int64_t count = 0, ties = 0;
+  for (const auto& [name, found] : relations) {
+    const auto facts = found.*metric.count;
+    if (facts == 0) continue;
+    means.push_back(found.*metric.sum / static_cast<double>(facts));
+    ones.push_back(1);
+    count += facts;
+    ties += found.ties;
+    single.push_back({.level = SuiteLevel::paradigm,
+                      .group = name,
+                      .metric = metric.name,
+                      .value = means.back(),
+                      .count = facts,
+                      .ties = found.ties});
+  }
+  if (means.empty()) return;
+  const auto mean = clustered_mean(means, ones);
+  SuiteFigure figure{.metric = metric.name, .value = mean.value, .count = count, .ties = ties};
+  if (mean.interval) {
+    figure.low = mean.interval->low;
+    figure.high = mean.interval->high;
+  }
+  whole.push_back(figure);
+}
+
+}  // namespace
+
+std::optional<FactSuite> read_facts(const std::string& path) {
+  FactFiles files;
+  if (fs::is_directory(path)) {
+    files = files_in(path);
+    if (files.facts.empty()) return {};
+  } else {
+    if (!is_facts(path)) return {};
+    const auto folder = fs::path(path).parent_path();
+    files.templates = files_in(folder.empty() ? "." : folder.string()).templates;
+    files.facts = {path};
+  }
+  require<DataError>(
+      !files.templates.empty(), path,
+      ": has no templates next to it; add a patterns.jsonl with `predicate_id` and a `pattern` that holds "
+      "[X] and [Y]");
+  const auto templates = read_templates(files.templates);
+  std::map<std::string, FactRelation> relations;
+  for (const auto& file : files.facts) add_facts(file, templates, relations);
+  FactSuite suite;
+  for (auto& [name, relation] : relations) {
+    std::sort(relation.objects.begin(), relation.objects.end());
+    relation.objects.erase(std::unique(relation.objects.begin(), relation.objects.end()), relation.objects.end());
+    suite.relations.push_back(std::move(relation));
+  }
+  return suite;
+}
+
+std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptions& options) {
+  return scoring_fault(config, options.scoring.form.value_or(default_form(config)));
+}
+
+SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
+  const Asker asker(run, options);
+  SuiteResult result;
+  result.scored_by = asker.description();
+  std::vector<std::pair<std::string, Found>> relations;
+  for (const auto& relation : suite.relations) relations.emplace_back(relation.name, asker.ask(relation, result.items));
+  std::vector<SuiteFigure> single;
+  if (asker.masked())
+    for (const auto& metric : whole_vocabulary) add_figures(metric, relations, result.figures, single);
+  for (const auto& metric : restricted) add_figures(metric, relations, result.figures, single);
+  result.figures.insert(result.figures.end(), single.begin(), single.end());
+  return result;
+}
+
+}  // namespace cloze

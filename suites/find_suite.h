@@ -1,0 +1,14 @@
+#pragma once
+// Suites by name.
+#include <string>
+
+namespace cloze {
+
+/// The folder of suites that are called by name: $CLOZE_SUITES, else `suites`.
+std::string suites_folder();
+
+/// The file or folder of a suite: `name` itself if there is one, else the entry of suites_folder() of that name, with
+/// or without endings such as `.jsonl.xz`. Throws ConfigError with the nearest name for a suite that is not there.
+std::string find_suite(const std::string& name);
+
+}  // namespace cloze

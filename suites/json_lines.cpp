@@ -1,0 +1,102 @@
+#include "suites/json_lines.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/spelling.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
+}  // namespace
+
+std::string described(const json& value) {
+  if (value.is_string()) return "'" + shortened(value.get_ref<const std::string&>()) + "'";
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
+  return value.dump();
+}
+
+const json& SuiteLine::at(const char* key) const {
+  const auto found = object.find(key);
+  require<DataError>(found != object.end(), where, ": has no `", key,
+                     "`, which the other lines of its kind have; add it, or remove the line");
+  return *found;
+}
+
+const std::string& SuiteLine::text(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_string(), where, ": `", key, "` is ", described(value), "; it must be a text");
+  return value.get_ref<const std::string&>();
+}
+
+double SuiteLine::number(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_number() && std::isfinite(value.get<double>()), where, ": `", key, "` is ",
+                     described(value), "; it must be a number");
+  return value.get<double>();
+}
+
+int64_t SuiteLine::integer(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_number_integer(), where, ": `", key, "` is ", described(value),
+                     "; it must be an integer");
+  return value.get<int64_t>();
+}
+
+std::vector<std::string> SuiteLine::texts(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_array(), where, ": `", key, "` is ", described(value), "; it must be a list of texts");
+  std::vector<std::string> found;
+  for (const auto& one : value) {
+    require<DataError>(one.is_string(), where, ": `", key, "` holds ", described(one), "; it must be a list of texts");
+    found.push_back(one.get<std::string>());
+  }
+  return found;
+}
+
+std::optional<SuiteLine> SuiteLines::next() {
+  std::string_view line;
+  do {
+    if (!lines_.next(line)) return std::nullopt;
+  } while (is_blank(line));
+  SuiteLine found{parse_json(line), lines_.where()};
+  if (found.object.is_object()) return found;
+  const auto fault = json_fault(line);
+  const bool is_cut = fault.find("ends in the middle") != std::string::npos;
+  fail<DataError>(found.where, ": not a JSON object", fault,
+                  is_cut ? "; the file is cut off, get it again" : "; JSON lines have one object per line");
+}
+
+std::optional<SuiteLine> first_line(const std::string& path) {
+  LineReader lines(path);
+  std::string_view line;
+  do {
+    if (!lines.next(line)) return std::nullopt;
+  } while (is_blank(line));
+  SuiteLine found{parse_json(line), lines.where()};
+  if (!found.object.is_object()) return std::nullopt;
+  return found;
+}
+
+bool is_json_lines(const std::string& name) {
+  return name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") || name.ends_with(".jsonl.xz");
+}
+
+std::string suite_name(const std::string& path) {
+  auto whole = std::filesystem::path(path).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();  // of a path that ends in a slash
+  auto name = whole.filename().string();
+  for (const std::string ending : {".gz", ".xz", ".jsonl", ".tsv", ".csv", ".txt"})
+    if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
+  return name;
+}
+
+}  // namespace cloze

@@ -1,0 +1,50 @@
+#pragma once
+// The lines of a suite in JSON lines, each with its place.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/line_reader.h"
+
+namespace cloze {
+
+/// One object of a JSON-lines file. The functions throw DataError with the place for a key that is absent or of another
+/// type.
+struct SuiteLine {
+  nlohmann::json object;
+  std::string where;  ///< `name:number`
+  bool has(const char* key) const { return object.contains(key); }
+  const nlohmann::json& at(const char* key) const;
+  const std::string& text(const char* key) const;
+  double number(const char* key) const;
+  int64_t integer(const char* key) const;
+  std::vector<std::string> texts(const char* key) const;
+};
+
+/// `'x'`, `3`, `a list`: a value as an error names it.
+std::string described(const nlohmann::json& value);
+
+/// A file of one JSON object a line; `.gz` and `.xz` are decompressed, blank lines are skipped.
+class SuiteLines {
+ public:
+  explicit SuiteLines(const std::string& path) : lines_(path) {}
+  /// The next object; none at the end. Throws DataError with the place of a line that is no JSON object.
+  std::optional<SuiteLine> next();
+
+ private:
+  LineReader lines_;
+};
+
+/// The first object of a file; none for a file that is empty or begins with something else.
+std::optional<SuiteLine> first_line(const std::string& path);
+
+/// Whether a name ends in `.jsonl`, `.jsonl.gz` or `.jsonl.xz`.
+bool is_json_lines(const std::string& name);
+
+/// The name of a suite: that of its file or folder without the folders before it and the endings of is_json_lines, of
+/// compression and of tables.
+std::string suite_name(const std::string& path);
+
+}  // namespace cloze

@@ -1,0 +1,31 @@
+#pragma once
+// Nonlinear least squares for a handful of parameters.
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace cloze {
+
+/// The residuals [N] of parameters [P].
+using Residuals = std::function<void(std::span<const double> parameters, std::span<double> residuals)>;
+
+/// The parameters that minimise the sum of squared residuals near `start`; none if no minimum was found within
+/// `max_evaluations` evaluations of the residuals.
+///
+/// The trust-region form with scaled parameters, finite forward differences and the tolerances of
+/// scipy.optimize.curve_fit without bounds (1.49012e-8 on the sum of squares and on the parameters), so that it takes
+/// the same steps. Source: Moré 1978, "The Levenberg-Marquardt algorithm: implementation and theory"; MINPACK's lmdif
+/// says the same in Fortran.
+std::optional<std::vector<double>> levenberg_marquardt(const Residuals& residuals, size_t count,
+                                                       std::vector<double> start, int max_evaluations);
+
+/// The same within bounds [P] on the parameters, on which the minimum may lie.
+///
+/// Gauss-Newton steps with Levenberg's damping, projected on the bounds; parameters at a bound that the gradient
+/// presses on are held. Source: Kanzow, Yamashita and Fukushima 2004, section 4 (projected Levenberg-Marquardt).
+std::optional<std::vector<double>> bounded_least_squares(const Residuals& residuals, size_t count,
+                                                         std::vector<double> start, const std::vector<double>& lower,
+                                                         const std::vector<double>& upper, int max_evaluations);
+
+}  // namespace cloze

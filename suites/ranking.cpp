@@ -1,0 +1,187 @@
+#include "suites/ranking.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/spelling.h"
+#include "suites/ranking_figures.h"
+#include "suites/ranking_forms.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The JSON lines of a folder by name, or the file itself; empty for other files.
+std::vector<std::string> files_of(const std::string& path) {
+  if (!fs::is_directory(path))
+    return is_json_lines(path) && fs::exists(path) ? std::vector{path} : std::vector<std::string>{};
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (is_json_lines(entry.path().filename().string()) && entry.is_regular_file())
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool has_equal_candidates(const RankingItem& item) {
+  const auto& all = item.candidates;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) !=
+        all.begin() + static_cast<std::ptrdiff_t>(i))
+      return true;
+  return false;
+}
+
+/// Reads the files of a suite of one form.
+class Reader {
+ public:
+  explicit Reader(const RankingForm& form) : form_(form) { suite_.form = form.name; }
+
+  void read(const std::string& file) {
+    SuiteLines lines(file);
+    RankingSource source{.name = suite_name(file)};
+    bool is_empty = true;
+    while (const auto line = lines.next()) {
+      is_empty = false;
+      const auto* found = form_of(*line);
+      require<DataError>(found != nullptr, line->where, ": has no `", form_.signature, "`; the suite is one of ",
+                         form_.name, ", whose lines have the keys ", form_.keys);
+      require<DataError>(found == &form_, line->where, ": is of the form ", found->name,
+                         ", the lines before it are of ", form_.name, "; make it a suite of its own");
+      const auto before = suite_.items.size();
+      form_.read(*line, source, suite_.items);
+      for (size_t i = before; i < suite_.items.size(); ++i) note(suite_.items[i], line->where);
+    }
+    require<DataError>(!is_empty, file, ": is empty; remove it, or get it again");
+  }
+
+  RankingSuite suite() && {
+    if (equal_ > 0)
+      suite_.notes.push_back(words(thousands(equal_), " of ", thousands(suite_.items.size()),
+                                   " items have candidates that are the same, first ", first_equal_,
+                                   "; they count as ties"));
+    return std::move(suite_);
+  }
+
+ private:
+  void note(const RankingItem& item, const std::string& where) {
+    const auto [place, is_new] = places_.emplace(item.name, where);
+    require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ",
+                       place->second, "; remove one, or give it another id");
+    if (has_equal_candidates(item) && equal_++ == 0) first_equal_ = words(item.name, " (", where, ")");
+  }
+
+  const RankingForm& form_;
+  RankingSuite suite_;
+  std::map<std::string, std::string> places_;  ///< of items, by name
+  uint64_t equal_ = 0;
+  std::string first_equal_;
+};
+
+/// The scores of all candidates. A fault of one passage is told with the name of its item.
+std::vector<PassageScore> scores_of(const Scorer& scorer, const RankingSuite& suite) {
+  std::vector<Passage> passages;
+  for (const auto& item : suite.items) passages.insert(passages.end(), item.candidates.begin(), item.candidates.end());
+  try {
+    return scorer.score(passages);
+  } catch (const DataError& e) {
+    const std::string message = e.what();
+    for (const auto& item : suite.items)
+      for (const auto& candidate : item.candidates)
+        if (message.find("'" + shortened(candidate.text()) + "'") != std::string::npos)
+          fail<DataError>("item ", item.name, ": ", message);
+    throw;
+  }
+}
+
+/// What is said of items with tokens that stand for unknown text; empty for none.
+std::string unknown_note(const LoadedRun& run, const RankingSuite& suite, const std::vector<PassageScore>& scores) {
+  const auto unknown = run.tokenizer.special().unk;
+  const auto is_unknown = [&](const TokenScore& token) { return token.id == unknown; };
+  uint64_t count = 0;
+  std::string example;
+  size_t at = 0;
+  for (const auto& item : suite.items) {
+    bool has_unknown = false;
+    for (const auto& candidate : item.candidates) {
+      const auto& tokens = scores[at++].tokens;
+      const auto found = std::find_if(tokens.begin(), tokens.end(), is_unknown);
+      if (found == tokens.end()) continue;
+      if (example.empty()) example = candidate.text().substr(found->begin, found->end - found->begin);
+      has_unknown = true;
+    }
+    count += has_unknown;
+  }
+  if (unknown < 0 || count == 0) return "";
+  return words(thousands(count), " of ", thousands(suite.items.size()),
+               " items have text that the tokenizer does not know, such as '", shortened(example),
+               "'; it is scored as ", run.tokenizer.piece(unknown));
+}
+
+}  // namespace
+
+std::optional<RankingSuite> read_ranking(const std::string& path) {
+  const auto files = files_of(path);
+  const RankingForm* form = nullptr;
+  if (!files.empty()) {
+    const auto first = first_line(files.front());
+    form = first ? form_of(*first) : nullptr;
+  }
+  if (form == nullptr) return std::nullopt;
+  Reader reader(*form);
+  for (const auto& file : files) reader.read(file);
+  return std::move(reader).suite();
+}
+
+void keep_first(RankingSuite& suite, int64_t items) {
+  std::map<std::pair<std::string, std::string>, int64_t> seen;  // by paradigm and metric
+  std::erase_if(suite.items, [&](const RankingItem& item) { return seen[{item.paradigm, item.metric}]++ >= items; });
+}
+
+void keep_named(RankingSuite& suite, const std::string& table) {
+  LineReader lines(table);
+  std::string_view line;
+  require<DataError>(lines.next(line) && line == "UID\tpairID", table,
+                     ": does not begin with the columns UID and pairID; --keep reads a table of the items to keep");
+  std::set<std::string> known, kept;
+  for (const auto& item : suite.items) known.insert(item.name);
+  while (lines.next(line)) {
+    auto name = std::string(line);
+    const auto tab = name.find('\t');
+    require<DataError>(tab != std::string::npos, lines.where(), ": has no tab between UID and pairID");
+    name[tab] = '/';
+    require<DataError>(known.contains(name), lines.where(), ": the suite has no item '", shortened(name),
+                       "'; the table belongs to another suite");
+    kept.insert(name);
+  }
+  require<DataError>(!kept.empty(), table, ": names no item; --keep needs one at least");
+  std::erase_if(suite.items, [&](const RankingItem& item) { return !kept.contains(item.name); });
+}
+
+std::string fault_of(const RunConfig& config, const RankingSuite&, const SuiteOptions& options) {
+  try {
+    return scoring_fault(config, options.scoring.form ? *options.scoring.form : default_form(config));
+  } catch (const ConfigError& e) {  // no form scores it
+    return e.what();
+  }
+}
+
+SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options) {
+  const Scorer scorer(run, options.scoring);
+  const auto scores = scores_of(scorer, suite);
+  const auto ranked = rank_items(suite.items, scores, options.normalisation);
+  SuiteResult result{
+      .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
+  for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
+  result.notes = suite.notes;
+  if (const auto note = unknown_note(run, suite, scores); !note.empty()) result.notes.push_back(note);
+  return result;
+}
+
+}  // namespace cloze

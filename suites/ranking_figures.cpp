@@ -1,0 +1,220 @@
+#include "suites/ranking_figures.h"
+
+#include <ATen/ATen.h>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "suites/statistics.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+/// The sum of log-probabilities as torch.sum has it in fp32.
+float fp32_sum(const PassageScore& score) {
+  std::vector<float> values;
+  for (const auto& token : score.tokens) values.push_back(static_cast<float>(token.log_probability));
+  return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat).sum().item<float>();
+}
+
+void require_scored(const RankingItem& item, const PassageScore& score, const Passage& candidate) {
+  require<DataError>(!score.tokens.empty(), "item ", item.name, ": '", shortened(candidate.scored),
+                     "' has no token to score; its characters are none of the tokenizer's, or the model reads nothing "
+                     "before it; remove the item");
+  require<DataError>(std::isfinite(score.sum), "item ", item.name, ": the score of '", shortened(candidate.text()),
+                     "' is not finite; the weights of the run are damaged, or its training diverged");
+}
+
+RankedItem rank_item(const RankingItem& item, std::span<const PassageScore> scores, Normalisation by) {
+  RankedItem ranked;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    require_scored(item, scores[i], item.candidates[i]);
+    ranked.candidates.push_back(scores[i]);
+    ranked.scores.push_back(normalised(scores[i], by));
+    ranked.sums.push_back(fp32_sum(scores[i]));
+  }
+  const auto first_best = [](const auto& values) {
+    return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+  };
+  ranked.choice = first_best(ranked.scores);
+  ranked.official_choice = first_best(ranked.sums);
+  const double best = ranked.scores[ranked.choice];
+  const auto equal = std::count(ranked.scores.begin(), ranked.scores.end(), best);
+  ranked.tied = equal > 1;
+  if (item.answer && ranked.scores[*item.answer] == best) ranked.credit = 1 / static_cast<double>(equal);
+  return ranked;
+}
+
+/// What the items of a paradigm came to.
+struct Tally {
+  std::string paradigm, phenomenon;
+  double right = 0, official = 0;
+  int64_t count = 0, ties = 0;
+  bool differs = false;  ///< of some item, the official credit from its own
+};
+
+/// Tallies of the items with an answer that count for `metric`, in the order of their first items.
+std::vector<Tally> tallies_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked,
+                              const std::string& metric) {
+  std::vector<Tally> tallies;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto& item = items[i];
+    if (item.metric != metric || !item.answer) continue;
+    auto at =
+        std::find_if(tallies.rbegin(), tallies.rend(), [&](const Tally& t) { return t.paradigm == item.paradigm; });
+    if (at == tallies.rend()) {
+      tallies.push_back({.paradigm = item.paradigm, .phenomenon = item.phenomenon});
+      at = tallies.rbegin();
+    }
+    const double official = ranked[i].official_choice == *item.answer ? 1 : 0;
+    at->right += ranked[i].credit;
+    at->official += official;
+    at->differs = at->differs || official != ranked[i].credit;
+    at->ties += ranked[i].tied ? 1 : 0;
+    ++at->count;
+  }
+  return tallies;
+}
+
+/// An accuracy over paradigms: each counts alike, or each item.
+enum class Mean { of_paradigms, of_items };
+SuiteFigure figure_of(SuiteLevel level, const std::string& group, const std::string& metric,
+                      std::span<const Tally> tallies, Mean mean) {
+  SuiteFigure figure{.level = level, .group = group, .metric = metric};
+  std::vector<double> right, official, counts;
+  bool differs = false;
+  for (const auto& tally : tallies) {
+    const auto count = static_cast<double>(tally.count), parts = mean == Mean::of_paradigms ? count : 1.0;
+    right.push_back(tally.right / parts);
+    official.push_back(tally.official / parts);
+    counts.push_back(count / parts);
+    figure.count += tally.count;
+    figure.ties += tally.ties;
+    differs = differs || tally.differs;
+  }
+  const auto found = clustered_mean(right, counts);
+  figure.value = found.value;
+  const auto bounds = found.interval ? *found.interval : wilson(tallies[0].right, tallies[0].count);
+  figure.low = std::max(0.0, bounds.low);
+  figure.high = std::min(1.0, bounds.high);
+  if (differs) figure.official = clustered_mean(official, counts).value;
+  return figure;
+}
+
+/// The correlation of scores and people over the pairs of a paradigm, or of all with an empty name; none without
+/// such pairs, or where they do not vary.
+std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked,
+                                          const std::string& paradigm) {
+  // The log-odds have the order of the softmax, but for pairs whose softmax rounds to 0 or 1.
+  std::vector<double> odds, official, people;
+  SuiteFigure figure{.group = paradigm, .metric = "spearman"};
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].preference || (!paradigm.empty() && items[i].paradigm != paradigm)) continue;
+    odds.push_back(ranked[i].scores[0] - ranked[i].scores[1]);
+    official.push_back(official_probability(ranked[i]));
+    people.push_back(*items[i].preference);
+    figure.ties += ranked[i].tied ? 1 : 0;
+  }
+  const auto value = spearman(odds, people);
+  if (!value) return std::nullopt;
+  figure.level = paradigm.empty() ? SuiteLevel::suite : SuiteLevel::paradigm;
+  figure.count = static_cast<int64_t>(people.size());
+  figure.value = *value;
+  if (const auto bounds = spearman_interval(*value, figure.count)) figure.low = bounds->low, figure.high = bounds->high;
+  const auto of_official = spearman(official, people);
+  if (of_official && *of_official != *value) figure.official = of_official;
+  return figure;
+}
+
+/// The figures of one metric, by level.
+void add_accuracies(const std::vector<Tally>& tallies, const std::string& metric, std::vector<SuiteFigure>& suite,
+                    std::vector<SuiteFigure>& narrower) {
+  suite.push_back(figure_of(SuiteLevel::suite, "", metric, tallies, Mean::of_paradigms));
+  if (tallies.size() > 1) suite.push_back(figure_of(SuiteLevel::suite, "", "micro_" + metric, tallies, Mean::of_items));
+  std::vector<std::string> phenomena;
+  for (const auto& tally : tallies)
+    if (!tally.phenomenon.empty() && std::find(phenomena.begin(), phenomena.end(), tally.phenomenon) == phenomena.end())
+      phenomena.push_back(tally.phenomenon);
+  for (const auto& phenomenon : phenomena) {
+    std::vector<Tally> inside;
+    for (const auto& tally : tallies)
+      if (tally.phenomenon == phenomenon) inside.push_back(tally);
+    narrower.push_back(figure_of(SuiteLevel::phenomenon, phenomenon, metric, inside, Mean::of_paradigms));
+  }
+  for (const auto& tally : tallies)
+    narrower.push_back(figure_of(SuiteLevel::paradigm, tally.paradigm, metric, {&tally, 1}, Mean::of_items));
+}
+
+}  // namespace
+
+std::vector<RankedItem> rank_items(std::span<const RankingItem> items, std::span<const PassageScore> scores,
+                                   Normalisation by) {
+  std::vector<RankedItem> ranked;
+  for (const auto& item : items) {
+    ranked.push_back(rank_item(item, scores.first(item.candidates.size()), by));
+    scores = scores.subspan(item.candidates.size());
+  }
+  return ranked;
+}
+
+float official_probability(const RankedItem& pair) {
+  const auto sums = at::tensor({pair.sums[0], pair.sums[1]}).view({1, 2});
+  return at::softmax(sums, 1)[0][0].item<float>();
+}
+
+std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
+  std::vector<SuiteFigure> suite, narrower;
+  std::vector<std::string> metrics, judged;  // metrics; paradigms with judgements
+  const auto note = [](std::vector<std::string>& names, const std::string& name) {
+    if (std::find(names.rbegin(), names.rend(), name) == names.rend()) names.push_back(name);
+  };
+  for (const auto& item : items) {
+    note(metrics, item.metric);
+    if (item.preference) note(judged, item.paradigm);
+  }
+  if (const auto all = correlation_of(items, ranked, "")) suite.push_back(*all);
+  for (const auto& paradigm : judged)
+    if (const auto one = correlation_of(items, ranked, paradigm)) narrower.push_back(*one);
+  for (const auto& metric : metrics)
+    if (const auto tallies = tallies_of(items, ranked, metric); !tallies.empty())
+      add_accuracies(tallies, metric, suite, narrower);
+  std::stable_sort(narrower.begin(), narrower.end(),
+                   [](const SuiteFigure& a, const SuiteFigure& b) { return a.level < b.level; });
+  suite.insert(suite.end(), narrower.begin(), narrower.end());
+  return suite;
+}
+
+json to_json(const RankingItem& item, const RankedItem& ranked) {
+  json candidates = json::array();
+  for (size_t i = 0; i < item.candidates.size(); ++i) {
+    const auto& [left, scored, right] = item.candidates[i];
+    auto& one = candidates.emplace_back(json{{"scored", scored},
+                                             {"score", ranked.scores[i]},
+                                             {"sum", ranked.candidates[i].sum},
+                                             {"tokens", ranked.candidates[i].tokens.size()}});
+    if (!left.empty()) one["left"] = left;
+    if (!right.empty()) one["right"] = right;
+  }
+  json line{{"item", item.name},
+            {"paradigm", item.paradigm},
+            {"metric", item.metric},
+            {"candidates", candidates},
+            {"choice", ranked.choice},
+            {"tie", ranked.tied},
+            {"official_choice", ranked.official_choice}};
+  if (!item.phenomenon.empty()) line["phenomenon"] = item.phenomenon;
+  if (item.answer) line["answer"] = *item.answer, line["credit"] = ranked.credit;
+  if (item.preference) {
+    line["preference"] = *item.preference;
+    line["probability"] = 1 / (1 + std::exp(ranked.scores[1] - ranked.scores[0]));
+    line["official_probability"] = official_probability(ranked);
+  }
+  return line;
+}
+
+}  // namespace cloze

@@ -1,0 +1,254 @@
+#include "suites/ranking_forms.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/spelling.h"
+
+namespace cloze {
+
+namespace {
+
+using Items = std::vector<RankingItem>;
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_blank(const std::string& text) { return std::all_of(text.begin(), text.end(), is_space); }
+
+/// A text at a key that lines may lack.
+std::string text_or_empty(const SuiteLine& line, const char* key) { return line.has(key) ? line.text(key) : ""; }
+
+/// The name of the next item of a paradigm.
+std::string item_name(const SuiteLine& line, const std::string& paradigm, RankingSource& source) {
+  for (const auto* key : {"pairID", "id", "idx"}) {
+    if (!line.has(key)) continue;
+    const auto& id = line.at(key);
+    if (id.is_string()) return paradigm + "/" + id.get<std::string>();
+    if (id.is_number_integer()) return paradigm + "/" + id.dump();
+  }
+  return words(paradigm, "/", source.numbers[paradigm]++);
+}
+
+/// Appends an item whose candidates, named by `labels`, all have text.
+void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>& labels, Items& items) {
+  for (size_t i = 0; i < labels.size(); ++i)
+    require<DataError>(!is_blank(item.candidates[i].scored), line.where, ": ", labels[i],
+                       " is empty; give it text, or remove the line");
+  items.push_back(std::move(item));
+}
+
+/// "`KEY` 1", "`KEY` 2", ...
+std::vector<std::string> numbered(const std::string& key, size_t count) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < count; ++i) labels.push_back(words("`", key, "` ", i + 1));
+  return labels;
+}
+
+/// A completion after its context, with a space between them unless one of them brings white space.
+Passage completion(const std::string& context, const std::string& text) {
+  const bool joined = context.empty() || text.empty() || is_space(context.back()) || is_space(text.front());
+  return {.left = context + (joined ? "" : " "), .scored = text};
+}
+
+/// The group of a UID such as `island-effects-adjunct_island` of Zorro: what stands before its last hyphen.
+std::string group_of(const std::string& uid) {
+  const auto at = uid.rfind('-');
+  return at == std::string::npos ? "" : uid.substr(0, at);
+}
+
+void read_pair(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto paradigm = line.has("UID") ? line.text("UID") : source.name;
+  const auto phenomenon = line.has("linguistics_term") ? line.text("linguistics_term")
+                          : line.has("UID")            ? group_of(paradigm)
+                                                       : "";
+  add(line,
+      {.name = item_name(line, paradigm, source),
+       .paradigm = paradigm,
+       .phenomenon = phenomenon,
+       .candidates = {{.scored = line.text("sentence_good")}, {.scored = line.text("sentence_bad")}}},
+      {"`sentence_good`", "`sentence_bad`"}, items);
+}
+
+void read_comps(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto& property = line.text("property_phrase");
+  require<DataError>(!is_blank(property), line.where, ": `property_phrase` is empty; give it text, or remove the line");
+  add(line,
+      {.name = item_name(line, source.name, source),
+       .paradigm = source.name,
+       .candidates = {completion(line.text("prefix_acceptable"), property),
+                      completion(line.text("prefix_unacceptable"), property)}},
+      {"`prefix_acceptable`", "`prefix_unacceptable`"}, items);
+}
+
+/// Targets in the first context, as the BabyLM pipeline compares them; and contexts of each target. Source: Ivanova et
+/// al. 2024 (arXiv 2405.09605), section 4.
+void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto& domain = line.text("Domain");
+  const auto name = item_name(line, domain, source);
+  const auto passage = [&](const char* context, const char* target) {
+    return Passage{.left = line.text(context), .scored = " " + line.text(target)};
+  };
+  const auto a = passage("Context1", "Target1"), b = passage("Context1", "Target2"), c = passage("Context2", "Target1"),
+             d = passage("Context2", "Target2");
+  const std::vector<std::string> targets{"`Target1`", "`Target2`"}, contexts{"`Context1`", "`Context2`"};
+  add(line, {.name = name, .paradigm = domain, .candidates = {a, b}}, targets, items);
+  add(line, {.name = name + ":Target1", .paradigm = domain, .metric = "context_accuracy", .candidates = {a, c}},
+      contexts, items);
+  add(line,
+      {.name = name + ":Target2", .paradigm = domain, .metric = "context_accuracy", .candidates = {b, d}, .answer = 1},
+      contexts, items);
+}
+
+void read_entity_tracking(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto subset = line.has("subset") ? line.text("subset") : source.name;
+  const auto& prefix = line.text("input_prefix");
+  RankingItem item{.name{}, .paradigm = words(subset, "_", line.integer("numops"), "_ops"), .phenomenon = subset};
+  item.name = item_name(line, item.paradigm, source);
+  for (const auto& option : line.texts("options")) item.candidates.push_back({.left = prefix, .scored = option});
+  require<DataError>(item.candidates.size() > 1, line.where, ": `options` has ", item.candidates.size(),
+                     " texts; an item needs two at least");
+  const auto labels = numbered("options", item.candidates.size());
+  add(line, std::move(item), labels, items);
+}
+
+void read_wug(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto& both = line.text("sentences");
+  const auto tab = both.find('\t');
+  require<DataError>(tab != std::string::npos && both.find('\t', tab + 1) == std::string::npos, line.where,
+                     ": `sentences` is ", described(line.at("sentences")),
+                     "; it must be two sentences with a tab between them");
+  const double share = line.number("ratio");
+  require<DataError>(share >= 0 && share <= 1, line.where, ": `ratio` is ", shortest(share),
+                     "; it must be a share of people, from 0 to 1");
+  RankingItem item{.name = item_name(line, source.name, source),
+                   .paradigm = source.name,
+                   .candidates = {{.scored = both.substr(0, tab)}, {.scored = both.substr(tab + 1)}},
+                   .preference = share};
+  if (share < 0.5) item.answer = 1;
+  if (share == 0.5) item.answer.reset();
+  add(line, std::move(item), numbered("sentences", 2), items);
+}
+
+/// A sentence as a clause inside another: without its final full stop, or without its capital.
+std::string without_stop(std::string sentence) {
+  while (!sentence.empty() && is_space(sentence.back())) sentence.pop_back();
+  if (!sentence.empty() && sentence.back() == '.') sentence.pop_back();
+  return sentence;
+}
+std::string without_capital(std::string sentence) {
+  const bool is_pronoun = sentence.starts_with("I ") || sentence.starts_with("I'");
+  if (!sentence.empty() && !is_pronoun && sentence[0] >= 'A' && sentence[0] <= 'Z')
+    sentence[0] = static_cast<char>(sentence[0] - 'A' + 'a');
+  return sentence;
+}
+
+/// The index of the right answer at `key`.
+size_t answer_of(const SuiteLine& line, const char* key, size_t count) {
+  require<DataError>(line.has(key), line.where, ": has no `", key,
+                     "`, the number of the right answer; test splits without answers cannot be scored");
+  const auto answer = line.integer(key);
+  require<DataError>(answer >= 0 && answer < static_cast<int64_t>(count), line.where, ": `", key, "` is ", answer,
+                     "; it must be the number of the right answer, from 0 to ", count - 1);
+  return static_cast<size_t>(answer);
+}
+
+/// `PREMISE because CHOICE` or `PREMISE so CHOICE`. Source: Roemmele et al. 2011 for the data; the template is that of
+/// SuperGLUE's zero-shot evaluations since Brown et al. 2020, section 3.7.
+void read_copa(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto& question = line.text("question");
+  require<DataError>(question == "cause" || question == "effect", line.where, ": `question` is '", shortened(question),
+                     "'; it must be cause or effect");
+  const auto context = without_stop(line.text("premise")) + (question == "cause" ? " because " : " so ");
+  RankingItem item{.name = item_name(line, source.name, source), .paradigm = source.name};
+  for (const auto* choice : {"choice1", "choice2"})
+    item.candidates.push_back({.left = context, .scored = without_capital(line.text(choice))});
+  item.answer = answer_of(line, "label", 2);
+  add(line, std::move(item), {"`choice1`", "`choice2`"}, items);
+}
+
+/// The letters and texts of `choices`: {"text": [...], "label": [...]} or [{"text": ..., "label": ...}, ...].
+struct Choices {
+  std::vector<std::string> texts{}, labels{};
+};
+Choices choices_of(const SuiteLine& line) {
+  const auto& value = line.at("choices");
+  Choices found;
+  if (value.is_object()) {
+    const SuiteLine inner{value, line.where + ": `choices`"};
+    found = {inner.texts("text"), inner.texts("label")};
+  } else {
+    require<DataError>(value.is_array(), line.where, ": `choices` is ", described(value),
+                       "; it must hold texts and labels");
+    for (const auto& one : value) {
+      require<DataError>(one.is_object(), line.where, ": `choices` holds ", described(one),
+                         "; it must hold texts and labels");
+      const SuiteLine inner{one, line.where + ": `choices`"};
+      found.texts.push_back(inner.text("text"));
+      found.labels.push_back(inner.text("label"));
+    }
+  }
+  require<DataError>(found.texts.size() == found.labels.size() && found.texts.size() > 1, line.where,
+                     ": `choices` has ", found.texts.size(), " texts and ", found.labels.size(),
+                     " labels; it needs as many, and two at least");
+  return found;
+}
+
+/// `Question: QUESTION`, `Answer: CHOICE` in two lines, as the zero-shot evaluations of ARC since Brown et al. 2020.
+void read_question(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto choices = choices_of(line);
+  const auto& key = line.text("answerKey");
+  const auto right = std::find(choices.labels.begin(), choices.labels.end(), key);
+  require<DataError>(right != choices.labels.end(), line.where, ": `answerKey` is '", shortened(key),
+                     "', which is no label of its choices; test splits without answers cannot be scored");
+  RankingItem item{.name = item_name(line, source.name, source), .paradigm = source.name};
+  for (const auto& choice : choices.texts)
+    item.candidates.push_back(completion("Question: " + line.text("question") + "\nAnswer:", choice));
+  item.answer = static_cast<size_t>(right - choices.labels.begin());
+  add(line, std::move(item), numbered("choices", choices.texts.size()), items);
+}
+
+/// An item of Cloze's own forms, whose groups its line may name.
+RankingItem own_item(const SuiteLine& line, const char* key, RankingSource& source) {
+  const auto paradigm = line.has("paradigm") ? line.text("paradigm") : source.name;
+  const auto count = line.texts(key).size();
+  require<DataError>(count > 1, line.where, ": `", key, "` has ", count, " texts; an item needs two at least");
+  return {.name = item_name(line, paradigm, source),
+          .paradigm = paradigm,
+          .phenomenon = text_or_empty(line, "phenomenon"),
+          .answer = answer_of(line, "answer", count)};
+}
+
+void read_completions(const SuiteLine& line, RankingSource& source, Items& items) {
+  auto item = own_item(line, "completions", source);
+  for (const auto& text : line.texts("completions")) item.candidates.push_back(completion(line.text("context"), text));
+  add(line, item, numbered("completions", item.candidates.size()), items);
+}
+
+void read_sentences(const SuiteLine& line, RankingSource& source, Items& items) {
+  auto item = own_item(line, "sentences", source);
+  for (const auto& text : line.texts("sentences")) item.candidates.push_back({.scored = text});
+  add(line, item, numbered("sentences", item.candidates.size()), items);
+}
+
+}  // namespace
+
+const std::vector<RankingForm>& ranking_forms() {
+  static const std::vector<RankingForm> forms{
+      {"minimal pairs", "sentence_good", "sentence_good, sentence_bad", read_pair},
+      {"COMPS", "prefix_acceptable", "prefix_acceptable, prefix_unacceptable, property_phrase", read_comps},
+      {"EWoK", "Context1", "Context1, Context2, Target1, Target2, Domain", read_ewok},
+      {"entity tracking", "input_prefix", "input_prefix, options, numops", read_entity_tracking},
+      {"pairs with judgements", "ratio", "sentences, ratio", read_wug},
+      {"COPA", "choice1", "premise, choice1, choice2, question, label", read_copa},
+      {"multiple choice", "choices", "question, choices, answerKey", read_question},
+      {"completions", "completions", "context, completions, answer", read_completions},
+      {"sentences", "sentences", "sentences, answer", read_sentences}};
+  return forms;
+}
+
+const RankingForm* form_of(const SuiteLine& line) {
+  for (const auto& form : ranking_forms())
+    if (line.has(form.signature)) return &form;
+  return nullptr;
+}
+
+}  // namespace cloze

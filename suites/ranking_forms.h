@@ -1,0 +1,34 @@
+#pragma once
+// The forms of a line of minimal pairs or completions.
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "suites/json_lines.h"
+#include "suites/ranking.h"
+
+namespace cloze {
+
+/// What the items of a file share, and what they have been called so far.
+struct RankingSource {
+  std::string name;                          ///< of the file: the paradigm of lines that name none
+  std::map<std::string, int64_t> numbers{};  ///< items so far, by paradigm
+};
+
+/// A form of lines. Every line of a file has the keys of the first one's form.
+struct RankingForm {
+  const char* name;       ///< in words: `minimal pairs`
+  const char* signature;  ///< the key that only its lines have
+  const char* keys;       ///< of a line, as a message lists them
+  /// Appends the items of a line. Throws DataError.
+  void (*read)(const SuiteLine& line, RankingSource& source, std::vector<RankingItem>& items);
+};
+
+const std::vector<RankingForm>& ranking_forms();
+
+/// The form of a line; null for none.
+const RankingForm* form_of(const SuiteLine& line);
+
+}  // namespace cloze

@@ -1,0 +1,121 @@
+#include "suites/sentence_similarity.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "data/line_reader.h"
+#include "suites/embedding_figures.h"
+#include "suites/json_lines.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The heads of the columns, or the keys: two texts and their judgement.
+using Heads = std::array<const char*, 3>;
+constexpr std::array<Heads, 2> known_heads{Heads{"sentence_A", "sentence_B", "relatedness_score"},
+                                           Heads{"sentence1", "sentence2", "score"}};
+
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells;
+  for (size_t at = 0; at <= line.size();) {
+    const auto end = std::min(line.find('\t', at), line.size());
+    cells.emplace_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return cells;
+}
+
+/// The columns of texts and judgement in the head of a table; none for another head.
+std::optional<std::array<size_t, 3>> columns_of(const std::vector<std::string>& head) {
+  for (const auto& heads : known_heads) {
+    std::array<size_t, 3> columns{};
+    for (size_t i = 0; i < 3; ++i)
+      columns[i] = static_cast<size_t>(std::find(head.begin(), head.end(), heads[i]) - head.begin());
+    if (*std::max_element(columns.begin(), columns.end()) < head.size()) return columns;
+  }
+  return {};
+}
+
+void add_pair(SentenceSimilaritySuite& suite, const std::string& where, JudgedPair pair) {
+  require<DataError>(!pair.a.empty() && !pair.b.empty(), where, ": one of the two sentences is empty");
+  require<DataError>(std::isfinite(pair.judgement), where, ": the judgement is not a finite number");
+  suite.pairs.push_back(std::move(pair));
+}
+
+std::optional<SentenceSimilaritySuite> read_table(const std::string& path) {
+  LineReader lines(path);
+  std::string_view line;
+  if (!lines.next(line)) return {};
+  const auto columns = columns_of(cells_of(line));
+  if (!columns) return {};
+  SentenceSimilaritySuite suite;
+  while (lines.next(line)) {
+    if (line.empty()) continue;
+    const auto cells = cells_of(line);
+    require<DataError>(*std::max_element(columns->begin(), columns->end()) < cells.size(), lines.where(), ": has ",
+                       cells.size(), " columns, fewer than the head of the table");
+    const auto& text = cells[(*columns)[2]];
+    double judgement = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), judgement);
+    require<DataError>(error == std::errc() && end == text.data() + text.size(), lines.where(), ": '", text,
+                       "' is not a number");
+    add_pair(suite, lines.where(), {cells[(*columns)[0]], cells[(*columns)[1]], judgement});
+  }
+  return suite;
+}
+
+std::optional<SentenceSimilaritySuite> read_lines(const std::string& path) {
+  const auto first = first_line(path);
+  const auto& [a, b, score] = known_heads[1];
+  if (!first || !first->has(a) || !first->has(b) || !first->has(score)) return {};
+  SentenceSimilaritySuite suite;
+  SuiteLines lines(path);
+  while (const auto line = lines.next())
+    add_pair(suite, line->where, {line->text(a), line->text(b), line->number(score)});
+  return suite;
+}
+
+}  // namespace
+
+std::optional<SentenceSimilaritySuite> read_sentence_similarity(const std::string& path) {
+  if (fs::is_directory(path)) return {};
+  auto suite = is_json_lines(path) ? read_lines(path) : read_table(path);
+  require<DataError>(!suite || suite->pairs.size() > 3, path, ": has too few pairs for a correlation; give at least 4");
+  return suite;
+}
+
+std::string fault_of(const RunConfig& config, const SentenceSimilaritySuite&, const SuiteOptions& options) {
+  return embedding_fault(config, embedding_options(options));
+}
+
+SuiteResult run_suite(const LoadedRun& run, const SentenceSimilaritySuite& suite, const SuiteOptions& options) {
+  std::vector<std::string> texts;
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::vector<double> judgements;
+  for (const auto& pair : suite.pairs) {
+    texts.push_back(pair.a);
+    texts.push_back(pair.b);
+    pairs.emplace_back(pair.a, pair.b);
+    judgements.push_back(pair.judgement);
+  }
+  const auto embedded = embed_distinct(run, std::move(texts), options);
+  const auto cosines = embedded.cosines_of(pairs);
+  SuiteResult result;
+  result.scored_by = embedding_words(run.config, options);
+  result.figures = {correlation_figure(cosines, judgements), isotropy_figure(embedded)};
+  for (size_t i = 0; i < pairs.size(); ++i)
+    result.items.push_back({{"item", words(i)},
+                            {"a", pairs[i].first},
+                            {"b", pairs[i].second},
+                            {"judgement", judgements[i]},
+                            {"cosine", cosines[i]}});
+  return result;
+}
+
+}  // namespace cloze

@@ -1,0 +1,44 @@
+#pragma once
+// Intervals of shares and means of suites, and rank correlations.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace cloze {
+
+/// A 95 % interval.
+struct Bounds {
+  double low = 0, high = 0;
+  bool operator==(const Bounds&) const = default;
+};
+
+/// The interval of a share of independent items; `right` may count a tie as a half. Source: Wilson 1927, "Probable
+/// inference, the law of succession, and statistical inference", p. 210.
+Bounds wilson(double right, int64_t count);
+
+/// A mean of items that come in clusters, each with its sum and its number of items: the sum of all by the number of
+/// all. With the clusters' means as sums, and 1 as numbers, the mean over clusters.
+///
+/// The interval is that of the cluster-robust standard error, with the correction for few clusters:
+/// mean +- t(0.975, G - 1) sqrt(G / (G - 1) sum_g (sum_g - mean n_g)^2) / N
+/// Source: Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference", section II.C (for a constant
+/// alone) and section VI for t(G - 1); Miller 2024 (arXiv 2411.00640), section 2.2, has it without the correction.
+struct ClusteredMean {
+  double value = 0;
+  std::optional<Bounds> interval{};  ///< none for a single cluster
+};
+ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts);
+
+/// Ranks from 1; equal values share the mean of theirs.
+std::vector<double> ranks(std::span<const double> values);
+
+/// Spearman's correlation of ranks, as scipy.stats.spearmanr; none where one side is constant, or for fewer than two.
+std::optional<double> spearman(std::span<const double> a, std::span<const double> b);
+
+/// The interval of Spearman's correlation of `count` pairs, by Fisher's z; none below four. Source: Bonett and Wright
+/// 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations": variance (1 + r^2 / 2) /
+/// (n - 3).
+std::optional<Bounds> spearman_interval(double correlation, int64_t count);
+
+}  // namespace cloze

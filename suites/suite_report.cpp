@@ -1,0 +1,244 @@
+#include "suites/suite_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+const char* name_of(SuiteLevel level) {
+  switch (level) {
+    case SuiteLevel::suite:
+      return "suite";
+    case SuiteLevel::phenomenon:
+      return "phenomenon";
+    case SuiteLevel::paradigm:
+      break;
+  }
+  return "paradigm";
+}
+
+/// A figure without its value: a row of a table.
+struct FigureKey {
+  std::string suite;
+  SuiteLevel level;
+  std::string group, metric;
+  bool operator==(const FigureKey&) const = default;
+};
+
+const SuiteFigure* find(const SuiteAnswers& answers, const FigureKey& key) {
+  for (const auto& result : answers.results)
+    for (const auto& one : result.figures)
+      if (FigureKey{result.suite, one.level, one.group, one.metric} == key) return &one;
+  return nullptr;
+}
+
+bool has_level(const SuiteResult& result, SuiteLevel level) {
+  return std::any_of(result.figures.begin(), result.figures.end(), [&](const auto& f) { return f.level == level; });
+}
+
+/// Whether a figure repeats that of its suite: the only group of its level, or a mean of items like that of paradigms.
+bool repeats(const SuiteFigure& figure, const SuiteResult& result) {
+  const auto alike = [&](const SuiteFigure& other) {
+    return other.level == figure.level && other.metric == figure.metric;
+  };
+  if (figure.level != SuiteLevel::suite) return std::count_if(result.figures.begin(), result.figures.end(), alike) == 1;
+  return std::any_of(result.figures.begin(), result.figures.end(), [&](const SuiteFigure& other) {
+    return other.level == figure.level && figure.metric == "micro_" + other.metric &&
+           std::abs(other.value - figure.value) < 1e-12;
+  });
+}
+
+bool is_shown(const SuiteFigure& figure, const SuiteResult& result, SuiteDetail detail) {
+  if (repeats(figure, result)) return false;
+  switch (detail) {
+    case SuiteDetail::suites:
+      return figure.level == SuiteLevel::suite;
+    case SuiteDetail::phenomena:
+      return figure.level != SuiteLevel::paradigm || !has_level(result, SuiteLevel::phenomenon);
+    case SuiteDetail::paradigms:
+      break;
+  }
+  return true;
+}
+
+/// The rows of all runs, in the order of suites and of their figures.
+std::vector<FigureKey> keys_of(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+  std::vector<std::string> suites;
+  for (const auto& one : answers)
+    for (const auto& result : one.results)
+      if (std::find(suites.begin(), suites.end(), result.suite) == suites.end()) suites.push_back(result.suite);
+  std::vector<FigureKey> keys;
+  for (const auto& suite : suites)
+    for (const auto& one : answers)
+      for (const auto& result : one.results)
+        for (const auto& figure : result.figures) {
+          const FigureKey key{suite, figure.level, figure.group, figure.metric};
+          if (result.suite == suite && is_shown(figure, result, detail) &&
+              std::find(keys.begin(), keys.end(), key) == keys.end())
+            keys.push_back(key);
+        }
+  return keys;
+}
+
+/// Whether the field prints a metric in percent.
+bool is_share(const std::string& metric) { return metric.ends_with("accuracy") || metric.starts_with("p@"); }
+
+std::string cell(double value, const std::string& metric) {
+  char text[48];
+  if (is_share(metric))
+    std::snprintf(text, sizeof text, "%.2f", 100 * value);
+  else
+    std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+std::string metric_words(const std::string& metric) { return metric + (is_share(metric) ? " %" : ""); }
+
+/// A group with its suite, indented below it.
+std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
+
+std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
+  const auto value = [&](const std::optional<double>& x) { return x ? cell(*x, figure.metric) : ""; };
+  return {cell(figure.value, figure.metric),
+          figure.low && figure.high ? words("[", value(figure.low), ", ", value(figure.high), "]") : "",
+          value(figure.official), figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
+          thousands(static_cast<uint64_t>(figure.count))};
+}
+
+/// Removes the columns in which every row is empty.
+void drop_empty_columns(Table& table) {
+  for (size_t k = table.header.size(); k-- > 0;) {
+    const auto is_empty = [&](const auto& row) { return row[k].empty(); };
+    if (!std::all_of(table.rows.begin(), table.rows.end(), is_empty)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(k);
+    table.header.erase(table.header.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
+}
+
+std::string several_runs_cell(const SuiteFigure* figure) {
+  if (figure == nullptr) return "-";
+  const auto official = figure->official ? " (" + cell(*figure->official, figure->metric) + ")" : "";
+  return cell(figure->value, figure->metric) + official;
+}
+
+}  // namespace
+
+Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+  Table table{.title = "Suites", .header = {"suite", "metric"}, .of_numbers = true};
+  const bool is_single = answers.size() == 1;
+  if (is_single) {
+    table.title = words("Suites answered by ", answers[0].run);
+    for (const auto* head : {"value", "95 % interval", "official", "ties", "items"}) table.header.emplace_back(head);
+  }
+  for (const auto& one : answers)
+    if (!is_single) table.header.push_back(one.run);
+  for (const auto& key : keys_of(answers, detail)) {
+    auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
+    for (const auto& one : answers) {
+      const auto* figure = find(one, key);
+      const auto cells = is_single ? single_run_cells(*figure) : std::vector{several_runs_cell(figure)};
+      row.insert(row.end(), cells.begin(), cells.end());
+    }
+  }
+  if (is_single) drop_empty_columns(table);
+  return table;
+}
+
+Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+  Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
+              .header = {"step"},
+              .of_numbers = true};
+  const auto keys = keys_of(answers, detail);
+  for (const auto& key : keys) {
+    const auto group = key.level == SuiteLevel::suite ? "" : " " + key.group;
+    table.header.push_back(words(key.suite, group, " ", metric_words(key.metric)));
+  }
+  for (const auto& one : answers) {
+    auto& row = table.rows.emplace_back(std::vector{thousands(static_cast<uint64_t>(one.step))});
+    for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key)));
+  }
+  return table;
+}
+
+std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
+  std::vector<std::string> notes;
+  const auto add = [&](const std::string& note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  };
+  for (const auto& one : answers) {
+    const auto name = answers.size() > 1 ? one.run + ": " : "";
+    for (const auto& result : one.results) {
+      add(words(name, result.suite, " is scored by ", result.scored_by));
+      for (const auto& note : result.notes) add(words(name, result.suite, ": ", note));
+    }
+    for (const auto& reason : one.unanswered) add(name + reason);
+  }
+  return notes;
+}
+
+json to_json(const SuiteFigure& figure) {
+  json found{{"level", name_of(figure.level)},
+             {"metric", figure.metric},
+             {"value", figure.value},
+             {"count", figure.count},
+             {"ties", figure.ties}};
+  if (!figure.group.empty()) found["group"] = figure.group;
+  if (figure.low) found["low"] = *figure.low;
+  if (figure.high) found["high"] = *figure.high;
+  if (figure.official) found["official"] = *figure.official;
+  return found;
+}
+
+json to_json(const SuiteAnswers& answers) {
+  json suites = json::array();
+  for (const auto& result : answers.results) {
+    json figures = json::array();
+    for (const auto& figure : result.figures) figures.push_back(to_json(figure));
+    suites.push_back(
+        {{"suite", result.suite}, {"scored_by", result.scored_by}, {"figures", figures}, {"notes", result.notes}});
+  }
+  return {{"run", answers.run},
+          {"checkpoint", answers.checkpoint},
+          {"step", answers.step},
+          {"suites", suites},
+          {"unanswered", answers.unanswered}};
+}
+
+std::string results_lines(std::span<const SuiteAnswers> answers) {
+  std::string lines;
+  for (const auto& one : answers)
+    for (const auto& result : one.results)
+      for (const auto& figure : result.figures) {
+        auto line = to_json(figure);
+        line["run"] = one.run;
+        line["checkpoint"] = one.checkpoint;
+        line["step"] = one.step;
+        line["suite"] = result.suite;
+        line["scored_by"] = result.scored_by;
+        lines += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+      }
+  return lines;
+}
+
+std::string prediction_lines(const SuiteAnswers& answers, const SuiteResult& result) {
+  std::string lines;
+  for (auto item : result.items) {
+    item["run"] = answers.run;
+    item["step"] = answers.step;
+    item["suite"] = result.suite;
+    lines += item.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  }
+  return lines;
+}
+
+}  // namespace cloze

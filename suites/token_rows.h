@@ -1,0 +1,34 @@
+#pragma once
+// Log-probabilities of tokens at chosen positions of rows of ids.
+#include <vector>
+
+#include "run/run.h"
+
+namespace cloze {
+
+/// What a network reads.
+struct TokenIds {
+  std::vector<int64_t> ids;      ///< of the network, or of the encoder of an encoder-decoder
+  std::vector<int64_t> decoder;  ///< of its decoder; else empty
+  auto operator<=>(const TokenIds&) const = default;
+};
+
+/// A token that a state predicts.
+struct AskedToken {
+  int64_t position = 0;  ///< of the state, in `decoder` if there is one, else in `ids`
+  int64_t target = 0;    ///< the token whose probability is asked for
+};
+
+struct TokenRow {
+  TokenIds read;
+  std::vector<AskedToken> asked;
+};
+
+/// The log-probabilities of the asked tokens of each row in nats, in fp32 by at::log_softmax. `bidirectional`: a
+/// decoder reads its whole row as a prefix, as in masked next-token prediction. Equal rows are read once, rows of equal
+/// length together. Throws ConfigError for a run without a head that predicts tokens, DataError for a row that is too
+/// long and for logits that are not finite.
+std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,
+                                                  bool bidirectional = false);
+
+}  // namespace cloze

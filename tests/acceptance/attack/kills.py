@@ -1,0 +1,114 @@
+"""Processes killed with SIGKILL, at a file operation or after a time, and begun again until they are done."""
+from world import FAMILIES, difference, leftovers, run_difference
+
+RESULT = {"prepare": "tokens", "force": "tokens", "import": "import", "export": "export", "script": "script.pt"}
+
+
+def killed(world, draw, command, folder, master):
+    """Runs a command that is killed somewhere; its answer, and whether it was killed before its end."""
+    if draw.random() < 0.7:
+        number = 1 + draw.randrange(max(world.calls[master], 1))
+        _, more = world.attacked(folder, number, "kill")
+        answer = world.ask(command, folder, more)
+    else:
+        answer = world.ask(command, folder, kill_after=0.02 + draw.random() * world.seconds[master])
+    return answer, answer.code == -9
+
+
+def run_command(world, draw, family, folder):
+    """A run that has begun is resumed; one without a checkpoint may also be started again."""
+    start = world.pretrain(family, "run")
+    if not (folder / "run/run.yaml").exists():
+        return start
+    if not list((folder / "run").glob("step-*[0-9]")) and draw.random() < 0.5:
+        return start
+    return [*start, "--resume"] if draw.random() < 0.5 else ["pretrain", "--run", "run", "--resume"]
+
+
+def attack_pretrain(world, draw, name):
+    """A chain of up to four kills of one run; the run ends in the bits of an uninterrupted one."""
+    family = draw.choice(FAMILIES)
+    folder = world.case_folder(name, f"{family}.yaml", "tokens-marked" if family == "t5" else "tokens")
+    kills = 0
+    for _ in range(draw.randint(1, 4)):
+        answer, was_killed = killed(world, draw, run_command(world, draw, family, folder), folder, f"run-{family}")
+        kills += was_killed
+        fault = answer.fault((0, -9))
+        if fault:
+            return kills, f"{family}: {fault}: {answer.err[-300:]}"
+    if kills == 0:
+        return 0, ""
+    answer = world.ask(run_command(world, draw, family, folder), folder)
+    fault = answer.fault((0,)) or run_difference(folder / "run", world.masters / f"run-{family}") or leftovers(folder)
+    return kills, fault and f"{family}: {fault}: {answer.err[-300:]}"
+
+
+def attack_study(world, draw, name):
+    folder = world.case_folder(name, "study.yaml", "bert.yaml", "tokens")
+    command = ["study", "run", "study.yaml", "--jobs", "1"]
+    answer, was_killed = killed(world, draw, command, folder, "study")
+    for _ in range(20):  # a run that outlives the study that began it keeps its claim
+        answer = world.ask(command, folder)
+        fault = answer.fault((0, 1))
+        if fault or answer.code == 0:
+            break
+    fault = fault or answer.fault((0,))
+    for arm in ("low", "high"):
+        for run in sorted((world.masters / "studies").rglob(f"{arm}/*/run.yaml")):
+            fault = fault or run_difference(folder / run.parent.relative_to(world.masters), run.parent)
+    return int(was_killed), fault and f"study: {fault}: {answer.err[-300:]}"
+
+
+def commands_of(world, draw, verb):
+    """The command, what it needs, and its master."""
+    if verb in ("prepare", "force"):
+        master = draw.choice(["tokens", "tokens-unigram", "tokens-bpe"])
+        command = next(found for found_name, found in world.commands().items() if found_name == master)
+        command = [*command[:-1], "tokens"]
+        return (command, ["text.txt", "text.jsonl"], master) if verb == "prepare" else (
+            [*command, "--force"], ["text.txt", "text.jsonl", "tokens"], master)
+    if verb == "import":
+        return ["import", "export", "--out", "import"], ["export"], "import"
+    if verb == "export":
+        return ["export", "run-bert", "--to", "huggingface", "--out", "export", "--force"], ["run-bert"], "export"
+    return ["export", "run-gpt2", "--to", "torchscript", "--out", "script.pt", "--force"], ["run-gpt2"], "script"
+
+
+def attack_verb(world, draw, name):
+    """A kill of a verb that makes something: after it the result is absent, old or complete, and a second try makes it."""
+    verb = draw.choice(["prepare", "prepare", "force", "force", "import", "export", "script"])
+    command, masters, master = commands_of(world, draw, verb)
+    folder = world.case_folder(name, *masters)
+    answer, was_killed = killed(world, draw, command, folder, master)
+    fault = answer.fault((0, -9))
+    if fault:
+        return int(was_killed), f"{verb}: {fault}: {answer.err[-300:]}"
+    result = folder / RESULT[verb]
+    if verb == "force" and not (result / "manifest.json").exists() and world.ask(["verify", "data", "tokens"], folder).code == 0:
+        return int(was_killed), f"{verb}: neither the old tokens nor the new ones"
+    is_whole = verb == "import" and result.exists()
+    if is_whole:  # it is not made again, so it has to be complete
+        answer = world.ask(["verify", "run", "import"], folder)
+    else:
+        answer = world.ask([part for part in command if part != "--force" or verb != "prepare"], folder)
+    fault = answer.fault((0,)) or leftovers(folder) or verb_difference(world, verb, result, master)
+    return int(was_killed), fault and f"{verb}: {fault}: {answer.err[-300:]}"
+
+
+def verb_difference(world, verb, result, master):
+    if verb in ("prepare", "force"):
+        return difference(result, world.masters / master, ignored=("manifest.json",)) or (
+            "" if (result / "manifest.json").exists() else "there is no manifest.json")
+    if verb == "script":
+        return "" if result.stat().st_size > 0 and result.with_name("script.pt.receipt.json").exists() else "there is no export"
+    return difference(result, world.masters / RESULT[verb], ignored=("provenance.json",))
+
+
+def attack(world, draw, name):
+    """One case: the number of kills, and the fault that it found."""
+    kind = draw.random()
+    if kind < 0.72:
+        return attack_pretrain(world, draw, name)
+    if kind < 0.97:
+        return attack_verb(world, draw, name)
+    return attack_study(world, draw, name)

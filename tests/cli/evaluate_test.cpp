@@ -1,0 +1,181 @@
+#include <filesystem>
+
+#include "tests/cli/program.h"
+
+namespace fs = std::filesystem;
+
+TEST_CASE("several runs are scored in one table, on the same text with the same masks", "[cli]") {
+  auto& w = world();
+  const auto second = w.dir / "second", alone = w.dir / "alone", tokens = w.dir / "moved-tokens";
+  fs::copy(w.tokens, tokens, fs::copy_options::recursive);
+  REQUIRE(cloze("pretrain " + w.config() +
+                " --set train.seed=5 --set objectives.0.mlm_probability=0.4 --set objectives.0.unit=word --run " +
+                second)
+              .code == 0);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + tokens + " --set objectives='[{kind: mlm}]' --run " +
+                alone)
+              .code == 0);
+  const auto both =
+      json_of(cloze("evaluate " + w.run + " " + second + " --objective mlm:0.15 --objective mlm:0.4,unit=word --json"));
+  REQUIRE(both["runs"].size() == 2);
+  CHECK(both["runs"][0]["unigram"] == both["runs"][1]["unigram"]);
+  for (const std::string name : {"mlm", "mlm:0.4,unit=word"}) {
+    const auto &a = both["runs"][0]["held_out"][name], &b = both["runs"][1]["held_out"][name];
+    CHECK(a["count"] == b["count"]);
+    CHECK(a["baseline"] == b["baseline"]);
+    CHECK(a["standard_error"].get<double>() > 0);
+    CHECK(both["runs"][1]["minus_first"][name]["mean"].get<double>() ==
+          Approx(b["loss"].get<double>() - a["loss"].get<double>()).margin(1e-6));
+  }
+  CHECK(both["evaluation"]["objectives"] == nlohmann::json{"mlm", "mlm:0.4,unit=word"});
+  CHECK_THAT(cloze("evaluate " + w.run + " " + second).text, Catch::Contains("with the same masks (seed 1)") &&
+                                                                 Catch::Contains("vs. first") &&
+                                                                 Catch::Contains("nsp") && Catch::Contains("majority"));
+  // An objective of only one run is skipped and reported.
+  const auto common = cloze("evaluate " + w.run + " " + alone);
+  CHECK_THAT(common.text, Catch::Contains("nsp is skipped: " + alone + " is scored by mlm"));
+  const auto other_seed = json_of(cloze("evaluate " + w.run + " --set evaluation.seed=9 --json"));
+  CHECK(other_seed["unigram"] != both["runs"][0]["unigram"]);
+  check_refused("evaluate " + w.run + " --set train.seed=9", 2,
+                "--set train.seed=9: evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
+  check_refused("evaluate " + w.run + " --objective clm", 2,
+                "the network has no head for clm, only for mlm, nsp; evaluate an objective that it has a head for");
+  check_refused("evaluate " + w.run + " --objective mml", 2, "there is no objective 'mml'; did you mean 'mlm'?");
+  check_refused("evaluate " + w.run + " " + second + " --generate", 2, "--generate takes a single run; name one");
+  CHECK_THAT(cloze("evaluate " + w.run + " --sequences 9000").text, Catch::Contains(" of 9,000 sequences exist"));
+  // Text of a single word, which its own frequencies would predict perfectly: the baseline uses the training text.
+  std::string cats;
+  for (int i = 0; i < 40; ++i) cats += "cat cat cat cat cat cat cat cat.\n";
+  const auto on_text = "evaluate " + alone + " --text " + w.dir.write("cats.txt", cats);
+  const auto scored = json_of(cloze(on_text + " --json"));
+  CHECK(scored["unigram"]["loss"].get<double>() > 1.5);
+  fs::remove_all(tokens);
+  const TempDir elsewhere;  // where no copy of them is found
+  fs::copy(alone, elsewhere / "alone", fs::copy_options::recursive);
+  const auto gone = cloze("evaluate " + elsewhere / "alone" + " --text " + w.dir / "cats.txt");
+  CHECK(gone.code == 0);
+  CHECK_THAT(gone.text,
+             Catch::Contains("no unigram baseline, because its training tokens, " + tokens + ", no longer exist") &&
+                 !Catch::Contains("  unigram  "));
+}
+
+TEST_CASE("no difference is given between losses on different predictions: other tokenizers, or replaced tokens",
+          "[cli]") {
+  auto& w = world();
+  const auto other = w.dir / "other-pieces", text = w.dir / "text.txt";
+  REQUIRE(
+      cloze("prepare " + text + " --train wordpiece --vocab-size 60 --held-out 0.2 --out " + w.dir / "pieces").code ==
+      0);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + w.dir / "pieces" + " --run " + other).code == 0);
+  const auto lines_with = [](const std::string& all, const std::string& part) {
+    size_t found = 0;
+    for (auto at = all.find(part); at != std::string::npos; at = all.find(part, at + 1)) ++found;
+    return found;
+  };
+  const auto both = "evaluate " + w.run + " " + other + " --text ";
+  const auto scored = json_of(cloze(both + text + " --json"));
+  REQUIRE(scored["runs"][1]["held_out"].contains("nsp"));
+  CHECK(scored["runs"][1]["minus_first"].empty());
+  const auto table = cloze(both + text).text;
+  CHECK_THAT(table, !Catch::Contains("same sequences") && !Catch::Contains("vs. first") &&
+                        Catch::Contains("each on its own tokens of the text, at most 16 sequences of up to 32 tokens"));
+  CHECK(lines_with(table, "\n  unigram ") == 2);
+  // A pipe is read once, however many tokenizers there are.
+  auto piped = json_of(cloze(both + "- --json", "cat " + text + " | "));
+  for (const size_t r : {0, 1}) CHECK(piped["runs"][r]["held_out"] == scored["runs"][r]["held_out"]);
+  CHECK(piped["runs"][0]["text"] == nlohmann::json{"-"});
+
+  const auto train = [&](const std::string& seed) {
+    const auto run = w.dir / ("electra" + seed);
+    const auto trained =
+        cloze("pretrain " SOURCE_DIR "/configs/electra/tiny.yaml --set data.tokens=" + w.tokens +
+              " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=3 --set "
+              "data.max_seq_length=32 --set evaluation.sequences=16 --set train.batch_size=4 --set train.seed=" +
+              seed + " --run " + run);
+    INFO(trained.text);
+    REQUIRE(trained.code == 0);
+    return run;
+  };
+  const auto a = train("1"), b = train("2");
+  const auto detectors = json_of(cloze("evaluate " + a + " " + b + " --json"));
+  CHECK(detectors["runs"][1]["held_out"].contains("rtd"));
+  CHECK(detectors["runs"][1]["minus_first"].contains("generator"));
+  CHECK_FALSE(detectors["runs"][1]["minus_first"].contains("rtd"));
+  const auto shown = cloze("evaluate " + a + " " + b).text;
+  CHECK_THAT(shown, Catch::Contains("each on the same sequences"));
+  CHECK(lines_with(shown, "\n  majority ") == 2);
+  CHECK(lines_with(shown, "\n  unigram ") == 1);
+}
+
+TEST_CASE("text to score is always prepared afresh, and problems are reported in terms of evaluate", "[cli]") {
+  auto& w = world();
+  const auto fresh = json_of(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt" + " --json"));
+  // A folder with tokens of other text, left by an earlier process with the same id.
+  const auto scratch = w.dir / "scratch";
+  const auto stale = cloze(
+      "evaluate " + w.run + " --text " + w.dir / "text.txt" + " --json",
+      "export TMPDIR=" + scratch + "; mkdir -p $TMPDIR/cloze-$$; cp -r " + w.tokens + " $TMPDIR/cloze-$$/0; exec ");
+  CHECK(json_of(stale)["held_out"] == fresh["held_out"]);
+  int left = 0;
+  for (const auto& entry : fs::directory_iterator(scratch)) left += entry.path().filename() != "";
+  CHECK(left == 1);  // what was there before
+
+  const std::string sentence = "The cat number 3 sat on mat 4 and slept. Then it woke. ";
+  std::string one, copies;
+  for (int i = 0; i < 8; ++i) one += sentence + "\n";
+  for (int i = 0; i < 8; ++i) copies += sentence + "\n\n";
+  const auto alone = cloze("evaluate " + w.run + " --text " + w.dir.write("one.txt", one));
+  INFO(alone.text);
+  CHECK(alone.code == 0);
+  CHECK_THAT(alone.text, Catch::Contains("nsp is skipped: it needs two documents, and " + w.dir / "one.txt" +
+                                         " is a single one; separate documents by blank lines"));
+  CHECK_THAT(cloze("evaluate " + w.run + " --text -", "cat " + w.dir / "one.txt" + " | ").text,
+             Catch::Contains("two documents, and standard input is a single one"));
+  const auto found = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "one.txt"));
+  CHECK(found["held_out"].contains("mlm"));
+  CHECK_FALSE(found["held_out"].contains("nsp"));
+  CHECK(found["evaluation"]["objectives"] == nlohmann::json{"mlm"});
+  check_refused("evaluate " + w.run + " --objective nsp --text " + w.dir / "one.txt", 1,
+                "one.txt: is a single document, and nsp needs two; separate documents by blank lines");
+  const auto alike = cloze("evaluate " + w.run + " --text " + w.dir.write("copies.txt", copies));
+  CHECK(alike.code == 0);
+  CHECK_THAT(alike.text, !Catch::Contains("--dedup") && !Catch::Contains("--held-out") && Catch::Contains("nsp"));
+  check_refused("evaluate " + w.run + " --text " + w.dir.write("nothing.txt", "\xE2\x80\x8B\n"), 1,
+                "nothing.txt: has no text that the tokenizer knows; name files with text");
+  w.dir.write("own.jsonl", "{\"body\": \"The cat sat.\"}\n{\"body\": \"It woke and slept.\"}\n");
+  check_refused("evaluate " + w.run + " --text " + w.dir / "own.jsonl", 1, "name the key of the text with --field");
+  CHECK(cloze("evaluate " + w.run + " --field body --text " + w.dir / "own.jsonl").code == 0);
+}
+
+TEST_CASE("masks of a text do not depend on the tokens that a run was trained on", "[cli]") {
+  auto& w = world();
+  const auto tokens = w.dir / "trained-on", run = w.dir / "trained";
+  fs::copy(w.tokens, tokens, fs::copy_options::recursive);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + tokens + " --run " + run).code == 0);
+  std::string cats;
+  for (int i = 0; i < 40; ++i) cats += "cat cat cat cat cat cat cat cat.\n\n";
+  w.dir.write("cats-only.txt", cats);
+  REQUIRE(cloze("prepare " + w.dir / "cats-only.txt" + " --held-out 0.5 --tokenizer " + w.tokens + "/tokenizer --out " +
+                w.dir / "cats-only")
+              .code == 0);
+  const std::string rule = " --objective mlm,random_from=unigram,random_prob=0.9,mask_prob=0.1 --json";
+  const auto on_text = [&](const std::string& scored) {
+    return json_of(cloze("evaluate " + scored + " --text " + w.dir / "cats-only.txt" + rule));
+  };
+  const auto on_tokens = [&](const std::string& scored) {
+    return json_of(cloze("evaluate " + scored + " --tokens " + w.dir / "cats-only" + rule));
+  };
+  const auto text = on_text(run), prepared = on_tokens(run);
+  CHECK(text.contains("unigram"));
+  CHECK(prepared["unigram"]["loss"].get<double>() > 1.5);  // of the training text, which holds more than cats
+  fs::remove_all(tokens);
+  const TempDir elsewhere;  // where no copy of them is found
+  const auto moved = elsewhere / "trained";
+  fs::copy(run, moved, fs::copy_options::recursive);
+  for (auto [now, before] : {std::pair{on_text(moved), text}, {on_tokens(moved), prepared}}) {
+    CHECK_FALSE(now.contains("unigram"));
+    for (auto* scored : {&now, &before})
+      for (auto& [name, part] : (*scored)["held_out"].items()) part.erase("baseline");
+    CHECK(now["held_out"] == before["held_out"]);
+  }
+}

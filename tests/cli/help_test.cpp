@@ -1,0 +1,121 @@
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+TEST_CASE("help fits 80 columns and has an example for every verb; version and defaults are printed", "[cli]") {
+  CHECK(cloze("--version").text.find("cloze ") == 0);
+  const auto check_width = [](const std::string& help) {
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(line.size() <= 80);
+    }
+  };
+  for (const std::string verb : {"", "inspect objective", "verify parity", "verify data", "verify run"})
+    check_width(cloze(verb + " --help").text);
+  for (const std::string verb : {"prepare", "tokenize", "inspect", "pretrain", "benchmark", "evaluate", "generate",
+                                 "fill", "import", "export", "verify", "config", "explain", "describe", "completion"}) {
+    const auto help = cloze(verb + " --help");
+    CHECK(help.code == 0);
+    check_width(help.text);
+    CHECK_THAT(help.text, Catch::Contains("Example") &&
+                              Catch::Contains("cloze " + (verb == "completion" ? std::string("completion")
+                                                          : verb == "pretrain" ? "pretrain"
+                                                                               : verb)));
+  }
+  CHECK_THAT(cloze("config mlm").text,
+             Catch::Contains("# share of the tokens that are predicted (in [0, 1])\nmlm_probability: 0.15"));
+  CHECK_THAT(cloze("completion bash").text, Catch::Contains("complete -o filenames -F _cloze cloze"));
+}
+
+TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
+  check_refused("pretrian x.yaml", 2, "did you mean 'pretrain'?");
+  check_refused("--quiet pretrian", 2, "'pretrian' is not a verb; did you mean 'pretrain'? see cloze --help");
+  check_refused("pretrian --help", 2, "did you mean 'pretrain'?");
+  check_refused("pretrain --resme", 2, "did you mean '--resume'?");
+  check_refused("config brt", 2, "no config part is called 'brt'; did you mean 'bert'?");
+  check_refused("", 2, "see cloze --help");
+  check_refused("explain " SOURCE_DIR "/configs/bert/tiny.yaml train.sed", 2,
+                "unknown key 'train.sed'; did you mean 'train.seed'?");
+  check_refused("pretrain none.yaml", 2, "none.yaml: no such file; name a YAML config");
+  check_refused("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set model.hidden_sise=3", 2,
+                "did you mean 'hidden_size'?");
+}
+
+TEST_CASE("verbs, options and folders of another name or kind are refused with what was meant", "[cli]") {
+  auto& w = world();
+  const auto config = std::string("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml ");
+  check_refused("train x.yaml", 2, "'train' is not a verb; models are trained by `cloze pretrain CONFIG`");
+  check_refused("finetune x", 2, "--set init.from=RUN");
+  check_refused("help", 2, "`cloze VERB --help` the options of one");
+  check_refused("-V", 2, "`cloze --version` prints the version");
+  check_refused("", 2, "no verb is given");
+  check_refused(config + "--learning-rate 1e-4", 2,
+                "'--learning-rate' is not an option; config keys are set by --set optimizer.learning_rate=VALUE");
+  check_refused(config + "--output-dir x", 2, "the folder of a run is named with --run");
+  check_refused("fill " + w.dir / "rnu" + " '[MASK]'", 1, "no such run directory; did you mean '" + w.run + "'?");
+  const auto elsewhere = cloze("fill " + w.dir / "weights" + " '[MASK]'");  // alike only in the folder
+  CHECK(elsewhere.code == 1);
+  CHECK_THAT(elsewhere.text, Catch::Contains("name one that `cloze pretrain` or `cloze import` made"));
+  check_refused("fill " + w.dir / "rnu/" + " '[MASK]'", 1, "did you mean '" + w.run + "'?");
+  check_refused("verify run " + w.tokens, 1, "is prepared text, not a run");
+  check_refused("verify data " + w.run, 1, "is a run, not prepared text");
+  check_refused("pretrain " + w.tokens, 2, "is prepared text, not a config");
+  check_refused("pretrain " + w.dir / "text.txt", 2, "is a text, not a config; prepare it with `cloze prepare ");
+  check_refused("pretrain " + w.run, 2, "is a run, not a config");
+  check_refused("pretrain --resume --run " + w.dir / "rnu", 2, "contains no run to resume; did you mean '" + w.run);
+  w.dir.write("early/provenance.json", "{}");  // killed before run.yaml was written
+  check_refused("pretrain --resume --run " + w.dir / "early", 2, "early: contains no run to resume");
+  check_refused("pretrain --resume", 2, "--resume continues a run; name its folder with --run");
+  check_refused("import bert-base-uncased --out " + w.dir / "x", 2, "nothing is downloaded; fetch the model with");
+  check_refused("export " + w.run + " --to onnx --out x", 2, "onnx is not written");
+}
+
+TEST_CASE("a verb with verbs of its own names them, and the one that was meant", "[cli]") {
+  check_refused("study", 2, "cloze study needs a verb: plan, run, status, report, commands; see cloze study --help");
+  check_refused("--quiet inspect", 2, "cloze inspect needs a verb: objective; see cloze inspect --help");
+  check_refused("study plna x.yaml", 2, "'plna' is not a verb of cloze study; did you mean 'plan'? its verbs: plan,");
+  check_refused("inspect objectiv", 2, "did you mean 'objective'?");
+  check_refused("verify rnu --help", 2, "did you mean 'run'? its verbs: parity, data, run; see cloze verify --help");
+  check_refused("study plan x.yaml --job 3", 2, "see cloze study plan --help");
+  CHECK(cloze("study --help").code == 0);
+}
+
+TEST_CASE("completion has nested verbs, options, values and config keys", "[cli]") {
+  TempDir dir;
+  const auto script = dir.write("completion.bash", cloze("completion bash").text);
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    INFO(shell);
+    const auto text = cloze("completion " + shell).text;
+    CHECK_THAT(text, Catch::Contains("plan run status report commands") &&
+                         Catch::Contains("optimizer.learning_rate=") &&
+                         Catch::Contains("objectives.0.mlm_probability=") && Catch::Contains("best newest") &&
+                         !Catch::Contains("torchscript-run"));
+  }
+  CHECK_THAT(cloze("completion fish").text, Catch::Contains("train.precision=bf16"));
+  if (std::system("command -v bash > /dev/null") != 0) return;
+  const auto completed = [&](const std::string& words) {
+    const auto shell = "bash -c 'source " + script + "; COMP_WORDS=(" + words +
+                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _cloze; echo ${COMPREPLY[@]}'";
+    std::FILE* pipe = popen(shell.c_str(), "r");
+    std::string text;
+    for (int byte = 0; (byte = std::fgetc(pipe)) != EOF;) text += static_cast<char>(byte);
+    pclose(pipe);
+    return text;
+  };
+  CHECK(completed("cloze pret") == "pretrain\n");
+  CHECK(completed("cloze study pl") == "plan\n");
+  CHECK(completed("cloze study plan --jo") == "--jobs\n");
+  CHECK(completed("cloze fill runs/a --checkpoint \"\"") == "best newest\n");
+  CHECK(completed("cloze pretrain x.yaml --set optimizer.learning_r") == "optimizer.learning_rate=\n");
+  CHECK(completed("cloze pretrain x.yaml --set train.precision = b") == "bf16\n");
+  CHECK(completed("cloze pretrain x.yaml --set train.precision =") == "fp32 bf16\n");
+  CHECK(completed("cloze pretrain x.yaml --set train.precision=b") == "train.precision=bf16\n");
+}
+
+TEST_CASE("--verbose prints the values of the config, and what set them", "[cli]") {
+  const std::string describe = "describe " SOURCE_DIR "/configs/bert/tiny.yaml --set train.batch_size=7";
+  CHECK_THAT(cloze("--verbose " + describe).text,
+             Catch::Contains("train.batch_size = 7  (--set") && Catch::Contains("optimizer.beta1 = 0.9  (default)"));
+  CHECK(cloze(describe).text.find("optimizer.beta1 = ") == std::string::npos);
+}

@@ -1,0 +1,136 @@
+#include <filesystem>
+
+#include "tests/cli/program.h"
+
+namespace fs = std::filesystem;
+
+TEST_CASE("from text to model: every verb works", "[cli]") {
+  auto& w = world();
+  CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + w.tokens).text,
+             Catch::Contains("already exists"));
+  CHECK(cloze("verify data " + w.tokens).code == 0);
+  CHECK(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens + "/tokenizer --held-out 0 --out " +
+              w.dir / "whole")
+            .code == 0);
+  const auto whole = cloze("verify data " + w.dir / "whole");
+  CHECK(whole.code == 0);
+  CHECK_THAT(whole.text, Catch::Contains("whole train: ") && !Catch::Contains("valid"));
+  CHECK(cloze("verify run " + w.run).code == 0);
+  CHECK_THAT(cloze("fill " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("%"));
+  CHECK_THAT(cloze("fill --json " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("\"probability\""));
+  CHECK_THAT(cloze("evaluate " + w.run).text, Catch::Contains("unigram"));
+  CHECK_THAT(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt").text, Catch::Contains("mlm"));
+  CHECK_THAT(cloze("export " + w.run + " --to torchscript --out " + w.dir / "m.pt").text,
+             Catch::Contains("loaded in a new process"));
+  CHECK(cloze("export " + w.run + " --to huggingface --out " + w.dir / "hf").code == 0);
+  CHECK(cloze("import " + w.dir / "hf" + " --out " + w.dir / "back").code == 0);
+  CHECK_THAT(cloze("verify parity " SOURCE_DIR "/tests/parity/bert").text, Catch::Contains("53 tensors agree"));
+  const auto bench = cloze("benchmark " + w.config() + " --steps 2 --json");
+  CHECK_THAT(bench.text, Catch::Contains("\"ms_per_step\"") && Catch::Contains("\"tokens_per_second\"") &&
+                             Catch::Contains("\"mfu\"") && Catch::Contains("\"peak_rss_mb\""));
+  const auto inspected =
+      cloze("inspect objective " + w.config() + " --examples 2 --sequences 300 --picture " + w.dir / "lengths.svg");
+  CHECK(inspected.code == 0);
+  CHECK_THAT(inspected.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") &&
+                                 Catch::Contains("pairs"));
+  CHECK(fs::file_size(w.dir / "lengths.svg") > 1000);
+  CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text,
+             Catch::Contains("\"labels\":[-100"));
+  // Half of the rows with 15 %, half with 5 %: 10 % of all tokens, in describe, inspect and pretrain.
+  const std::string mixed =
+      w.config() +
+      " --set 'objectives=[{kind: mlm, like: google-bert, mixture: [{unit: ngram}, {mlm_probability: 0.05}]}]'";
+  CHECK_THAT(
+      cloze("inspect objective " + mixed + " --sequences 300").text,
+      Catch::Contains("masking    mixture.1") &&
+          Catch::Contains("ok   mixture.0: drawn n-gram lengths in words (chi-square)") &&
+          Catch::Contains("ok   rows per masking") &&
+          Catch::Contains("differs from the preset: objectives.0.mixture.0.unit is ngram, google-bert has token"));
+  CHECK_THAT(cloze("describe " + mixed).text, Catch::Contains("prediction head at 10 % of the tokens"));
+  CHECK(cloze("pretrain " + mixed + " --run " + w.dir / "mixed").code == 0);
+  CHECK(cloze("pretrain " + mixed + " --set train.budget.steps=8 --run " + w.dir / "mixed --resume").code == 0);
+  CHECK_THAT(cloze("explain " + w.dir / "mixed/run.yaml" + " objectives.0.mixture.1.mlm_probability").text,
+             Catch::Contains("= 0.05"));
+  CHECK_THAT(cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("bytes per token"));
+  CHECK_THAT(cloze("tokenize --json " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("\"offsets\":[[0,"));
+  CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text,
+             Catch::Contains("preset 'google-bert'"));
+}
+
+TEST_CASE("a run that was moved with its tokens is evaluated and resumed from any folder", "[cli]") {
+  auto& w = world();
+  const std::string small =
+      " --set model.hidden_size=32 --set model.intermediate_size=32 --set data.max_seq_length=32 --set "
+      "evaluation.sequences=16 --set train.batch_size=4 --set checkpoint.every=2";
+  const auto from = "cd " + w.dir / "before" + " && ";
+  fs::create_directories(w.dir / "before");
+  REQUIRE(cloze("prepare ../text.txt --vocab-size 80 --held-out 0.2 --out tokens", from).code == 0);
+  const auto train = "pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set data.tokens=tokens" + small;
+  REQUIRE(cloze(train + " --set train.budget.steps=6 --run runs/whole", from).code == 0);
+  REQUIRE(cloze(train + " --set train.budget.steps=6 --set schedule.shape=constant --run runs/a", from).code == 0);
+  const auto losses = [&](const std::string& run, const std::string& before) {
+    auto found = json_of(cloze("--quiet evaluate " + run + " --json", before));
+    for (const auto* path : {"run", "checkpoint", "tokens"}) found.erase(path);
+    return found;
+  };
+  const auto wanted = losses("runs/whole", from);
+  fs::create_directories(w.dir / "elsewhere");
+  fs::rename(w.dir / "before", w.dir / "after");
+  const auto elsewhere = "cd " + w.dir / "elsewhere" + " && ";
+  CHECK(losses("../after/runs/whole", elsewhere) == wanted);
+  CHECK_THAT(cloze("evaluate ../after/runs/whole", elsewhere).text,
+             Catch::Contains("../after/runs/whole: its tokens, tokens, are found in "));
+  const std::string last = "/step-00000006/weights.safetensors";
+  fs::remove_all(w.dir / "after/runs/whole/step-00000006");
+  const auto trained = read_file(w.dir / ("after/runs/a" + last));
+  fs::remove_all(w.dir / "after/runs/a/step-00000006");
+  const auto resumed = cloze("pretrain --run ../after/runs/a --resume", elsewhere);
+  INFO(resumed.text);
+  REQUIRE(resumed.code == 0);
+  CHECK((!trained.empty() && read_file(w.dir / ("after/runs/a" + last)) == trained));
+  CHECK_THAT(cloze("inspect objective ../after/runs/a/run.yaml --examples 1 --sequences 50", elsewhere).text,
+             Catch::Contains("{[MASK]}") && !Catch::Contains("error"));
+  // Tokens that are gone are named, with the way out.
+  fs::rename(w.dir / "after/tokens", w.dir / "elsewhere/deep");
+  fs::create_directories(w.dir / "elsewhere/deeper");
+  fs::rename(w.dir / "elsewhere/deep", w.dir / "elsewhere/deeper/tokens");
+  check_refused("evaluate " + w.dir / "after/runs/whole", 1,
+                "are neither there nor near the run; name their folder with --tokens, or text with --text");
+  check_refused("pretrain --resume --run " + w.dir / "after/runs/whole", 1,
+                "are neither there nor near the run; name their folder with --set data.tokens=FOLDER");
+  CHECK(cloze("pretrain --resume --run " + w.dir / "after/runs/whole" +
+              " --set data.tokens=" + w.dir / "elsewhere/deeper/tokens")
+            .code == 0);
+}
+
+TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
+  auto& w = world();
+  const auto filled = "fill " + w.run + " 'The cat [MASK] on mat'";
+  CHECK_THAT(cloze(filled).text, Catch::Contains("step-00000006: the best checkpoint"));
+  CHECK_THAT(cloze(filled + " --checkpoint newest").text, Catch::Contains("step-00000006: the newest checkpoint"));
+  CHECK_THAT(cloze("evaluate " + w.run).text, Catch::Contains("the best checkpoint"));
+  check_refused(filled + " --checkpoint last", 2, "last not in");
+  const auto again = cloze("--quiet pretrain --resume --run " + w.run);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.text, Catch::Contains("had finished at step 6; raise train.budget to train it further") &&
+                             Catch::Contains("held-out loss "));
+}
+
+TEST_CASE("fill reads lines and <mask>, tokenize takes runs, explain takes the end of a key", "[cli]") {
+  auto& w = world();
+  const auto given = cloze("--quiet fill " + w.run + " 'The cat [MASK] on mat'").text;
+  CHECK(cloze("--quiet fill " + w.run, "printf 'The cat <mask> on mat\\n' | ").text == given);
+  CHECK(cloze("--quiet fill " + w.run + " --file " + w.dir.write("blank.txt", "The cat [MASK] on mat\n")).text ==
+        given);
+  CHECK(given.find("\u2581") == std::string::npos);
+  const auto tokens = cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text;
+  CHECK(cloze("tokenize " + w.tokens + " 'the cat'").text == tokens);
+  CHECK(cloze("tokenize " + w.run + " 'the cat'").text == tokens);
+  const std::string config = SOURCE_DIR "/configs/bert/tiny.yaml";
+  CHECK(cloze("explain " + config + " learning_rate").text ==
+        cloze("explain " + config + " optimizer.learning_rate").text);
+  CHECK_THAT(cloze("explain " + config).text, Catch::Contains("optimizer.beta1 = 0.9  (default)"));
+  check_refused("explain " + config + " every", 2, "evaluation.every, checkpoint.every");
+  CHECK_THAT(cloze("config --resolved " + config + " --set train.batch_size=7").text,
+             Catch::Contains("  batch_size: 7\n"));
+}

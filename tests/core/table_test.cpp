@@ -1,0 +1,18 @@
+// Tables as text, Markdown and LaTeX.
+#include "core/table.h"
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+TEST_CASE("a table of numbers is aligned to the right behind its first column, any other to the left", "[core]") {
+  Table table{.title = "Figures", .header = {"what", "value"}, .rows = {{"a_b", "-0.5"}, {"c", "12.25"}}};
+  CHECK(to_text(table) == "Figures\n\nwhat  value\na_b   -0.5\nc     12.25\n");
+  CHECK_THAT(to_markdown(table), Catch::Contains("|---|---|\n"));
+  table.of_numbers = true;
+  CHECK(to_text(table) == "Figures\n\nwhat  value\na_b    -0.5\nc     12.25\n");
+  CHECK(to_markdown(table) == "## Figures\n\n| what | value |\n|---|--:|\n| a\\_b | -0.5 |\n| c | 12.25 |\n");
+  CHECK(to_latex(table) ==
+        "% Figures\n\\begin{tabular}{lr}\n\\toprule\nwhat & value \\\\\n\\midrule\n"
+        "a\\_b & $-$0.5 \\\\\nc & 12.25 \\\\\n\\bottomrule\n\\end{tabular}\n");
+}

@@ -1,0 +1,29 @@
+// Widths, paragraphs and escapes of reports.
+#include "core/text.h"
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+TEST_CASE("texts are padded by their characters, and longer ones stay as they are") {
+  CHECK(padded("ä", 3) == "ä  ");
+  CHECK(aligned_right("±1", 4) == "  ±1");
+  CHECK(padded("longer", 3) == "longer");
+}
+
+TEST_CASE("a paragraph is broken between words, and keeps the spaces of its head and its indent") {
+  CHECK(wrapped("key   ", "one two three", 13, 6) == "key   one two\n      three\n");
+  CHECK(wrapped("      ", "one two", 80, 6) == "      one two\n");
+  CHECK(wrapped("", "unbreakable", 4, 2) == "unbreakable\n");
+  CHECK(wrapped("", "a bb ccc", 4, 2) == "a bb\n  ccc\n");
+}
+
+TEST_CASE("escapes leave no character that the form would read as its own") {
+  CHECK(escaped_csv("a") == "a");
+  CHECK(escaped_csv("a,\"b\"\r") == "\"a,\"\"b\"\"\r\"");
+  CHECK(escaped_latex("50 % of a_b {x} ^~\\ <|>\"\n") ==
+        "50 \\% of a\\_b \\{x\\} \\textasciicircum{}\\textasciitilde{}\\textbackslash{} "
+        "\\textless{}\\textbar{}\\textgreater{}\\textquotedbl{} ");
+  CHECK(escaped_markdown("a|b_*<i>&`\n") == "a\\|b\\_\\*&lt;i&gt;&amp;\\` ");
+  CHECK(escaped_html("<a href=\"x\">&'").find_first_of("<>\"'") == std::string::npos);
+}

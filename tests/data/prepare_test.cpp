@@ -1,0 +1,110 @@
+#include <filesystem>
+
+#include "core/error.h"
+#include "data/prepare.h"
+#include "data/token_store.h"
+#include "tests/objectives/store.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+TEST_CASE("preparing gives the same bytes for any number of threads", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  std::string bytes[2];
+  for (const int64_t threads : {1, 5}) {
+    PrepareOptions options;
+    options.inputs = {dir / "text.txt"};
+    options.out = dir / ("t" + std::to_string(threads));
+    options.tokenizer = dir / "vocab.txt";
+    options.threads = threads;
+    options.held_out = 0.1;
+    options.format = TextFormat::lines;
+    prepare(options);
+    bytes[threads > 1] = read_file(options.out + "/train-00000.tokens");
+  }
+  CHECK(bytes[0] == bytes[1]);
+}
+
+TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "tokens";
+  options.tokenizer = dir / "vocab.txt";
+  options.held_out = 0.1;
+  options.format = TextFormat::lines;
+  CHECK(prepare(options).reused);
+  options.held_out = 0.2;
+  CHECK_THROWS_WITH(
+      prepare(options),
+      Catch::EndsWith(
+          "has tokens of other text or options (held_out was 0.1, is 0.2); name another --out, or overwrite "
+          "it with --force"));
+  options.held_out = 0.1;
+  options.sentinels = 5;
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("(sentinels was none, is 5)") &&
+                                          Catch::EndsWith("another number needs no new tokenizer: --tokenizer " +
+                                                          options.out + "/tokenizer with another --out"));
+  options.held_out = 0.2;
+  options.sentinels = 0;
+  options.force = true;
+  CHECK_FALSE(prepare(options).reused);
+}
+
+TEST_CASE("source bytes of pairs are those of their sides, without a separator", "[data][prepare]") {
+  TempDir dir;
+  std::string pairs;
+  std::vector<uint64_t> bytes;
+  for (int i = 0; i < 30; ++i) {
+    const auto source = "The cat " + std::to_string(i) + " slept.",
+               target = "It  woke \xC3\x9F" + std::to_string(i * i);
+    pairs += source + "\t" + target + "\n";
+    bytes.push_back(source.size()), bytes.push_back(target.size());
+  }
+  for (const std::string kind : {"byte_bpe", "wordpiece", "unigram"}) {
+    INFO(kind);
+    PrepareOptions options;
+    options.inputs = {dir.write("pairs.tsv", pairs)};
+    options.valid_inputs = options.inputs;
+    options.format = TextFormat::pairs;
+    options.out = dir / kind;
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    options.vocab_size = kind == "byte_bpe" ? 280 : 50;
+    prepare(options);
+    const TokenStore store(options.out, "valid");
+    REQUIRE(store.num_sentences() == bytes.size());
+    for (uint64_t s = 0; s < store.num_sentences(); ++s) {
+      uint64_t sum = 0;
+      for (uint64_t t = store.first_token(s); t < store.first_token(s + 1); ++t) sum += *store.source_bytes(t);
+      CHECK(sum == bytes[s]);
+    }
+  }
+}
+
+TEST_CASE("of a small text a document is held out, of a single document its end", "[data][prepare]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(20));
+  PrepareOptions options;
+  options.tokenizer = dir / "vocab.txt";
+  options.inputs = {dir.write("two.txt", "w1q w2q.\n\nw3q w4q.\n")};
+  options.out = dir / "two";
+  const auto two = prepare(options);
+  CHECK(two.documents == 1);
+  CHECK(two.valid_documents == 1);
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "W" + std::to_string(i) + "q w2q.\n";
+  options.inputs = {dir.write("one.txt", lines)};
+  options.out = dir / "one";
+  const auto one = prepare(options);
+  CHECK(one.valid_documents == 1);
+  CHECK(one.tokens > one.valid_tokens);
+  options.inputs = {dir.write("empty.txt", "\n\n")};
+  options.out = dir / "empty";
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("empty.txt: has no text; name files with text"));
+}

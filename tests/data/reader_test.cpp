@@ -1,0 +1,161 @@
+#include <filesystem>
+
+#include "core/error.h"
+#include "data/prepare.h"
+#include "data/reader.h"
+#include "data/sentences.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::vector<std::string>> read_all(const ReaderOptions& options) {
+  DocumentReader reader(options);
+  std::vector<std::vector<std::string>> found;
+  for (RawDocument document; reader.next(document);) found.push_back(document.lines);
+  return found;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string_view> found;
+  split_sentences(text, found);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace
+
+TEST_CASE("text, JSON lines and WikiExtractor give their documents", "[data][reader]") {
+  TempDir dir;
+  CHECK(read_all({.inputs = {dir.write("a.txt", "\xEF\xBB\xBFone\r\ntwo\n\n\n three\n")}}) ==
+        std::vector<std::vector<std::string>>{{"one", "two"}, {" three"}});
+  CHECK(read_all({.inputs = {dir.write("a.jsonl", "{\"text\": \"one\\ntwo\"}\n\n{\"text\": \"three\"}\n")}}) ==
+        std::vector<std::vector<std::string>>{{"one", "two"}, {"three"}});
+  CHECK(
+      read_all({.inputs = {dir.write("wiki",
+                                     "<doc id=\"1\" url=\"u\" title=\"A & B\">\nA & B\n\nFirst.\nSecond <doc "
+                                     "id=.\n</doc>\n<doc id=\"2\" url=\"u\" title=\"C\">\nC\n\nThird.\n</doc>\n")}}) ==
+      std::vector<std::vector<std::string>>{{"First.", "Second <doc id=."}, {"Third."}});
+  dir.write("g/1.txt", "x\n"), dir.write("g/2.txt", "y\n");
+  CHECK(read_all({.inputs = {dir / "g/*.txt"}}) == std::vector<std::vector<std::string>>{{"x"}, {"y"}});
+}
+
+TEST_CASE("compressed files are decompressed, truncated ones are named", "[data][reader]") {
+  TempDir dir;
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "line " + std::to_string(i * i) + "\n";
+  const auto plain = read_all({.inputs = {dir.write("t.txt", text)}});
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k t.txt && xz -k t.txt").c_str()) == 0);
+  CHECK(read_all({.inputs = {dir / "t.txt.gz"}}) == plain);
+  CHECK(read_all({.inputs = {dir / "t.txt.xz"}}) == plain);
+  for (const std::string end : {"gz", "xz"}) {
+    const auto whole = read_file(dir / ("t.txt." + end));
+    const auto cut = dir.write("cut.txt." + end, whole.substr(0, whole.size() / 2));
+    CHECK_THROWS_WITH(read_all({.inputs = {cut}}), Catch::Contains("cut.txt." + end + ": the ") &&
+                                                       Catch::Contains("file is cut off or damaged near byte"));
+  }
+}
+
+TEST_CASE("unusable text is refused with a message", "[data][reader]") {
+  TempDir dir;
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "none.txt"}}),
+                    Catch::Contains("none.txt: no such file; check the name"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "*.zzz"}}), Catch::Contains("no file matches this pattern"));
+  fs::create_directories(dir / "empty/.hidden");
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "empty"}}),
+                    Catch::EndsWith("empty: is a folder without files; name one with text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("b", std::string("ab\0c\n", 5))}}),
+                    Catch::Contains("b:1: a NUL byte: the file looks binary; name a text file"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("long", std::string(40 << 20, 'x'))}}),
+                    Catch::Contains("long:1: the line is longer than 16 MB"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("u", "ok\na\xFFz\n")}, .refuse_invalid_utf8 = true}),
+                    Catch::Contains("u:2: byte 2 of the line is not valid UTF-8"));
+  CHECK(read_all({.inputs = {dir.write("u", "a\xFF\xFEz\n")}}) == std::vector<std::vector<std::string>>{{"a\uFFFDz"}});
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}),
+      Catch::EndsWith("j.jsonl:1: has no key 'text'; name the key of the text with --field; its texts: no "
+                      "text at all"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}),
+                    Catch::Contains("'text' is not a text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}),
+                    Catch::Contains("not a JSON object"));
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("d.jsonl", "{\"text\": \"a\"}\n{\"text\": " + deep + "}\n")}}),
+                    Catch::Contains("d.jsonl:2: not a JSON object (line 1, column 73: nested deeper than 64 lists"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("d.jsonl", "{\"source\": " + deep + "}\n")}, .format = TextFormat::pairs}),
+      Catch::Contains("d.jsonl:1: not a JSON object (line 1, column 75: nested deeper than 64 lists"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}),
+                    Catch::Contains("j.jsonl:1: the text contains a NUL; remove it"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("p.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"a\tb\"\n")},
+                .format = TextFormat::pairs}),
+      Catch::Contains("p.jsonl:2: not a JSON object, unlike the lines before"));
+  CHECK(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\r\\n\\r\\nb\"}\n")}}) ==
+        std::vector<std::vector<std::string>>{{"a", "b"}});
+  const auto one = dir.write("one.en", "a\n"), two = dir.write("two.en", "b\n");
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {one, two}, .targets = {one}, .format = TextFormat::pairs}),
+      Catch::Contains("one.en: 2 source files were given with 1 target files; name one target for each source"));
+  CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = TextFormat::pairs}), ConfigError);
+}
+
+TEST_CASE("pairs are the columns of a table of two, or named columns, never the first two of more", "[data][reader]") {
+  TempDir dir;
+  using Documents = std::vector<std::vector<std::string>>;
+  const auto two = dir.write("two.tsv", "a\tb\n\nc\td\n");
+  const auto four = dir.write(
+      "four.tsv", "\xEF\xBB\xBFindex\tsentence1\tsentence2\tlabel\r\n0\ta \"quoted\tb\tyes\r\n1\tc\td\tno\r\n");
+  CHECK(read_all({.inputs = {two}, .format = TextFormat::pairs}) == Documents{{"a", "b"}, {"c", "d"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = TextFormat::pairs}),
+                    Catch::EndsWith("four.tsv:1: has 4 columns, but a pair has two; write two, or select two with "
+                                    "--columns NAME,NAME by the names in the file's first line"));
+  CHECK(read_all({.inputs = {four}, .format = TextFormat::pairs, .columns = "sentence1,sentence2"}) ==
+        Documents{{"a \"quoted", "b"}, {"c", "d"}});
+  CHECK(read_all({.inputs = {four, four}, .format = TextFormat::pairs, .columns = "label,index"}) ==
+        Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
+  const auto twice = dir.write("twice.tsv", "en\ten\tde\n0\ta\tb\n");
+  CHECK_THROWS_WITH(read_all({.inputs = {twice}, .format = TextFormat::pairs, .columns = "en,de"}),
+                    Catch::Contains("twice.tsv:1: two columns are named 'en'; give each column a name of its own"));
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = TextFormat::pairs, .columns = "label,label"}),
+                    Catch::Contains("four.tsv:1: --columns label,label names one column twice; a pair has two"));
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = TextFormat::pairs, .columns = "sentence1,sentence3"}),
+                    Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this "
+                                    "first line: index\tsentence1\tsentence2\tlabel"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")},
+                .format = TextFormat::pairs,
+                .columns = "x,z"}),
+      Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write the same number in every line"));
+  const auto json = dir.write("p.jsonl", "{\"x\": \"a\", \"y\": \"b\", \"z\": \"c\"}\n");
+  CHECK(read_all({.inputs = {json}, .format = TextFormat::pairs, .columns = "z,x"}) == Documents{{"c", "a"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = TextFormat::pairs}),
+                    Catch::Contains("has no text 'source'; name the keys of both sides with --columns NAME,NAME"));
+  PrepareOptions options;
+  options.inputs = {four};
+  options.out = dir / "out";
+  options.format = TextFormat::pairs;
+  options.columns = "sentence1";
+  CHECK_THROWS_WITH(
+      prepare(options),
+      "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
+  options.columns = "sentence1,sentence2";
+  options.targets = {two};
+  CHECK_THROWS_WITH(prepare(options),
+                    "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
+  options.targets.clear(), options.field = "x,y";
+  CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
+}
+
+TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
+  CHECK(
+      split("He came. She left! Did they? \"Yes.\" It was 3.14 and more... and so on.") ==
+      std::vector<std::string>{"He came.", "She left!", "Did they?", "\"Yes.\"", "It was 3.14 and more... and so on."});
+  CHECK(split("Dr. Smith met J. R. Ewing in the U.S. Army. It rained.") ==
+        std::vector<std::string>{"Dr. Smith met J. R. Ewing in the U.S. Army.", "It rained."});
+  CHECK(split("\u4ECA\u65E5\u306F\u3002\u660E\u65E5\u3002") ==
+        std::vector<std::string>{"\u4ECA\u65E5\u306F\u3002", "\u660E\u65E5\u3002"});
+  CHECK(split("   ").empty());
+}

@@ -1,0 +1,183 @@
+// Tokenizer files as an attacker, or a program of another mind, would write them.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "data/tokenizer.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string words_of_bert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n";
+
+/// Values of every JSON type.
+const std::vector<Json>& values_of_every_type() {
+  static const std::vector<Json> values{nullptr,
+                                        true,
+                                        3,
+                                        -1,
+                                        1e300,
+                                        uint64_t{18446744073709551615u},
+                                        "",
+                                        "x",
+                                        Json::array(),
+                                        Json::array({1}),
+                                        Json::array({"x"}),
+                                        Json::object(),
+                                        Json{{"type", 3}},
+                                        Json{{"content", "x"}}};
+  return values;
+}
+
+/// The paths of a value and of everything in it; of a long list or object the first two and the last.
+void add_paths(const Json& value, const Json::json_pointer& at, std::vector<Json::json_pointer>& paths) {
+  if (!at.empty()) paths.push_back(at);
+  if (!value.is_structured()) return;
+  size_t number = 0;
+  for (const auto& [key, inner] : value.items()) {
+    const bool is_shown = value.size() < 12 || number < 2 || number + 1 == value.size();
+    if (is_shown && value.is_array()) add_paths(inner, at / number, paths);
+    if (is_shown && value.is_object()) add_paths(inner, at / key, paths);
+    ++number;
+  }
+}
+
+/// What stands at a path, for the choice of different ones: the path without the numbers of lists, and the kind of the
+/// object that it is in.
+std::string place_of(const Json& whole, const Json::json_pointer& at) {
+  std::string place;
+  for (const char c : at.to_string()) place += c >= '0' && c <= '9' ? '#' : c;
+  const auto& parent = whole.at(at.parent_pointer());
+  return parent.is_object() && parent.contains("type") ? place + " of " + parent["type"].dump() : place;
+}
+
+/// Opens a tokenizer, asks it everything, saves it for Cloze and for a model, and opens it again. Only Errors come out.
+void use(const std::string& path, const TempDir& dir) {
+  const std::string text = "the cat [MASK] \u4E2D\u6587 caf\u00E9 1,2 \xFF";
+  try {
+    const auto tokenizer = Tokenizer::open(path);
+    const auto ids = tokenizer.encode(text);
+    tokenizer.encode_with_offsets(text);
+    tokenizer.encode_after(text);
+    tokenizer.decode(std::vector<int64_t>(ids.begin(), ids.end()));
+    tokenizer.with_special_tokens().followed_by_sentinels(2).save(dir / "saved");
+    tokenizer.save(dir / "exported", TextReader{.kind = "bert"});
+    for (const auto* folder : {"saved", "exported"}) Tokenizer::open(dir / folder).encode(text);
+  } catch (const Error& e) {
+    CHECK_THAT(e.what(), !Catch::Contains("terminate"));
+    CHECK(std::string(e.what()).size() > 20);
+  }
+}
+
+/// Uses a file with every other value at each path of its content that `is_new`.
+void mutate(const std::string& name, const Json& content, const std::string& opened, const TempDir& dir,
+            const std::function<bool(const std::string& place)>& is_new) {
+  std::vector<Json::json_pointer> paths;
+  add_paths(content, {}, paths);
+  for (const auto& at : paths) {
+    if (!is_new(place_of(content, at))) continue;
+    for (const auto& value : values_of_every_type()) {
+      if (content.at(at) == value) continue;
+      auto broken = content;
+      broken[at] = value;
+      INFO(name << " " << at << " = " << value);
+      dir.write(name, broken.dump());
+      CHECK_NOTHROW(use(opened, dir));
+    }
+  }
+}
+
+/// Warnings about the broken files are not of interest.
+struct Quiet {
+  Quiet() { set_log_level(LogLevel::quiet); }
+  ~Quiet() { set_log_level(LogLevel::normal); }
+};
+
+}  // namespace
+
+TEST_CASE("a tokenizer.json with another JSON type anywhere is opened or refused", "[data][tokenizer]") {
+  const Quiet quiet;
+  TempDir dir;
+  std::set<std::string> seen;
+  const auto is_new = [&](const std::string& place) { return seen.insert(place).second; };
+  const auto reference = Json::parse(read_file(SOURCE_DIR "/tests/data/tokenizers/tokenizers.json"));
+  for (const auto& one : reference["cases"])
+    mutate("json/tokenizer.json", one["tokenizer"], dir / "json/tokenizer.json", dir, is_new);
+  CHECK(seen.size() > 150);
+}
+
+TEST_CASE("files beside a vocabulary with another JSON type anywhere are read or refused", "[data][tokenizer]") {
+  const Quiet quiet;
+  TempDir dir;
+  const auto always = [](const std::string&) { return true; };
+  const Json config{{"tokenizer_class", "BertTokenizer"},
+                    {"do_lower_case", true},
+                    {"strip_accents", nullptr},
+                    {"tokenize_chinese_chars", true},
+                    {"max_input_chars_per_word", 100},
+                    {"never_split", Json::array({"x"})},
+                    {"cls_token", {{"content", "[CLS]"}, {"lstrip", false}}},
+                    {"mask_token", "[MASK]"},
+                    {"additional_special_tokens", Json::array({"[X]"})},
+                    {"added_tokens_decoder", {{"4", {{"content", "[MASK]"}, {"special", true}}}}}};
+  dir.write("bert/vocab.txt", words_of_bert);
+  dir.write("bert/config.json", R"({"model_type": "bert"})");
+  mutate("bert/tokenizer_config.json", config, dir / "bert", dir, always);
+  dir.write("bert/tokenizer_config.json", config.dump());
+  mutate("bert/special_tokens_map.json", {{"sep_token", "[SEP]"}, {"pad_token", {{"content", "[PAD]"}}}}, dir / "bert",
+         dir, always);
+  mutate("bert/added_tokens.json", {{"new", 8}}, dir / "bert", dir, always);
+  mutate("bert/config.json", {{"model_type", "bert"}}, dir / "bert", dir, always);
+
+  Tokenizer::open(dir.write("vocab.txt", words_of_bert)).followed_by_sentinels(2).save(dir / "own");
+  auto facts = Json::parse(read_file(dir / "own/cloze_tokenizer.json"));
+  mutate("own/cloze_tokenizer.json", facts, dir / "own", dir, always);
+  facts.erase("xxh3");  // of an earlier version: nothing guards it
+  mutate("own/cloze_tokenizer.json", facts, dir / "own", dir, always);
+
+  dir.write("bpe/merges.txt", "#version: 0.2\na b\n");
+  mutate("bpe/vocab.json", {{"a", 0}, {"b", 1}, {"ab", 2}}, dir / "bpe", dir, always);
+}
+
+TEST_CASE("rules that double a text one after the other are refused before they fill the memory", "[data][tokenizer]") {
+  TempDir dir;
+  const Json model{{"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", {{"[UNK]", 0}, {"b", 1}}}};
+  const auto opened = [&](const Json& normalizer, const Json& decoder) {
+    const Json tokenizer{{"model", model}, {"normalizer", normalizer}, {"decoder", decoder}};
+    return Tokenizer::open(dir.write("json/tokenizer.json", tokenizer.dump()));
+  };
+  const auto chain = [](const char* of, const std::vector<Json>& steps) {
+    return Json{{"type", "Sequence"}, {of, steps}};
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<Json> doubling(60, {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  const auto grows = opened(chain("normalizers", doubling), nullptr);
+  CHECK(grows.encode("b") == std::vector<int32_t>{1});
+  CHECK_THROWS_WITH(grows.encode("a"),
+                    Catch::Contains("the rules of the tokenizer make more than 65600 bytes of a text "
+                                    "of 1; correct its normalizer"));
+  CHECK_THROWS_AS(grows.encode_with_offsets("a"), DataError);
+  const std::vector<Json> wide{
+      {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}},
+      {{"type", "Replace"}, {"pattern", {{"Regex", ""}}}, {"content", std::string(1000, 'b')}}};
+  CHECK_THROWS_AS(opened(chain("normalizers", wide), nullptr).encode("a"), DataError);
+  const std::vector<Json> in_bytes(60, {{"type", "ByteLevel"}});
+  CHECK_THROWS_AS(opened(chain("normalizers", in_bytes), nullptr).encode("caf\u00E9"), DataError);
+  const std::vector<Json> prefixes(300, {{"type", "Prepend"}, {"prepend", std::string(1000, 'x')}});
+  CHECK_THROWS_AS(opened(chain("normalizers", prefixes), nullptr).encode("a"), DataError);
+  const std::vector<Json> spelled(60, {{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", "bb"}});
+  CHECK_THROWS_WITH(opened(nullptr, chain("decoders", spelled)).decode(std::vector<int64_t>{1}),
+                    Catch::Contains("bytes of tokens of 1; correct its decoder"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  // Rules of real tokenizers make at most 33 bytes of one.
+  const auto compatible = opened({{"type", "NFKC"}}, nullptr);
+  CHECK(compatible.encode(std::string("\uFDFA")).size() == 1);
+}

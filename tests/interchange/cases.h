@@ -1,0 +1,46 @@
+#pragma once
+// The golden cases of tests/parity, as they are and with changes.
+#include <filesystem>
+#include <fstream>
+
+#include "core/tensor/safetensors.h"
+#include "interchange/interchange.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+/// Every row of this case passes.
+inline void check_case(const std::string& folder) {
+  const auto rows = cloze::verify_parity(folder);
+  CHECK(rows.size() >
+        (folder.find("t5-encoder") != std::string::npos ? 4 : 20));  // an encoder without decoder has no loss
+  for (const auto& row : rows) {
+    INFO(folder << " " << row.name << " error " << row.error << " " << row.note);
+    CHECK(row.passed);
+  }
+}
+
+/// A copy of a parity case whose weights have one more tensor, which differs from `like`.
+inline std::string with_tensor(const TempDir& dir, const std::string& name, const std::string& tensor,
+                               const std::string& like) {
+  const auto folder = dir / (name + "-changed");
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+  const auto stored = cloze::SafeTensors::open(folder + "/model.safetensors");
+  std::vector<cloze::NamedTensor> tensors;
+  for (const auto& key : stored.names()) tensors.push_back({key, stored.get(key).clone()});
+  tensors.push_back({tensor, stored.get(like) + 1});
+  cloze::save_safetensors(folder + "/model.safetensors", tensors);
+  return folder;
+}
+
+/// A copy of a parity case, in `dir / "edited"`, with another text in one of its files.
+inline std::string edited(const TempDir& dir, const std::string& name, const std::string& file, const std::string& from,
+                          const std::string& to) {
+  const auto folder = dir / "edited";
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+  auto text = read_file(folder + "/" + file);
+  REQUIRE(text.find(from) != std::string::npos);
+  std::ofstream(folder + "/" + file) << text.replace(text.find(from), from.size(), to);
+  return folder;
+}

@@ -1,0 +1,259 @@
+#include <nlohmann/json.hpp>
+
+#include "data/token_store.h"
+#include "generation/fill.h"
+#include "generation/generate.h"
+#include "run/init.h"
+#include "tests/interchange/cases.h"
+#include "tests/support/tiny.h"
+#include "tests/support/trained.h"
+#include "train/pretrain.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+TEST_CASE("an imported model is exported with all its tensors, and computes the same", "[interchange][parity]") {
+  TempDir dir;
+  // Cross-attention of a decoder without encoder, and tables that the class has but does not use.
+  const auto is_dropped = [](const std::string& name) {
+    return name.find("encoder_attn") != std::string::npos || name == "bert.embeddings.position_embeddings.weight" ||
+           name == "model.shared.weight";
+  };
+  for (const auto& entry : fs::directory_iterator(SOURCE_DIR "/tests/parity")) {
+    if (!entry.is_directory()) continue;
+    const auto folder = entry.path().string(), name = entry.path().filename().string();
+    INFO(name);
+    import_huggingface(folder, dir / name);
+    export_huggingface(dir / name, dir / (name + "-out"));
+    for (const auto* file : {"inputs.safetensors", "expected.safetensors", "generation.json"})
+      if (fs::exists(folder + "/" + file)) fs::copy(folder + "/" + file, dir / (name + "-out/" + file));
+    check_case(dir / (name + "-out"));
+    if (!fs::exists(folder + "/model.safetensors")) continue;
+    const auto exported = SafeTensors::open(dir / (name + "-out/model.safetensors"));
+    const bool part = name.ends_with("-causal") || name == "bart-tables";
+    for (const auto& tensor : SafeTensors::open(folder + "/model.safetensors").names()) {
+      INFO(tensor);
+      CHECK((exported.contains(tensor) || (part && is_dropped(tensor))));
+      if (name.starts_with("modernbert"))
+        CHECK(at::equal(exported.get(tensor), SafeTensors::open(folder + "/model.safetensors").get(tensor)));
+    }
+  }
+}
+
+TEST_CASE("every family is exported to TorchScript and Hugging Face, and imported again unchanged", "[interchange]") {
+  TempDir dir;
+  for (const std::string name :
+       {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert", "longformer", "modernbert",
+        "modernbert-biases", "modernbert-layers", "xlnet-plain", "xlnet-clamp-untied"}) {
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    const auto receipt = export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    CHECK(receipt.passed);
+    CHECK(receipt.largest_error.size() >= 2);
+    export_huggingface(dir / name, dir / (name + "-hf"));
+    import_huggingface(dir / (name + "-hf"), dir / (name + "-back"));
+    const auto a = collect_params(*open_run(dir / name).network),
+               b = collect_params(*open_run(dir / (name + "-back")).network);
+    REQUIRE(a.size() == b.size());
+    for (size_t i = 0; i < a.size(); ++i) CHECK(at::equal(a[i].param.value(), b[i].param.value()));
+  }
+}
+
+TEST_CASE("an export to Hugging Face, imported again, is the same model", "[interchange]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  CHECK(fs::exists(dir / "hf/config.json"));
+  CHECK(fs::exists(dir / "hf/vocab.txt"));
+  const auto report = import_huggingface(dir / "hf", dir / "back");
+  CHECK(report.architecture == "BertForPreTraining");
+  CHECK(report.ignored.empty());
+  CHECK(report.fresh.empty());
+  const auto a = open_run(trained()), b = open_run(dir / "back");
+  const auto pa = collect_params(*a.network), pb = collect_params(*b.network);
+  REQUIRE(pa.size() == pb.size());
+  for (size_t i = 0; i < pa.size(); ++i) CHECK(at::equal(pa[i].param.value(), pb[i].param.value()));
+  CHECK(a.tokenizer.fingerprint() == b.tokenizer.fingerprint());
+  CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "back"), Catch::Contains("exists; name another --out"));
+}
+
+TEST_CASE("the generator of a run with replaced token detection is exported as a masked language model",
+          "[interchange]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  ElectraConfig model;
+  model.embedding_size = 24;
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
+  model.max_position_embeddings = 32;
+  RtdConfig rtd;
+  rtd.generator_hidden_size = 0.5;
+  config.model = model;
+  config.objectives = {rtd};
+  pretrain(config, {.run = dir / "run"});
+  export_huggingface(dir / "run", dir / "generator", "generator");
+  CHECK(import_huggingface(dir / "generator", dir / "back").architecture == "ElectraForMaskedLM");
+  auto run = open_run(dir / "run");
+  take_generator(run);
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(12, at::kLong).view({2, 6});
+  CHECK(at::equal(run.network->outputs({.input_ids = ids}).back().second,
+                  open_run(dir / "back").network->outputs({.input_ids = ids}).back().second));
+  export_huggingface(dir / "run", dir / "discriminator");
+  CHECK(import_huggingface(dir / "discriminator", dir / "back-d").architecture == "ElectraForPreTraining");
+  CHECK(fill(open_run(dir / "run"), "wa [MASK] wc", 3)[0].size() == 3);
+}
+
+TEST_CASE("a discriminator and a generator in two folders are imported as one run, which can be trained further",
+          "[interchange]") {
+  TempDir dir;
+  for (const std::string tie : {"all", "tables", "none"}) {
+    INFO(tie);
+    auto config = tiny_run(dir, 2);
+    ElectraConfig model;
+    model.embedding_size = 24;
+    model.hidden_size = 32;
+    model.num_hidden_layers = 2;
+    model.num_attention_heads = 4;
+    model.intermediate_size = 64;
+    model.max_position_embeddings = 32;
+    RtdConfig rtd;
+    rtd.generator_hidden_size = 0.25;
+    rtd.generator_layers = 0.5;
+    rtd.tie = choice_of<EmbeddingTie>(tie);
+    config.model = model;
+    config.objectives = {rtd};
+    const auto run = dir / tie;
+    pretrain(config, {.run = run});
+    export_huggingface(run, run + "-d");
+    export_huggingface(run, run + "-g", "generator");
+    const auto report = import_huggingface(run + "-d", run + "-back", run + "-g");
+    CHECK(report.fresh.empty());
+    CHECK(report.ignored.empty());
+    const auto back = open_run(run + "-back");
+    CHECK(std::get<RtdConfig>(back.config.objectives[0]).tie == choice_of<EmbeddingTie>(tie));
+    const auto network = open_run(run).network;
+    const auto a = collect_params(*network), b = collect_params(*back.network);
+    REQUIRE(a.size() == b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      INFO(a[i].name);
+      CHECK(a[i].name == b[i].name);
+      CHECK(at::equal(a[i].param.value(), b[i].param.value()));
+    }
+    // It is exported unchanged, and a new run starts from it with all weights.
+    export_huggingface(run + "-back", run + "-g2", "generator");
+    CHECK(read_file(run + "-g2/model.safetensors") == read_file(run + "-g/model.safetensors"));
+    auto further = config;
+    further.model = back.config.model;
+    further.objectives = back.config.objectives;
+    Network fresh(further.model, further.objectives);
+    const auto started = init_from(run + "-back", fresh, back.tokenizer);
+    CHECK(started.copied.size() == a.size());
+    CHECK(started.fresh.empty());
+    further.init.from = run + "-back";
+    pretrain(further, {.run = run + "-on"});
+    CHECK(fs::exists(run + "-on/latest"));
+    if (tie == "all") {
+      CHECK_THROWS_WITH(import_huggingface(run + "-d", dir / "x", run + "-d"),
+                        Catch::Contains("needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these "
+                                        "are ElectraForPreTraining and ElectraForPreTraining"));
+      CHECK_THROWS_WITH(
+          import_huggingface(run + "-d", dir / "x", SOURCE_DIR "/tests/parity/roberta"),
+          Catch::Contains("its model is roberta, that of the discriminator is electra; give a generator"));
+      CHECK_THROWS_WITH(import_huggingface(SOURCE_DIR "/tests/parity/electra-discriminator", dir / "x", run + "-g"),
+                        Catch::Contains("; the two cannot be one run"));
+    }
+  }
+}
+
+TEST_CASE("an exported tokenizer adds the special tokens of its model", "[interchange]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 1);
+  const TokenStore store(config.data.tokens, "train");
+  for (const auto& [family, wanted] : {std::pair<std::string, std::string>{"bert", "[CLS] A [SEP] "},
+                                       {"gpt2", "A "},
+                                       {"t5", "A [UNK] "},
+                                       {"bart", "[CLS] A [CLS] "},
+                                       {"xlnet-plain", "A [SEP] [CLS] "}}) {
+    INFO(family);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);  // their end tokens are ids 1 and 2
+    store.tokenizer().save(dir / (family + "/tokenizer"));
+    export_huggingface(dir / family, dir / (family + ".hf"), "");
+    const auto exported = nlohmann::json::parse(read_file(dir / (family + ".hf/tokenizer.json")));
+    std::string found;
+    for (const auto& part : exported["post_processor"]["single"])
+      for (const auto& [type, token] : part.items()) found += token["id"].get<std::string>() + " ";
+    CHECK(found == wanted);
+  }
+}
+
+TEST_CASE("start and end ids imported without a tokenizer are exported again", "[interchange]") {
+  TempDir dir;
+  const auto out_again = [&](const std::string& family, const nlohmann::json& ids) {
+    for (const std::string folder : {"hf", "run", "again"}) fs::remove_all(dir / folder);
+    fs::copy(SOURCE_DIR "/tests/parity/" + family, dir / "hf");
+    auto config = nlohmann::json::parse(read_file(dir / "hf/config.json"));
+    config.erase("bos_token_id");
+    config.erase("eos_token_id");
+    config.update(ids);
+    dir.write("hf/config.json", config.dump());
+    import_huggingface(dir / "hf", dir / "run");
+    export_huggingface(dir / "run", dir / "again");
+    const auto out = nlohmann::json::parse(read_file(dir / "again/config.json"));
+    nlohmann::json found;
+    for (const auto* key : {"bos_token_id", "eos_token_id"})
+      if (out.contains(key)) found[key] = out[key];
+    return found;
+  };
+  const nlohmann::json ids{{"bos_token_id", 7}, {"eos_token_id", 9}};
+  for (const std::string family : {"bert", "roberta", "albert", "electra-discriminator", "distilbert", "longformer",
+                                   "bigbird", "modernbert", "xlnet-uni", "bart"}) {
+    INFO(family);
+    CHECK(out_again(family, ids) == ids);
+  }
+  CHECK(out_again("bert", nlohmann::json::object()).is_null());
+  CHECK(out_again("albert", {{"bos_token_id", 1000000}}).is_null());  // beyond a reduced vocabulary
+}
+
+TEST_CASE("a decoder of an encoder family is exported as the class with its head, or refused", "[interchange]") {
+  TempDir dir;
+  for (const bool transform : {true, false}) {
+    auto config = tiny_run(dir, 3);
+    backbone_of(config.model).architecture = Architecture::decoder;
+    config.data.short_seq_prob = 0;
+    ClmConfig clm;
+    clm.transform = transform;
+    config.objectives = {clm};
+    const auto run = dir / (transform ? "run" : "plain");
+    pretrain(config, {.run = run});
+    if (!transform) {
+      CHECK_THROWS_WITH(export_huggingface(run, dir / "none"),
+                        "a language modeling head without a transform has no class at Hugging Face for bert; "
+                        "train with `kind: clm, transform: true`, or export to torchscript");
+      CHECK_FALSE(fs::exists(dir / "none"));
+      continue;
+    }
+    export_huggingface(run, dir / "hf");
+    CHECK(import_huggingface(dir / "hf", dir / "back").architecture == "BertLMHeadModel");
+    const auto a = open_run(run), b = open_run(dir / "back");
+    CHECK(backbone_of(b.config.model).eos_token_id == a.tokenizer.special().sep);
+    at::NoGradGuard no_grad;
+    const auto ids = at::arange(5, 15, at::kLong).view({2, 5});
+    CHECK(at::equal(a.network->outputs({.input_ids = ids}).back().second,
+                    b.network->outputs({.input_ids = ids}).back().second));
+    const Prompt prompt{.prefix = {5, 6, 7}};
+    CHECK(generate_ids(*a.network, {prompt}, {.max_new_tokens = 5})[0][0].ids ==
+          generate_ids(*b.network, {prompt}, {.max_new_tokens = 5})[0][0].ids);
+  }
+}
+
+TEST_CASE("a T5 with a tied head and unscaled states is exported as mT5", "[interchange]") {
+  TempDir dir;
+  import_huggingface(SOURCE_DIR "/tests/parity/mt5", dir / "mt5");
+  export_huggingface(dir / "mt5", dir / "mt5-hf");
+  CHECK_THAT(read_file(dir / "mt5-hf/config.json"),
+             Catch::Contains("MT5ForConditionalGeneration") && Catch::Contains("\"model_type\": \"mt5\""));
+  import_huggingface(dir / "mt5-hf", dir / "mt5-back");
+  CHECK_FALSE(backbone_of(open_run(dir / "mt5-back").config.model).scale_decoder_outputs);
+}

@@ -1,0 +1,71 @@
+// The table of evaluation suites in a report.
+#include "study/suite_table.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+
+namespace {
+
+/// A report of two arms with these accuracies, one for each seed.
+struct Answers {
+  TempDir folder{};
+  StudyReport report{.name = "s", .unit = "nats", .metric = "mlm", .baseline = "plain"};
+  void add(const std::string& arm, const std::vector<double>& accuracies) {
+    auto& one = report.arms.emplace_back(ArmReport{.name = arm});
+    for (size_t i = 0; i < accuracies.size(); ++i) {
+      const auto run = arm + "-" + std::to_string(i);
+      std::filesystem::create_directories(folder / run);
+      const nlohmann::json figure{{"value", accuracies[i]}, {"count", 10}, {"ties", 0}};
+      const nlohmann::json suite{{"accuracy", figure}, {"groups", {{"islands", {{"accuracy", 1}}}}}};
+      folder.write(run + "/summary.json", nlohmann::json{{"suites", {{"pairs", suite}}}}.dump());
+      one.runs.push_back({.arm = arm, .seed = static_cast<int64_t>(i), .folder = folder / run});
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a report shows what every arm answered to a suite, and its paired difference to the baseline") {
+  Answers answers;
+  answers.add("plain", {0.5, 0.6, 0.7});
+  answers.add("other", {0.6, 0.7, 0.9});
+  const auto table = suite_table(answers.report);
+  REQUIRE(table);
+  REQUIRE(table->rows.size() == 2);
+  const auto &plain = table->rows[0], &other = table->rows[1];
+  CHECK(plain == std::vector<std::string>{"pairs accuracy", "plain", "3", "0.6", "0.1", "", "", ""});
+  CHECK(other[0] == "pairs accuracy");
+  CHECK(other[5] == "0.133");
+  // scipy.stats.ttest_rel of the two lists: p = 0.0572, interval [-0.0101, 0.2768]
+  CHECK(other[6] == "[-0.0101, 0.277]");
+  CHECK(other[7] == "0.057");
+}
+
+TEST_CASE("runs of other seeds than the baseline's are shown without a difference") {
+  Answers answers;
+  answers.add("plain", {0.5, 0.6});
+  answers.add("other", {0.6});
+  answers.report.arms[1].runs[0].seed = 7;
+  const auto table = suite_table(answers.report);
+  REQUIRE(table);
+  CHECK(table->rows[1][5].empty());
+}
+
+TEST_CASE("a report of runs that answered no suite has no table of suites") {
+  Answers answers;
+  answers.add("plain", {});
+  CHECK_FALSE(suite_table(answers.report));
+}
+
+TEST_CASE("a damaged summary is named") {
+  Answers answers;
+  answers.add("plain", {0.5});
+  answers.folder.write("plain-0/summary.json", "{\"suites\": ");
+  CHECK_THROWS_AS(suite_table(answers.report), DataError);
+}

@@ -1,0 +1,157 @@
+// Suites of embeddings: files, cosines, analogies, and the numbers of a tiny run.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "suites/analogies.h"
+#include "suites/embedding_figures.h"
+#include "suites/sentence_similarity.h"
+#include "suites/word_similarity.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/trained.h"
+
+using namespace cloze;
+
+namespace {
+
+template <class Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Cosine by loops.
+double cosine(const std::vector<double>& a, const std::vector<double>& b) {
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += a[i] * b[i];
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+Tensor matrix(const std::vector<std::vector<double>>& rows) {
+  std::vector<Tensor> found;
+  for (const auto& row : rows) found.push_back(at::tensor(row, at::kDouble));
+  return at::stack(found);
+}
+
+}  // namespace
+
+TEST_CASE("judged pairs are read with tabs and with spaces, and a folder is a suite of its files") {
+  const TempDir dir;
+  dir.write("words/a.txt", "cup mug 9.5\ncup tree 1\nred blue 4\nsun moon 5\n");
+  dir.write("words/b.txt", "cup\tmug\t9.5\ncup\ttree\t1\nred\tblue\t4\nsun\tmoon\t5\n");
+  const auto one = read_word_similarity(dir / "words/a.txt"), all = read_word_similarity(dir / "words");
+  REQUIRE(one);
+  REQUIRE(all);
+  CHECK((one->files[0].pairs == all->files[1].pairs));
+  CHECK((one->files[0].pairs[1] == JudgedPair{"cup", "tree", 1}));
+  CHECK(all->files[1].name == "b");
+}
+
+TEST_CASE("files of other kinds are no judged pairs") {
+  const TempDir dir;
+  CHECK_FALSE(read_word_similarity(dir.write("a.txt", ": capitals\na b c d\n")));
+  CHECK_FALSE(read_word_similarity(dir.write("b.jsonl", "{\"a\": 1}\n")));
+  CHECK_FALSE(read_sentence_similarity(dir.write("c.txt", "cup mug 9.5\n")));
+  CHECK_FALSE(read_analogies(dir.write("d.txt", "cup mug 9.5\n")));
+}
+
+TEST_CASE("a damaged line of an embedding suite is named with its place") {
+  const TempDir dir;
+  const auto words_file = dir.write("a.txt", "cup mug 9.5\ncup mug\n");
+  CHECK(contains(error_of([&] { read_word_similarity(words_file); }), "a.txt:2: is not two words and a number"));
+  const auto few = dir.write("few.txt", "cup mug 9.5\n");
+  CHECK(contains(error_of([&] { read_word_similarity(few); }), "too few pairs"));
+  const auto questions = dir.write("q.txt", ": capitals\na b c d\na b c\n");
+  CHECK(contains(error_of([&] { read_analogies(questions); }), "q.txt:3: is not a question of four words"));
+  const auto table = dir.write("s.tsv", "sentence1\tsentence2\tscore\nA cup.\tA mug.\thigh\n");
+  CHECK(contains(error_of([&] { read_sentence_similarity(table); }), "s.tsv:2: 'high' is not a number"));
+  const auto empty = dir.write("e.tsv", "sentence1\tsentence2\tscore\n\tA mug.\t3\n");
+  CHECK(contains(error_of([&] { read_sentence_similarity(empty); }), "one of the two sentences is empty"));
+}
+
+TEST_CASE("sentence pairs are read from a table by its heads and from JSON lines") {
+  const TempDir dir;
+  const auto table = read_sentence_similarity(
+      dir.write("s.tsv",
+                "id\tsentence_A\tsentence_B\trelatedness_score\n1\tA cup.\tA mug.\t4\n2\tA cup.\tA tree.\t1\n"
+                "3\tRed.\tBlue.\t2.5\n4\tSun.\tMoon.\t3\n"));
+  const auto lines =
+      read_sentence_similarity(dir.write("s.jsonl",
+                                         "{\"sentence1\": \"A cup.\", \"sentence2\": \"A mug.\", \"score\": 4}\n"
+                                         "{\"sentence1\": \"A cup.\", \"sentence2\": \"A tree.\", \"score\": 1}\n"
+                                         "{\"sentence1\": \"Red.\", \"sentence2\": \"Blue.\", \"score\": 2.5}\n"
+                                         "{\"sentence1\": \"Sun.\", \"sentence2\": \"Moon.\", \"score\": 3}\n"));
+  REQUIRE(table);
+  REQUIRE(lines);
+  CHECK((table->pairs == lines->pairs));
+}
+
+TEST_CASE("the mean cosine is that over all pairs of different rows") {
+  const std::vector<std::vector<double>> rows{{1, 2, 0}, {0, 1, -1}, {3, 0.5, 2}, {-1, 1, 1}};
+  double sum = 0;
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t j = 0; j < rows.size(); ++j) sum += i == j ? 0 : cosine(rows[i], rows[j]);
+  CHECK(mean_cosine(matrix(rows)) == Approx(sum / 12).epsilon(1e-12));
+}
+
+TEST_CASE("an analogy is answered by the nearest vector to b - a + c that is not in the question") {
+  // The offset from row 0 to row 1 leads from row 2 to row 3; row 2 itself is nearer.
+  const auto vectors = matrix({{1, 0, 0.2}, {1, 0.3, 0.2}, {0, 0, 1}, {0, 0.4, 1}, {-1, -1, 0}});
+  CHECK(nearest_analogies(vectors, {{0, 1, 2}}) == std::vector<int64_t>{3});
+  CHECK(nearest_analogies(vectors, {{1, 0, 3}, {0, 1, 2}}) == std::vector<int64_t>{2, 3});
+}
+
+TEST_CASE("an embedding does not depend on the texts that it is computed with, nor on their order") {
+  const auto run = open_run(trained());
+  const std::vector<std::string> texts{"wa wb", "wc", "wa wb wc wd", "wc", "wd wa"},
+      turned(texts.rbegin(), texts.rend());
+  const auto forward = embed_texts(run, texts, {}), backward = embed_texts(run, turned, {.batch_size = 1});
+  for (int64_t i = 0; i < 5; ++i) CHECK(at::allclose(forward[i], backward[4 - i], 1e-6, 1e-7));
+  CHECK(at::equal(forward[1], forward[3]));
+}
+
+TEST_CASE("the pooled state is that of the network's own hidden states") {
+  const auto run = open_run(trained());
+  const at::NoGradGuard no_grad;
+  const auto ids = framed_text(run, "wa wb wc");
+  REQUIRE(ids.size() == 5);
+  const auto hidden = run.network->backbone->hidden({.input_ids = at::tensor(ids, at::kLong).unsqueeze(0)})[0];
+  const std::vector<std::string> text{"wa wb wc"};
+  CHECK(at::allclose(embed_texts(run, text, {})[0], hidden.to(at::kDouble).mean(0), 1e-5, 1e-6));
+  CHECK(at::allclose(embed_texts(run, text, {.pooling = Pooling::cls})[0], hidden[0].to(at::kDouble), 1e-5, 1e-6));
+}
+
+TEST_CASE("a layer that does not exist and a text that is too long are refused") {
+  const auto run = open_run(trained());
+  CHECK(contains(embedding_fault(run.config, {.layer = 7}), "layer 7 does not exist"));
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "wa ";
+  CHECK(contains(error_of([&] { embed_texts(run, std::vector{text}, {}); }), "the model reads at most 32"));
+}
+
+TEST_CASE("word similarity and analogies of a run give figures by file and by section") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  const auto pairs = read_word_similarity(dir.write("p.txt", "wa wb 9\nwa wc 1\nwb wd 4\nwc we 5\n"));
+  const auto similarity = run_suite(run, *pairs, {});
+  REQUIRE(similarity.figures.size() == 2);
+  CHECK(similarity.figures[0].metric == "spearman");
+  CHECK(similarity.figures[0].count == 4);
+  CHECK(similarity.items.size() == 4);
+  const auto questions = read_analogies(dir.write("q.txt", ": capitals\nwa wb wc wd\n: gram1\nwa wb we wf\n"));
+  const auto analogies = run_suite(run, *questions, {});
+  REQUIRE(analogies.figures.size() == 6);
+  CHECK(analogies.figures[0].count == 2);
+  CHECK(analogies.figures[2].group == "semantic");
+}

@@ -1,0 +1,83 @@
+// Facts to fill in: files, and the ranks of a tiny run against its own scores.
+#include <ATen/ATen.h>
+
+#include "suites/facts.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/trained.h"
+
+using namespace cloze;
+
+namespace {
+
+constexpr const char* facts =
+    "{\"predicate_id\": \"R1\", \"sub_label\": \"wa\", \"obj_label\": \"wb\"}\n"
+    "{\"predicate_id\": \"R1\", \"sub_label\": \"wc\", \"obj_label\": \"wd\"}\n"
+    "{\"predicate_id\": \"R2\", \"sub_label\": \"we\", \"obj_label\": \"wf wg\"}\n"
+    "{\"predicate_id\": \"R2\", \"sub_label\": \"wh\", \"obj_label\": \"wb\"}\n";
+constexpr const char* patterns =
+    "{\"predicate_id\": \"R1\", \"pattern\": \"[X] [Y] wh\"}\n"
+    "{\"predicate_id\": \"R1\", \"pattern\": \"[Y] [X]\"}\n"
+    "{\"predicate_id\": \"R2\", \"pattern\": \"[Y] wi [X]\"}\n";
+
+template <class Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("facts take the first template of their relation, cut at the object") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl", facts);
+  dir.write("f/patterns.jsonl", patterns);
+  const auto suite = read_facts(dir / "f");
+  REQUIRE(suite);
+  REQUIRE(suite->relations.size() == 2);
+  const auto& first = suite->relations[0].facts[0];
+  CHECK(first.left == "wa ");
+  CHECK(first.object == "wb");
+  CHECK(first.right == " wh");
+  CHECK(suite->relations[1].objects == std::vector<std::string>{"wb", "wf wg"});
+  CHECK(read_facts(dir / "f/facts.jsonl")->relations.size() == 2);
+}
+
+TEST_CASE("facts without a template and templates without blanks are named") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl", facts);
+  CHECK(error_of([&] { read_facts(dir / "f"); }).find("has no templates next to it") != std::string::npos);
+  dir.write("f/patterns.jsonl", "{\"predicate_id\": \"R1\", \"pattern\": \"[X] [Y]\"}\n");
+  CHECK(error_of([&] { read_facts(dir / "f"); }).find("facts.jsonl:3: the relation 'R2' has no template") !=
+        std::string::npos);
+  dir.write("f/patterns.jsonl", "{\"predicate_id\": \"R1\", \"pattern\": \"[X] wa\"}\n");
+  CHECK(error_of([&] { read_facts(dir / "f"); }).find("needs one [Y]") != std::string::npos);
+}
+
+TEST_CASE("ranks of facts are those of the masked position's logits") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl", facts);
+  dir.write("f/patterns.jsonl", patterns);
+  const auto run = open_run(trained());
+  const auto result = run_suite(run, *read_facts(dir / "f"), {});
+  REQUIRE(result.items.size() == 4);
+  CHECK(result.figures[0].metric == "p@1");
+  CHECK(result.figures[0].count == 3);
+  // [CLS] wa [MASK] wh [SEP]
+  const at::NoGradGuard no_grad;
+  const auto& special = run.tokenizer.special();
+  const std::vector<int64_t> ids{special.cls, run.tokenizer.id("wa"), special.mask, run.tokenizer.id("wh"),
+                                 special.sep};
+  Tensor logits;
+  for (const auto& [name, tensor] : run.network->outputs({.input_ids = at::tensor(ids, at::kLong).unsqueeze(0)}))
+    if (name == "prediction_logits") logits = tensor[0][2];
+  const auto rank = 1 + (logits > logits[run.tokenizer.id("wb")]).sum().item<int64_t>();
+  CHECK(result.items[0]["rank"] == rank);
+  // The object of two tokens is ranked among the objects of its relation only.
+  CHECK_FALSE(result.items[2].contains("rank"));
+  CHECK(result.items[2].contains("restricted_rank"));
+}

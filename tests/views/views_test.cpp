@@ -1,0 +1,95 @@
+// What a view shows: groups of tokens, calibration, projections, pictures.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "views/view.h"
+#include "tests/support/catch.h"
+#include "tests/support/trained.h"
+
+using namespace cloze;
+
+namespace {
+
+SeenToken token(int64_t id, int64_t position, double loss, double confidence, bool right) {
+  return {.id = id, .position = position, .loss = loss, .confidence = confidence, .right = right};
+}
+
+}  // namespace
+
+TEST_CASE("positions are grouped by powers of two, and a group has the means of its tokens") {
+  const auto groups = by_position(
+      {token(1, 0, 2, 0.5, true), token(1, 2, 1, 0.5, false), token(2, 3, 3, 0.5, true), token(3, 4, 5, 0.5, false)});
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].name == "0");
+  CHECK(groups[1].name == "2 to 3");
+  CHECK(groups[1].count == 2);
+  CHECK(groups[1].loss == Approx(2));
+  CHECK(groups[1].accuracy == Approx(0.5));
+  CHECK(groups[2].name == "4 to 7");
+}
+
+TEST_CASE("frequencies are grouped by how often a token occurs in the texts") {
+  std::vector<SeenToken> tokens{token(7, 0, 4, 0.5, false)};
+  for (int64_t i = 0; i < 10; ++i) tokens.push_back(token(8, i, 1, 0.5, true));
+  const auto groups = by_frequency(tokens);
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].name == "1");
+  CHECK(groups[0].loss == Approx(4));
+  CHECK(groups[1].name == "10 to 99");
+  CHECK(groups[1].count == 10);
+}
+
+TEST_CASE("the calibration error is the weighted distance of confidence and accuracy over the bins") {
+  // Two bins: 0.2 and 0.4 (mean 0.3) with half of them right, and 0.9 always wrong.
+  const auto found = calibration_of(
+      {token(1, 0, 1, 0.2, true), token(1, 0, 1, 0.4, false), token(1, 0, 1, 0.9, false), token(1, 0, 1, 0.9, false)},
+      2);
+  REQUIRE(found.bins.size() == 2);
+  CHECK(found.error == Approx(0.5 * std::abs(0.5 - 0.3) + 0.5 * 0.9));
+}
+
+TEST_CASE("principal components keep the distances of points in a plane") {
+  const auto plane = at::tensor({1.0, 2.0, 0.0, -1.0, 0.5, 0.0, 3.0, -2.0, 0.0}, at::kDouble).view({3, 3});
+  const auto found = principal_components(plane);
+  for (size_t i = 0; i < 3; ++i)
+    for (size_t j = 0; j < 3; ++j) {
+      const auto [xi, yi] = found.points[i];
+      const auto [xj, yj] = found.points[j];
+      const auto distance = (plane[static_cast<int64_t>(i)] - plane[static_cast<int64_t>(j)]).norm().item<double>();
+      CHECK(std::hypot(xi - xj, yi - yj) == Approx(distance).margin(1e-12));
+    }
+  CHECK(found.first_share + found.second_share == Approx(1));
+}
+
+TEST_CASE("a picture is a bitmap of its size") {
+  const auto uri = picture_uri({0, 1, 0.5, 0.25}, 2, 1);
+  CHECK(uri.starts_with("data:image/bmp;base64,Qk"));  // BM
+  CHECK(uri.size() == 22 + (14 + 40 + 1024 + 8 + 2) / 3 * 4);
+}
+
+TEST_CASE("a view of a run holds the scores of its texts, and its page refers to nothing outside") {
+  const auto run = open_run(trained());
+  const std::vector<std::string> texts{"wa wd wk", "wb wh wg wd", "wc wk"};
+  const auto view = view_of(run, texts, {});
+  int64_t count = 0;
+  double loss = 0;
+  for (const auto& group : view.positions) {
+    count += group.count;
+    loss += static_cast<double>(group.count) * group.loss;
+  }
+  CHECK(count == 9);
+  double sum = 0;
+  std::vector<Passage> passages;
+  for (const auto& text : texts) passages.push_back({.left = {}, .scored = text, .right = {}});
+  for (const auto& score : Scorer(run, {}).score(passages)) sum += score.sum;
+  CHECK(loss == Approx(-sum).epsilon(1e-9));
+  REQUIRE(view.attention.heads.size() == 1);
+  REQUIRE(view.attention.heads[0].size() == 2);
+  float row = 0;
+  for (size_t i = 0; i < 5; ++i) row += view.attention.heads[0][0][i];
+  CHECK(row == Approx(1).epsilon(1e-4));
+  const auto page = to_html(view);
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("http") == std::string::npos);
+}

@@ -1,0 +1,55 @@
+#include "train/babylm_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/log.h"
+
+namespace cloze {
+
+bool follows_babylm(const RunConfig& config) { return config.checkpoint.at_words == babylm::checkpoint_words(); }
+
+std::vector<std::string> broken_babylm_rules(uint64_t text_words, double epochs) {
+  constexpr double tolerance = 1.005;
+  std::vector<std::string> broken;
+  const auto text = static_cast<double>(text_words);
+  if (text > tolerance * static_cast<double>(babylm::strict_words))
+    broken.push_back(words("the text has ", thousands(text_words),
+                           " words, and BabyLM allows 10 M (strict-small) or 100 M (strict); prepare less of it"));
+  const bool is_small = text <= tolerance * static_cast<double>(babylm::strict_small_words);
+  if (epochs > tolerance * babylm::max_epochs)
+    broken.push_back(words("the text is read ", shortest(std::round(100 * epochs) / 100), " times (",
+                           thousands(static_cast<uint64_t>(epochs * text)), " words), and BabyLM allows ",
+                           shortest(babylm::max_epochs), " epochs, up to ", is_small ? "100 M" : "1000 M",
+                           " words; set train.budget to epochs: 10, or words: ", is_small ? "100M" : "1000M"));
+  return broken;
+}
+
+double planned_epochs(const Session& session) {
+  const auto& train = session.config.train;
+  double planned = std::numeric_limits<double>::infinity();
+  const auto limit = [&](double epochs) {
+    if (epochs > 0) planned = std::min(planned, epochs);
+  };
+  const auto text_words = static_cast<double>(session.store.train_words().value_or(0));
+  limit(train.budget.epochs);
+  if (text_words > 0) limit(static_cast<double>(train.budget.words) / text_words);
+  const auto rows = static_cast<double>(train.batch_size * train.accumulation);
+  if (train.phases.empty())
+    limit(static_cast<double>(train.budget.steps) * rows / static_cast<double>(session.collator.size()));
+  return planned;
+}
+
+void warn_of_babylm_rules(Session& session) {
+  if (session.warned.of_babylm || !follows_babylm(session.config)) return;
+  const double planned = planned_epochs(session);
+  const auto broken = broken_babylm_rules(session.store.train_words().value_or(0),
+                                          std::isfinite(planned) ? planned : usage(session).epochs);
+  if (broken.empty()) return;
+  session.warned.of_babylm = true;
+  end_progress();
+  for (const auto& sentence : broken) log_warning("train", sentence);
+}
+
+}  // namespace cloze

@@ -1,0 +1,99 @@
+#include "train/suites.h"
+
+#include <cstdio>
+
+#include "core/log.h"
+#include "suites/find_suite.h"
+#include "train/stopwatch.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+/// The network that is trained, as the run that a suite asks.
+LoadedRun run_of(const Session& session) {
+  return {.folder = session.options.run,
+          .checkpoint = words("step ", session.state.step),
+          .config = session.config,
+          .tokenizer = session.store.tokenizer(),
+          .has_tokenizer = true,
+          .network = session.network};
+}
+
+json figure_json(const SuiteFigure& figure) {
+  json entry{{"value", figure.value}, {"count", figure.count}, {"ties", figure.ties}};
+  if (figure.low) entry["low"] = *figure.low;
+  if (figure.high) entry["high"] = *figure.high;
+  return entry;
+}
+
+/// `blimp accuracy 0.6123`
+std::string to_text(const SuiteResult& answer) {
+  std::string text = answer.suite;
+  for (const auto& figure : answer.figures) {
+    if (figure.level != SuiteLevel::suite) continue;
+    char value[32];
+    std::snprintf(value, sizeof value, "%.4f", figure.value);
+    text += words(" ", figure.metric, " ", value);
+  }
+  return text;
+}
+
+}  // namespace
+
+void open_suites(Session& session) {
+  for (const auto& path : session.config.evaluation.suites) {
+    auto suite = open_suite(find_suite(path));
+    const auto items = session.config.evaluation.suite_items;
+    if (auto* ranking = std::get_if<RankingSuite>(&suite.items); ranking && items > 0) keep_first(*ranking, items);
+    const auto fault = suite_fault(session.config, suite, {});
+    require<ConfigError>(fault.empty(), "evaluation.suites: ", fault);
+    session.suites.push_back(std::move(suite));
+  }
+}
+
+bool suites_are_due(const Session& session) {
+  const int64_t every = session.config.evaluation.suite_every;
+  return !session.suites.empty() && every > 0 && session.state.step % every == 0;
+}
+
+void answer_suites(Session& session) {
+  if (session.suites.empty()) return;
+  const auto start = Clock::now();
+  const bool was_training = session.network->is_training();
+  session.network->eval();
+  session.suite_results.clear();
+  const auto run = run_of(session);
+  for (const auto& suite : session.suites) session.suite_results.push_back(run_suite(run, suite, {}));
+  session.network->train(was_training);
+  end_progress();
+  std::string text;
+  for (const auto& answer : session.suite_results) text += (text.empty() ? " " : ", ") + to_text(answer);
+  log_info("train", words("suites at step ", session.state.step, ":", text));
+  session.ledger.evaluation += seconds_since(start);
+  auto& answered_at = session.state.suites_at;
+  if (answered_at == session.state.step) return;
+  answered_at = session.state.step;
+  session.saved_at = -1;
+  session.metrics->write({{"step", session.state.step},
+                          {"tokens", session.state.tokens},
+                          {"flops", session.state.flops},
+                          {"suites", to_json(session.suite_results)}});
+}
+
+json to_json(const std::vector<SuiteResult>& answers) {
+  json all = json::object();
+  for (const auto& answer : answers) {
+    auto& entry = all[answer.suite];
+    for (const auto& figure : answer.figures)
+      if (figure.level == SuiteLevel::suite)
+        entry[figure.metric] = figure_json(figure);
+      else
+        entry["groups"][figure.group][figure.metric] = figure.value;
+  }
+  return all;
+}
+
+}  // namespace cloze

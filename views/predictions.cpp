@@ -1,0 +1,79 @@
+#include "views/predictions.h"
+
+#include <cmath>
+#include <map>
+
+namespace cloze {
+
+namespace {
+
+/// A range of whole numbers, by which tokens are grouped.
+struct Range {
+  int64_t low = 0, high = 0;
+  auto operator<=>(const Range&) const = default;
+};
+
+/// The range that holds `value` among 0, 1, and those that begin at powers of `base`.
+Range range_of(int64_t value, int64_t base) {
+  if (value < 2) return {value, value};
+  int64_t low = 2;
+  for (int64_t high = base; high <= value; high *= base) low = high;
+  int64_t high = base;
+  while (high <= value) high *= base;
+  return {low, high - 1};
+}
+
+std::string name_of_range(const Range& range) {
+  return range.low == range.high ? words(range.low) : words(range.low, " to ", range.high);
+}
+
+template <class Key>
+std::vector<TokenGroup> grouped(const std::vector<SeenToken>& tokens, const Key& range_of_token) {
+  std::map<Range, TokenGroup> groups;
+  for (const auto& token : tokens) {
+    auto& group = groups[range_of_token(token)];
+    ++group.count;
+    group.loss += token.loss;
+    group.accuracy += token.right;
+  }
+  std::vector<TokenGroup> found;
+  for (auto& [range, group] : groups) {
+    group.name = name_of_range(range);
+    group.loss /= static_cast<double>(group.count);
+    group.accuracy /= static_cast<double>(group.count);
+    found.push_back(std::move(group));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<SeenToken> predict_tokens(const LoadedRun& run, std::span<const std::string> texts,
+                                      ScoringOptions options) {
+  options.ranks = true;
+  std::vector<Passage> passages;
+  for (const auto& text : texts) passages.push_back({.left = {}, .scored = text, .right = {}});
+  std::vector<SeenToken> found;
+  for (const auto& score : Scorer(run, options).score(passages))
+    for (size_t i = 0; i < score.tokens.size(); ++i) {
+      const auto& token = score.tokens[i];
+      found.push_back({.id = token.id,
+                       .position = static_cast<int64_t>(i),
+                       .loss = -token.log_probability,
+                       .confidence = std::exp(token.best),
+                       .right = token.rank == 1});
+    }
+  return found;
+}
+
+std::vector<TokenGroup> by_position(const std::vector<SeenToken>& tokens) {
+  return grouped(tokens, [](const SeenToken& token) { return range_of(token.position, 2); });
+}
+
+std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens) {
+  std::map<int64_t, int64_t> occurrences;
+  for (const auto& token : tokens) ++occurrences[token.id];
+  return grouped(tokens, [&](const SeenToken& token) { return range_of(occurrences[token.id], 10); });
+}
+
+}  // namespace cloze

@@ -1,0 +1,40 @@
+#pragma once
+// What a run predicts for the tokens of a text, one by one, and its losses by position and by frequency.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "run/run.h"
+#include "scoring/scorer.h"
+
+namespace cloze {
+
+/// The prediction of one token of a text.
+struct SeenToken {
+  int64_t id = 0;
+  int64_t position = 0;   ///< in its text, from 0
+  double loss = 0;        ///< -log-probability [nats]
+  double confidence = 0;  ///< probability of the most probable token
+  bool right = false;     ///< which is this one
+  bool operator==(const SeenToken&) const = default;
+};
+
+/// The predictions of all tokens of texts, in order. Throws as Scorer::score.
+std::vector<SeenToken> predict_tokens(const LoadedRun& run, std::span<const std::string> texts, ScoringOptions options);
+
+/// Tokens of one kind.
+struct TokenGroup {
+  std::string name;
+  int64_t count = 0;
+  double loss = 0;      ///< mean [nats]
+  double accuracy = 0;  ///< share whose most probable token is right
+  bool operator==(const TokenGroup&) const = default;
+};
+
+/// By position in the text: 0, 1, 2 to 3, 4 to 7, 8 to 15, ...
+std::vector<TokenGroup> by_position(const std::vector<SeenToken>& tokens);
+
+/// By the number of times that a token occurs in these texts: once, 2 to 9, 10 to 99, ...
+std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens);
+
+}  // namespace cloze

@@ -1,0 +1,61 @@
+#include "views/view.h"
+
+#include <algorithm>
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+json groups_json(const std::vector<TokenGroup>& groups) {
+  json list = json::array();
+  for (const auto& group : groups)
+    list.push_back({{"name", group.name}, {"count", group.count}, {"loss", group.loss}, {"accuracy", group.accuracy}});
+  return list;
+}
+
+}  // namespace
+
+View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options) {
+  require<DataError>(!texts.empty(), "there is no text to look at; give a file with one text a line");
+  View view{.run = run.folder,
+            .checkpoint = run.checkpoint,
+            .scored_by = Scorer(run, options.scoring).description(),
+            .texts = static_cast<int64_t>(texts.size())};
+  const auto tokens = predict_tokens(run, texts, options.scoring);
+  view.positions = by_position(tokens);
+  view.frequencies = by_frequency(tokens);
+  view.calibration = calibration_of(tokens);
+  const auto count = std::min(texts.size(), static_cast<size_t>(options.sentences));
+  view.sentences.assign(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto embeddings = embed_texts(run, view.sentences, options.embeddings);
+  view.projection = principal_components(embeddings);
+  view.mean_cosine = mean_cosine(embeddings);
+  view.sentence = options.sentence.empty() ? texts.front() : options.sentence;
+  view.attention = attention_maps(run, view.sentence);
+  return view;
+}
+
+json to_json(const View& view) {
+  json bins = json::array();
+  for (const auto& bin : view.calibration.bins)
+    bins.push_back({{"low", bin.low},
+                    {"high", bin.high},
+                    {"count", bin.count},
+                    {"confidence", bin.confidence},
+                    {"accuracy", bin.accuracy}});
+  return {
+      {"run", view.run},
+      {"checkpoint", view.checkpoint},
+      {"scored_by", view.scored_by},
+      {"texts", view.texts},
+      {"by_position", groups_json(view.positions)},
+      {"by_frequency", groups_json(view.frequencies)},
+      {"calibration", {{"error", view.calibration.error}, {"count", view.calibration.count}, {"bins", bins}}},
+      {"mean_cosine", view.mean_cosine},
+      {"projection",
+       {{"points", view.projection.points}, {"shares", {view.projection.first_share, view.projection.second_share}}}}};
+}
+
+}  // namespace cloze

@@ -1,0 +1,42 @@
+#pragma once
+// What a run does with a text, to look at: losses by position and frequency, calibration, sentences in the plane,
+// attention.
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "views/attention_maps.h"
+#include "views/calibration.h"
+#include "views/predictions.h"
+#include "views/projection.h"
+
+namespace cloze {
+
+struct View {
+  std::string run, checkpoint, scored_by;
+  int64_t texts = 0;
+  std::vector<TokenGroup> positions{}, frequencies{};
+  Calibration calibration{};
+  std::vector<std::string> sentences{};  ///< that the projection shows
+  Projection projection{};
+  double mean_cosine = 0;  ///< of the sentences' embeddings
+  std::string sentence{};  ///< whose attention is shown
+  AttentionMaps attention{};
+};
+
+struct ViewOptions {
+  ScoringOptions scoring{};
+  EmbeddingOptions embeddings{};
+  int64_t sentences = 200;  ///< at most, in the plane
+  std::string sentence{};   ///< whose attention is shown; empty: the first text
+};
+
+/// Throws ConfigError and DataError as Scorer::score and embed_texts.
+View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options);
+
+/// One page without references to anything outside it.
+std::string to_html(const View& view);
+nlohmann::json to_json(const View& view);
+
+}  // namespace cloze
