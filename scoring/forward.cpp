@@ -9,20 +9,20 @@
 
 #include "core/error.h"
 #include "core/tensor/ops.h"
-#include "models/stack.h"
+#include "run/device.h"
 
 namespace cloze {
 
 namespace {
 
-/// While one exists, a network computes in fp32, without dropout.
+/// While one exists, a network computes in this precision, without dropout.
 class InEvaluation {
  public:
-  explicit InEvaluation(Network& network) : network_(network), trained_(network.is_training()) {
-    for (auto& named : collect_params(network)) {
-      if (named.param.compute().is_same(named.param.value())) continue;
-      shadows_.emplace_back(named.param, named.param.compute());
-      named.param.set_shadow({});
+  InEvaluation(Network& network, Precision precision) : network_(network), trained_(network.is_training()) {
+    const bool bf16 = computes_in_bf16(network, precision);
+    for (auto& [name, param] : collect_params(network)) {
+      shadows_.emplace_back(param, param.compute().is_same(param.value()) ? Tensor() : param.compute());
+      param.set_shadow(bf16 ? param.value().detach().to(at::kBFloat16) : Tensor());
     }
     network_.eval();
   }
@@ -57,7 +57,8 @@ std::vector<std::span<const ScoringRow>> batches_of(std::span<const ScoringRow> 
   std::vector<std::span<const ScoringRow>> batches;
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     const auto lengths = lengths_of(rows[begin]);
-    const auto most = std::max<size_t>(1, static_cast<size_t>(tokens) / std::max<size_t>(1, lengths.first + lengths.second));
+    const auto most =
+        std::max<size_t>(1, static_cast<size_t>(tokens) / std::max<size_t>(1, lengths.first + lengths.second));
     while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths) ++end;
     batches.push_back(rows.subspan(begin, end - begin));
   }
@@ -120,9 +121,14 @@ struct RowScorer::Batch {
   int64_t width = 0;                   ///< most states of a row
 };
 
-RowScorer::RowScorer(Network& network, const std::string& head, bool detects, int64_t batch_tokens)
+bool computes_in_bf16(const Network& network, Precision precision) {
+  return precision == Precision::bf16 && has_fast_bf16(network.backbone->token_embedding().value().device());
+}
+
+RowScorer::RowScorer(Network& network, const std::string& head, bool detects, Precision precision, int64_t batch_tokens)
     : network_(network),
       detects_(detects),
+      precision_(precision),
       batch_tokens_(batch_tokens > 0 ? batch_tokens : default_batch_tokens(backbone_of(network.model_config()))) {
   for (const auto& objective : network.objectives)
     if (objective->head_name() == head) objective_ = objective.get();
@@ -222,7 +228,7 @@ std::vector<Answer> RowScorer::answers(const Batch& batch, bool ranks) const {
 
 void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
   if (rows.empty()) return;
-  const InEvaluation evaluation(network_);
+  const InEvaluation evaluation(network_, precision_);
   const PackedWeights packed(network_, packed_rows);
   for (auto& row : rows)
     std::stable_sort(row.predictions.begin(), row.predictions.end(),
