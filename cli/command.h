@@ -72,6 +72,7 @@ struct ScoreCommand {
   std::string run, file, cache;
   std::optional<ScoringForm> form{};
   std::string normalise = "sum";
+  Precision precision = Precision::fp32;
   int64_t stride = 0;
   bool tokens = false, json = false;
 };

@@ -23,6 +23,11 @@ void add_score(CLI::App& app, Globals& globals) {
                    "score texts longer than the model in windows, each of which scores so many tokens (default: such "
                    "texts are refused)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb->add_option_function<std::string>(
+          "--precision", [command](const std::string& name) { command->precision = choice_of<Precision>(name); },
+          "bf16: states in bf16 where the processor has units for it, about twice as fast; logits stay fp32")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->default_str("fp32");
   verb->add_option("--cache", command->cache, "folder in which scores are kept, by weights and text");
   verb->add_flag("--tokens", command->tokens, "with --json: the log-probability of each token");
   verb->add_flag("--json", command->json, "print one line of JSON per text");

@@ -1,25 +1,28 @@
 #include "scoring/forward.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
-#include <cmath>
+#include <atomic>
+#include <mutex>
 #include <optional>
 
 #include "core/error.h"
 #include "core/tensor/ops.h"
-#include "models/stack.h"
+#include "run/device.h"
 
 namespace cloze {
 
 namespace {
 
-/// While one exists, a network computes in fp32, without dropout.
+/// While one exists, a network computes in this precision, without dropout.
 class InEvaluation {
  public:
-  explicit InEvaluation(Network& network) : network_(network), trained_(network.is_training()) {
-    for (auto& named : collect_params(network)) {
-      if (named.param.compute().is_same(named.param.value())) continue;
-      shadows_.emplace_back(named.param, named.param.compute());
-      named.param.set_shadow({});
+  InEvaluation(Network& network, Precision precision) : network_(network), trained_(network.is_training()) {
+    const bool bf16 = computes_in_bf16(network, precision);
+    for (auto& [name, param] : collect_params(network)) {
+      shadows_.emplace_back(param, param.compute().is_same(param.value()) ? Tensor() : param.compute());
+      param.set_shadow(bf16 ? param.value().detach().to(at::kBFloat16) : Tensor());
     }
     network_.eval();
   }
@@ -36,6 +39,8 @@ class InEvaluation {
   std::vector<std::pair<Param, Tensor>> shadows_;
 };
 
+constexpr int64_t packed_rows = 256;  ///< that weights are packed for
+
 /// Tokens of a forward pass: the widest activations of a block, of which two exist at a time, take about 16 MB, so that
 /// they stay in the third-level cache; at most 8192, beyond which matrix multiplications are no faster.
 int64_t default_batch_tokens(const BackboneConfig& model) {
@@ -46,6 +51,19 @@ int64_t default_batch_tokens(const BackboneConfig& model) {
 
 using Lengths = std::pair<size_t, size_t>;
 Lengths lengths_of(const ScoringRow& row) { return {row.ids.size(), row.decoder.size()}; }
+
+/// Sorted rows in parts of equal lengths, of at most `tokens` tokens unless it is a single row.
+std::vector<std::span<const ScoringRow>> batches_of(std::span<const ScoringRow> rows, int64_t tokens) {
+  std::vector<std::span<const ScoringRow>> batches;
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    const auto lengths = lengths_of(rows[begin]);
+    const auto most =
+        std::max<size_t>(1, static_cast<size_t>(tokens) / std::max<size_t>(1, lengths.first + lengths.second));
+    while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths) ++end;
+    batches.push_back(rows.subspan(begin, end - begin));
+  }
+  return batches;
+}
 
 /// The number of different positions of a row's predictions, which are sorted by them.
 int64_t positions_of(const ScoringRow& row) {
@@ -103,9 +121,14 @@ struct RowScorer::Batch {
   int64_t width = 0;                   ///< most states of a row
 };
 
-RowScorer::RowScorer(Network& network, const std::string& head, bool detects, int64_t batch_tokens)
+bool computes_in_bf16(const Network& network, Precision precision) {
+  return precision == Precision::bf16 && has_fast_bf16(network.backbone->token_embedding().value().device());
+}
+
+RowScorer::RowScorer(Network& network, const std::string& head, bool detects, Precision precision, int64_t batch_tokens)
     : network_(network),
       detects_(detects),
+      precision_(precision),
       batch_tokens_(batch_tokens > 0 ? batch_tokens : default_batch_tokens(backbone_of(network.model_config()))) {
   for (const auto& objective : network.objectives)
     if (objective->head_name() == head) objective_ = objective.get();
@@ -188,36 +211,46 @@ TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
                      at::tensor(batch.label, at::kLong));
 }
 
+/// What the head says of each prediction of a batch.
+std::vector<Answer> RowScorer::answers(const Batch& batch, bool ranks) const {
+  const auto states = hidden(batch);
+  const auto scores = log_probabilities(batch, states).contiguous();
+  const auto places = ranks ? ranks_of(batch, states) : TokenRanks{};
+  std::vector<Answer> found(batch.label.size());
+  for (size_t m = 0; m < found.size(); ++m) {
+    found[m].log_probability = scores.data_ptr<double>()[m];
+    if (!places.rank.defined()) continue;
+    found[m].rank = places.rank.data_ptr<int64_t>()[m];
+    found[m].best = found[m].log_probability + places.behind.data_ptr<double>()[m];
+  }
+  return found;
+}
+
 void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
-  const InEvaluation evaluation(network_);
-  const at::NoGradGuard no_grad;
-  const FusedScope fused;
+  if (rows.empty()) return;
+  const InEvaluation evaluation(network_, precision_);
+  const PackedWeights packed(network_, packed_rows);
   for (auto& row : rows)
     std::stable_sort(row.predictions.begin(), row.predictions.end(),
                      [](const Prediction& a, const Prediction& b) { return a.position < b.position; });
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ScoringRow& a, const ScoringRow& b) { return lengths_of(a) < lengths_of(b); });
-  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    const auto [length, decoder_length] = lengths_of(rows[begin]);
-    const auto most =
-        std::max<size_t>(1, static_cast<size_t>(batch_tokens_) / std::max<size_t>(1, length + decoder_length));
-    while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths_of(rows[begin])) ++end;
-    const Batch batch(std::span<const ScoringRow>(rows).subspan(begin, end - begin));
-    const auto states = hidden(batch);
-    const auto scores = log_probabilities(batch, states).contiguous();
-    const auto places = ranks ? ranks_of(batch, states) : TokenRanks{};
-    int64_t m = 0;
-    for (const auto& row : batch.rows)
-      for (const auto& prediction : row.predictions) {
-        Answer answer{.log_probability = scores.data_ptr<double>()[m]};
-        if (places.rank.defined()) {
-          answer.rank = places.rank.data_ptr<int64_t>()[m];
-          answer.best = answer.log_probability + places.behind.data_ptr<double>()[m];
-        }
-        take(prediction, answer);
-        ++m;
-      }
-  }
+  const auto batches = batches_of(rows, batch_tokens_);
+  std::atomic<size_t> next{0};
+  std::mutex taking;
+  // Each batch is computed by one thread, so that the number of threads changes no bit.
+  at::parallel_for(0, std::max(2, at::get_num_threads()), 1, [&](int64_t, int64_t) {
+    const at::AutoGradMode no_graph(false);
+    const FusedScope fused;
+    for (size_t k = next++; k < batches.size(); k = next++) {
+      const Batch batch(batches[k]);
+      const auto found = answers(batch, ranks);
+      const std::lock_guard lock(taking);
+      size_t m = 0;
+      for (const auto& row : batch.rows)
+        for (const auto& prediction : row.predictions) take(prediction, found[m++]);
+    }
+  });
 }
 
 }  // namespace cloze

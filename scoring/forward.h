@@ -17,14 +17,18 @@ struct Answer {
 /// What becomes of a prediction.
 using TakeScore = std::function<void(const Prediction& prediction, const Answer& answer)>;
 
+/// The states of a network are computed in bf16: that is wanted, and its device has units for it.
+bool computes_in_bf16(const Network& network, Precision precision);
+
 /// The head that gives the scores.
 class RowScorer {
  public:
   /// `head`: that of the objective; `detects`: it judges tokens, others predict them. `batch_tokens` 0: chosen by the
   /// model's width.
-  RowScorer(Network& network, const std::string& head, bool detects, int64_t batch_tokens);
+  RowScorer(Network& network, const std::string& head, bool detects, Precision precision, int64_t batch_tokens);
   /// Scores rows of any lengths, sorted so that those of a batch are equally long: nothing is padded. The network
-  /// computes in fp32 and without dropout; how it was used before is restored. `take` gets every prediction once.
+  /// computes without dropout; how it was used before is restored. `take` gets every prediction once,
+  /// from any thread but one at a time.
   void score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks = false) const;
   int64_t batch_tokens() const { return batch_tokens_; }
 
@@ -33,10 +37,12 @@ class RowScorer {
   Tensor hidden(const Batch& batch) const;
   Tensor log_probabilities(const Batch& batch, const Tensor& hidden) const;
   TokenRanks ranks_of(const Batch& batch, const Tensor& hidden) const;
+  std::vector<Answer> answers(const Batch& batch, bool ranks) const;
 
   Network& network_;
   Objective* objective_ = nullptr;
   bool detects_;
+  Precision precision_;
   int64_t batch_tokens_;
 };
 

@@ -119,7 +119,7 @@ struct Scorer::Impl {
         run(scored_run(of, form)),
         rows(make_scoring_rows(run, form)),
         forward(*run.network, head_of(*scored_objective(run.config.objectives, backbone_of(run.config.model), form)),
-                form == ScoringForm::detection, wanted.batch_tokens) {
+                form == ScoringForm::detection, wanted.precision, wanted.batch_tokens) {
     const auto room = rows->room();
     require<ConfigError>(room > 0, run.folder, ": the model reads at most ",
                          backbone_of(run.config.model).max_input_length(),
@@ -127,7 +127,8 @@ struct Scorer::Impl {
     require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder,
                          ": a stride of ", options.stride, " tokens is not in [0, ", room,
                          "], the tokens of a text that the model reads at once; choose a smaller one");
-    if (!options.cache.empty() && !options.ranks) cache.emplace(options.cache, scores_name(run, form, options.stride));
+    if (!options.cache.empty() && !options.ranks)
+      cache.emplace(options.cache, scores_name(run, form, options.stride, options.precision));
   }
 
   void check_fits(const Passage& passage, const EncodedPassage& encoded) const {

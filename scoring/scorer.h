@@ -14,8 +14,9 @@ struct ScoringOptions {
   std::optional<ScoringForm> form{};  ///< none: default_form of the run
   int64_t stride = 0;                 ///< scored tokens of each window over a text longer than the model; 0: refused
   std::string cache{};                ///< folder of earlier scores by hash of weights and text; empty: none
-  bool ranks = false;                 ///< also the rank of each token; not cached
-  int64_t batch_tokens = 0;           ///< tokens of a forward pass; 0: chosen by the model's size
+  Precision precision = Precision::fp32;  ///< of the states; logits are fp32
+  bool ranks = false;                     ///< also the rank of each token; not cached
+  int64_t batch_tokens = 0;               ///< tokens of a forward pass; 0: chosen by the model's size
   std::function<void(int64_t done, int64_t all)> progress{};  ///< in passages
 };
 
@@ -26,7 +27,7 @@ ScoringForm default_form(const RunConfig& config);
 /// Why a run cannot be scored by a form, as a sentence with what can be done; empty if it can.
 std::string scoring_fault(const RunConfig& config, ScoringForm form);
 
-/// Scores passages by one run. The network is in evaluation mode, and its logits are fp32; sums are fp64.
+/// Scores passages by one run. Logits are fp32, log-sum-exps and sums fp64.
 class Scorer {
  public:
   /// Throws ConfigError by scoring_fault, CheckpointError for a run without a tokenizer.

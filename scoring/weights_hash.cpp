@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include "core/fingerprint.h"
+#include "scoring/forward.h"
 
 namespace cloze {
 
@@ -23,13 +24,13 @@ uint64_t hash_of_weights(const Network& network) {
 
 }  // namespace
 
-std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride) {
+std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride, Precision precision) {
   RunConfig described;
   described.model = run.config.model;
   described.objectives = run.config.objectives;
   return hash_hex(words("rules ", rules, "\nweights ", hash_of_weights(*run.network), "\ntokenizer ",
-                        run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride, "\n",
-                        to_yaml(described)));
+                        run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride,
+                        computes_in_bf16(*run.network, precision) ? "\nbf16\n" : "\n", to_yaml(described)));
 }
 
 }  // namespace cloze

@@ -8,6 +8,6 @@
 namespace cloze {
 
 /// Sixteen hex digits of the weights in memory, the model, its objectives, the tokenizer, and how texts are scored.
-std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride);
+std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride, Precision precision);
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 // The verb `score`.
-#include <array>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +13,7 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
+using Clock = std::chrono::steady_clock;
 
 std::string json_line(const LoadedRun& run, const Passage& passage, const PassageScore& score, bool tokens) {
   json line{{"text", passage.text()},
@@ -35,13 +36,14 @@ std::string json_line(const LoadedRun& run, const Passage& passage, const Passag
 /// Sums over all texts.
 struct Totals {
   double sum = 0;
-  int64_t tokens = 0, words = 0, bytes = 0, without_tokens = 0;
-  void add(const PassageScore& score) {
+  int64_t tokens = 0, words = 0, bytes = 0, without_tokens = 0, unknown = 0;
+  void add(const PassageScore& score, int64_t unknown_id) {
     sum += score.sum;
     tokens += static_cast<int64_t>(score.tokens.size());
     words += score.words;
     bytes += score.bytes;
     without_tokens += score.tokens.empty();
+    for (const auto& token : score.tokens) unknown += token.id == unknown_id;
   }
 };
 
@@ -57,9 +59,13 @@ std::string summary(const Totals& all, bool is_likelihood) {
 
 int run_score(const ScoreCommand& c) {
   const auto run = open_run(chosen_checkpoint(c.run, c.checkpoint));
-  ScoringOptions options{.form = c.form, .stride = c.stride, .cache = c.cache};
-  options.progress = [](int64_t done, int64_t all) {
-    log_progress(words("scoring: ", done, " of ", all, " texts"), /*plain=*/false);
+  ScoringOptions options{.form = c.form, .stride = c.stride, .cache = c.cache, .precision = c.precision};
+  options.progress = [shown = Clock::time_point()](int64_t done, int64_t all) mutable {
+    const auto now = Clock::now();
+    if (done < all && now - shown < std::chrono::milliseconds(200)) return;
+    shown = now;
+    const auto texts = words(thousands(static_cast<uint64_t>(done)), " of ", thousands(static_cast<uint64_t>(all)));
+    log_progress({{"scoring  " + texts + " texts"}, static_cast<double>(done) / static_cast<double>(all)}, false);
   };
   const Scorer scorer(run, options);
   const auto passages = read_passages(c.file);
@@ -68,14 +74,19 @@ int run_score(const ScoreCommand& c) {
   const auto by = choice_of<Normalisation>(c.normalise);
   Totals all;
   for (size_t i = 0; i < passages.size(); ++i) {
-    all.add(scores[i]);
+    all.add(scores[i], run.tokenizer.special().unk);
     print(c.json ? json_line(run, passages[i], scores[i], c.tokens)
                  : words(number(normalised(scores[i], by), 4), "\t", passages[i].text(), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)
     log_warning("score", words(all.without_tokens, " of the texts have no tokens; their score is 0"));
-  log_info("score", summary(all, scorer.form() == ScoringForm::likelihood));
+  if (all.unknown > 0)
+    log_warning("score",
+                words(all.unknown, " of ", all.tokens, " tokens are unknown to the tokenizer, and were scored as ",
+                      run.tokenizer.piece(run.tokenizer.special().unk)));
+  if (scorer.form() != ScoringForm::detection)  // whose scores are no probabilities of texts
+    log_info("score", summary(all, scorer.form() == ScoringForm::likelihood));
   return 0;
 }
 

@@ -28,7 +28,7 @@ struct LinearFunction : Function<LinearFunction> {
     if (b.defined()) keep(context, "b", b);
     auto sizes = x.sizes().vec();
     sizes.back() = w.value().size(0);
-    return matmul_nt(rows, w.compute(), b.defined() ? b.value() : Tensor()).view(sizes);
+    return multiplied(rows, w, b.defined() ? b.value() : Tensor()).view(sizes);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
@@ -78,7 +78,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b,
                         int64_t act, const Dropout& drop) {
     const auto rows = as_rows(x);
-    auto u = matmul_nt(rows, w.compute());  // [R, N]
+    auto u = multiplied(rows, w);  // [R, N]
     auto out = at::empty_like(u);
     by_type(u, [&](auto element) {
       using T = decltype(element);
@@ -127,7 +127,7 @@ struct RotaryFunction : Function<RotaryFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Tensor& angles, const Param& w,
                         const Param& b) {
     const auto rows = as_rows(x), table = angles.contiguous();
-    auto y = matmul_nt(rows, w.compute());  // [R, 3 H C], rotated in place
+    auto y = multiplied(rows, w);  // [R, 3 H C], rotated in place
     by_type(y, [&](auto element) {
       using T = decltype(element);
       parallel_rows(y.size(0), y.size(1), [&](int64_t begin, int64_t end) {

@@ -140,12 +140,12 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
 Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
                                const Tensor& labels) {
   const auto states = as_rows(hidden.to(at::kFloat));
-  const auto &weight = table.value(), row = rows.contiguous(), label = labels.contiguous();
-  const int64_t n = states.size(0), count = label.numel();
+  const auto row = rows.contiguous(), label = labels.contiguous();
+  const int64_t n = states.size(0), count = label.numel(), width = table.value().size(0);
   std::vector<kernels::ExpSum> sums(static_cast<size_t>(n));
   auto scores = at::empty({count}, at::kDouble);
-  each_block(weight.size(0), [&](int64_t first, int64_t columns) {
-    const auto logits = matmul_nt(states, weight.narrow(0, first, columns));  // [N, columns]
+  const auto add = [&](int64_t first, const Tensor& logits) {  // [N, columns]
+    const int64_t columns = logits.size(1);
     const auto* at = logits.data_ptr<float>();
     const auto* shift = bias_at(bias, first);
     at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
@@ -158,7 +158,13 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
       const float logit = at[row.data_ptr<int64_t>()[m] * columns + column];
       scores.data_ptr<double>()[m] = shift ? logit + shift[column] : logit;
     }
-  });
+  };
+  if (table.packed().defined())
+    add(0, matmul_packed(states, table.packed()));
+  else
+    each_block(width, [&](int64_t first, int64_t columns) {
+      add(first, matmul_nt(states, table.value().narrow(0, first, columns)));
+    });
   for (int64_t m = 0; m < count; ++m) {
     const auto& sum = sums[static_cast<size_t>(row.data_ptr<int64_t>()[m])];
     scores.data_ptr<double>()[m] -= double{sum.max} + std::log(sum.total);

@@ -25,7 +25,7 @@ struct NormFunction : Function<NormFunction> {
     const auto rows = as_rows(x);
     const bool has_linear = w.defined();
     const auto skip = has_linear ? as_rows(residual) : Tensor();
-    auto z = has_linear ? matmul_nt(rows, w.compute()) : rows;  // [R, D]; z overwrites the output of the linear layer
+    auto z = has_linear ? multiplied(rows, w) : rows;  // [R, D]; z overwrites the output of the linear layer
     auto out = at::empty_like(z);
     const int64_t width = z.size(1);
     auto mean = at::empty({z.size(0)}, at::kFloat), rstd = at::empty({z.size(0)}, at::kFloat);
@@ -124,7 +124,7 @@ struct AddFunction : Function<AddFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
                         const Param& w, const Param& b, const Dropout& drop) {
     const auto rows = as_rows(x), skip = as_rows(residual);
-    auto y = matmul_nt(rows, w.compute());  // [R, D]
+    auto y = multiplied(rows, w);  // [R, D]
     by_type(y, [&](auto element) {
       using T = decltype(element);
       const int64_t width = y.size(1);

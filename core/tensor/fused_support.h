@@ -106,6 +106,11 @@ inline void parallel_rows(int64_t rows, int64_t width, const std::function<void(
 /// x [..., K] as [R, K]; a copy only if it is not contiguous.
 inline Tensor as_rows(const Tensor& x) { return x.contiguous().view({-1, x.size(-1)}); }
 
+/// rows w' [R, N], plus `bias`; by the packed weight while there is one.
+inline Tensor multiplied(const Tensor& rows, const Param& w, const Tensor& bias = {}) {
+  const bool packed = w.packed().defined() && rows.scalar_type() == at::kFloat;
+  return packed ? matmul_packed(rows, w.packed(), bias) : matmul_nt(rows, w.compute(), bias);
+}
 inline void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) { add_matmul_tn(grad_of(w), dy, x); }
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);

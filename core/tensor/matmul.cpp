@@ -3,6 +3,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 #include <bit>
@@ -225,6 +226,16 @@ bool run_adding(std::optional<Gemm> p, const Tensor& sum) {
 Tensor matmul_nt(const Tensor& x, const Tensor& w, const Tensor& bias) {
   if (const auto result = run_rounded(own_gemm(x, false, w, false), bias); result.defined()) return result;
   return mm_in_parts(x, w.t(), bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor());
+}
+
+Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias) {
+  static const auto linear_op =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
+          .typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view,
+                        c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>)>();
+  return linear_op.call(x, packed, bias.defined() ? std::optional<Tensor>(bias) : std::nullopt, "none",
+                        c10::List<std::optional<at::Scalar>>(), "");
 }
 
 Tensor matmul_nn(const Tensor& dy, const Tensor& w) {

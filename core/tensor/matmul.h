@@ -11,6 +11,9 @@ using at::Tensor;
 
 /// x w' [R, N], plus `bias` [N] in fp32 if it is defined.
 Tensor matmul_nt(const Tensor& x, const Tensor& w, const Tensor& bias = {});
+/// x w' [..., N] for x [..., K] and a weight in oneDNN's layout (Param::packed), fp32: a row of the result has the same
+/// bits whatever the other rows are.
+Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias = {});
 /// dy w [R, K].
 Tensor matmul_nn(const Tensor& dy, const Tensor& w);
 /// grad += dy' x; grad fp32 [N, K].

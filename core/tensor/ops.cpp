@@ -37,7 +37,7 @@ FusedScope::FusedScope() { ++fused_scopes; }
 FusedScope::~FusedScope() { --fused_scopes; }
 void set_fused(bool on) { fused_allowed = on; }
 
-PackedWeights::PackedWeights(const Layer& network) {
+PackedWeights::PackedWeights(const Layer& network, int64_t rows) {
   if (!at::globalContext().hasMKLDNN()) return;
   at::NoGradGuard no_grad;
   static const auto pack = c10::Dispatcher::singleton()
@@ -46,7 +46,7 @@ PackedWeights::PackedWeights(const Layer& network) {
   for (auto& named : collect_params(network)) {
     const auto& value = named.param.value();
     if (value.dim() != 2 || !value.is_cpu() || value.scalar_type() != at::kFloat) continue;
-    named.param.set_packed(pack.call(value.detach(), c10::SymInt(32)));
+    named.param.set_packed(pack.call(value.detach(), c10::SymInt(rows)));
     packed_.push_back(named);
   }
 }
@@ -184,7 +184,7 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
   at::NoGradGuard no_grad;
   require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0),
                       " tokens of the model; the text was read with another tokenizer");
-  constexpr int64_t rows_at_once = 512;
+  const int64_t rows_at_once = table.packed().defined() ? 128 : 512;
   const auto compute =
       have_kernels(hidden.is_cpu(), at::kFloat) ? fused::token_log_probabilities : plain::token_log_probabilities;
   std::vector<Tensor> found{at::empty({0}, at::kDouble)};

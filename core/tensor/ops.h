@@ -28,12 +28,12 @@ struct FusedScope {
 /// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain).
 void set_fused(bool on);
 
-/// While one exists, matrix multiplications without gradients read fp32 weights that oneDNN has packed for few rows:
-/// generation computes one token a step, where the usual multiplication spends its time on packing. The weights must
-/// not change meanwhile.
+/// While one exists, matrix multiplications without gradients read fp32 weights that oneDNN has packed for `rows` rows:
+/// generation computes one token a step, where the usual multiplication spends its time on packing, and scoring
+/// multiplies by the same weights many times. The weights must not change meanwhile.
 class PackedWeights {
  public:
-  explicit PackedWeights(const Layer& network);
+  explicit PackedWeights(const Layer& network, int64_t rows = 32);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;

@@ -1,12 +1,12 @@
 #include "core/tensor/plain.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <array>
 #include <cmath>
 
 #include "core/error.h"
+#include "core/tensor/matmul.h"
 
 namespace cloze::plain {
 
@@ -57,25 +57,10 @@ Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device devic
   return (kept.to(at::kFloat) * (1 / (1 - threshold / 65536))).view(sizes);
 }
 
-namespace {
-
-/// x W' + b with weights in oneDNN's layout.
-Tensor packed_linear(const Tensor& x, const Param& w, const Param& b) {
-  static const auto linear_op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
-          .typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view,
-                        c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>)>();
-  return linear_op.call(x, w.packed(), b.defined() ? std::optional<Tensor>(b.value()) : std::nullopt, "none",
-                        c10::List<std::optional<at::Scalar>>(), "");
-}
-
-}  // namespace
-
 Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   const auto dtype = x.scalar_type();
   if (w.packed().defined() && dtype == at::kFloat && !at::GradMode::is_enabled() && !torch::jit::tracer::isTracing())
-    return packed_linear(x, w, b);
+    return matmul_packed(x, w.packed(), b.defined() ? b.value() : Tensor());
   return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
 }
 

@@ -74,6 +74,20 @@ TEST_CASE("a network in training, with weights in bf16, is scored in fp32 withou
   CHECK(collect_params(*run.network)[0].param.compute().scalar_type() == at::kBFloat16);
 }
 
+TEST_CASE("in bf16 scores are near those in fp32, and the weights stay as they were", "[scoring]") {
+  const auto name = GENERATE("bert", "gpt2", "t5", "xlnet", "electra");
+  const TempDir dir;
+  INFO(name);
+  const auto run = random_run(dir, name);
+  const auto exact = Scorer(run, {}).score(whole(some_texts));
+  const auto rough = Scorer(run, {.precision = Precision::bf16}).score(whole(some_texts));
+  for (size_t i = 0; i < exact.size(); ++i)
+    for (size_t k = 0; k < exact[i].tokens.size(); ++k)
+      CHECK(rough[i].tokens[k].log_probability == Approx(exact[i].tokens[k].log_probability).margin(0.3).epsilon(0.05));
+  for (const auto& [key, param] : collect_params(*run.network)) CHECK(param.compute().scalar_type() == at::kFloat);
+  CHECK((Scorer(run, {}).score(whole(some_texts)) == exact));
+}
+
 TEST_CASE("the log-likelihood of a text is that of its beginning and that of the rest after it", "[scoring]") {
   const auto name = GENERATE("gpt2", "xlnet");
   const TempDir dir;

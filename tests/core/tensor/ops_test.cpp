@@ -462,3 +462,77 @@ TEST_CASE("packed weights give the same results as the usual ones, for any numbe
     CHECK_FALSE(layer.weight.packed().defined());
   }
 }
+
+TEST_CASE("without gradients fused operators multiply by packed weights, and a row has the same bits in any batch",
+          "[kernels][linear]") {
+  struct One : Layer {
+    One() : weight(own_param("weight", {40, 24}, Init::weight)), bias(own_param("bias", {40}, Init::zero)) {}
+    Param weight, bias;
+  } layer;
+  initialize(collect_params(layer), 0.5, false, Rng(1));
+  at::NoGradGuard no_grad;
+  layer.bias.value().copy_(numbers({40}, 0.4));
+  const auto x = numbers({150, 24}, 0.7), residual = numbers({150, 40}, 0.2);
+  const NormParams norm{.gamma = param({40}, 0.6, 0.3, 1), .beta = param({40}, 0.7)};
+  const auto all = [&](int64_t rows) {
+    const FusedScope fused;
+    const auto in = x.narrow(0, 0, rows), skip = residual.narrow(0, 0, rows);
+    return std::vector{linear(in, layer.weight, layer.bias),
+                       linear_activation(in, layer.weight, layer.bias, Activation::gelu),
+                       linear_dropout_add(in, layer.weight, layer.bias, {}, skip),
+                       linear_dropout_add_norm(in, layer.weight, layer.bias, {}, skip, norm)};
+  };
+  const auto usual = all(150);
+  const PackedWeights packed(layer, 256);
+  const auto got = all(150);
+  for (size_t k = 0; k < usual.size(); ++k) CHECK(error_of(got[k], usual[k]) < 1e-6);
+  for (const int64_t rows : {1, 3, 17, 128}) {
+    const auto some = all(rows);
+    for (size_t k = 0; k < some.size(); ++k) CHECK(error_of(some[k], got[k].narrow(0, 0, rows)) < 1e-6);
+  }
+}
+
+TEST_CASE("log-probabilities of tokens equal loops in double, with several labels of a row, packed, fused and plain",
+          "[kernels][loss]") {
+  const int64_t width = 20;
+  for (const int64_t vocab : {37, 2 * 2048 + 5})
+    for (const bool has_bias : {false, true}) {
+      struct Head : Layer {
+        Head(int64_t v, int64_t d) : table(own_param("table", {v, d}, Init::weight)) {}
+        Param table;
+      } head(vocab, width);
+      initialize(collect_params(head), 0.5, false, Rng(1));
+      const auto bias = has_bias ? param({vocab}, 0.9) : Param();
+      const int64_t n = 530;
+      const auto hidden = numbers({n, width}, 0.3, 2);
+      std::vector<int64_t> rows, labels;
+      for (int64_t r = 0; r < n; ++r)
+        for (int64_t k = 0; k < r % 3; ++k) {
+          rows.push_back(r);
+          labels.push_back((r * 31 + k * 7) % vocab);
+        }
+      const auto row = at::tensor(rows, at::kLong), label = at::tensor(labels, at::kLong);
+      const auto get = [&] { return token_log_probabilities(hidden, head.table, bias, row, label); };
+      const auto fused = get();
+      set_fused(false);
+      const auto plain = get();
+      set_fused(true);
+      const auto packed = [&] {
+        const PackedWeights scope(head);
+        return get();
+      }();
+      CHECK(fused.scalar_type() == at::kDouble);
+      auto logits = at::matmul(hidden.to(at::kDouble), head.table.value().detach().to(at::kDouble).t());
+      if (has_bias) logits = logits + bias.value().detach().to(at::kDouble);
+      for (const size_t m : {size_t{0}, size_t{1}, size_t{200}, rows.size() - 1}) {
+        naive::Row scores(static_cast<size_t>(vocab));
+        for (int64_t v = 0; v < vocab; ++v) scores[static_cast<size_t>(v)] = logits[rows[m]][v].item<double>();
+        const double wanted = -naive::cross_entropy(scores, static_cast<size_t>(labels[m]));
+        const auto at = static_cast<int64_t>(m);
+        for (const auto& got : {fused, plain, packed}) CHECK(got[at].item<double>() == Approx(wanted).margin(1e-5));
+      }
+      CHECK(error_of(packed, fused) < 1e-6);
+      CHECK(error_of(plain, fused) < 1e-6);
+      CHECK_THROWS_AS(token_log_probabilities(hidden, head.table, bias, row, label + vocab), ShapeError);
+    }
+}

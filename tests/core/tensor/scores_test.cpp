@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -68,6 +69,44 @@ TEST_CASE(
     CHECK(over.largest(n, forbidden.data()) == lowest);
     CHECK(over.log_sum(n, forbidden.data()).max == lowest);
     CHECK(over.next_above(forbidden.data(), 0, n, 0, lowest) == n);
+  }
+}
+
+TEST_CASE("sums of exponentials are those of fp64, over blocks of a row and for every instruction set",
+          "[kernels][scores]") {
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
+  const auto add = kernels::table().scores.add_exponentials;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal(0, 20);
+  const auto log_sum = [](const kernels::ExpSum& sum) { return double{sum.max} + std::log(sum.total); };
+  for (const int64_t n : {1, 15, 16, 17, 40, 70, 5003}) {
+    INFO(isa << ", " << n << " scores");
+    std::vector<float> x(static_cast<size_t>(n)), bias(x.size()), both(x.size());
+    for (auto& v : x) v = normal(random);
+    for (auto& v : bias) v = normal(random);
+    if (n > 2) x[1] = -infinity;
+    for (size_t i = 0; i < x.size(); ++i) both[i] = x[i] + bias[i];
+    const auto wanted = [](const std::vector<float>& values) {
+      const double max = *std::max_element(values.begin(), values.end());
+      double total = 0;
+      for (const float v : values) total += std::exp(double{v} - max);
+      return max + std::log(total);
+    };
+    kernels::ExpSum bare, shifted, blocks;
+    add(n, x.data(), nullptr, bare);
+    CHECK(log_sum(bare) == Approx(wanted(x)).epsilon(1e-14));
+    add(n, x.data(), bias.data(), shifted);
+    CHECK(log_sum(shifted) == Approx(wanted(both)).epsilon(1e-14));
+    for (int64_t c = 0; c < n; c += 32) add(std::min<int64_t>(32, n - c), x.data() + c, nullptr, blocks);
+    CHECK(log_sum(blocks) == Approx(wanted(x)).epsilon(1e-14));
+    for (const float bad : {nan_value, infinity}) {
+      auto broken = x;
+      broken.back() = bad;
+      kernels::ExpSum sum;
+      add(n, broken.data(), nullptr, sum);
+      CHECK_FALSE(std::isfinite(log_sum(sum)));
+    }
   }
 }
 
