@@ -30,8 +30,9 @@ void add_score(CLI::App& app, Globals& globals) {
       "Examples:\n  cloze score runs/first sentences.txt\n"
       "  cloze score runs/gpt2 pairs.tsv --json --tokens\n"
       "  cloze score runs/first chapter.txt --stride 64\n\n"
-      "JSON lines have `text`; `context` and `completion`, of which the completion is scored;\n"
-      "or `left`, `scored` and `right`. Scores are sums of log-probabilities in nats.");
+      "JSON lines have `text`; `context` and `completion`, of which the completion is\n"
+      "scored; or `left`, `scored` and `right`. Scores are sums of log-probabilities in\n"
+      "nats.");
   verb->callback([command, form, &globals] {
     check_run_path(command->run);
     if (!form->empty()) command->form = choice_of<ScoringForm>(*form);

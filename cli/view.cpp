@@ -16,8 +16,9 @@ void add_view(CLI::App& app, Globals& globals) {
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
       "Example:\n  cloze view runs/first sentences.txt --out view.html\n\n"
-      "The page shows losses by position and by frequency, calibration, sentences by their\n"
-      "principal components, and the attention of every head. It needs nothing outside it.");
+      "The page shows losses by position and by frequency, calibration, sentences by\n"
+      "their principal components, and the attention of every head. It needs nothing\n"
+      "outside it.");
   verb->callback([command, file, &globals] {
     check_run_path(command->run);
     if (!command->sentence.empty()) check_text(command->sentence);

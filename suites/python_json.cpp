@@ -176,7 +176,7 @@ class Parser {
 };
 
 void append_escaped(std::string& out, int32_t code) {
-  std::array<char, 8> unit;
+  std::array<char, 16> unit{};
   const auto put = [&](int32_t half) {
     std::snprintf(unit.data(), unit.size(), "\\u%04x", static_cast<unsigned>(half));
     out += unit.data();

@@ -1,4 +1,3 @@
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include "study/plan_table.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 
 using namespace cloze;
 

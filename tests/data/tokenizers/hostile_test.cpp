@@ -81,7 +81,7 @@ void use(const std::string& path, const TempDir& dir) {
 void mutate(const std::string& name, const Json& content, const std::string& opened, const TempDir& dir,
             const std::function<bool(const std::string& place)>& is_new) {
   std::vector<Json::json_pointer> paths;
-  add_paths(content, {}, paths);
+  add_paths(content, Json::json_pointer(), paths);
   for (const auto& at : paths) {
     if (!is_new(place_of(content, at))) continue;
     for (const auto& value : values_of_every_type()) {
