@@ -37,8 +37,7 @@ std::vector<BabylmSection> accuracies_of(const std::vector<BabylmItem>& items, c
   for (const auto& [kind, groups] : counts) {
     auto& section = sections.emplace_back(BabylmSection{.name = kind, .figures = {}});
     for (const auto& [group, count] : groups)
-      section.figures.emplace_back(group,
-                                   100.0 * static_cast<double>(count.right) / static_cast<double>(count.all));
+      section.figures.emplace_back(group, 100.0 * static_cast<double>(count.right) / static_cast<double>(count.all));
   }
   return sections;
 }

@@ -51,9 +51,8 @@ void write_report(const std::string& zero_shot, const BabylmDataset& dataset, co
 PythonJson reading_predictions(const ReadingSurprisals& surprisals) {
   PythonJson::List lines;
   for (size_t i = 0; i < surprisals.words.size(); ++i)
-    lines.emplace_back(PythonJson::Dict{{"id", static_cast<int64_t>(i)},
-                                        {"pred", surprisals.words[i]},
-                                        {"prev_pred", surprisals.previous[i]}});
+    lines.emplace_back(PythonJson::Dict{
+        {"id", static_cast<int64_t>(i)}, {"pred", surprisals.words[i]}, {"prev_pred", surprisals.previous[i]}});
   return PythonJson::Dict{{"reading", PythonJson::Dict{{"predictions", std::move(lines)}}}};
 }
 
@@ -80,11 +79,11 @@ PythonJson acquisition_surprisal_json(const std::string& model, const Acquisitio
                                               {"surprisal", checkpoint.surprisals[at]}});
   }
   const auto count = static_cast<int64_t>(checkpoints.size());
-  return PythonJson::Dict{{"metadata", PythonJson::Dict{{"model_name", model},
-                                                        {"use_bos_only", false},
-                                                        {"total_steps", count},
-                                                        {"completed_steps", count}}},
-                          {"results", std::move(results)}};
+  return PythonJson::Dict{
+      {"metadata",
+       PythonJson::Dict{
+           {"model_name", model}, {"use_bos_only", false}, {"total_steps", count}, {"completed_steps", count}}},
+      {"results", std::move(results)}};
 }
 
 void write_acquisition(const std::string& zero_shot, const std::string& model, const AcquisitionSuite& suite,

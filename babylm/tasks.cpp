@@ -36,7 +36,8 @@ struct Line {
 BabylmCandidate whole(const std::string& sentence) { return {.sentence = sentence, .completion = sentence}; }
 
 BabylmItem blimp_item(const Line& line) {
-  BabylmItem item{.uid = line.file, .candidates = {whole(line.text("sentence_good")), whole(line.text("sentence_bad"))}};
+  BabylmItem item{.uid = line.file,
+                  .candidates = {whole(line.text("sentence_good")), whole(line.text("sentence_bad"))}};
   if (!line.json.find("field")) {
     item.groups = {{"field", "supplement"}, {"UID", item.uid}, {"linguistics_term", "supplement"}};
     return item;
@@ -72,6 +73,8 @@ BabylmItem wug_item(const Line& line, const std::string& task) {
     end = std::min(sentences.find('\t', begin), sentences.size());
     item.candidates.push_back(whole(sentences.substr(begin, end - begin)));
   }
+  require<DataError>(item.candidates.size() == 2, line.where, ": 'sentences' has ", item.candidates.size(),
+                     " sentences; a pair has two, with a tab between them");
   return item;
 }
 
@@ -86,8 +89,7 @@ BabylmItem entity_tracking_item(const Line& line) {
   const auto prefix = line.text("input_prefix");
   for (const auto& option : *options) {
     require<DataError>(option.text() != nullptr, line.where, ": an option is no text");
-    item.candidates.push_back(
-        {.sentence = prefix + *option.text(), .completion = *option.text(), .prefix = prefix});
+    item.candidates.push_back({.sentence = prefix + *option.text(), .completion = *option.text(), .prefix = prefix});
   }
   return item;
 }
@@ -160,12 +162,10 @@ const std::vector<BabylmDataset>& babylm_datasets(bool fast) {
                                                      {"wug_adj", "wug_adj_nominalization", wug},
                                                      {"wug_past", "wug_past_tense", wug},
                                                      {"comps", "comps", comps}};
-  static const std::vector<BabylmDataset> fast_tasks{{"blimp", "blimp_fast", blimp},
-                                                     {"blimp", "supplement_fast", blimp},
-                                                     {"ewok", "ewok_fast", ewok},
-                                                     {"wug_adj", "wug_adj_nominalization", wug},
-                                                     {"wug_past", "wug_past_tense", wug},
-                                                     {"entity_tracking", "entity_tracking_fast", entity_tracking}};
+  static const std::vector<BabylmDataset> fast_tasks{
+      {"blimp", "blimp_fast", blimp},      {"blimp", "supplement_fast", blimp},
+      {"ewok", "ewok_fast", ewok},         {"wug_adj", "wug_adj_nominalization", wug},
+      {"wug_past", "wug_past_tense", wug}, {"entity_tracking", "entity_tracking_fast", entity_tracking}};
   return fast ? fast_tasks : full_tasks;
 }
 
