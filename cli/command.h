@@ -5,11 +5,13 @@
 #include <variant>
 #include <vector>
 
+#include "babylm/track.h"
 #include "run/config.h"
 #include "generation/search.h"
 #include "scoring/form.h"
 #include "scoring/passage.h"
 #include "scoring/pooling.h"
+#include "suites/babylm_backend.h"
 
 namespace cloze {
 
@@ -36,6 +38,9 @@ struct SuitesCommand {
   std::string keep;                 ///< table of the items to keep; empty: all
   std::string cache, out;           ///< folders; empty: none
   bool paradigms = false, all_checkpoints = false;
+  bool fast = false;                       ///< of BabyLM: the fast evaluation
+  std::optional<BabylmBackend> backend{};  ///< of BabyLM; none: the run's own
+  std::string results;                     ///< of BabyLM: the folder for its files; empty: `results`
 };
 struct EvaluateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
@@ -117,8 +122,16 @@ struct BenchmarkCommand {
   bool json = false, plain = false, steps_only = false;
 };
 
+struct CollateCommand {
+  std::string results, model, revision = "main";
+  std::string data;                        ///< evaluation data; empty: `babylm` of the suites
+  std::optional<BabylmBackend> backend{};  ///< none: the only one of the results
+  BabylmTrack track = BabylmTrack::strict;
+  bool fast = false, partial = false;
+};
+
 using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
                              ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
-                             DescribeCommand, InspectCommand, BenchmarkCommand>;
+                             DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
 
 }  // namespace cloze

@@ -64,6 +64,14 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
   verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
   verb.add_option("--cache", c.cache, "folder that keeps scores by the hash of weights and text");
   verb.add_option("--out", c.out, "new folder for results.jsonl, predictions.jsonl, table.md and table.tex");
+  verb.add_flag("--fast", c.fast,
+                "of --suite babylm: the fast evaluation, which the challenge asks of every checkpoint");
+  add_choice<BabylmBackend>(verb, "--backend",
+                            "of --suite babylm: how the published program scores the model (default: by the run's "
+                            "objective)",
+                            [&c](BabylmBackend backend) { c.backend = backend; });
+  verb.add_option("--results", c.results,
+                  "of --suite babylm: folder for predictions and reports of the published program (default: results)");
   for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->needs(suite);
   for (auto* option : verb.get_options())
     if (const bool is_own = option == suite || option->get_needs().count(suite) > 0; is_own) option->group("Suites");
@@ -123,7 +131,8 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "  cloze evaluate runs/en-de --generate --num-beams 4\n"
       "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n"
       "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
-      "  cloze evaluate runs/a --suite pairs.jsonl --all-checkpoints\n\n"
+      "  cloze evaluate runs/a --suite pairs.jsonl --all-checkpoints\n"
+      "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n\n"
       "Several runs are scored on the same text with the same masks, however they were\n"
       "trained. Without --text, sources and references are decoded from prepared\n"
       "tokens, unknown tokens included.");

@@ -34,6 +34,7 @@ void add_generate(CLI::App& app, Globals& globals);
 void add_fill(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);
 void add_view(CLI::App& app, Globals& globals);
+void add_babylm(CLI::App& app, Globals& globals);
 void add_import(CLI::App& app, Globals& globals);
 void add_export(CLI::App& app, Globals& globals);
 void add_verify(CLI::App& app, Globals& globals);

@@ -55,6 +55,12 @@ float babylm_sum(std::span<const float> logs) {
   return at::tensor(std::vector<float>(logs.begin(), logs.end()), at::kFloat).sum().item<float>();
 }
 
+float babylm_sum(const PassageScore& score) {
+  std::vector<float> logs;
+  for (const auto& token : score.tokens) logs.push_back(static_cast<float>(token.log_probability));
+  return babylm_sum(logs);
+}
+
 size_t babylm_choice(std::span<const float> sums) {
   size_t best = 0;
   for (size_t i = 0; i < sums.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "run/run.h"
+#include "scoring/passage.h"
 #include "suites/babylm_backend.h"
 
 namespace cloze {
@@ -17,6 +18,8 @@ Tokenizer::Frame babylm_frame(const LoadedRun& run);
 
 /// The sum of a candidate's log-probabilities, added in fp32 by at::sum as there.
 float babylm_sum(std::span<const float> logs);
+/// The same of the Scorer's log-probabilities, each rounded to fp32 first.
+float babylm_sum(const PassageScore& score);
 
 /// The candidate that counts as chosen: the first of the largest sums, or of those that are not numbers, as torch.max.
 size_t babylm_choice(std::span<const float> sums);

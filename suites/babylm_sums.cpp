@@ -104,11 +104,7 @@ std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<Babylm
   for (const auto& candidate : candidates)
     passages.push_back({.left = candidate.sentence.substr(0, start_of(candidate)), .scored = candidate.completion});
   std::vector<float> sums;
-  for (const auto& score : Scorer(run, options).score(passages)) {
-    std::vector<float> logs;
-    for (const auto& token : score.tokens) logs.push_back(static_cast<float>(token.log_probability));
-    sums.push_back(babylm_sum(logs));
-  }
+  for (const auto& score : Scorer(run, options).score(passages)) sums.push_back(babylm_sum(score));
   return sums;
 }
 

@@ -116,6 +116,7 @@ int run(const GenerateCommand& c) {
 
 int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
 int run(const ScoreCommand& c) { return run_score(c); }
+int run(const CollateCommand& c) { return run_collate(c); }
 
 int run(const FillCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));

@@ -1,13 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/engine/parts.h"
+#include "cli/engine/suite_output.h"
 #include "core/log.h"
-#include "core/text.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
 #include "suites/find_suite.h"
@@ -18,11 +15,8 @@ namespace cloze {
 
 namespace {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The suites of the command, cut down as it says.
 std::vector<Suite> read_suites(const SuitesCommand& c) {
@@ -43,12 +37,16 @@ std::vector<Suite> read_suites(const SuitesCommand& c) {
   return suites;
 }
 
+}  // namespace
+
 SuiteOptions options_of(const SuitesCommand& c) {
   return {.scoring = {.form = c.form, .cache = c.cache},
           .normalisation = c.normalisation,
           .layer = c.layer,
           .pooling = c.pooling};
 }
+
+namespace {
 
 /// The step folders of a run, from the first on; of one that keeps checkpoints by words (checkpoint.at_words) those.
 /// Throws ConfigError for a path that is none, or has none.
@@ -109,56 +107,8 @@ std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& s
   return tasks;
 }
 
-/// Shows how many texts of a suite are scored, a few times a second.
-std::function<void(int64_t, int64_t)> progress_of(const std::string& what) {
-  return [what, start = Clock::now(), last = Clock::now()](int64_t done, int64_t all) mutable {
-    if (seconds_since(last) < 0.2) return;
-    last = Clock::now();
-    log_progress({.fields = {"[suites]  " + what,
-                             words(thousands(static_cast<uint64_t>(done)), " of ",
-                                   thousands(static_cast<uint64_t>(all)), " texts"),
-                             duration(seconds_since(start))},
-                  .share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
-                 false);
-  };
-}
-
-/// The folder of --out while it is filled; none is made without that option.
-class Output {
- public:
-  explicit Output(const std::string& folder) {
-    if (folder.empty()) return;
-    staged_.emplace(folder);
-    predictions_.open(staged_->path() + "/predictions.jsonl", std::ios::binary);
-  }
-  void add(const SuiteAnswers& answers, const SuiteResult& result) {
-    if (!staged_) return;
-    predictions_ << prediction_lines(answers, result);
-    check();
-  }
-  void commit(std::span<const SuiteAnswers> answers, const Table& table) {
-    if (!staged_) return;
-    predictions_.close();
-    check();
-    std::string notes;
-    for (const auto& note : notes_of(answers)) notes += "- " + escaped_markdown(note) + "\n";
-    write_atomic(staged_->path() + "/results.jsonl", results_lines(answers));
-    write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + notes);
-    write_atomic(staged_->path() + "/table.tex", to_latex(table));
-    staged_->commit();
-  }
-
- private:
-  void check() const {
-    require<Error>(!predictions_.fail(), staged_->path(), "/predictions.jsonl: cannot be written (", system_reason(),
-                   ")");
-  }
-  std::optional<StagedFolder> staged_;
-  std::ofstream predictions_;
-};
-
 /// The answers of one run. The predictions go to `output` and are not kept.
-SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, SuiteOptions options, Output& output) {
+SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, SuiteOptions options, SuiteOutput& output) {
   const auto run = open_run(task.checkpoint);
   SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
   for (size_t s = 0; s < suites.size(); ++s) {
@@ -167,11 +117,11 @@ SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, Suit
       continue;
     }
     const auto start = Clock::now();
-    options.scoring.progress = progress_of(suites[s].name + ", " + run.checkpoint);
+    options.scoring.progress = suite_progress(suites[s].name + ", " + run.checkpoint);
     auto result = run_suite(run, suites[s], options);
     end_progress();
     log_info("suites", words(suites[s].name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
-                             duration(seconds_since(start))));
+                             duration(std::chrono::duration<double>(Clock::now() - start).count())));
     output.add(answers, result);
     result.items.clear();
     answers.results.push_back(std::move(result));
@@ -179,31 +129,17 @@ SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, Suit
   return answers;
 }
 
-json to_json(const std::vector<SuiteAnswers>& all) {
-  json runs = json::array();
-  for (const auto& one : all) runs.push_back(to_json(one));
-  return {{"runs", runs}};
-}
-
 }  // namespace
 
 int evaluate_suites(const EvaluateCommand& c) {
+  if (names_babylm(c.suites)) return evaluate_babylm(c);
   const auto suites = read_suites(c.suites);
   const auto options = options_of(c.suites);
   const auto tasks = tasks_of(c, suites, options);
-  Output output(c.suites.out);
+  SuiteOutput output(c.suites.out);
   std::vector<SuiteAnswers> answers;
   for (const auto& task : tasks) answers.push_back(answers_of(task, suites, options, output));
-  const auto usual = c.suites.all_checkpoints ? SuiteDetail::suites : SuiteDetail::phenomena;
-  const auto detail = c.suites.paradigms ? SuiteDetail::paradigms : usual;
-  const auto table = c.suites.all_checkpoints ? table_of_checkpoints(answers, detail) : table_of_runs(answers, detail);
-  output.commit(answers, table);
-  if (c.json) {
-    print(to_json(answers).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
-    return 0;
-  }
-  print(to_text(table) + "\n");
-  for (const auto& note : notes_of(answers)) print(note + "\n");
+  output.finish(c, answers);
   return 0;
 }
 

@@ -31,6 +31,9 @@ int run_evaluate(const EvaluateCommand& command);
 /// `evaluate` with suites: answers them with one run, several or all checkpoints of one, and prints the table.
 int evaluate_suites(const EvaluateCommand& command);
 
+/// The verb `babylm collate`: writes the file of a submission, and prints its name.
+int run_collate(const CollateCommand& command);
+
 /// The verb `score`.
 int run_score(const ScoreCommand& command);
 

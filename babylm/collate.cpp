@@ -1,0 +1,207 @@
+#include "babylm/collate.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "babylm/fast_scores.h"
+#include "babylm/results.h"
+#include "core/error.h"
+#include "core/file.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A task of a submission and the folder of its predictions.
+struct Part {
+  const char* task;
+  const char* folder;  ///< below zero_shot/BACKEND
+};
+constexpr std::array full_parts{Part{"blimp", "blimp/blimp_filtered"},
+                                Part{"blimp_supplement", "blimp/supplement_filtered"},
+                                Part{"ewok", "ewok/ewok_filtered"},
+                                Part{"entity_tracking", "entity_tracking/entity_tracking"},
+                                Part{"wug_adj", "wug_adj/wug_adj_nominalization"},
+                                Part{"wug_past", "wug_past/wug_past_tense"},
+                                Part{"comps", "comps/comps"},
+                                Part{"reading", "reading"}};
+constexpr std::array fast_parts{Part{"blimp", "blimp/blimp_fast"},
+                                Part{"blimp_supplement", "blimp/supplement_fast"},
+                                Part{"ewok", "ewok/ewok_fast"},
+                                Part{"entity_tracking", "entity_tracking/entity_tracking_fast"},
+                                Part{"wug_adj", "wug_adj/wug_adj_nominalization"},
+                                Part{"wug_past", "wug_past/wug_past_tense"},
+                                Part{"reading", "reading"}};
+constexpr std::array finetuned{"boolq", "mnli", "mrpc", "multirc", "qqp", "rte", "wsc"};
+
+class Collator {
+ public:
+  Collator(const CollateOptions& options, const BabylmSizes& sizes) : options_(options), sizes_(sizes) {}
+
+  PythonJson::Dict whole() {
+    PythonJson::Dict found;
+    for (const auto& [task, folder] : full_parts)
+      if (auto predictions =
+              sized(zero_shot(options_.revision) / folder / "predictions.json", task, sizes_.full, evaluated_by_cloze))
+        found.emplace_back(task, std::move(*predictions));
+    if (auto surprisals = acquisition()) found.emplace_back("aoa", std::move(*surprisals));
+    found.emplace_back("glue", glue());
+    if (options_.fast) found.emplace_back("fast_eval_results", fast());
+    return found;
+  }
+
+  std::vector<std::string> faults;
+
+ private:
+  static constexpr const char* evaluated_by_cloze = "`cloze evaluate RUN --suite babylm` writes it";
+  static constexpr const char* fine_tuned_elsewhere =
+      "fine-tuning is done by the published program, on the exported folder";
+
+  template <class... Words>
+  void fault(const Words&... parts) {
+    faults.push_back(words(parts...));
+  }
+
+  fs::path zero_shot(const std::string& revision) const {
+    return zero_shot_folder(options_.results, options_.model, revision, options_.backend);
+  }
+
+  /// The JSON of a file; none, and a fault with `mend`, if it is not there.
+  std::optional<PythonJson> read(const fs::path& file, const char* mend) {
+    if (!fs::exists(file)) {
+      fault(file.string(), ": is not there; ", mend);
+      return {};
+    }
+    return parse_python_json(read_text(file.string()), file.string());
+  }
+
+  /// The predictions of a task, with a fault for each part of another size.
+  std::optional<PythonJson> sized(const fs::path& file, const std::string& task,
+                                  const std::map<std::string, TaskSize>& sizes, const char* mend) {
+    auto json = read(file, mend);
+    if (!json) return {};
+    require<DataError>(json->dict() != nullptr, file.string(), ": is no JSON object of parts");
+    for (const auto& [name, part] : *json->dict()) {
+      const auto* predictions = part.find("predictions");
+      require<DataError>(predictions && predictions->list(), file.string(), ": part '", name,
+                         "' has no list of `predictions`");
+      check_size(file, name, static_cast<int64_t>(predictions->list()->size()), sizes.at(task));
+    }
+    return json;
+  }
+
+  void check_size(const fs::path& file, const std::string& part, int64_t size, const TaskSize& expected) {
+    auto lower = part;
+    for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto found = expected.parts.find(lower);
+    if (!expected.parts.empty() && found == expected.parts.end())
+      return fault(file.string(), ": '", part, "' is no part of the published data");
+    const auto due = expected.parts.empty() ? expected.each : found->second;
+    if (size != due)
+      fault(file.string(), ": '", part, "' has ", size, " predictions, and the published data ", due, " items");
+  }
+
+  /// The fine-tuned tasks in one object.
+  PythonJson::Dict glue() {
+    PythonJson::Dict all;
+    for (const auto* task : finetuned) {
+      const auto file =
+          fs::path(options_.results) / options_.model / options_.revision / "finetune" / task / "predictions.json";
+      const auto predictions = sized(file, task, sizes_.full, fine_tuned_elsewhere);
+      if (!predictions) continue;
+      for (const auto& [name, part] : *predictions->dict()) {
+        const auto same = [&](const auto& other) { return other.first == name; };
+        const auto at = std::find_if(all.begin(), all.end(), same);
+        if (at == all.end())
+          all.emplace_back(name, part);
+        else
+          at->second = part;
+      }
+    }
+    return all;
+  }
+
+  std::optional<PythonJson> acquisition() {
+    const auto file = zero_shot(options_.revision) / "AoA_word" / "surprisal.json";
+    auto json = read(file, evaluated_by_cloze);
+    if (!json) return {};
+    const auto* results = json->find("results");
+    require<DataError>(results && results->list(), file.string(), ": has no list of `results`");
+    std::map<std::string, int64_t> counts;
+    for (const auto& line : *results->list()) {
+      const auto* step = line.find("step");
+      require<DataError>(step && step->text(), file.string(), ": a result has no `step`");
+      ++counts[*step->text()];
+    }
+    check_checkpoints(file, counts);
+    return json;
+  }
+
+  void check_checkpoints(const fs::path& file, const std::map<std::string, int64_t>& counts) {
+    const auto due = babylm_revisions(options_.track);
+    if (counts.size() != due.size())
+      return fault(file.string(), ": has ", counts.size(), " checkpoints, and track ", name_of(options_.track), " ",
+                   due.size(), " (--track names another)");
+    for (const auto& revision : due) {
+      const auto found = counts.find(revision);
+      if (found == counts.end()) return fault(file.string(), ": has no checkpoint ", revision);
+      if (found->second != sizes_.acquisition)
+        return fault(file.string(), ": has ", found->second, " surprisals of ", revision, ", and the published data ",
+                     sizes_.acquisition, " contexts");
+    }
+  }
+
+  PythonJson::Dict fast() {
+    std::vector<PythonJson::List> scores(fast_parts.size());
+    for (const auto& revision : babylm_revisions(options_.track)) {
+      if (!fs::exists(zero_shot(revision))) {
+        fault(zero_shot(revision).string(),
+              ": is not there; `cloze evaluate RUN --suite babylm --fast --all-checkpoints` writes it");
+        continue;
+      }
+      for (size_t p = 0; p < fast_parts.size(); ++p) {
+        const auto& [task, folder] = fast_parts[p];
+        const auto file = zero_shot(revision) / folder / "predictions.json";
+        if (const auto predictions = sized(file, task, sizes_.fast, evaluated_by_cloze))
+          scores[p].push_back(fast_scores(task, *predictions, options_.fast_data));
+      }
+    }
+    PythonJson::Dict found;
+    for (size_t p = 0; p < fast_parts.size(); ++p) found.emplace_back(fast_parts[p].task, std::move(scores[p]));
+    return found;
+  }
+
+  const CollateOptions& options_;
+  const BabylmSizes& sizes_;
+};
+
+/// Sentences in lines of their own, the first of many.
+std::string listed(const std::vector<std::string>& sentences) {
+  constexpr size_t most = 20;
+  std::string text;
+  for (size_t i = 0; i < std::min(most, sentences.size()); ++i) text += "\n  " + sentences[i];
+  return sentences.size() > most ? text + words("\n  and ", sentences.size() - most, " more") : text;
+}
+
+}  // namespace
+
+Collation collate_babylm(const CollateOptions& options, const BabylmSizes& sizes) {
+  const auto folder = fs::path(options.results) / options.model;
+  require<DataError>(fs::is_directory(folder), folder.string(),
+                     ": is not there; `cloze evaluate RUN --suite babylm` writes results of a run");
+  Collator collator(options, sizes);
+  const PythonJson whole = collator.whole();
+  const auto& faults = collator.faults;
+  require<DataError>(faults.empty() || options.partial, folder.string(),
+                     ": is no complete submission; --partial writes what is there", listed(faults));
+  const std::string begin = faults.empty() ? "all_full" : "partial_full";
+  const auto file = folder / (begin + "_preds_and_fast_scores_" + name_of(options.backend) + ".json");
+  write_atomic(file.string(), python_json(whole));
+  return {.file = file.string(), .faults = faults};
+}
+
+}  // namespace cloze

@@ -1,0 +1,31 @@
+#pragma once
+// The file that a submission to BabyLM uploads: all predictions of a model, and the fast scores of its checkpoints.
+// Source: BabyLM 2026, strict/evaluation_pipeline/collate_preds.py, whose bytes it has for the same predictions.
+#include <string>
+#include <vector>
+
+#include "babylm/sizes.h"
+#include "suites/babylm_backend.h"
+
+namespace cloze {
+
+struct CollateOptions {
+  std::string results;            ///< folder with one of each model (babylm/results.h)
+  std::string model;              ///< name of one
+  std::string revision = "main";  ///< whose predictions are submitted
+  BabylmBackend backend = BabylmBackend::mlm;
+  BabylmTrack track = BabylmTrack::strict;
+  bool fast = false;      ///< also the scores of every revision of the track on the fast evaluation
+  std::string fast_data;  ///< folder `fast_eval` with the right answers
+  bool partial = false;   ///< write what is there
+};
+
+struct Collation {
+  std::string file;                 ///< all_full_preds_and_fast_scores_BACKEND.json, or partial_... with faults
+  std::vector<std::string> faults;  ///< what is missing or has another size, a sentence each; empty: it is complete
+};
+
+/// Writes the file of a model. Throws DataError that lists all faults, unless `partial`.
+Collation collate_babylm(const CollateOptions& options, const BabylmSizes& sizes = published_sizes());
+
+}  // namespace cloze

@@ -1,0 +1,164 @@
+#include "babylm/evaluate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "core/error.h"
+#include "suites/babylm.h"
+#include "suites/ranking_figures.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The groups of paradigms in reports: fields of BLiMP, splits of entity tracking.
+std::string phenomenon_of(const BabylmItem& item, BabylmFormat format) {
+  if (format == BabylmFormat::blimp) return item.groups[0].second;
+  if (format != BabylmFormat::entity_tracking) return "";
+  return item.uid.substr(0, item.uid.find_last_of('_', item.uid.find_last_of('_') - 1));
+}
+
+Passage passage_of(const BabylmCandidate& candidate) {
+  const auto before = candidate.sentence.size() - candidate.completion.size();
+  return {.left = candidate.sentence.substr(0, before), .scored = candidate.completion};
+}
+
+/// The items as suites rank them.
+std::vector<RankingItem> ranking_items(const BabylmTask& task) {
+  std::map<std::string, int64_t> numbers;
+  std::vector<RankingItem> items;
+  for (const auto& item : task.items) {
+    auto& one = items.emplace_back(RankingItem{.name = words(item.uid, "/", numbers[item.uid]++),
+                                               .paradigm = item.uid,
+                                               .phenomenon = phenomenon_of(item, task.dataset.format)});
+    for (const auto& candidate : item.candidates) one.candidates.push_back(passage_of(candidate));
+    if (task.dataset.format != BabylmFormat::wug) continue;
+    one.preference = item.ratio;
+    if (item.ratio <= 0.5) one.answer = item.ratio < 0.5 ? std::optional<size_t>(1) : std::nullopt;
+  }
+  return items;
+}
+
+std::vector<BabylmCandidate> candidates_of(const BabylmTask& task) {
+  std::vector<BabylmCandidate> all;
+  for (const auto& item : task.items) all.insert(all.end(), item.candidates.begin(), item.candidates.end());
+  return all;
+}
+
+/// Sums of all candidates, item by item.
+std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vector<float>& sums) {
+  std::vector<std::vector<float>> found;
+  auto at = sums.begin();
+  for (const auto& item : task.items) {
+    const auto end = at + static_cast<std::ptrdiff_t>(item.candidates.size());
+    found.emplace_back(at, end);
+    at = end;
+  }
+  return found;
+}
+
+/// The sums of the published program: from these scores where they are what it adds up, else from rows of its own.
+std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
+                                 const std::vector<PassageScore>& scores, ScoringForm form,
+                                 const ScoringOptions& options) {
+  const bool masked = backend == BabylmBackend::mlm || backend == BabylmBackend::mntp;
+  if (!masked || form != ScoringForm::pll) return babylm_sums(run, candidates_of(task), backend, options);
+  std::vector<float> sums;
+  for (const auto& score : scores) sums.push_back(babylm_sum(score));
+  return sums;
+}
+
+SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
+                        const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
+  const Scorer scorer(run, options.scoring);
+  std::vector<Passage> passages;
+  for (const auto& item : task.items)
+    for (const auto& candidate : item.candidates) passages.push_back(passage_of(candidate));
+  const auto scores = scorer.score(passages);
+  const auto sums = by_item(task, official_sums(run, task, backend, scores, scorer.form(), options.scoring));
+  const auto report = babylm_report(task.dataset, task.items, sums);
+  for (const auto& folder : zero_shots) write_report(folder, task.dataset, report);
+  auto result = babylm_result(task, scores, sums, options.normalisation);
+  result.scored_by = scorer.description();
+  return result;
+}
+
+SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, BabylmBackend backend,
+                                 const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
+  const auto official = babylm_reading_surprisals(run, suite, backend);
+  for (const auto& folder : zero_shots)
+    if (official) write_reading(folder, suite, *official);
+  auto result = reading_result(suite, reading_surprisals(run, suite, options.scoring), official);
+  result.suite = "reading";
+  result.scored_by = words("surprisal of words by backend ", name_of(backend));
+  return result;
+}
+
+bool holds_files(const fs::path& folder) { return fs::is_directory(folder) && !fs::is_empty(folder); }
+
+/// The first of these folders that has a suite.
+template <class Read>
+auto first_suite(const fs::path& part, std::initializer_list<const char*> folders, const Read& read) {
+  decltype(read(std::string())) found;
+  for (const auto* folder : folders)
+    if (!found && holds_files(part / folder)) found = read((part / folder).string());
+  return found;
+}
+
+}  // namespace
+
+bool is_babylm_data(const std::string& folder) {
+  return fs::is_directory(fs::path(folder) / "full_eval") || fs::is_directory(fs::path(folder) / "fast_eval");
+}
+
+BabylmData read_babylm_data(const std::string& folder, bool fast) {
+  const auto part = fs::path(folder) / (fast ? "fast_eval" : "full_eval");
+  BabylmData data;
+  for (const auto& dataset : babylm_datasets(fast)) {
+    const auto at = part / dataset.folder;
+    if (holds_files(at))
+      data.tasks.push_back({dataset, read_babylm_items(at.string(), dataset)});
+    else
+      data.missing.push_back(at.string());
+  }
+  data.reading = first_suite(part, {"reading"}, read_reading);
+  if (!data.reading) data.missing.push_back((part / "reading").string());
+  if (!fast) {
+    data.acquisition = first_suite(part, {"cdi_childes", "aoa"}, read_acquisition);
+    if (!data.acquisition) data.missing.push_back((part / "cdi_childes").string());
+  }
+  require<DataError>(!data.tasks.empty() || data.reading || data.acquisition, part.string(),
+                     ": has none of BabyLM's tasks; docs/babylm.md says where they come from");
+  return data;
+}
+
+SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
+                          const std::vector<std::vector<float>>& sums, Normalisation by) {
+  const auto items = ranking_items(task);
+  auto ranked = rank_items(items, scores, by);
+  for (size_t i = 0; i < ranked.size(); ++i) {
+    ranked[i].sums = sums[i];
+    ranked[i].official_choice = babylm_choice(sums[i]);
+  }
+  SuiteResult result{
+      .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
+  for (auto& figure : result.figures)
+    if (!figure.official) figure.official = figure.value;  // they agree
+  for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
+  return result;
+}
+
+std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
+                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
+  const auto fault = babylm_fault(run, backend);
+  require<ConfigError>(fault.empty(), run.folder, ": ", fault);
+  std::vector<SuiteResult> results;
+  for (const auto& task : data.tasks) results.push_back(task_result(run, task, backend, options, zero_shots));
+  if (data.reading) results.push_back(reading_times_result(run, *data.reading, backend, options, zero_shots));
+  return results;
+}
+
+}  // namespace cloze

@@ -1,0 +1,43 @@
+#pragma once
+// BabyLM's evaluation data, answered by a run: the official numbers beside the corrected ones.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "babylm/results.h"
+#include "suites/suite_result.h"
+
+namespace cloze {
+
+/// The items of one ranking task.
+struct BabylmTask {
+  BabylmDataset dataset;
+  std::vector<BabylmItem> items;
+};
+
+/// What is there of a folder `evaluation_data`.
+struct BabylmData {
+  std::vector<BabylmTask> tasks{};
+  std::optional<ReadingSuite> reading{};
+  std::optional<AcquisitionSuite> acquisition{};  ///< of the full evaluation
+  std::vector<std::string> missing{};             ///< folders that are not there
+};
+
+/// Whether a folder is laid out as BabyLM's evaluation data: it has `full_eval` or `fast_eval`.
+bool is_babylm_data(const std::string& folder);
+
+/// The full evaluation of a folder, or the fast one. Throws DataError for damaged parts, and where none is there.
+BabylmData read_babylm_data(const std::string& folder, bool fast);
+
+/// The figures of one task: accuracies of the Scorer's scores, ties counted as a half, with the official ones of `sums`
+/// [items][candidates] beside them. `scores` are those of all candidates, in the items' order.
+SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
+                          const std::vector<std::vector<float>>& sums, Normalisation by);
+
+/// Answers the ranking tasks and the reading times of `data`. Writes predictions and reports of the published program
+/// into `zero_shots`, the folders of a checkpoint's revisions, as far as its backend has them. Throws ConfigError by
+/// babylm_fault.
+std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
+                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots);
+
+}  // namespace cloze

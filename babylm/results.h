@@ -1,0 +1,42 @@
+#pragma once
+// The folder of results, as the published BabyLM program lays it out:
+//
+//   RESULTS/MODEL/main/zero_shot/BACKEND/TASK/DATASET/{predictions.json,best_temperature_report.txt}
+//   RESULTS/MODEL/main/zero_shot/BACKEND/reading/{predictions.json,report.txt}
+//   RESULTS/MODEL/main/zero_shot/BACKEND/AoA_word/surprisal.json
+//   RESULTS/MODEL/main/finetune/TASK/predictions.json
+//   RESULTS/MODEL/chck_7M/...
+//
+// Differs: there the reading times of enc_dec_mask and enc_dec_prefix are under the backend `enc_dec`, where
+// collate_preds.py does not look for them.
+#include <string>
+#include <vector>
+
+#include "babylm/report.h"
+#include "suites/acquisition.h"
+#include "suites/reading.h"
+
+namespace cloze {
+
+/// The name of a model in results: the last part of its path without an extension, as pathlib's `stem`.
+std::string babylm_model_name(const std::string& model);
+
+/// MODEL/REVISION/zero_shot/BACKEND of a folder of results.
+std::string zero_shot_folder(const std::string& results, const std::string& model, const std::string& revision,
+                             BabylmBackend backend);
+
+/// Writes a report and its predictions below a zero_shot_folder.
+void write_report(const std::string& zero_shot, const BabylmDataset& dataset, const BabylmReport& report);
+
+/// Surprisals of reading times as predictions.json has them.
+PythonJson reading_predictions(const ReadingSurprisals& surprisals);
+/// Writes them with the two scores, in percent.
+void write_reading(const std::string& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals);
+
+/// The content of surprisal.json: every checkpoint, word and context.
+PythonJson acquisition_surprisal_json(const std::string& model, const AcquisitionSuite& suite,
+                                      const std::vector<CheckpointSurprisals>& checkpoints);
+void write_acquisition(const std::string& zero_shot, const std::string& model, const AcquisitionSuite& suite,
+                       const std::vector<CheckpointSurprisals>& checkpoints);
+
+}  // namespace cloze

@@ -1,0 +1,54 @@
+#include "cli/engine.h"
+#include "cli/verbs.h"
+
+namespace cloze {
+
+namespace {
+
+/// The names of all choices of `T`.
+template <class T>
+std::vector<std::string> names_of_choices() {
+  std::vector<std::string> names;
+  for (const auto& one : choices(T{})) names.emplace_back(one.name);
+  return names;
+}
+
+void add_collate(CLI::App& babylm, Globals& globals) {
+  auto* verb = babylm.add_subcommand("collate", "write the file that a submission uploads, from results of evaluate");
+  auto command = std::make_shared<CollateCommand>();
+  verb->add_option("results", command->results, "folder of results, or that of one model in it")->required();
+  verb->add_option("--model", command->model, "name of a model in the results (default: the folder is one of a model)");
+  verb->add_option_function<std::string>(
+          "--backend", [command](const std::string& name) { command->backend = choice_of<BabylmBackend>(name); },
+          "how its texts were scored (default: the only backend of the results)")
+      ->check(CLI::IsMember(names_of_choices<BabylmBackend>()));
+  verb->add_option_function<std::string>(
+          "--track", [command](const std::string& name) { command->track = choice_of<BabylmTrack>(name); },
+          "track of the challenge, which says how many checkpoints there are")
+      ->check(CLI::IsMember(names_of_choices<BabylmTrack>()))
+      ->default_str(name_of(command->track));
+  verb->add_option("--revision", command->revision, "revision whose predictions are submitted")->capture_default_str();
+  auto* fast = verb->add_flag("--fast", command->fast, "add the scores of every checkpoint on the fast evaluation");
+  verb->add_option("--data", command->data,
+                   "evaluation data with the answers of the fast evaluation (default: babylm in ./suites or "
+                   "$CLOZE_SUITES)")
+      ->needs(fast);
+  verb->add_flag("--partial", command->partial, "write what is there, in a file that is named partial_...");
+  verb->footer(
+      "Examples:\n  cloze babylm collate results/baby --track strict-small --fast\n"
+      "  cloze babylm collate results --model baby --backend mlm --partial\n\n"
+      "The file has the bytes that collate_preds.py of the challenge writes from the same\n"
+      "predictions. What is missing, or has another size than the published data, is\n"
+      "listed.");
+  verb->callback([command, &globals] { globals.exit_code = run_engine(*command); });
+}
+
+}  // namespace
+
+void add_babylm(CLI::App& app, Globals& globals) {
+  auto* verb = app.add_subcommand("babylm", "write a submission to the BabyLM Challenge");
+  verb->require_subcommand(1);
+  add_collate(*verb, globals);
+}
+
+}  // namespace cloze

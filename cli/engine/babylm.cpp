@@ -1,0 +1,166 @@
+// `evaluate --suite babylm`.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "babylm/evaluate.h"
+#include "cli/engine/parts.h"
+#include "cli/engine/suite_output.h"
+#include "core/log.h"
+#include "run/load_config.h"
+#include "run/milestones.h"
+#include "suites/babylm.h"
+#include "suites/find_suite.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A checkpoint, and the revisions of the model that it is.
+struct Revisions {
+  std::string run;  ///< as the user names it
+  std::string checkpoint;
+  std::vector<std::string> names;  ///< `main`, or `chck_7M`
+};
+
+/// The checkpoints that a run keeps by words, each with its names. Throws ConfigError for a run without any.
+std::vector<Revisions> revisions_of(const std::string& run) {
+  std::vector<Revisions> found;
+  for (const auto& [words_read, checkpoint] : milestones_of(run_directory_of(run))) {
+    if (found.empty() || found.back().checkpoint != checkpoint)
+      found.push_back({.run = run, .checkpoint = checkpoint, .names = {}});
+    found.back().names.push_back(revision_of(words_read));
+  }
+  require<ConfigError>(!found.empty(), run,
+                       ": keeps no checkpoints by words, which are the revisions that BabyLM asks for; train it with "
+                       "checkpoint.at_words=babylm, or leave out --all-checkpoints");
+  return found;
+}
+
+std::vector<Revisions> checkpoints_of(const EvaluateCommand& c) {
+  if (c.suites.all_checkpoints) return revisions_of(c.runs[0]);
+  std::vector<Revisions> found;
+  for (const auto& run : c.runs)
+    found.push_back({.run = run, .checkpoint = chosen_checkpoint(run, c.checkpoint), .names = {"main"}});
+  return found;
+}
+
+/// The backend of the command, or that of the run. Throws ConfigError for a run that no backend scores.
+BabylmBackend backend_of(const SuitesCommand& c, const LoadedRun& run) {
+  const auto backend = c.backend ? c.backend : babylm_backend(run.config);
+  require<ConfigError>(backend.has_value(), run.folder,
+                       ": the published program of BabyLM has no backend for its objectives; it scores mlm, mntp, clm "
+                       "and encoder-decoders");
+  return *backend;
+}
+
+std::string model_of(const std::string& run) { return babylm_model_name(run_directory_of(run)); }
+
+void log_missing(const BabylmData& data) {
+  for (const auto& folder : data.missing)
+    log_warning("babylm",
+                words(folder, ": is not there, so its task is left out; docs/babylm.md says where it is from"));
+}
+
+/// Ages of acquisition over the checkpoints that a run keeps by words; none for a run without those.
+std::optional<SuiteResult> acquisition_of(const std::string& run, const AcquisitionSuite& suite,
+                                          const SuitesCommand& c) {
+  std::vector<CheckpointSurprisals> checkpoints;
+  std::optional<BabylmBackend> backend;
+  double chance = 0;
+  for (const auto& [words_read, step_folder] : milestones_of(run_directory_of(run))) {
+    const auto opened = open_run(step_folder);
+    backend = backend_of(c, opened);
+    chance = std::log(static_cast<double>(opened.tokenizer.size()));
+    auto options = options_of(c).scoring;
+    options.progress = suite_progress("ages of acquisition, " + step_folder);
+    checkpoints.push_back({.name = revision_of(words_read),
+                           .words = static_cast<double>(words_read),
+                           .surprisals = babylm_acquisition_surprisals(opened, suite, *backend, options)});
+    end_progress();
+  }
+  if (checkpoints.empty()) {
+    log_warning("babylm", words(run, ": keeps no checkpoints by words, so it has no ages of acquisition"));
+    return {};
+  }
+  const auto model = model_of(run);
+  write_acquisition(zero_shot_folder(c.results, model, "main", *backend), model, suite, checkpoints);
+  if (suite.ages.empty() || checkpoints.size() < 3) return {};
+  auto result = acquisition_result(suite, checkpoints, chance);
+  result.suite = "AoA_word";
+  result.scored_by = words("ages at which surprisals fall, by backend ", name_of(*backend));
+  return result;
+}
+
+/// The answers of one checkpoint.
+SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const SuitesCommand& c, SuiteOutput& output) {
+  const auto run = open_run(one.checkpoint);
+  require<CheckpointError>(run.has_tokenizer, one.run,
+                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  const auto backend = backend_of(c, run);
+  auto options = options_of(c);
+  options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
+  std::vector<std::string> folders;
+  for (const auto& name : one.names) folders.push_back(zero_shot_folder(c.results, model_of(one.run), name, backend));
+  SuiteAnswers answers{.run = one.run,
+                       .checkpoint = run.checkpoint,
+                       .step = load_state(run.checkpoint, nullptr).step,
+                       .results = evaluate_babylm(run, data, backend, options, folders)};
+  end_progress();
+  if (data.acquisition && !c.all_checkpoints)
+    if (auto ages = acquisition_of(one.run, *data.acquisition, c)) answers.results.push_back(std::move(*ages));
+  for (auto& result : answers.results) {
+    output.add(answers, result);
+    result.items.clear();
+  }
+  for (const auto& folder : folders) log_info("babylm", words(folder, ": predictions and reports"));
+  return answers;
+}
+
+/// The evaluation data of a name: a folder, or `babylm` among the suites that are called by name.
+std::string data_folder(const std::string& name) {
+  if (is_babylm_data(name)) return name;
+  const auto folder = (fs::path(suites_folder()) / name).string();
+  require<ConfigError>(is_babylm_data(folder), folder,
+                       ": is not BabyLM's evaluation data, a folder with `full_eval` or `fast_eval` in it; put it there, "
+                       "or name it with --suite (docs/babylm.md says where it is from)");
+  return folder;
+}
+
+void check(const SuitesCommand& c) {
+  require<ConfigError>(c.names.size() == 1, "--suite ", c.names[0],
+                       " of BabyLM stands alone; answer other suites in a command of their own");
+  require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer, "--suite ", c.names[0],
+                       " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep and "
+                       "--layer");
+}
+
+}  // namespace
+
+bool names_babylm(const SuitesCommand& c) {
+  const bool any = std::any_of(c.names.begin(), c.names.end(),
+                               [](const std::string& name) { return name == "babylm" || is_babylm_data(name); });
+  require<ConfigError>(any || (!c.fast && !c.backend && c.results.empty()),
+                       "--fast, --backend and --results are of --suite babylm; leave them out");
+  return any;
+}
+
+int evaluate_babylm(const EvaluateCommand& c) {
+  auto command = c;
+  auto& suites = command.suites;
+  check(suites);
+  if (suites.results.empty()) suites.results = "results";
+  const auto folder = data_folder(suites.names[0]);
+  const auto data = read_babylm_data(folder, suites.fast);
+  log_missing(data);
+  const auto checkpoints = checkpoints_of(command);
+  SuiteOutput output(suites.out);
+  std::vector<SuiteAnswers> answers;
+  for (const auto& one : checkpoints) answers.push_back(answers_of(one, data, suites, output));
+  output.finish(command, answers);
+  return 0;
+}
+
+}  // namespace cloze

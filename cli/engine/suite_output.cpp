@@ -1,0 +1,82 @@
+#include "cli/engine/suite_output.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/engine/parts.h"
+#include "core/log.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+json to_json(std::span<const SuiteAnswers> all) {
+  json runs = json::array();
+  for (const auto& one : all) runs.push_back(to_json(one));
+  return {{"runs", runs}};
+}
+
+}  // namespace
+
+std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
+  return [what, start = Clock::now(), last = Clock::now()](int64_t done, int64_t all) mutable {
+    if (seconds_since(last) < 0.2) return;
+    last = Clock::now();
+    log_progress({.fields = {"[suites]  " + what,
+                             words(thousands(static_cast<uint64_t>(done)), " of ",
+                                   thousands(static_cast<uint64_t>(all)), " texts"),
+                             duration(seconds_since(start))},
+                  .share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
+                 false);
+  };
+}
+
+SuiteOutput::SuiteOutput(const std::string& folder) {
+  if (folder.empty()) return;
+  staged_.emplace(folder);
+  predictions_.open(staged_->path() + "/predictions.jsonl", std::ios::binary);
+}
+
+void SuiteOutput::add(const SuiteAnswers& answers, const SuiteResult& result) {
+  if (!staged_) return;
+  predictions_ << prediction_lines(answers, result);
+  check();
+}
+
+void SuiteOutput::check() const {
+  require<Error>(!predictions_.fail(), staged_->path(), "/predictions.jsonl: cannot be written (", system_reason(),
+                 ")");
+}
+
+void SuiteOutput::commit(std::span<const SuiteAnswers> answers, const Table& table) {
+  if (!staged_) return;
+  predictions_.close();
+  check();
+  std::string notes;
+  for (const auto& note : notes_of(answers)) notes += "- " + escaped_markdown(note) + "\n";
+  write_atomic(staged_->path() + "/results.jsonl", results_lines(answers));
+  write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + notes);
+  write_atomic(staged_->path() + "/table.tex", to_latex(table));
+  staged_->commit();
+}
+
+void SuiteOutput::finish(const EvaluateCommand& c, std::span<const SuiteAnswers> answers) {
+  const auto usual = c.suites.all_checkpoints ? SuiteDetail::suites : SuiteDetail::phenomena;
+  const auto detail = c.suites.paradigms ? SuiteDetail::paradigms : usual;
+  const auto table = c.suites.all_checkpoints ? table_of_checkpoints(answers, detail) : table_of_runs(answers, detail);
+  commit(answers, table);
+  if (c.json) {
+    print(to_json(answers).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    return;
+  }
+  print(to_text(table) + "\n");
+  for (const auto& note : notes_of(answers)) print(note + "\n");
+}
+
+}  // namespace cloze
