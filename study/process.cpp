@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fork.h"
 #include "core/interrupt.h"
 
 namespace cloze {
@@ -57,7 +58,7 @@ struct MemoryFile {
 
 pid_t start_process(const std::vector<std::string>& command, const std::string& log, int inherited) {
   const pid_t parent = getpid();
-  const pid_t child = fork();
+  const pid_t child = fork_with_default_signals();
   require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its parent it saves and stops
@@ -72,7 +73,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
 
 ProcessOutput run_process(const std::vector<std::string>& command) {
   const MemoryFile out("out"), errors("errors");
-  const pid_t child = fork();
+  const pid_t child = fork_with_default_signals();
   require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);

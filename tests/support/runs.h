@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/fork.h"
 #include "core/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
@@ -45,7 +46,7 @@ inline const HeldOut& loss_named(const std::vector<HeldOut>& losses, const std::
 
 /// Trains in a child process, so that it can be killed; its config is RUN.yaml.
 inline pid_t train_in_child(const PretrainOptions& options) {
-  const pid_t child = fork();
+  const pid_t child = fork_with_default_signals();
   if (child == 0) {
     execl(BINARY_DIR "/cloze", "cloze", "--quiet", "pretrain", (options.run + ".yaml").c_str(), "--run",
           options.run.c_str(), options.resume ? "--resume" : nullptr, nullptr);

@@ -137,5 +137,5 @@ TEST_CASE("a run over the rules of BabyLM is told so once", "[train][milestones]
   CHECK(warned("epochs", {.epochs = 11}) == 1);
   CHECK(warned("ten", {.epochs = 10}) == 0);
   CHECK(warned("first limit", {.steps = 5, .epochs = 11}) == 0);
-  CHECK(warned("tokens", {.tokens = 20 * static_cast<int64_t>(words_of_text(config))}) == 1);
+  CHECK(warned("many tokens", {.tokens = 20 * static_cast<int64_t>(words_of_text(config))}) == 1);
 }
