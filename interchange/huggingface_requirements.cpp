@@ -42,7 +42,8 @@ void require_stack(const ModelConfig& model, const Family& family) {
   option("relative_positions", c.relative_positions, c.relative_positions == 0);
   option("feed_forward", c.feed_forward, contains(family.feed_forward, c.feed_forward));
   option("architecture", c.architecture, family.has_architecture(c.architecture));
-  option("prefix_lm", c.prefix_lm, !c.prefix_lm);
+  const bool has_prefix = part_of<PrefixAttention>(model).prefix_lm;
+  option("prefix_lm", has_prefix, !has_prefix);
   const auto sharing = part_of<LayerSharing>(model);
   const bool shares_parts = sharing.num_hidden_groups > 0 && sharing.num_hidden_groups != c.num_hidden_layers;
   option("share", sharing.share, !shares_parts || sharing.share == Sharing::all);

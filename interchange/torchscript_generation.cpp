@@ -395,7 +395,7 @@ Placeholders placeholders_of(const ModelConfig& model, const Shapes& s, const st
 }  // namespace
 
 bool takes_prefix(const Network& network) {
-  return backbone_of(network.model_config()).prefix_lm ||
+  return part_of<PrefixAttention>(network.model_config()).prefix_lm ||
          std::any_of(network.objectives.begin(), network.objectives.end(),
                      [](const auto& objective) { return objective->uses_prefix(); });
 }

@@ -81,7 +81,6 @@ struct TextConfig {
   int64_t bos_token_id = -1;
   int64_t eos_token_id = 1;
   bool prepend_bos = false;  ///< source and target texts begin with [CLS] (<s>)
-  bool prefix_lm = false;    ///< causal models: attention is bidirectional within the source, but for its last token
 };
 
 /// The options and facts of a backbone: those of its parts, which read their own struct, and of the whole.

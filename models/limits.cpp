@@ -32,11 +32,11 @@ void check_relative_buckets(const BackboneConfig& m, const RelativeBias& bias, L
                 bias.relative_attention_num_buckets / 2);
 }
 
-void check_relative_keys(const BackboneConfig& m, const RelativeBias& bias, Limits& limits) {
+void check_relative_keys(const BackboneConfig& m, const StackParts& parts, Limits& limits) {
   if (!m.has_relative_keys()) return;
-  const bool other_positions = m.relative_positions > 0 || bias.relative_attention_num_buckets > 0;
-  limits.forbid(!is_full(m) || other_positions || m.is_encoder_decoder() || m.prefix_lm, "model.position_embeddings ",
-                m.position_embeddings,
+  const bool other_positions = m.relative_positions > 0 || parts.relative_bias.relative_attention_num_buckets > 0;
+  limits.forbid(!is_full(m) || other_positions || m.is_encoder_decoder() || parts.prefix.prefix_lm,
+                "model.position_embeddings ", m.position_embeddings,
                 " needs an encoder-only or decoder-only model, attention of kind full, and neither other relative "
                 "positions nor prefix_lm; choose other position embeddings");
 }
@@ -53,11 +53,11 @@ void check_rotary(const BackboneConfig& m, Limits& limits) {
                 " are odd; choose model.hidden_size and num_attention_heads with an even quotient");
 }
 
-void check_relative_positions(const BackboneConfig& m, Limits& limits) {
+void check_relative_positions(const BackboneConfig& m, const PrefixAttention& prefix, Limits& limits) {
   limits.forbid(m.relative_positions > 0 && !is_full(m),
                 "model.relative_positions needs attention of kind full, it is ", kind_of(m.attention),
                 "; set relative_positions to 0, or choose kind: full");
-  limits.forbid(m.prefix_lm && (!is_full(m) || m.relative_positions > 0),
+  limits.forbid(prefix.prefix_lm && (!is_full(m) || m.relative_positions > 0),
                 "model.prefix_lm needs attention of kind full without relative positions, it has kind ",
                 kind_of(m.attention), " and relative_positions ", m.relative_positions,
                 "; choose those, or set prefix_lm to false");
@@ -108,9 +108,9 @@ struct AttentionLimits {
 void check_limits(const BackboneConfig& model, const StackParts& parts, Limits& limits) {
   check_sizes(model, parts.sharing, limits);
   check_relative_buckets(model, parts.relative_bias, limits);
-  check_relative_keys(model, parts.relative_bias, limits);
+  check_relative_keys(model, parts, limits);
   check_rotary(model, limits);
-  check_relative_positions(model, limits);
+  check_relative_positions(model, parts.prefix, limits);
   std::visit(AttentionLimits{model, limits}, model.attention);
 }
 

@@ -13,6 +13,7 @@ namespace {
 struct SingleStack final : Backbone {
   SingleStack(const BackboneConfig& c, const BackboneParts& parts)
       : config(c),
+        prefix(parts.stack.prefix),
         embeddings(parts.embeddings && !parts.own_norm
                        ? parts.embeddings
                        : own("embeddings", make_embeddings(c, parts.embeddings ? TiedTables{parts.embeddings->word,
@@ -48,7 +49,7 @@ struct SingleStack final : Backbone {
     if (projection) x = projection->forward(x);
     AttentionContext context{.key_mask = attention_mask};
     // The tokens of the first call are the prefix.
-    if (config.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * index.select(1, 0).eq(0);
+    if (prefix.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * index.select(1, 0).eq(0);
     return stack->forward(x, context, {}, nullptr, nullptr, &cache);
   }
 
@@ -92,6 +93,7 @@ struct SingleStack final : Backbone {
   }
 
   BackboneConfig config;
+  PrefixAttention prefix;
   std::shared_ptr<Embeddings> embeddings;
   std::shared_ptr<Linear> projection, pooler;
   std::shared_ptr<Stack> stack;

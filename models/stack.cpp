@@ -94,7 +94,8 @@ double Block::multiply_adds(const RowSizes& row, double outputs, double encoded)
 }
 
 Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c) {
-  const auto& [sharing, bias] = parts;
+  const auto& sharing = parts.sharing;
+  const auto& bias = parts.relative_bias;
   // A layer shares its blocks, or one of their sublayers, with the first layer of its group.
   const int64_t count = c.num_hidden_layers, groups = sharing.groups_of(count);
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);

@@ -48,6 +48,18 @@ void describe_relative_bias(V& v, RelativeBias& c) {
     "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
 }
 
+/// Attention of a causal stack that is bidirectional within the source, but for its last token.
+/// Source: Raffel et al. 2020, section 3.2.1 (arXiv 1910.10683).
+struct PrefixAttention {
+  bool prefix_lm = false;
+};
+template <class V>
+void describe_prefix(V& v, PrefixAttention& c) {
+  v("prefix_lm", c.prefix_lm,
+    "prefix LM (Raffel et al. 2020, section 3.2.1): attention is bidirectional within the source except for its last "
+    "token, and causal from there on");
+}
+
 /// The projection of embeddings to the width of the stack, which every stack with embeddings of another width has.
 /// `embedding_size` itself is a size of every backbone: a generator of rtd has the embeddings of its discriminator.
 /// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/electra, model/modeling.py.
@@ -60,6 +72,7 @@ struct EmbeddingProjection {
 struct StackParts {
   LayerSharing sharing{};
   RelativeBias relative_bias{};
+  PrefixAttention prefix{};
 };
 
 }  // namespace cloze

@@ -35,7 +35,7 @@ void expect_source_target(double share, const ObjectiveSetting& in, std::vector<
       continue;
     }
     row.predicted = row.length * share / (1 + share);
-    if (model.prefix_lm) row.prefix = row.length - row.predicted;
+    if (part_of<PrefixAttention>(in.model).prefix_lm) row.prefix = row.length - row.predicted;
   }
 }
 

@@ -92,7 +92,7 @@ void require_lm_head(const char* kind, const NextTokenTerms& terms, const char* 
 }
 
 void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(in.backbone().prefix_lm, "objective ", kind,
+  limits.forbid(part_of<PrefixAttention>(in.model).prefix_lm, "objective ", kind,
                 " has no input prefix, which model.prefix_lm needs; choose pairs, or span_corruption with corruption: "
                 "prefix_lm, or set prefix_lm to false");
 }

@@ -82,7 +82,7 @@ Batch source_target_batch(const RowContext& context, const std::vector<SourceTar
   batch.input_ids = padded(inputs, filler, &batch.attention_mask);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = padded(decoder_inputs, filler, nullptr);
   batch.tokens = tokens_of(inputs) + tokens_of(decoder_inputs);
-  if (model.prefix_lm && !model.is_encoder_decoder()) {
+  if (part_of<PrefixAttention>(context.model).prefix_lm && !model.is_encoder_decoder()) {
     std::vector<int64_t> prefixes;
     for (const auto& row : rows) prefixes.push_back(prefix_of(row));
     batch.prefix = to_tensor(prefixes);

@@ -1,15 +1,15 @@
 #pragma once
-#include "models/config.h"
+#include "models/stack_parts.h"
 
 namespace cloze {
 
 /// GPT-2 (Radford et al. 2019, section 2.3; openai/gpt-2, src/model.py): a causal stack of pre-norm blocks without
 /// segments; the initial deviation of projections into the residual stream is divided by the square root of their
-/// number. Composed of: models/single_stack.cpp. Trained with: clm, and with the encoder-decoder objectives, whose
-/// source and target are concatenated.
+/// number. Composed of: models/single_stack.cpp; PrefixAttention of models/stack_parts.h. Trained with: clm, and with
+/// the encoder-decoder objectives, whose source and target are concatenated.
 /// Hugging Face: interchange/huggingface/gpt2.cpp. Option names shared with BERT (n_embd = hidden_size).
 /// Shapes: configs/gpt2. Parameters: gpt2/small 124,439,808.
-struct Gpt2Config : BackboneConfig {
+struct Gpt2Config : BackboneConfig, PrefixAttention {
   static constexpr const char* kind = "gpt2";
   Gpt2Config() {
     architecture = Architecture::decoder;
@@ -26,9 +26,7 @@ struct Gpt2Config : BackboneConfig {
 template <class V>
 void describe(V& v, Gpt2Config& c) {
   describe_backbone(v, c);
-  v("prefix_lm", c.prefix_lm,
-    "prefix LM (Raffel et al. 2020, section 3.2.1): attention is bidirectional within the source except for its last "
-    "token, and causal from there on");
+  describe_prefix(v, c);
 }
 
 }  // namespace cloze

@@ -56,7 +56,9 @@ Part part_of(const ModelConfig& model) {
 }
 /// The parts that a family adds to its stacks.
 inline StackParts stack_parts_of(const ModelConfig& model) {
-  return {.sharing = part_of<LayerSharing>(model), .relative_bias = part_of<RelativeBias>(model)};
+  return {.sharing = part_of<LayerSharing>(model),
+          .relative_bias = part_of<RelativeBias>(model),
+          .prefix = part_of<PrefixAttention>(model)};
 }
 /// Encoder and decoder, if there are both, share one token embedding.
 inline bool shares_embeddings(const ModelConfig& model) {

@@ -80,8 +80,7 @@ TEST_CASE("rows of the objectives: lengths, predictions, and tokens whose hidden
   // Of a text of 110 tokens, 16 in 5 spans, their sentinels and the end; its source has 100 tokens.
   CHECK(row(T5Config{}, SpanCorruptionConfig{}).target_length == 22);
   CHECK(row(T5Config{}, drop).target_length == 15);
-  T5Config decoder;
-  decoder.architecture = Architecture::decoder;
+  Gpt2Config decoder;
   decoder.prefix_lm = true;
   CHECK(row(decoder, split).prefix == 50);
   CHECK(row(decoder, split).predicted == 50);

@@ -111,7 +111,8 @@ TEST_CASE("incremental decoding with a cache gives the hidden states of the whol
       encoded = model->encode(in);
       whole = model->hidden(in);
     } else {
-      whole = model->hidden({.input_ids = text, .prefix = config.prefix_lm ? at::full({2}, 2, at::kLong) : Tensor()});
+      const bool has_prefix = part_of<PrefixAttention>(model_config).prefix_lm;
+      whole = model->hidden({.input_ids = text, .prefix = has_prefix ? at::full({2}, 2, at::kLong) : Tensor()});
     }
     std::vector<BlockCache> cache;
     auto states = model->decode(text.narrow(1, 0, 2), encoded, cache);  // the first two tokens in one call
@@ -123,7 +124,7 @@ TEST_CASE("incremental decoding with a cache gives the hidden states of the whol
 TEST_CASE("a decoder ignores padding on the left", "[models][decoder]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, config] : families()) {
-    if (!backbone_of(config).is_decoder() || backbone_of(config).prefix_lm) continue;
+    if (!backbone_of(config).is_decoder() || part_of<PrefixAttention>(config).prefix_lm) continue;
     INFO(name);
     auto model = make_exact(config);
     const auto text = some_ids(1, 6, 5);
