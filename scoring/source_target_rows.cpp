@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/stack_parts.h"
 #include "scoring/rows.h"
 
 namespace cloze {
