@@ -75,9 +75,14 @@ ModelConfig held_out_model(const ModelConfig& model) {
 }
 
 Objectives row_objectives(const ObjectiveConfig& objective) {
-  if (!std::holds_alternative<SboConfig>(objective)) return {objective};
-  static const auto spans = parse_objective("mlm,like=spanbert");
-  return {spans, objective};
+  return std::visit(
+      [](const auto& own) -> Objectives {
+        if constexpr (requires { own.row_objective(); })
+          return {own.row_objective(), own};
+        else
+          return {own};
+      },
+      objective);
 }
 
 std::vector<std::string> evaluation_errors(const RunConfig& config) {

@@ -71,9 +71,7 @@ class SourceTargetScoring final : public RowsOfPassages {
     require_token(run, eos_, "[SEP] or </s>", "the token that ends a source");
     if (model_.prepend_bos) require_token(run, bos_, "[CLS] or <s>", "the token that begins a text");
     placeholder_ = placeholder_of_run(run, objective);
-    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective);
-    const bool joined = !model_.is_encoder_decoder() && spans && spans->corruption == Corruption::prefix_lm;
-    ends_source_ = !joined;
+    ends_source_ = model_.is_encoder_decoder() || !continues_source(objective);
   }
 
   PassageText text() const override {
