@@ -93,12 +93,12 @@ class SourceTargetScoring final : public RowsOfPassages {
   std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
     if (form_ != ScoringForm::likelihood || has_two_texts() || !model_.is_encoder_decoder())
       return windows_of(passage, room(), stride);
-    const size_t most = room();
-    const bool fits = passage.begin <= most && passage.end - passage.begin <= most;
+    const size_t longest = room();
+    const bool fits = passage.begin <= longest && passage.end - passage.begin <= longest;
     std::vector<Window> found;
-    for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && most > 0; at = end) {
-      end = std::min(passage.end, at + (found.empty() ? most : stride));
-      found.push_back({at - std::min(at, most), end, at});
+    for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && longest > 0; at = end) {
+      end = std::min(passage.end, at + (found.empty() ? longest : stride));
+      found.push_back({at - std::min(at, longest), end, at});
     }
     return found;
   }

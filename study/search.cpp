@@ -223,14 +223,14 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
   Stages stages;
   std::optional<Plan> before;
   for (size_t i = 0; i < rungs.size(); ++i) {
-    const auto place = rungs.size() > 1 ? words(folder, "/rung-", i + 1) : folder;
+    const auto of_rung = rungs.size() > 1 ? words(folder, "/rung-", i + 1) : folder;
     const auto stage = rungs.size() > 1 ? words("rung ", i + 1, " of ", rungs.size()) : std::string("trials");
     const bool settled = before && is_settled(*before);
     if (settled) trials = survivors(*before, rungs[i].trials);
     const bool decided = i == 0 || (settled && !trials.empty());
-    Plan plan{.file = file, .folder = place, .study = study, .seeds = seeds_of(study.seeds)};
+    Plan plan{.file = file, .folder = of_rung, .study = study, .seeds = seeds_of(study.seeds)};
     if (decided) {
-      plan = rung_plan(study, file, place, trials, rungs[i], shared_length(drawn));
+      plan = rung_plan(study, file, of_rung, trials, rungs[i], shared_length(drawn));
       if (i > 0 && continued) continue_from(plan, *before);
     } else {
       plan.waits_for =
@@ -307,20 +307,20 @@ std::string frontier_svg(const std::vector<Trial>& trials) {
   std::vector<PlotDot> dots;
   PlotLine frontier{.style = "a1", .title = "frontier"};
   Interval losses{trials.front().loss, trials.front().loss};
-  double most = 0;
+  double largest = 0;
   for (const auto& trial : trials) {
     const PlotPoint at{by_flops ? trial.flops : trial.tokens, trial.loss};
     dots.push_back(
         {.style = trial.on_frontier ? "a1" : "a2", .title = words(trial.name, ", ", shortest(at.y)), .at = at});
     if (trial.on_frontier) frontier.points.push_back(at);
     losses = {std::min(losses.low, at.y), std::max(losses.high, at.y)};
-    most = std::max(most, at.x);
+    largest = std::max(largest, at.x);
   }
   std::sort(frontier.points.begin(), frontier.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   const char* cost = by_flops ? "FLOPs" : "tokens";
   return to_svg({.title = words("held-out loss of trials by ", cost),
                  .x_label = cost,
-                 .x = nice_axis(0, most, 5, true),
+                 .x = nice_axis(0, largest, 5, true),
                  .y = nice_axis(losses.low, losses.high, 5, true),
                  .lines = {frontier},
                  .dots = dots});
