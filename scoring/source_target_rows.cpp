@@ -63,8 +63,8 @@ class SourceTargetScoring final : public RowsOfPassages {
   SourceTargetScoring(const LoadedRun& run, const ObjectiveConfig& objective, ScoringForm form)
       : form_(form),
         model_(backbone_of(run.config.model)),
+        prefix_(part_of<PrefixAttention>(run.config.model)),
         decoding_(decoding_ids_of(run.config.model)),
-        has_prefix_(part_of<PrefixAttention>(run.config.model).prefix_lm),
         layout_(std::visit(LayoutOf{}, objective)),
         bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
         eos_(static_cast<int32_t>(run.tokenizer.special().sep)) {
@@ -180,7 +180,7 @@ class SourceTargetScoring final : public RowsOfPassages {
     const size_t before = two ? 1 : source.size();
     row.ids = std::move(source);
     if (two) row.decoder.push_back(decoding_.decoder_starts_with_last_target ? eos_ : start());
-    if (!two && has_prefix_) row.prefix = static_cast<int32_t>(before) - 1;
+    if (!two && prefix_.prefix_lm) row.prefix = static_cast<int32_t>(before) - 1;
     auto& read = two ? row.decoder : row.ids;
     read.insert(read.end(), target.begin(), target.end() - 1);
     for (size_t k = first; k < target.size(); ++k)
@@ -194,8 +194,8 @@ class SourceTargetScoring final : public RowsOfPassages {
 
   ScoringForm form_;
   const BackboneConfig& model_;
+  PrefixAttention prefix_;
   DecodingIds decoding_;
-  bool has_prefix_;  ///< the source is bidirectional in a decoder
   Layout layout_;
   int32_t bos_, eos_, placeholder_ = -1;
   bool ends_source_ = true;
