@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 
@@ -16,12 +17,6 @@ std::vector<std::string> names_of(const EvaluationConfig& evaluation) {
 
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 /// Keeps the objectives that all runs are scored by, and logs the others.
 void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& runs) {
   std::vector<std::vector<std::string>> of_runs;
@@ -31,13 +26,13 @@ void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& 
     const auto name = short_form(objective);
     for (size_t r = 1; r < runs.size(); ++r) {
       if (std::find(of_runs[r].begin(), of_runs[r].end(), name) != of_runs[r].end()) continue;
-      log_info("evaluate", words(name, " is skipped: ", runs[r].path, " is scored by ", joined(of_runs[r])));
+      log_info("evaluate", words(name, " is skipped: ", runs[r].path, " is scored by ", listed(of_runs[r])));
       return true;
     }
     return false;
   });
-  require<ConfigError>(!evaluation.objectives.empty(), runs[0].path, " is scored by ", joined(first), ", ",
-                       runs[1].path, " by ", joined(of_runs[1]),
+  require<ConfigError>(!evaluation.objectives.empty(), runs[0].path, " is scored by ", listed(first), ", ",
+                       runs[1].path, " by ", listed(of_runs[1]),
                        "; name an objective for both, such as --objective mlm:0.15");
 }
 
@@ -77,7 +72,7 @@ void skip_document_pairs(std::vector<EvaluatedRun>& runs, const std::string& tex
     skipped.push_back(short_form(objective));
     return true;
   });
-  require<DataError>(!left.empty(), text, ": is a single document, and ", joined(skipped),
+  require<DataError>(!left.empty(), text, ": is a single document, and ", listed(skipped),
                      " needs two; separate documents by blank lines");
   for (const auto& name : skipped)
     log_info("evaluate", words(name, " is skipped: it needs two documents, and ", text,
