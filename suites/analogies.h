@@ -13,6 +13,7 @@
 
 namespace cloze {
 
+/// Questions of one kind: capitals, plurals, ...; each is {a, b, c, answer}.
 struct AnalogySection {
   std::string name;
   std::vector<std::array<std::string, 4>> questions{};
