@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "study/comparable_runs.h"
 #include "study/declaration.h"
+#include "study/multibootstrap.h"
 #include "study/plan_table.h"
 #include "study/process.h"
 #include "study/report_curves.h"
