@@ -4,7 +4,8 @@
 #include <vector>
 
 /// The words of `the cats see a dog and`, over and over, each given two words before it at most, in the columns of
-/// BabyLM's reading_data.csv. The first two words of a sentence have no previous one, and the fifth is given `None`.
+/// BabyLM's reading_data.csv. The first two words of a sentence have no previous one, and the fifth is given `None`,
+/// which stands for a missing context where it is that of the sixth word's previous one.
 inline std::string reading_table(int rows) {
   const std::vector<std::string> words{"the", "cats", "see", "a", "see", "and"};
   const std::vector<std::string> contexts{"the", "the", "the cats", "cats see", "None", "a dog"};
