@@ -25,7 +25,7 @@ std::map<std::string, TaskSize> sizes_of(const json& tasks) {
   return sizes;
 }
 
-/// Results of a model that is complete, and the data of the fast evaluation.
+/// Results of a model that is complete, with the data of the fast evaluation; `fast`: with that of all checkpoints.
 struct Results {
   TempDir dir;
   BabylmSizes sizes{.full = sizes_of(given()["full_sizes"]), .fast = sizes_of(given()["fast_sizes"]), .acquisition = 2};
@@ -33,14 +33,15 @@ struct Results {
                          .model = "baby",
                          .backend = BabylmBackend::mlm,
                          .track = BabylmTrack::strict_small,
-                         .fast = true,
                          .fast_data = dir / "fast_eval"};
   const std::string main = "results/baby/main/";
-  Results() {
+  explicit Results(bool fast = false) {
     for (const auto& [folder, files] : given()["data"].items()) write_files(dir, "fast_eval/" + folder, files);
     write_predictions(main + "zero_shot/mlm/", given()["full"]);
     write_predictions(main + "finetune/", given()["tuned"]);
     dir.write(main + "zero_shot/mlm/AoA_word/surprisal.json", given()["surprisals"]);
+    options.fast = fast;
+    if (!fast) return;
     for (const auto& revision : babylm_revisions(BabylmTrack::strict_small))
       write_predictions("results/baby/" + revision + "/zero_shot/mlm/", given()["fast"]);
   }
@@ -98,7 +99,7 @@ TEST_CASE("fast scores have the bytes of the published program's, gains of readi
 }
 
 TEST_CASE("the file of a submission has the bytes of the published program's", "[babylm]") {
-  const Results results;
+  const Results results(true);
   const auto collation = collate_babylm(results.options, results.sizes);
   CHECK(collation.faults.empty());
   CHECK(collation.file == results.dir / "results/baby/all_full_preds_and_fast_scores_mlm.json");
@@ -114,9 +115,7 @@ TEST_CASE("the file of a submission has the bytes of the published program's", "
 }
 
 TEST_CASE("without fast scores a submission has the predictions alone", "[babylm]") {
-  Results results;
-  results.options.fast = false;
-  for (const auto& revision : babylm_revisions(BabylmTrack::strict_small)) results.remove("results/baby/" + revision);
+  const Results results;
   const auto collation = collate_babylm(results.options, results.sizes);
   const auto found = parse_python_json(read_file(collation.file), "found");
   CHECK(found.find("fast_eval_results") == nullptr);
@@ -125,7 +124,7 @@ TEST_CASE("without fast scores a submission has the predictions alone", "[babylm
 }
 
 TEST_CASE("what is missing or has another size is listed, and no file is written", "[babylm]") {
-  const Results results;
+  const Results results(true);
   results.remove(results.main + "zero_shot/mlm/comps");
   results.remove(results.main + "finetune/rte");
   results.remove("results/baby/chck_7M");
@@ -184,9 +183,9 @@ TEST_CASE("predictions of another form, and answers that are not there, are refu
   CHECK_THAT(results.refusal(), Contains("part 'reading' has no list of `predictions`"));
   results.dir.write(file, R"({"reading": {"predic)");
   CHECK_THAT(results.refusal(), Contains("reading/predictions.json:1: the JSON ends in the middle"));
-  results.dir.write(file, given()["full"]["reading"]);
-  results.remove("fast_eval/ewok_fast/heat.jsonl");
-  CHECK_THAT(results.refusal(), Contains("heat.jsonl: is not there, and the right answers are read from it"));
+  const auto predictions = parse_python_json(given()["fast"]["ewok/ewok_fast"].get<std::string>(), "ewok");
+  CHECK_THROWS_WITH(fast_scores("ewok", predictions, results.dir / "none"),
+                    Contains("none/ewok_fast/heat.jsonl: is not there, and the right answers are read from it"));
   auto elsewhere = results.options;
   elsewhere.model = "other";
   CHECK_THROWS_WITH(collate_babylm(elsewhere, results.sizes),
