@@ -182,7 +182,7 @@ TEST_CASE("predictions of another form, and answers that are not there, are refu
   results.dir.write(file, R"({"reading": [1]})");
   CHECK_THAT(results.refusal(), Contains("part 'reading' has no list of `predictions`"));
   results.dir.write(file, R"({"reading": {"predic)");
-  CHECK_THAT(results.refusal(), Contains("reading/predictions.json:1: the JSON ends in the middle"));
+  CHECK_THAT(results.refusal(), Contains("reading/predictions.json: the JSON ends in the middle"));
   const auto predictions = parse_python_json(given()["fast"]["ewok/ewok_fast"].get<std::string>(), "ewok");
   CHECK_THROWS_WITH(fast_scores("ewok", predictions, results.dir / "none"),
                     Contains("none/ewok_fast/heat.jsonl: is not there, and the right answers are read from it"));

@@ -52,8 +52,7 @@ TEST_CASE("both targets of EWoK follow the first context, and encoders read a co
 
 TEST_CASE("an item that is cut, lacks a field or has an empty side is refused with its line", "[babylm]") {
   using enum BabylmFormat;
-  check_refused(blimp, pair + "\n" + pair.substr(0, 30), "made_up.jsonl:2");
-  check_refused(blimp, pair + "\n" + pair.substr(0, 30), "the JSON ends in the middle");
+  check_refused(blimp, pair + "\n" + pair.substr(0, 30), "made_up.jsonl:2: the JSON ends in the middle");
   check_refused(blimp, R"({"sentence_good": "a"})", "made_up.jsonl:1: lacks 'sentence_bad'");
   check_refused(blimp, R"({"sentence_good": "a", "sentence_bad": 3})", "made_up.jsonl:1: 'sentence_bad' is no text");
   check_refused(blimp, pair + "\n" + R"({"sentence_good": "a", "sentence_bad": " "})",

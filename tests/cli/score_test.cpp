@@ -77,9 +77,9 @@ TEST_CASE("texts that cannot be scored are refused with what can be done", "[cli
   for (int i = 0; i < 40; ++i) text += " sat on mat";
   const auto longest = w.dir.write("longest.txt", "It woke.\n" + text + "\n");
   const auto score = "score " + w.run + " ";
-  check_refused(score + longest, 1, "reads at most 30 of a text; shorten it, or score it in windows with a stride");
+  check_refused(score + longest, 1, "reads at most 126 of a text; shorten it, or score it in windows with a stride");
   CHECK(lines_of(cloze(score + longest + " --stride 10 --json")).size() == 2);
-  check_refused(score + longest + " --stride 31", 2, "a stride of 31 tokens is not in [0, 30]");
+  check_refused(score + longest + " --stride 127", 2, "a stride of 127 tokens is not in [0, 126]");
   check_refused(score + longest + " --as likelihood", 2,
                 "was not trained to predict tokens from those before them; choose pll or pll-word-l2r");
   check_refused(score + longest + " --tokens", 2, "--tokens is printed with --json only; add --json");

@@ -110,7 +110,7 @@ TEST_CASE("a damaged suite stops evaluate with its place", "[cli][suites]") {
   check_refused(evaluate + w.dir.write("twice.jsonl", whole + whole), 1,
                 "twice.jsonl:4: the item 'agreement/0' is there twice");
   std::string longest = "The cat";
-  for (int i = 0; i < 40; ++i) longest += " sat";
+  for (int i = 0; i < 60; ++i) longest += " sat";
   check_refused(evaluate + w.dir.write("long.jsonl", json{{"sentence_good", longest}, {"sentence_bad", "a"}}.dump()), 1,
                 "item long/0: the text 'The cat sat");
 }
@@ -168,5 +168,5 @@ TEST_CASE("options of BabyLM's evaluation that do not fit are refused", "[cli][b
   check_refused("evaluate " + w.run + " --suite " + w.dir.write("pairs.jsonl", pairs) + " --fast", 2,
                 "--fast, --backend and --results are of --suite babylm; leave them out");
   w.dir.write("data/fast_eval/blimp_fast/cut.jsonl", std::string(pairs).substr(0, 60));
-  check_refused(evaluate + " --fast", 1, "cut.jsonl:1");
+  check_refused(evaluate + " --fast", 1, "cut.jsonl:1: the JSON ends in the middle");
 }

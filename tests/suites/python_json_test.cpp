@@ -55,12 +55,12 @@ TEST_CASE("members are found by their names, and values of another kind have non
 
 TEST_CASE("a text that is no JSON is refused with its file and its line", "[suites][python]") {
   check_refused("{\"a\": 1,\n\"b\": [2", "made-up.json:2: the JSON ends in the middle");
-  check_refused("", "made-up.json:1: the JSON ends in the middle");
+  check_refused("", "made-up.json: the JSON ends in the middle");
   check_refused("\"abc", "the JSON ends in the middle");
   check_refused("\"abc\\", "the JSON ends in the middle");
   check_refused("{\"a\": 1,\n\n\"a\": 2}", "made-up.json:3: has the key 'a' twice");
-  check_refused("[1] 2", "made-up.json:1: has text after its value");
-  check_refused("[1, 2,]", "made-up.json:1: is no JSON");
+  check_refused("[1] 2", "made-up.json: has text after its value");
+  check_refused("[1, 2,]", "made-up.json: is no JSON");
   check_refused("{\"a\" 1}", "lacks ':'");
   check_refused("[01]", "lacks ']'");
   check_refused("[1. ]", "is no JSON");

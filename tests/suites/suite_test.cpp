@@ -58,7 +58,7 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   const auto table = reading_table(4);
   check_refused(dir, "cut.csv", table.substr(0, table.size() - 10),
                 "cut.csv:5: has 11 of the 13 fields of the header; the file may be cut");
-  check_refused(dir, "cut.json", R"({"cats": [{"context": "the )", "cut.json:1: the JSON ends in the middle");
+  check_refused(dir, "cut.json", R"({"cats": [{"context": "the )", "cut.json: the JSON ends in the middle");
   dir.write("folder/readme", "x");
   CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("holds no suite, for it has no *.jsonl of a known kind"));
 }
