@@ -54,6 +54,7 @@ FILES = {
     "mixed.tsv": "The cat\tsat.\nThe cat sat.\n",
     "reading.csv": "item,word,prev_item,prev_word,Subtlex_log10,self_paced_reading_time\nThe,cat,,,2,300\n",
     "evaluation/full_eval/readme": "",
+    "sat/fast_eval/blimp_fast/sat.jsonl": PAIR,
     "cut_evaluation/full_eval/blimp_filtered/sat.jsonl": PAIR + PAIR[:40],
     "results/made/main/zero_shot/mlm/reading/predictions.json": "{}",
 }

@@ -55,7 +55,6 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
         found["runs"][0]["suites"][0]["figures"].size() + found["runs"][1]["suites"][0]["figures"].size());
   CHECK_THAT(read_file(out + "/table.md"), Catch::Contains("| suite | metric |"));
   CHECK_THAT(read_file(out + "/table.tex"), Catch::Contains("\\begin{tabular}"));
-  check_refused("evaluate " + w.run + " --suite " + file + " --out " + out, 2, "there is such a file or folder");
   const auto first = cloze("evaluate " + w.run + " --limit 1 --paradigms --suite pairs",
                            "export CLOZE_SUITES=" + w.dir.path.string() + "; ");
   CHECK(first.code == 0);
@@ -73,8 +72,6 @@ TEST_CASE("all checkpoints of a run answer, those by words where it keeps them",
   CHECK(found["runs"][0]["step"] < found["runs"][1]["step"]);
   CHECK_THAT(cloze("evaluate " + run_by_words() + " --all-checkpoints --suite " + file).text,
              Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %"));
-  check_refused("evaluate " + w.run + " " + run_by_words() + " --all-checkpoints --suite " + file, 2,
-                "--all-checkpoints takes a single run; name one");
 }
 
 TEST_CASE("what a run cannot answer is said before anything is scored, and others answer", "[cli][suites]") {
@@ -99,20 +96,6 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   CHECK(refused.code == 2);
   CHECK_THAT(refused.text, Catch::Contains("the published program of BabyLM has no backend for its objectives"));
   CHECK_FALSE(fs::exists(w.dir / "none"));
-}
-
-TEST_CASE("a damaged suite stops evaluate with its place", "[cli][suites]") {
-  const auto& w = world();
-  const std::string whole = pairs;
-  const auto evaluate = "evaluate " + w.run + " --suite ";
-  check_refused(evaluate + w.dir.write("cut.jsonl", whole.substr(0, whole.size() - 30)), 1,
-                "cut.jsonl:3: not a JSON object");
-  check_refused(evaluate + w.dir.write("twice.jsonl", whole + whole), 1,
-                "twice.jsonl:4: the item 'agreement/0' is there twice");
-  std::string longest = "The cat";
-  for (int i = 0; i < 60; ++i) longest += " sat";
-  check_refused(evaluate + w.dir.write("long.jsonl", json{{"sentence_good", longest}, {"sentence_bad", "a"}}.dump()), 1,
-                "item long/0: the text 'The cat sat");
 }
 
 TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far as they go", "[cli][babylm]") {
@@ -148,25 +131,4 @@ TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far
   CHECK_THAT(partial.text, Catch::Contains(written) && Catch::Contains("comps/comps/predictions.json: is not there"));
   CHECK(json::parse(read_file(written))["wug_past"]["wug_past"]["predictions"].size() == 3);
   CHECK(cloze("babylm collate " + results + " --model words --backend mlm --partial").code == 0);
-  check_refused("babylm collate " + results, 2, "has no folder main; name a model in it with --model");
-  check_refused("babylm collate " + results + " --model words --revision chck_7M", 2,
-                "chck_7M/zero_shot: has no results");
-  check_refused("evaluate " + w.run + " --suite babylm --fast --all-checkpoints --results " + results, 2,
-                "is not BabyLM's");
-}
-
-TEST_CASE("options of BabyLM's evaluation that do not fit are refused", "[cli][babylm]") {
-  const auto& w = world();
-  const auto data = w.dir / "data";
-  w.dir.write("data/fast_eval/blimp_fast/agreement.jsonl", pairs);
-  const auto evaluate = "evaluate " + w.run + " --suite " + data;
-  check_refused(evaluate, 1, "full_eval: has none of BabyLM's tasks");
-  check_refused(evaluate + " --fast --limit 3", 2, "leave out --limit, --keep and --layer");
-  check_refused(evaluate + " --fast --backend causal", 2, "backend causal scores runs of clm");
-  check_refused(evaluate + " --fast --all-checkpoints", 2,
-                "keeps no checkpoints by words, which are the revisions that BabyLM asks for");
-  check_refused("evaluate " + w.run + " --suite " + w.dir.write("pairs.jsonl", pairs) + " --fast", 2,
-                "--fast, --backend and --results are of --suite babylm; leave them out");
-  w.dir.write("data/fast_eval/blimp_fast/cut.jsonl", std::string(pairs).substr(0, 60));
-  check_refused(evaluate + " --fast", 1, "cut.jsonl:1: the JSON ends in the middle");
 }

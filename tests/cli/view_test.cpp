@@ -25,19 +25,14 @@ TEST_CASE("view writes one page that needs nothing outside it, and its figures a
   const auto again = cloze(view + " --sentence 'Then it slept.'");
   CHECK_THAT(again.text, Catch::Contains("3 texts, " + std::to_string(tokens) + " tokens, calibration error ") &&
                              Catch::Contains("view.html"));
-  CHECK_THAT(read_file(page), Catch::Contains("Then it slept."));
+  CHECK(read_file(page) != html);  // the attention of another sentence
 }
 
-TEST_CASE("view refuses what it cannot draw", "[cli][view]") {
+TEST_CASE("a view of texts that the model cannot read leaves no page", "[cli][view]") {
   const auto& w = world();
-  const auto file = w.dir.write("viewed.txt", "The cat sat.\n"), page = w.dir / "refused.html";
-  check_refused("view " + w.run + " " + file, 2, "--out is required");
-  check_refused("view " + w.run + " " + w.dir.write("empty.txt", "") + " --out " + page, 1,
-                "empty.txt: is empty; write one text per line");
-  check_refused("view " + w.dir / "none " + file + " --out " + page, 1, "none");
+  const auto page = w.dir / "refused.html";
   std::string longest = "The cat";
   for (int i = 0; i < 60; ++i) longest += " sat";
   check_refused("view " + w.run + " " + w.dir.write("longest.txt", longest) + " --out " + page, 1, " reads at most ");
-  check_refused("view " + w.run + " " + file + " --out " + w.dir / "no-folder/view.html", 1, "cannot be written");
   CHECK_FALSE(fs::exists(page));
 }
