@@ -97,13 +97,13 @@ ScoringForm default_form(const RunConfig& config) {
   return *form;
 }
 
-std::string scoring_fault(const RunConfig& config, ScoringForm form) {
-  if (scored_objective(config.objectives, backbone_of(config.model), form)) return "";
+std::string scoring_fault(const RunConfig& config, std::optional<ScoringForm> form) {
   const auto forms = all_forms(config);
   if (forms.empty()) return "the run cannot be scored: " + no_form(config);
+  if (!form || std::find(forms.begin(), forms.end(), *form) != forms.end()) return "";
   std::vector<std::string> others;
   for (const auto other : forms) others.emplace_back(name_of(other));
-  return words("the run cannot be scored by ", name_of(form), ", because ", reason(form), "; choose ",
+  return words("the run cannot be scored by ", name_of(*form), ", because ", reason(*form), "; choose ",
                listed(others, "or"));
 }
 
