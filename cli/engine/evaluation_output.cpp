@@ -9,6 +9,7 @@
 #include "cli/engine/loss_difference.h"
 #include "cli/engine/parts.h"
 #include "core/log.h"
+#include "core/table.h"
 
 namespace cloze {
 
@@ -34,60 +35,75 @@ void print_evaluation(const std::vector<EvaluatedRun>& runs) {
   std::printf("%s (seed %s)\n", text.c_str(), std::to_string(evaluation.seed).c_str());
 }
 
-void print_head(const std::string& first, bool several) {
-  std::printf("%-24s %10s %9s %12s %10s %12s%s\n", first.c_str(), "loss", "+-", "perplexity", "accuracy", "predictions",
-              several ? "   vs. first" : "");
-}
+/// A table of losses, whose last columns are there where a loss has them.
+class LossTable {
+ public:
+  /// `first` heads the names.
+  explicit LossTable(const std::string& first)
+      : table_{.title = "",
+               .header = {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"},
+               .of_numbers = true} {}
 
-void print_line(const std::string& name, const HeldOut& part, const std::string& suffix) {
-  const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
-  std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s%s%s\n", name.c_str(), part.loss, error.c_str(), std::exp(part.loss),
-              100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str(),
-              part.f1 ? ("   F1 " + number(*part.f1, 4)).c_str() : "", suffix.c_str());
-}
+  void add(const std::string& name, const HeldOut& part, const std::optional<Difference>& gap = {}) {
+    const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
+    add_row(name, part.loss, error, part.accuracy, part.count);
+    if (part.f1) table_.rows.back()[6] = number(*part.f1, 4);
+    if (gap) table_.rows.back()[7] = with_error(gap->mean, gap->standard_error);
+  }
+  void add_baseline(const HeldOut& part) {
+    if (part.baseline)
+      add_row("  " + part.baseline->name, part.baseline->loss, "", part.baseline->accuracy, part.count);
+  }
+  void print() {
+    for (const size_t column : {7, 6}) {
+      const bool empty = std::all_of(table_.rows.begin(), table_.rows.end(),
+                                     [&](const std::vector<std::string>& row) { return row[column].empty(); });
+      if (!empty) continue;
+      table_.header.erase(table_.header.begin() + static_cast<std::ptrdiff_t>(column));
+      for (auto& row : table_.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    }
+    std::printf("%s", to_text(table_).c_str());
+  }
 
-void print_baseline(const HeldOut& part) {
-  if (!part.baseline) return;
-  const auto& b = *part.baseline;
-  std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s\n", ("  " + b.name).c_str(), b.loss, "", std::exp(b.loss),
-              100 * b.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
-}
+ private:
+  void add_row(const std::string& name, double loss, const std::string& error, double accuracy, int64_t count) {
+    table_.rows.push_back({name, number(loss, 4), error, number(std::exp(loss), 2), number(100 * accuracy, 2) + "%",
+                           thousands(static_cast<uint64_t>(count)), "", ""});
+  }
+
+  Table table_;
+};
 
 /// Prints one part of the losses for all runs; a baseline that differs between runs is printed below each.
 void print_part(const std::vector<EvaluatedRun>& runs, const HeldOut& first) {
-  struct Line {
-    const EvaluatedRun& run;
-    const HeldOut& part;
-    std::optional<Difference> gap;
-  };
-  std::vector<Line> lines;
+  const auto is_this = [&](const HeldOut& part) { return part.name == first.name; };
+  const bool one_baseline = std::all_of(runs.begin(), runs.end(), [&](const EvaluatedRun& one) {
+    return std::all_of(one.losses.begin(), one.losses.end(),
+                       [&](const HeldOut& part) { return !is_this(part) || part.baseline == first.baseline; });
+  });
+  LossTable table(first.name);
   for (const auto& one : runs)
     for (const auto& part : one.losses) {
-      if (part.name != first.name) continue;
-      lines.push_back({one, part, &part == &first ? std::nullopt : difference(one, part, runs[0], first)});
+      if (!is_this(part)) continue;
+      table.add("  " + one.path, part, &part == &first ? std::nullopt : difference(one, part, runs[0], first));
+      if (!one_baseline) table.add_baseline(part);
     }
-  const auto has_gap = [](const Line& line) { return line.gap.has_value(); };
-  const auto has_first = [&](const Line& line) { return line.part.baseline == first.baseline; };
-  const bool one_baseline = std::all_of(lines.begin(), lines.end(), has_first);
-  print_head(first.name, std::any_of(lines.begin(), lines.end(), has_gap));
-  for (const auto& [one, part, gap] : lines) {
-    print_line("  " + one.path, part, gap ? "   " + with_error(gap->mean, gap->standard_error) : "");
-    if (!one_baseline) print_baseline(part);
-  }
-  if (one_baseline) print_baseline(first);
+  if (one_baseline) table.add_baseline(first);
+  table.print();
 }
 
 void print_table(const std::vector<EvaluatedRun>& runs) {
   const auto& first = runs[0].losses;
-  if (runs.size() == 1) {
-    print_head("", false);
-    for (const auto& part : first) {
-      print_line(part.name, part, "");
-      print_baseline(part);
-    }
+  if (runs.size() > 1) {
+    for (const auto& part : first) print_part(runs, part);
     return;
   }
-  for (const auto& part : first) print_part(runs, part);
+  LossTable table("");
+  for (const auto& part : first) {
+    table.add(part.name, part);
+    table.add_baseline(part);
+  }
+  table.print();
 }
 
 json evaluation_json(const EvaluationConfig& e) {
