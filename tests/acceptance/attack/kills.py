@@ -1,4 +1,6 @@
 """Processes killed with SIGKILL, at a file operation or after a time, and begun again until they are done."""
+import time
+
 from world import FAMILIES, difference, leftovers, run_difference
 
 RESULT = {"prepare": "tokens", "force": "tokens", "import": "import", "export": "export", "script": "script.pt"}
@@ -47,11 +49,12 @@ def attack_study(world, draw, name):
     folder = world.case_folder(name, "study.yaml", "bert.yaml", "tokens")
     command = ["study", "run", "study.yaml", "--jobs", "1"]
     answer, was_killed = killed(world, draw, command, folder, "study")
-    for _ in range(20):  # a run that outlives the study that began it keeps its claim
+    for _ in range(60):  # a run that outlives the study that began it keeps its claim until it has saved
         answer = world.ask(command, folder)
         fault = answer.fault((0, 1))
-        if fault or answer.code == 0:
+        if fault or (answer.code == 0 and ", 0 run by other processes" in answer.err):
             break
+        time.sleep(0.5)
     fault = fault or answer.fault((0,))
     for arm in ("low", "high"):
         for run in sorted((world.masters / "studies").rglob(f"{arm}/*/run.yaml")):
