@@ -131,9 +131,10 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
 std::string data_folder(const std::string& name) {
   if (is_babylm_data(name)) return name;
   const auto folder = (fs::path(suites_folder()) / name).string();
-  require<ConfigError>(is_babylm_data(folder), folder,
-                       ": is not BabyLM's evaluation data, a folder with `full_eval` or `fast_eval` in it; put it there, "
-                       "or name it with --suite (docs/babylm.md says where it is from)");
+  require<ConfigError>(
+      is_babylm_data(folder), folder,
+      ": is not BabyLM's evaluation data, a folder with `full_eval` or `fast_eval` in it; put it there, "
+      "or name it with --suite (docs/babylm.md says where it is from)");
   return folder;
 }
 
