@@ -137,7 +137,7 @@ def full(reports, found):
     whole["reading"] = found["reading"]
     surprisals = [{"step": step, "word_count": 10, "target_word": "owl", "context_id": c, "context": "the", "surprisal": random.uniform(0, 9)}
                   for step in collate_preds.STRICT_SMALL_FAST_REVISIONS for c in range(2)]
-    tuned = {task: {task: {"predictions": [{"id": f"{task}_{k}", "pred": k % 2} for k in range(2)]}} for task in
+    tuned = {task: {part: {"predictions": [{"id": f"{task}_{k}", "pred": k % 2} for k in range(2)]} for part in [task, "shared"]} for task in
              ["boolq", "mnli", "mrpc", "multirc", "qqp", "rte", "wsc"]}
     return whole, {"metadata": {"model_name": "baby"}, "results": surprisals}, tuned
 

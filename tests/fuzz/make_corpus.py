@@ -138,5 +138,27 @@ def weights():
     seed("huggingface_config", "bad-type", dump(dict(model_type="bert", hidden_size="wide")))
 
 
-for make in (configs, tokenizers, texts, stores, runs, weights):
+def suites():
+    pair = dump(dict(UID="agreement", pairID="0", field="syntax", linguistics_term="number", sentence_good="The owl sleeps.",
+                     sentence_bad="The owl sleep."))
+    seed("suite_lines", "good-pairs", pair + "\n" + pair.replace('"0"', '"1"') + "\n")
+    seed("suite_lines", "good-completions", dump(dict(context="The sky is", completions=["blue", "green"], answer=0)) + "\n")
+    seed("suite_lines", "good-facts", dump(dict(predicate_id="R", sub_label="owl", obj_label="bird")) + "\n")
+    seed("suite_lines", "good-judged", dump(dict(sentences="a wugity\ta wugness", ratio=0.75)) + "\n")
+    seed("suite_lines", "bad-cut", pair + "\n" + pair[:50])
+    seed("suite_lines", "bad-twice", pair + "\n" + pair + "\n")
+    columns = "item,word,prev_item,prev_word,prev_length,length,context_length,Subtlex_log10,RTfirstfix,RTfirstpass,RTgopast,RTrightbound,"
+    reading = columns + "self_paced_reading_time\nthe,owl,,,,3,1,2.5,200,210,NA,230,300\nthe owl,sleeps,the,owl,3,6,2,3.5,220,230,240,250,310\n"
+    seed("suite_table", "good-reading", reading)
+    seed("suite_table", "bad-reading-cut", reading[:-60])
+    seed("suite_table", "good-ages", "word,16,17,18,19\nowl,0.1,0.3,0.6,0.9\n\"cup, big\",NA,0.2,0.2,0.3\n")
+    seed("suite_table", "good-words", dump(dict(owl=[dict(context="the old")], cup=[dict(context="a"), dict(context="my")])))
+    seed("suite_table", "good-similarity", "cup\tmug\t9.5\ncup\ttree\t1\nred\tblue\t4\nsun\tmoon\t5\n")
+    seed("suite_table", "good-analogies", ": capitals\nparis france rome italy\n")
+    seed("python_json", "good", '{"a": [1, 2.5, -0.0, 1e-07, NaN, -Infinity, "\\u00e9\\ud83e\\udd89\\n"], "b": {"c": [], "d": {}, "e": null}, "f": true}')
+    seed("python_json", "bad-half-pair", '["\\ud83e"]')
+    seed("python_json", "bad-cut", '{"a": [1, {"b": "x')
+
+
+for make in (configs, tokenizers, texts, stores, runs, weights, suites):
     make()

@@ -21,7 +21,10 @@ std::vector<FuzzTarget> fuzz_targets() {
           {"safetensors", fuzz_safetensors},
           {"pickle", fuzz_pickle},
           {"torch_file", fuzz_torch_file, {"interchange/pickles/model.bin", "interchange/pickles/nested-4.bin"}},
-          {"huggingface_config", fuzz_huggingface_config, {"parity/bert/config.json", "parity/t5/config.json"}}};
+          {"huggingface_config", fuzz_huggingface_config, {"parity/bert/config.json", "parity/t5/config.json"}},
+          {"suite_lines", fuzz_suite_lines},
+          {"suite_table", fuzz_suite_table},
+          {"python_json", fuzz_python_json}};
 }
 
 }  // namespace cloze

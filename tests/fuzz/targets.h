@@ -59,5 +59,8 @@ bool fuzz_safetensors(std::string_view bytes);
 bool fuzz_pickle(std::string_view bytes);
 bool fuzz_torch_file(std::string_view bytes);
 bool fuzz_huggingface_config(std::string_view bytes);
+bool fuzz_suite_lines(std::string_view bytes);
+bool fuzz_suite_table(std::string_view bytes);
+bool fuzz_python_json(std::string_view bytes);
 
 }  // namespace cloze
