@@ -43,7 +43,8 @@ TEST_CASE("a pair without a field is of the supplement, by the name of its file"
 TEST_CASE("both targets of EWoK follow the first context, and encoders read a context of their own", "[babylm]") {
   const auto items = items_of(
       BabylmFormat::ewok,
-      R"({"Domain": "heat", "ContextType": "direct", "ContextDiff": "swap", "TargetDiff": "x", "Context1": "It burns.", "Context2": "It froze.", "Target1": "It is hot.", "Target2": "It is cold."})");
+      R"({"Domain": "heat", "ContextType": "direct", "ContextDiff": "swap", "TargetDiff": "x", )"
+      R"("Context1": "It burns.", "Context2": "It froze.", "Target1": "It is hot.", "Target2": "It is cold."})");
   REQUIRE(items[0].candidates.size() == 2);
   CHECK(items[0].candidates[1].sentence == "It burns. It is cold.");
   CHECK(items[0].candidates[1].completion == " It is cold.");
@@ -64,7 +65,8 @@ TEST_CASE("an item that is cut, lacks a field or has an empty side is refused wi
                 "'numops' is no whole number");
   check_refused(entity_tracking, R"({"numops": 1, "options": ["a"], "input_prefix": "x"})",
                 "has 1 candidates; a choice needs 2 or more");
-  check_refused(entity_tracking, R"({"numops": 1, "options": ["a", 2], "input_prefix": "x"})", "an option is no text");
+  check_refused(entity_tracking, R"({"numops": 1, "options": ["a", 2], "input_prefix": "x"})", )"
+  R"("an option is no text");
   check_refused(comps, R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A cup", "property_phrase": ""})",
                 "candidate 1 is empty");
   const TempDir dir;

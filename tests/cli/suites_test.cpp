@@ -8,13 +8,15 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* pairs =
-    R"({"UID": "agreement", "pairID": "0", "field": "syntax", "linguistics_term": "number", "sentence_good": "The cat sat.", "sentence_bad": "The cat sits."})"
-    "\n"
-    R"({"UID": "agreement", "pairID": "1", "field": "syntax", "linguistics_term": "number", "sentence_good": "It woke.", "sentence_bad": "It woke."})"
-    "\n"
-    R"({"UID": "order", "pairID": "0", "field": "syntax", "linguistics_term": "words", "sentence_good": "The mat slept.", "sentence_bad": "mat The slept."})"
-    "\n";
+constexpr const char* pairs = R"({"UID": "agreement", "pairID": "0", "field": "syntax", "linguistics_term": "number", )"
+                              R"("sentence_good": "The cat sat.", "sentence_bad": "The cat sits."})"
+                              "\n"
+                              R"({"UID": "agreement", "pairID": "1", "field": "syntax", "linguistics_term": "number", )"
+                              R"("sentence_good": "It woke.", "sentence_bad": "It woke."})"
+                              "\n"
+                              R"({"UID": "order", "pairID": "0", "field": "syntax", "linguistics_term": "words", )"
+                              R"("sentence_good": "The mat slept.", "sentence_bad": "mat The slept."})"
+                              "\n";
 
 /// A run with checkpoints at numbers of words, the first of which two numbers share.
 const std::string& run_by_words() {

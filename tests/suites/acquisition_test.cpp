@@ -11,7 +11,8 @@ using Catch::Contains;
 namespace {
 
 constexpr const char* words_file =
-    R"({"cats": [{"context": "the old"}, {"context": " a dog and the "}], "a": [{"context": "see"}], "river": [{"context": "by the"}]})";
+    R"({"cats": [{"context": "the old"}, {"context": " a dog and the "}], "a": [{"context": "see"}], )"
+    R"("river": [{"context": "by the"}]})";
 
 AcquisitionSuite suite_in(const TempDir& dir) {
   dir.write("cdi_childes/cdi_childes.json", words_file);

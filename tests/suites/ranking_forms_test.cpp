@@ -34,8 +34,9 @@ const std::string pair_a = R"({"sentence_good": "the owls sleep .", "sentence_ba
 }  // namespace
 
 TEST_CASE("minimal pairs take paradigm and phenomenon from their lines, else from the file", "[suites]") {
-  const auto named = items_in(
-      R"({"sentence_good": "a", "sentence_bad": "b", "field": "syntax", "linguistics_term": "islands", "UID": "deep_island", "pairID": "7"})");
+  const auto named =
+      items_in(R"({"sentence_good": "a", "sentence_bad": "b", "field": "syntax", "linguistics_term": "islands", )"
+               R"("UID": "deep_island", "pairID": "7"})");
   REQUIRE(named.size() == 1);
   CHECK(named[0] == RankingItem{.name = "deep_island/7",
                                 .paradigm = "deep_island",
@@ -77,8 +78,9 @@ TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
 }
 
 TEST_CASE("EWoK compares targets in the first context, and contexts of each target", "[suites]") {
-  const auto items = items_in(
-      R"({"Domain": "heat", "Context1": "It burns.", "Context2": "It froze.", "Target1": "It is hot.", "Target2": "It is cold."})");
+  const auto items =
+      items_in(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "It froze.", "Target1": "It is hot.", )"
+               R"("Target2": "It is cold."})");
   REQUIRE(items.size() == 3);
   CHECK(items[0].metric == "accuracy");
   CHECK((items[0].candidates == std::vector<Passage>{{.left = "It burns.", .scored = " It is hot."},
@@ -91,8 +93,9 @@ TEST_CASE("EWoK compares targets in the first context, and contexts of each targ
 }
 
 TEST_CASE("entity tracking groups by subset and number of operations, and its first option is right", "[suites]") {
-  const auto items = items_in(
-      R"({"subset": "moves", "numops": 2, "input_prefix": "Jar 1 holds ", "options": ["a pin.", "a nut.", "a coin."]})");
+  const auto items =
+      items_in(R"({"subset": "moves", "numops": 2, "input_prefix": "Jar 1 holds ", "options": ["a pin.", "a nut.", )"
+               R"("a coin."]})");
   REQUIRE(items.size() == 1);
   CHECK(items[0].paradigm == "moves_2_ops");
   CHECK(items[0].phenomenon == "moves");
@@ -115,10 +118,12 @@ TEST_CASE("pairs with judgements have the answer that most people prefer, if the
 }
 
 TEST_CASE("COPA becomes one sentence with because or so", "[suites]") {
-  const auto items = items_in(
-      R"({"premise": "The lamp went out.", "choice1": "The bulb broke.", "choice2": "I read on.", "question": "cause", "label": 0, "idx": 5})"
-      "\n"
-      R"({"premise": "The lamp went out.", "choice1": "The bulb broke.", "choice2": "I lit a candle.", "question": "effect", "label": 1, "idx": 6})");
+  const auto items =
+      items_in(R"({"premise": "The lamp went out.", "choice1": "The bulb broke.", "choice2": "I read on.", )"
+               R"("question": "cause", "label": 0, "idx": 5})"
+               "\n"
+               R"({"premise": "The lamp went out.", "choice1": "The bulb broke.", "choice2": "I lit a candle.", )"
+               R"("question": "effect", "label": 1, "idx": 6})");
   REQUIRE(items.size() == 2);
   CHECK(items[0].candidates[0] == Passage{.left = "The lamp went out because ", .scored = "the bulb broke."});
   CHECK(items[1].candidates[1] == Passage{.left = "The lamp went out so ", .scored = "I lit a candle."});
@@ -128,7 +133,8 @@ TEST_CASE("COPA becomes one sentence with because or so", "[suites]") {
 
 TEST_CASE("questions with lettered choices are read in both forms of their publishers", "[suites]") {
   const std::string objects =
-      R"({"question": "What glows?", "choices": [{"text": "coal", "label": "A"}, {"text": "ice", "label": "B"}], "answerKey": "A"})";
+      R"({"question": "What glows?", "choices": [{"text": "coal", "label": "A"}, {"text": "ice", "label": "B"}], )"
+      R"("answerKey": "A"})";
   const std::string lists =
       R"({"question": "What glows?", "choices": {"text": ["coal", "ice"], "label": ["1", "2"]}, "answerKey": "2"})";
   const auto items = items_in(objects + "\n" + lists);
@@ -141,8 +147,9 @@ TEST_CASE("questions with lettered choices are read in both forms of their publi
 }
 
 TEST_CASE("completions follow their context after one space; sentences stand alone", "[suites]") {
-  const auto items = items_in(
-      R"({"context": "The sky is", "completions": ["blue", " green"], "answer": 0, "paradigm": "sky", "phenomenon": "air", "id": "x"})");
+  const auto items =
+      items_in(R"({"context": "The sky is", "completions": ["blue", " green"], "answer": 0, "paradigm": "sky", )"
+               R"("phenomenon": "air", "id": "x"})");
   CHECK(items[0].name == "sky/x");
   CHECK(items[0].phenomenon == "air");
   CHECK((items[0].candidates ==
@@ -201,7 +208,9 @@ TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]")
   check_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})",
                 "`completions` holds 4; it must be a list");
   check_refused(R"({"sentences": "one", "ratio": 0.5})", "it must be two sentences with a tab between them");
-  check_refused(R"({"sentences": "a\tb", "ratio": 1.5})", "`ratio` is 1.5; it must be a share of people, from 0 to 1");
+  check_refused(R"({"sentences": "a\tb", "ratio": 1.5})",
+                "`ratio` is 1.5; it must be a share of people, )"
+                R"(from 0 to 1");
   check_refused(R"({"premise": "p", "choice1": "a", "choice2": "b", "question": "cause"})",
                 "has no `label`, the number of the right answer; test splits without answers cannot be scored");
   check_refused(std::string("{\"sentence_good\": \"a\0b\"", 23), "a NUL byte: the file looks binary");
