@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/log.h"
 #include "suites/json_lines.h"
 #include "suites/statistics.h"
 
@@ -73,12 +74,15 @@ Fact asked(const std::string& pattern, const std::string& subject) {
 }
 
 void add_facts(const std::string& path, const std::map<std::string, std::string>& templates,
-               std::map<std::string, FactRelation>& relations) {
+               std::map<std::string, FactRelation>& relations, std::map<std::string, int64_t>& left_out) {
   SuiteLines lines(path);
   while (const auto line = lines.next()) {
     const auto& name = line->text("predicate_id");
     const auto pattern = templates.find(name);
-    require<DataError>(pattern != templates.end(), line->where, ": the relation '", name, "' has no template");
+    if (pattern == templates.end()) {
+      ++left_out[name];
+      continue;
+    }
     auto& relation = relations[name];
     relation.name = name;
     auto fact = asked(pattern->second, line->text("sub_label"));
@@ -234,8 +238,14 @@ std::optional<FactSuite> read_facts(const std::string& path) {
       "[X] and [Y]");
   const auto templates = read_templates(files.templates);
   std::map<std::string, FactRelation> relations;
-  for (const auto& file : files.facts) add_facts(file, templates, relations);
+  std::map<std::string, int64_t> left_out;
+  for (const auto& file : files.facts) add_facts(file, templates, relations, left_out);
+  require<DataError>(!relations.empty() || left_out.empty(), files.templates, ": has no template for any relation of ",
+                     path, ", such as '", left_out.empty() ? "" : left_out.begin()->first, "'; add one");
   FactSuite suite;
+  for (const auto& [name, count] : left_out)
+    suite.notes.push_back(words("facts of the relation '", name,
+                                "', which has no template, are left out: ", thousands(static_cast<uint64_t>(count))));
   for (auto& [name, relation] : relations) {
     std::sort(relation.objects.begin(), relation.objects.end());
     relation.objects.erase(std::unique(relation.objects.begin(), relation.objects.end()), relation.objects.end());
@@ -252,6 +262,7 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   const Asker asker(run, options);
   SuiteResult result;
   result.scored_by = asker.description();
+  result.notes = suite.notes;
   std::vector<std::pair<std::string, Found>> relations;
   for (const auto& relation : suite.relations) relations.emplace_back(relation.name, asker.ask(relation, result.items));
   std::vector<SuiteFigure> single;

@@ -25,6 +25,7 @@ struct FactRelation {
 };
 struct FactSuite {
   std::vector<FactRelation> relations{};
+  std::vector<std::string> notes{};  ///< on facts that are left out, for want of a template
 };
 
 /// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, and next to it a file of

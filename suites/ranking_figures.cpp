@@ -99,9 +99,11 @@ SuiteFigure figure_of(SuiteLevel level, const std::string& group, const std::str
   }
   const auto found = clustered_mean(right, counts);
   figure.value = found.value;
-  const auto bounds = found.interval ? *found.interval : wilson(tallies[0].right, tallies[0].count);
-  figure.low = std::max(0.0, bounds.low);
-  figure.high = std::min(1.0, bounds.high);
+  // Few paradigms may be alike by chance, which tells no more than as many independent items would.
+  const auto independent = wilson(found.value * static_cast<double>(figure.count), figure.count);
+  const auto bounds = found.interval.value_or(independent);
+  figure.low = std::max(0.0, std::min(bounds.low, independent.low));
+  figure.high = std::min(1.0, std::max(bounds.high, independent.high));
   if (differs) figure.official = clustered_mean(official, counts).value;
   return figure;
 }

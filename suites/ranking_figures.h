@@ -30,7 +30,8 @@ std::vector<RankedItem> rank_items(std::span<const RankingItem> items, std::span
 float official_probability(const RankedItem& pair);
 
 /// Figures by suite, phenomenon and paradigm, in this order. Shares of one paradigm have Wilson's interval, wider ones
-/// that of clustered_mean over paradigms, cut to [0, 1]. `official`: where a tie or fp32 changes it.
+/// that of clustered_mean over paradigms, cut to [0, 1] and nowhere narrower than Wilson's of all items. `official`:
+/// where a tie or fp32 changes it.
 std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// An item with its scores and its choice: a line of predictions.jsonl.
