@@ -65,8 +65,7 @@ TEST_CASE("an item that is cut, lacks a field or has an empty side is refused wi
                 "'numops' is no whole number");
   check_refused(entity_tracking, R"({"numops": 1, "options": ["a"], "input_prefix": "x"})",
                 "has 1 candidates; a choice needs 2 or more");
-  check_refused(entity_tracking, R"({"numops": 1, "options": ["a", 2], "input_prefix": "x"})", )"
-  R"("an option is no text");
+  check_refused(entity_tracking, R"({"numops": 1, "options": ["a", 2], "input_prefix": "x"})", "an option is no text");
   check_refused(comps, R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A cup", "property_phrase": ""})",
                 "candidate 1 is empty");
   const TempDir dir;

@@ -208,9 +208,7 @@ TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]")
   check_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})",
                 "`completions` holds 4; it must be a list");
   check_refused(R"({"sentences": "one", "ratio": 0.5})", "it must be two sentences with a tab between them");
-  check_refused(R"({"sentences": "a\tb", "ratio": 1.5})",
-                "`ratio` is 1.5; it must be a share of people, )"
-                R"(from 0 to 1");
+  check_refused(R"({"sentences": "a\tb", "ratio": 1.5})", "`ratio` is 1.5; it must be a share of people, from 0 to 1");
   check_refused(R"({"premise": "p", "choice1": "a", "choice2": "b", "question": "cause"})",
                 "has no `label`, the number of the right answer; test splits without answers cannot be scored");
   check_refused(std::string("{\"sentence_good\": \"a\0b\"", 23), "a NUL byte: the file looks binary");
