@@ -1,6 +1,7 @@
 #include "babylm/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -58,6 +59,19 @@ std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vecto
     at = end;
   }
   return found;
+}
+
+/// What a report says of a figure: a share, of wug the correlation; none for one that it lacks.
+std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const SuiteFigure& figure) {
+  const bool correlated = format == BabylmFormat::wug;
+  if (figure.metric != (correlated ? "spearman" : "accuracy")) return {};
+  const double scale = correlated ? 1 : 100;
+  if (figure.level == SuiteLevel::suite)
+    return std::isnan(report.average) ? std::nullopt : std::optional(report.average / scale);
+  for (const auto& section : report.sections)
+    for (const auto& [group, value] : section.figures)
+      if (group == figure.group) return value / scale;
+  return {};
 }
 
 /// The sums of the published program: from these scores where they are what it adds up, else from rows of its own.
@@ -145,8 +159,11 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
   }
   SuiteResult result{
       .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
-  for (auto& figure : result.figures)
-    if (!figure.official) figure.official = figure.value;  // they agree
+  const auto report = babylm_report(task.dataset, task.items, sums);
+  for (auto& figure : result.figures) {
+    const auto own = figure.official.value_or(figure.value);  // without one they agree
+    figure.official = reported(report, task.dataset.format, figure).value_or(own);
+  }
   for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
   return result;
 }
