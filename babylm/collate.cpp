@@ -180,7 +180,7 @@ class Collator {
 };
 
 /// Sentences in lines of their own, the first of many.
-std::string listed(const std::vector<std::string>& sentences) {
+std::string on_lines(const std::vector<std::string>& sentences) {
   constexpr size_t most = 20;
   std::string text;
   for (size_t i = 0; i < std::min(most, sentences.size()); ++i) text += "\n  " + sentences[i];
@@ -197,7 +197,7 @@ Collation collate_babylm(const CollateOptions& options, const BabylmSizes& sizes
   const PythonJson whole = collator.whole();
   const auto& faults = collator.faults;
   require<DataError>(faults.empty() || options.partial, folder.string(),
-                     ": is no complete submission; --partial writes what is there", listed(faults));
+                     ": is no complete submission; --partial writes what is there", on_lines(faults));
   const std::string begin = faults.empty() ? "all_full" : "partial_full";
   const auto file = folder / (begin + "_preds_and_fast_scores_" + name_of(options.backend) + ".json");
   write_atomic(file.string(), python_json(whole));

@@ -20,6 +20,7 @@ struct CollateOptions {
   bool partial = false;   ///< write what is there
 };
 
+/// The file that was written, and what a complete one lacks.
 struct Collation {
   std::string file;                 ///< all_full_preds_and_fast_scores_BACKEND.json, or partial_... with faults
   std::vector<std::string> faults;  ///< what is missing or has another size, a sentence each; empty: it is complete

@@ -1,5 +1,5 @@
 #pragma once
-// BabyLM's evaluation data, answered by a run: the official numbers beside the corrected ones.
+// BabyLM's evaluation data, answered by a run: the official numbers next to the corrected ones.
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ bool is_babylm_data(const std::string& folder);
 BabylmData read_babylm_data(const std::string& folder, bool fast);
 
 /// The figures of one task: accuracies of the Scorer's scores, ties counted as a half, with the official ones of `sums`
-/// [items][candidates] beside them. `scores` are those of all candidates, in the items' order.
+/// [items][candidates] next to them. `scores` are those of all candidates, in the items' order.
 SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
                           const std::vector<std::vector<float>>& sums, Normalisation by);
 

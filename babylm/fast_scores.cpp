@@ -25,10 +25,10 @@ Lines lines_of(const fs::path& file) {
   return lines;
 }
 
-/// A part of a task with its predictions.
-const PythonJson::List& predictions_of(const std::pair<std::string, PythonJson>& part) {
-  const auto* found = part.second.find("predictions");
-  require<DataError>(found && found->list(), "part '", part.first, "' has no list of `predictions`");
+/// The predictions in a part of a task.
+const PythonJson::List& predictions_of(const std::string& name, const PythonJson& part) {
+  const auto* found = part.find("predictions");
+  require<DataError>(found && found->list(), "part '", name, "' has no list of `predictions`");
   return *found->list();
 }
 
@@ -51,7 +51,7 @@ PythonJson stripped(const PythonJson& value) {
 /// The share of predictions that are the right answer; as many as both lists have are compared.
 template <class Answer>
 double share_right(const std::pair<std::string, PythonJson>& part, const Lines& items, const Answer& answer) {
-  const auto& predictions = predictions_of(part);
+  const auto& predictions = predictions_of(part.first, part.second);
   const size_t count = std::min(predictions.size(), items.size());
   require<DataError>(count > 0, "part '", part.first, "' has no predictions to compare with answers");
   int64_t right = 0;
@@ -90,7 +90,7 @@ PythonJson::Dict correlations(const PythonJson::Dict& parts, const fs::path& fil
   PythonJson::Dict scores;
   const auto items = lines_of(file);
   for (const auto& part : parts) {
-    const auto& predictions = predictions_of(part);
+    const auto& predictions = predictions_of(part.first, part.second);
     std::vector<double> model, people;
     for (size_t i = 0; i < std::min(predictions.size(), items.size()); ++i) {
       model.push_back(member(predictions[i], "prob", part.first).number());
@@ -106,7 +106,7 @@ PythonJson::Dict reading_gains_of(const PythonJson& predictions, const fs::path&
   const auto* part = predictions.find("reading");
   require<DataError>(part != nullptr, "the predictions of reading times have no part 'reading'");
   std::vector<double> surprisal, previous;
-  for (const auto& line : predictions_of({"reading", *part})) {
+  for (const auto& line : predictions_of("reading", *part)) {
     surprisal.push_back(member(line, "pred", "reading").number());
     previous.push_back(member(line, "prev_pred", "reading").number());
   }

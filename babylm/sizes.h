@@ -15,6 +15,7 @@ struct TaskSize {
   std::map<std::string, int64_t> parts{};  ///< of parts by their names in lower case; empty: `each`
 };
 
+/// The predictions of each task, in the full evaluation and in the fast one.
 struct BabylmSizes {
   std::map<std::string, TaskSize> full, fast;  ///< by task
   int64_t acquisition = 0;                     ///< surprisals of each checkpoint

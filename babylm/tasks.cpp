@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One line of a file, with its place for messages.
+/// One line of a file, with its file and number for messages.
 struct Line {
   PythonJson json;
   std::string where;  ///< file and line

@@ -3,6 +3,7 @@
 #include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "run/moved.h"
@@ -80,9 +81,8 @@ std::string documented(const std::string& kind) {
   if (kind == "train") return document(TrainConfig{});
   if (kind == "evaluation") return document(EvaluationConfig{});
   if (kind == "checkpoint") return document(CheckpointConfig{});
-  std::string list;
-  for (const auto& k : kinds) list += (list.empty() ? "" : ", ") + k;
-  fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, kinds), "; the parts are ", list);
+  fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, kinds), "; the parts are ",
+                    listed(kinds));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "cli/near_names.h"
 #include "cli/verbs.h"
+#include "core/text.h"
 #include "run/foreign_names.h"
 #include "run/load_config.h"
 
@@ -18,9 +19,7 @@ std::string whole_key(const RunConfig& config, const std::string& key) {
     if (entry.path.ends_with("." + key)) found.push_back(entry.path);
   }
   if (found.size() == 1) return found[0];
-  std::string list;
-  for (const auto& path : found) list += (list.empty() ? "" : ", ") + path;
-  require<ConfigError>(found.empty(), "'", key, "' is the end of several keys; name one of ", list);
+  require<ConfigError>(found.empty(), "'", key, "' is the end of several keys; name one of ", listed(found));
   const auto meaning = meaning_of_unknown(config, key);
   require<ConfigError>(meaning.empty(), "unknown key '", key, "'", meaning);
   return key;  // refused by explain, with the nearest

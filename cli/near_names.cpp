@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/spelling.h"
+#include "core/text.h"
 #include "run/foreign_names.h"
 
 namespace cloze {
@@ -111,8 +112,7 @@ const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
 void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_help) {
   const auto known = verbs_in(verb);
   if (known.empty() || (given == nullptr && asks_for_help) || (given != nullptr && find_verb(verb, given))) return;
-  std::string list;
-  for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
+  const auto list = listed(known);
   const auto name = verb.get_name();
   require<ConfigError>(given != nullptr, "cloze ", name, " needs a verb: ", list, "; see cloze ", name, " --help");
   const auto near = did_you_mean(given, known);

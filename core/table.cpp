@@ -30,7 +30,7 @@ std::string to_text(const Table& table) {
   for (const auto& head : table.header) widths.push_back(width_of(head));
   for (const auto& row : table.rows)
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  std::string text = table.title + "\n\n";
+  std::string text = table.title.empty() ? "" : table.title + "\n\n";
   const auto line = [&](const Cells& cells) {
     std::string all;
     for (size_t i = 0; i < cells.size(); ++i)

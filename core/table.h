@@ -8,7 +8,7 @@ namespace cloze {
 
 /// A titled table; every row has as many cells as the header.
 struct Table {
-  std::string title;
+  std::string title;  ///< empty: none is printed
   std::vector<std::string> header{};
   std::vector<std::vector<std::string>> rows{};
   std::string picture{};    ///< SVG, which a page shows above the table

@@ -2,6 +2,7 @@
 // Text of reports: columns, paragraphs, escapes.
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace cloze {
 
@@ -17,6 +18,19 @@ std::string digits(double value, int count);
 
 /// A text in one line: control characters become spaces.
 std::string in_one_line(const std::string& text);
+
+/// Names in one line, `a, b, c`; with a last word `a, b or c`.
+template <class Names>
+std::string listed(const Names& names, std::string_view last = "") {
+  std::string text;
+  size_t left = names.size();
+  for (const auto& name : names) {
+    --left;
+    if (!text.empty()) text += left == 0 && !last.empty() ? " " + std::string(last) + " " : ", ";
+    text += name;
+  }
+  return text;
+}
 
 /// A cell of a CSV file, quoted where it needs to be.
 std::string escaped_csv(const std::string& text);

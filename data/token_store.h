@@ -46,7 +46,7 @@ class TokenStore {
   std::optional<uint64_t> train_words() const;
   /// The tokenizer of the tokens (stored in the folder).
   const Tokenizer& tokenizer() const;
-  /// The same tokens with a tokenizer that gives texts the same ids, and may have more tokens behind them. Throws
+  /// The same tokens with a tokenizer that gives texts the same ids, and may have more tokens after them. Throws
   /// DataError for another tokenizer.
   TokenStore with_tokenizer(const Tokenizer& tokenizer) const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: the data fingerprint of a run.

@@ -42,7 +42,7 @@ Tokenizer Tokenizer::followed_by_sentinels(int64_t count) const {
   auto extras = impl_->extras;
   auto roles = special();
   extras.kept.clear();
-  extras.appended.clear();  // these are added tokens, as the sentinels behind them are
+  extras.appended.clear();  // these are added tokens, as the sentinels after them are
   for (const auto* role : role_names)
     if (const auto id = id_of(roles, role); id >= 0) extras.roles[role] = piece(id);
   const auto add = [&](int64_t id, const std::string& content) {

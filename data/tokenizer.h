@@ -61,7 +61,7 @@ class Tokenizer {
   /// The same tokenizer with <extra_id_0> ... <extra_id_(count - 1)> appended to its vocabulary in descending order, as
   /// in T5. Throws ConfigError if it has a different number already.
   Tokenizer with_sentinels(int64_t count) const;
-  /// The same tokenizer with the sentinels behind all its tokens, so that no id moves: texts have the same ids, and the
+  /// The same tokenizer with the sentinels after all its tokens, so that no id moves: texts have the same ids, and the
   /// fingerprint is the same. One that has sentinels is returned as it is.
   Tokenizer followed_by_sentinels(int64_t count) const;
   /// The same tokenizer with missing [UNK], [PAD], [CLS], [SEP] and [MASK] appended.

@@ -24,9 +24,6 @@ std::vector<std::string> segments_of(const std::string& text) {
   return segments;
 }
 
-/// Hidden states of the run predict the token after their own position.
-bool predicts_next(const LoadedRun& run) { return first_of<MntpConfig>(run.config.objectives) != nullptr; }
-
 /// Logits [masks, V] at the `masked` positions of a text. Two-stream models predict them as target positions that no
 /// token attends to; other models read [MASK] there.
 Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::vector<int64_t>& masked) {
@@ -44,7 +41,7 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
         .back()
         .second[0];
   }
-  if (predicts_next(run)) {
+  if (predicts_shifted(run.config.objectives)) {
     const auto& model = backbone_of(run.config.model);
     // The text begins and ends like the rows of training; a separator precedes a mask at the beginning of a text.
     const bool has_bos = !model.is_decoder() || model.prepend_bos;
@@ -65,10 +62,8 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
 
 /// Throws if the run cannot fill blanks.
 void check_fills(const LoadedRun& run) {
-  const bool predicts = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) {
-    return std::holds_alternative<MlmConfig>(o) || std::holds_alternative<PlmConfig>(o) ||
-           std::holds_alternative<MntpConfig>(o);
-  });
+  const auto& objectives = run.config.objectives;
+  const bool predicts = std::any_of(objectives.begin(), objectives.end(), fills_masks);
   require<ConfigError>(
       predicts, run.folder,
       ": was trained without masked or permutation language modelling, so it cannot fill blanks; train a model with "
@@ -168,11 +163,8 @@ namespace {
 /// The token that replaces masked text in the encoder's input.
 Placeholder masked_by(const LoadedRun& run) {
   if (!backbone_of(run.config.model).is_encoder_decoder()) return Placeholder::none;
-  for (const auto& o : run.config.objectives) {
-    if (std::holds_alternative<DenoisingConfig>(o)) return Placeholder::mask;
-    if (const auto* spans = std::get_if<SpanCorruptionConfig>(&o)) return placeholder_of(spans->corruption);
-  }
-  return Placeholder::none;
+  const auto* objective = generative_of(run.config.objectives);
+  return objective ? blank_of(*objective) : Placeholder::none;
 }
 
 /// The segments of a text with the tokens between them that `generated` has after each sentinel.

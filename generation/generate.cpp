@@ -141,9 +141,7 @@ std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::ve
   search.pad_token_id = model.pad_token_id;
   // A decoder-only model continues the text, or generates its target after the end token.
   const auto* objective = generative_of(run.config.objectives);
-  const auto* spans = objective ? std::get_if<SpanCorruptionConfig>(objective) : nullptr;
-  const bool continues = !model.is_encoder_decoder() && (!objective || std::holds_alternative<ClmConfig>(*objective) ||
-                                                         (spans && spans->corruption == Corruption::prefix_lm));
+  const bool continues = !model.is_encoder_decoder() && (!objective || continues_source(*objective));
   if (options.truncate)
     search.max_new_tokens = std::clamp<int64_t>(
         search.max_new_tokens, 1,

@@ -92,8 +92,7 @@ void require_heads(const RunConfig& config, const Family& family) {
                        "Hugging Face's class of a decoder without encoder needs a head, and this model has none; "
                        "export to torchscript");
   for (const auto& o : config.objectives) {
-    const bool shifts = std::holds_alternative<MntpConfig>(o);
-    require<ConfigError>(!shifts || known.count(Head::lm),
+    require<ConfigError>(rows_of(o) != RowKind::shifted || known.count(Head::lm),
                          "Hugging Face has no class for an encoder whose hidden states predict the next token (mntp); "
                          "export to torchscript");
     for (const auto head : heads_of({o}))

@@ -8,6 +8,7 @@ namespace cloze {
 /// Source: Radford et al. 2018, section 3.1.
 struct ClmConfig : NextTokenTerms {
   static constexpr const char* kind = "clm";
+  bool continues_source() const { return true; }
 };
 template <class V>
 void describe(V& v, ClmConfig& c) {

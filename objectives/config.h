@@ -41,6 +41,33 @@ inline bool predicts_tokens(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return o.predicts_tokens; }, objective);
 }
 
+inline bool fills_masks(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return o.fills_masks; }, objective);
+}
+
+inline bool reads_text_pairs(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return o.reads_text_pairs; }, objective);
+}
+
+/// What stands for a blank in the source; none for objectives without a source.
+inline Placeholder blank_of(const ObjectiveConfig& objective) {
+  return std::visit(
+      [](const auto& o) {
+        if constexpr (requires { o.blank(); }) return o.blank();
+        return Placeholder::none;
+      },
+      objective);
+}
+
+inline bool continues_source(const ObjectiveConfig& objective) {
+  return std::visit(
+      [](const auto& o) {
+        if constexpr (requires { o.continues_source(); }) return o.continues_source();
+        return false;
+      },
+      objective);
+}
+
 /// The first objective of type `Kind`, or null.
 template <class Kind>
 const Kind* first_of(const Objectives& objectives) {
@@ -54,6 +81,12 @@ inline const ObjectiveConfig* row_objective_of(const Objectives& objectives) {
   for (const auto& objective : objectives)
     if (rows_of(objective) != RowKind::masked) return &objective;
   return objectives.empty() ? nullptr : &objectives.front();
+}
+
+/// Hidden states predict the token after their own position, in masked rows too.
+inline bool predicts_shifted(const Objectives& objectives) {
+  const auto* found = row_objective_of(objectives);
+  return found && rows_of(*found) == RowKind::shifted;
 }
 
 /// The objective trains generation: its rows are sources and targets.

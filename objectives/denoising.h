@@ -34,6 +34,7 @@ struct DenoisingConfig : NextTokenTerms, BartNoise {
   std::string like;
   bool uses_mask() const { return true; }
   bool uses_cls() const { return true; }
+  Placeholder blank() const { return Placeholder::mask; }
 };
 template <class V>
 void describe(V& v, DenoisingConfig& c) {

@@ -191,6 +191,7 @@ void describe(V& v, MaskingPart& c) {
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
 struct MlmConfig : ObjectiveTerms, ZLoss, Masking, StaticMasking {
   static constexpr const char* kind = "mlm";
+  static constexpr bool fills_masks = true;
   static constexpr const char* share_key = "mlm_probability";
   std::vector<MaskingPart> mixture;
 };

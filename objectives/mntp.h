@@ -28,6 +28,7 @@ struct MntpConfig : NextTokenTerms, Masking, StaticMasking {
   static constexpr const char* kind = "mntp";
   static constexpr const char* share_key = "mlm_probability";
   static constexpr RowKind rows = RowKind::shifted;
+  static constexpr bool fills_masks = true;
   MntpConfig() {
     apply_gpt_bert(*this);
     initial_mlm_probability = 0.3;

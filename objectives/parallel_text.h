@@ -8,6 +8,7 @@ namespace cloze {
 /// Source: Sutskever et al. 2014, section 2 (arXiv 1409.3215).
 struct PairsConfig : NextTokenTerms {
   static constexpr const char* kind = "pairs";
+  static constexpr bool reads_text_pairs = true;
 };
 template <class V>
 void describe(V& v, PairsConfig& c) {

@@ -11,6 +11,7 @@ namespace cloze {
 struct PlmConfig : NextTokenTerms {
   static constexpr const char* kind = "plm";
   static constexpr RowKind rows = RowKind::permuted;
+  static constexpr bool fills_masks = true;
   std::string like;
   int64_t num_predict = 0;
   int64_t perm_size = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // The span boundary objective.
-#include "objectives/terms.h"
+#include "objectives/masked_lm.h"
 
 namespace cloze {
 
@@ -12,6 +12,13 @@ struct SboConfig : ObjectiveTerms, ZLoss {
   static constexpr const char* kind = "sbo";
   int64_t max_pair_targets = 15;
   int64_t position_embedding_size = 200;
+  /// The objective whose rows it reads in held-out losses, whatever it was trained with.
+  static MlmConfig row_objective() {
+    MlmConfig spans;
+    spans.like = "spanbert";
+    apply_rules(spans, spanbert_masking);
+    return spans;
+  }
 };
 
 template <class V>

@@ -17,8 +17,6 @@ constexpr auto choices(Corruption) {
                     Choice{prefix_lm, "prefix_lm", "the source is the start of the text, the target the rest"}};
 }
 
-/// What stands in the source for a corrupted token.
-enum class Placeholder { none, sentinel, mask };
 constexpr Placeholder placeholder_of(Corruption corruption) {
   switch (corruption) {
     case Corruption::spans:
@@ -51,7 +49,9 @@ struct SpanCorruptionConfig : NextTokenTerms {
     standard.corruption = corruption;
     return standard;
   }
-  bool uses_mask() const { return placeholder_of(corruption) == Placeholder::mask; }
+  bool uses_mask() const { return blank() == Placeholder::mask; }
+  Placeholder blank() const { return placeholder_of(corruption); }
+  bool continues_source() const { return corruption == Corruption::prefix_lm; }
 };
 template <class V>
 void describe(V& v, SpanCorruptionConfig& c) {

@@ -42,8 +42,7 @@ int64_t decoder_start_id(DecoderStart kind, const SpecialIds& special) {
 int64_t needed_sentinels(const Objectives& objectives) {
   constexpr int64_t of_t5 = 100;
   const bool are_needed = std::any_of(objectives.begin(), objectives.end(), [](const auto& objective) {
-    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective);
-    return spans && placeholder_of(spans->corruption) == Placeholder::sentinel;
+    return blank_of(objective) == Placeholder::sentinel;
   });
   return are_needed ? of_t5 : 0;
 }
@@ -60,7 +59,7 @@ void require_special_tokens(const Objectives& objectives, const BackboneConfig& 
                             const std::string& tokens) {
   if (objectives.empty()) return;
   const auto* generative = generative_of(objectives);
-  const bool rows_of_clm = model.is_decoder() && std::holds_alternative<MntpConfig>(objectives[0]);
+  const bool rows_of_clm = model.is_decoder() && rows_of(objectives[0]) == RowKind::shifted;
   const NeededTokens needs = generative
                                  ? generative_needs(*generative, model)
                                  : NeededTokens{.pad = model.freeze_pad_embedding || model.positions_after_padding,

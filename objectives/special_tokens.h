@@ -11,7 +11,7 @@ namespace cloze {
 void require_special_tokens(const Objectives& objectives, const BackboneConfig& model, const Tokenizer& tokenizer,
                             const std::string& tokens);
 
-/// The number of sentinels behind a vocabulary that has none, where the objectives replace spans by sentinels: the 100
+/// The number of sentinels after a vocabulary that has none, where the objectives replace spans by sentinels: the 100
 /// of T5; else 0. Source: Raffel et al. 2020, section 3.1.4.
 int64_t needed_sentinels(const Objectives& objectives);
 

@@ -20,12 +20,17 @@ enum class RowKind {
   permuted     ///< a text with a factorisation order
 };
 
+/// What stands in a source for a corrupted token.
+enum class Placeholder { none, sentinel, mask };
+
 /// The options of every objective.
 struct ObjectiveTerms {
   static constexpr RowKind rows = RowKind::masked;
   static constexpr const char* share_key = "";     ///< of the value after the colon of a short form, `mlm:0.4`
   static constexpr bool classifies_pairs = false;  ///< predicts a label of a segment pair from the pooled [CLS]
   static constexpr bool predicts_tokens = true;    ///< its loss is one of tokens; false: of labels 0 and 1
+  static constexpr bool fills_masks = false;       ///< predicts a masked token from the text on both sides
+  static constexpr bool reads_text_pairs = false;  ///< of prepared sources and targets
   double weight = 1.0;
   int64_t from_step = 0;
   int64_t until_step = 0;
@@ -59,6 +64,10 @@ struct NextTokenTerms : ObjectiveTerms, ZLoss {
   /// Special tokens in the rows of a generative objective.
   bool uses_mask() const { return false; }
   bool uses_cls() const { return false; }
+  /// What stands in the source of an encoder-decoder for a blank that the decoder fills; none: it fills no blanks.
+  Placeholder blank() const { return Placeholder::none; }
+  /// In a decoder the target continues the source, with no end token between them.
+  bool continues_source() const { return false; }
 };
 
 template <class V>

@@ -2,20 +2,11 @@
 
 #include <set>
 
+#include "core/text.h"
 #include "objectives/hybrid_losses.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
-
-namespace {
-
-std::string list_of(const std::set<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-}  // namespace
 
 ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
   return std::visit(
@@ -75,9 +66,14 @@ ModelConfig held_out_model(const ModelConfig& model) {
 }
 
 Objectives row_objectives(const ObjectiveConfig& objective) {
-  if (!std::holds_alternative<SboConfig>(objective)) return {objective};
-  static const auto spans = parse_objective("mlm,like=spanbert");
-  return {spans, objective};
+  return std::visit(
+      [](const auto& own) -> Objectives {
+        if constexpr (requires { own.row_objective(); })
+          return {own.row_objective(), own};
+        else
+          return {own};
+      },
+      objective);
 }
 
 std::vector<std::string> evaluation_errors(const RunConfig& config) {
@@ -92,7 +88,7 @@ std::vector<std::string> evaluation_errors(const RunConfig& config) {
     if (!named.insert(name).second)
       broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
     if (heads.count(head_of(objective)) == 0) {
-      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", only for ", list_of(kinds),
+      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", only for ", listed(kinds),
                              "; evaluate an objective that it has a head for, or train it with ", kind_of(objective),
                              " too"));
       continue;

@@ -25,7 +25,7 @@ bool is_first_file(const std::string& name) {
 
 /// Whether a run writes a file of this name in a temporary file or folder first.
 bool is_staged_file(const std::string& name) {
-  const std::vector<std::string> files{"latest", "best", "summary.json", "held_out.json"};
+  const std::vector<std::string> files{"latest", "best", "summary.json", "held_out.json", "loss.gnuplot"};
   return is_first_file(name) || is_step_folder(name) || std::find(files.begin(), files.end(), name) != files.end();
 }
 

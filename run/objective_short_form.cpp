@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/text.h"
 #include "run/evaluation_protocol.h"
 
 namespace cloze {
@@ -86,10 +87,8 @@ void check_kind(const std::string& kind, const std::string& option) {
   const auto known = known_kinds();
   if (std::find(known.begin(), known.end(), kind) != known.end()) return;
   const std::set<std::string> sorted(known.begin(), known.end());
-  std::string list;
-  for (const auto& name : sorted) list += (list.empty() ? "" : ", ") + name;
   fail<ConfigError>(option, ": there is no objective '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
-                    list);
+                    listed(sorted));
 }
 
 std::vector<std::string> split_at_commas(const std::string& text) {

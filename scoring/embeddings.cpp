@@ -23,7 +23,7 @@ std::vector<Tensor> states_of(const LoadedRun& run, const Tensor& ids) {
   return traces.encoder.hidden_states;
 }
 
-/// The place of [CLS] in a row, or -1.
+/// The position of [CLS] in a row, or -1.
 int64_t cls_position(const LoadedRun& run, const std::vector<int64_t>& ids) {
   const auto cls = run.tokenizer.special().cls;
   if (cls < 0) return -1;

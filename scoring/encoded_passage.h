@@ -20,6 +20,7 @@ enum class PassageText {
   pair        ///< `left` and `scored`, each for itself
 };
 
+/// A passage in tokens.
 struct EncodedPassage {
   std::vector<TokenSpan> tokens{};  ///< offsets in the text of the passage
   std::vector<int64_t> words{};     ///< of each token, from 0

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "scoring/scorer.h"
 
 namespace cloze {
@@ -62,19 +63,12 @@ Forms all_forms(const RunConfig& config) {
   return all;
 }
 
-std::string joined(const std::vector<std::string>& names, const char* last) {
-  std::string list;
-  for (size_t i = 0; i < names.size(); ++i)
-    list += (i == 0 ? "" : i + 1 < names.size() ? ", " : words(" ", last, " ")) + names[i];
-  return list;
-}
-
 /// Why no form scores a run.
 std::string no_form(const RunConfig& config) {
   if (config.objectives.empty()) return "it has no head that predicts tokens; import a model with its prediction head";
   std::vector<std::string> kinds;
   for (const auto& objective : config.objectives) kinds.push_back(kind_of(objective));
-  return words("it has no head that gives probabilities of tokens, only that of ", joined(kinds, "and"),
+  return words("it has no head that gives probabilities of tokens, only that of ", listed(kinds, "and"),
                "; score a run of mlm, mntp, rtd, clm, plm, span_corruption, denoising, gap_sentences or pairs");
 }
 
@@ -103,14 +97,14 @@ ScoringForm default_form(const RunConfig& config) {
   return *form;
 }
 
-std::string scoring_fault(const RunConfig& config, ScoringForm form) {
-  if (scored_objective(config.objectives, backbone_of(config.model), form)) return "";
+std::string scoring_fault(const RunConfig& config, std::optional<ScoringForm> form) {
   const auto forms = all_forms(config);
   if (forms.empty()) return "the run cannot be scored: " + no_form(config);
+  if (!form || std::find(forms.begin(), forms.end(), *form) != forms.end()) return "";
   std::vector<std::string> others;
   for (const auto other : forms) others.emplace_back(name_of(other));
-  return words("the run cannot be scored by ", name_of(form), ", because ", reason(form), "; choose ",
-               joined(others, "or"));
+  return words("the run cannot be scored by ", name_of(*form), ", because ", reason(*form), "; choose ",
+               listed(others, "or"));
 }
 
 }  // namespace cloze

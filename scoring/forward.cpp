@@ -118,7 +118,7 @@ struct RowScorer::Batch {
   std::span<const ScoringRow> rows;
   std::vector<int64_t> row, position;  ///< of each state that predicts, in order
   std::vector<int64_t> state, label;   ///< of each prediction
-  int64_t width = 0;                   ///< most states of a row
+  int64_t width = 0;                   ///< maximum number of states of a row
 };
 
 bool computes_in_bf16(const Network& network, Precision precision) {
@@ -202,7 +202,7 @@ Tensor RowScorer::log_probabilities(const Batch& batch, const Tensor& states) co
   return token_log_probabilities(projection->rows, projection->table, projection->bias, rows, as_tensor(batch.label));
 }
 
-/// The place of each prediction among all tokens; undefined for a head that judges tokens.
+/// The rank of each prediction among all tokens; undefined for a head that judges tokens.
 TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
   if (detects_) return {};
   const auto projection = objective_->projection(*network_.backbone, states);
@@ -215,13 +215,13 @@ TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
 std::vector<Answer> RowScorer::answers(const Batch& batch, bool ranks) const {
   const auto states = hidden(batch);
   const auto scores = log_probabilities(batch, states).contiguous();
-  const auto places = ranks ? ranks_of(batch, states) : TokenRanks{};
+  const auto ranked = ranks ? ranks_of(batch, states) : TokenRanks{};
   std::vector<Answer> found(batch.label.size());
   for (size_t m = 0; m < found.size(); ++m) {
     found[m].log_probability = scores.data_ptr<double>()[m];
-    if (!places.rank.defined()) continue;
-    found[m].rank = places.rank.data_ptr<int64_t>()[m];
-    found[m].best = found[m].log_probability + places.behind.data_ptr<double>()[m];
+    if (!ranked.rank.defined()) continue;
+    found[m].rank = ranked.rank.data_ptr<int64_t>()[m];
+    found[m].best = found[m].log_probability + ranked.behind.data_ptr<double>()[m];
   }
   return found;
 }

@@ -31,8 +31,7 @@ size_t position_of(const TextFrame& frame, const Window& window, size_t at) {
 TextFrame frame_of(const LoadedRun& run) {
   const auto& model = backbone_of(run.config.model);
   const auto& special = run.tokenizer.special();
-  const bool shifted = first_of<MntpConfig>(run.config.objectives) != nullptr;
-  if (shifted && model.is_decoder()) {
+  if (predicts_shifted(run.config.objectives) && model.is_decoder()) {
     const auto begin = model.prepend_bos ? special.cls : special.sep;
     require_token(run, begin, "[SEP] or </s>", "the token that ends a text and begins the next one");
     return {.before = {static_cast<int32_t>(begin)}, .after = {}};
@@ -54,7 +53,7 @@ class MaskedScoring final : public RowsOfPassages {
         frame_(frame_of(run)),
         room_(room_of(run, frame_)),
         mask_(static_cast<int32_t>(run.tokenizer.special().mask)),
-        shifted_(first_of<MntpConfig>(run.config.objectives) != nullptr),
+        shifted_(predicts_shifted(run.config.objectives)),
         bidirectional_(shifted_ && backbone_of(run.config.model).is_decoder()) {
     require_token(run, mask_, "[MASK] or <mask>", "the token that replaces a masked one");
   }

@@ -6,6 +6,7 @@
 
 namespace cloze {
 
+/// The tokens whose states are averaged.
 enum class Pooling { mean, cls, first_last };
 constexpr auto choices(Pooling) {
   return std::array{

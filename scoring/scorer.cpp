@@ -31,10 +31,9 @@ LoadedRun scored_run(const LoadedRun& run, ScoringForm form) {
 ScoringForm checked_form(const LoadedRun& run, const ScoringOptions& options) {
   require<CheckpointError>(run.has_tokenizer, run.folder,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
-  const auto form = options.form.value_or(usual_form(run.config).value_or(ScoringForm::pll));
-  const auto fault = scoring_fault(run.config, form);
+  const auto fault = scoring_fault(run.config, options.form);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
-  return form;
+  return options.form ? *options.form : default_form(run.config);
 }
 
 /// Passages that are equal, and what is known of them.

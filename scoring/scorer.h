@@ -24,8 +24,8 @@ struct ScoringOptions {
 /// scores tokens.
 ScoringForm default_form(const RunConfig& config);
 
-/// Why a run cannot be scored by a form, as a sentence with what can be done; empty if it can.
-std::string scoring_fault(const RunConfig& config, ScoringForm form);
+/// Why a run cannot be scored by a form, none: by default_form, as a sentence with what can be done; empty if it can.
+std::string scoring_fault(const RunConfig& config, std::optional<ScoringForm> form);
 
 /// Scores passages by one run. Logits are fp32, log-sum-exps and sums fp64.
 class Scorer {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/stack_parts.h"
 #include "scoring/rows.h"
 
 namespace cloze {
@@ -62,6 +63,7 @@ class SourceTargetScoring final : public RowsOfPassages {
   SourceTargetScoring(const LoadedRun& run, const ObjectiveConfig& objective, ScoringForm form)
       : form_(form),
         model_(backbone_of(run.config.model)),
+        prefix_(part_of<PrefixAttention>(run.config.model)),
         decoding_(decoding_ids_of(run.config.model)),
         layout_(std::visit(LayoutOf{}, objective)),
         bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
@@ -69,9 +71,7 @@ class SourceTargetScoring final : public RowsOfPassages {
     require_token(run, eos_, "[SEP] or </s>", "the token that ends a source");
     if (model_.prepend_bos) require_token(run, bos_, "[CLS] or <s>", "the token that begins a text");
     placeholder_ = placeholder_of_run(run, objective);
-    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective);
-    const bool joined = !model_.is_encoder_decoder() && spans && spans->corruption == Corruption::prefix_lm;
-    ends_source_ = !joined;
+    ends_source_ = model_.is_encoder_decoder() || !continues_source(objective);
   }
 
   PassageText text() const override {
@@ -93,12 +93,12 @@ class SourceTargetScoring final : public RowsOfPassages {
   std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
     if (form_ != ScoringForm::likelihood || has_two_texts() || !model_.is_encoder_decoder())
       return windows_of(passage, room(), stride);
-    const size_t most = room();
-    const bool fits = passage.begin <= most && passage.end - passage.begin <= most;
+    const size_t longest = room();
+    const bool fits = passage.begin <= longest && passage.end - passage.begin <= longest;
     std::vector<Window> found;
-    for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && most > 0; at = end) {
-      end = std::min(passage.end, at + (found.empty() ? most : stride));
-      found.push_back({at - std::min(at, most), end, at});
+    for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && longest > 0; at = end) {
+      end = std::min(passage.end, at + (found.empty() ? longest : stride));
+      found.push_back({at - std::min(at, longest), end, at});
     }
     return found;
   }
@@ -180,7 +180,7 @@ class SourceTargetScoring final : public RowsOfPassages {
     const size_t before = two ? 1 : source.size();
     row.ids = std::move(source);
     if (two) row.decoder.push_back(decoding_.decoder_starts_with_last_target ? eos_ : start());
-    if (!two && model_.prefix_lm) row.prefix = static_cast<int32_t>(before) - 1;
+    if (!two && prefix_.prefix_lm) row.prefix = static_cast<int32_t>(before) - 1;
     auto& read = two ? row.decoder : row.ids;
     read.insert(read.end(), target.begin(), target.end() - 1);
     for (size_t k = first; k < target.size(); ++k)
@@ -194,6 +194,7 @@ class SourceTargetScoring final : public RowsOfPassages {
 
   ScoringForm form_;
   const BackboneConfig& model_;
+  PrefixAttention prefix_;
   DecodingIds decoding_;
   Layout layout_;
   int32_t bos_, eos_, placeholder_ = -1;

@@ -45,6 +45,7 @@ struct FitOptions {
   double confidence = 0.95;
 };
 
+/// A fitted law, and those of resampled points, which give its intervals.
 struct ScalingFit {
   ScalingLaw law{};
   double objective = 0;  ///< sum of the Huber losses

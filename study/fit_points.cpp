@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "run/load_config.h"
 #include "study/runs.h"
 
@@ -69,10 +70,8 @@ std::vector<Record> records_of(const std::string& text) {
 /// The index of a column. `option` names it on the command line.
 size_t column_of(const std::string& path, const Record& head, const std::string& name, const char* option) {
   const auto found = std::find(head.cells.begin(), head.cells.end(), name);
-  std::string names;
-  for (const auto& cell : head.cells) names += (names.empty() ? "" : ", ") + cell;
   require<DataError>(found != head.cells.end(), path, ": has no column '", name, "'", did_you_mean(name, head.cells),
-                     "; its columns are ", names, "; name one with ", option);
+                     "; its columns are ", listed(head.cells), "; name one with ", option);
   return static_cast<size_t>(found - head.cells.begin());
 }
 

@@ -39,9 +39,9 @@ PredictedRun predicted_at(const ScalingFit& fit, double size, double tokens) {
 }
 
 double largest_flops(const std::vector<ScalingPoint>& points) {
-  double most = 0;
-  for (const auto& point : points) most = std::max(most, training_flops(point.size, point.tokens));
-  return most;
+  double highest = 0;
+  for (const auto& point : points) highest = std::max(highest, training_flops(point.size, point.tokens));
+  return highest;
 }
 
 void measure_deviations(FitReport& report) {

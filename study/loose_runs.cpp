@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/file.h"
+#include "core/text.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "study/plan_table.h"
@@ -132,13 +133,12 @@ std::string common_metric(const std::vector<LooseRun>& runs, const std::string& 
     require<DataError>(!common.empty(), first->folder, " and ", loose.folder, ": were scored by different losses (",
                        had, "; ", has, "); give all runs the same evaluation.objectives");
   }
-  std::string names;
-  for (const auto& name : common) names += (names.empty() ? "" : ", ") + name;
-  require<ConfigError>(!wanted.empty() || common.size() == 1, "the runs have several held-out losses (", names,
+  require<ConfigError>(!wanted.empty() || common.size() == 1, "the runs have several held-out losses (", listed(common),
                        "); name the one to compare by with --metric");
   if (wanted.empty()) return common.front();
   require<ConfigError>(std::find(common.begin(), common.end(), wanted) != common.end(), "--metric ", wanted,
-                       ": not all runs have this held-out loss", did_you_mean(wanted, common), "; they have ", names);
+                       ": not all runs have this held-out loss", did_you_mean(wanted, common), "; they have ",
+                       listed(common));
   return wanted;
 }
 

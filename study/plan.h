@@ -33,6 +33,7 @@ struct PlannedRun {
   const RunConfig& network_config() const { return is_probe() ? trained : config; }
 };
 
+/// The arms and runs of a study, or of one of its stages.
 struct Plan {
   std::string file{};    ///< the study file
   std::string folder{};  ///< of the study

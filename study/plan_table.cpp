@@ -136,13 +136,8 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
         unequal.push_back(words(name, " (", range_of(costs, field), ")"));
     }
   }
-  const auto list = [](const std::vector<std::string>& parts) {
-    std::string text;
-    for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
-    return text;
-  };
-  std::string text = labelled("equal", list(equal), columns);
-  if (!unequal.empty()) text += labelled("not equal", list(unequal), columns);
+  std::string text = labelled("equal", listed(equal), columns);
+  if (!unequal.empty()) text += labelled("not equal", listed(unequal), columns);
   constexpr size_t shown = 12;
   for (size_t i = 0; i < std::min(shown, differing.size()); ++i) {
     std::string values;

@@ -5,15 +5,16 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numbers>
-#include <numeric>
 #include <set>
 
 #include "core/file.h"
 #include "core/log.h"
+#include "study/comparable_runs.h"
 #include "study/declaration.h"
+#include "study/multibootstrap.h"
 #include "study/plan_table.h"
 #include "study/process.h"
+#include "study/report_curves.h"
 #include "study/stage_report.h"
 #include "study/suite_table.h"
 
@@ -23,71 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-/// The parts of a held-out evaluation in words, without the list of its objectives: what one loss depends on.
-std::vector<std::string> parts_of(const std::string& measured) {
-  std::vector<std::string> parts{""};
-  for (size_t i = 0; i < measured.size(); ++i)
-    if (measured.compare(i, 2, ", ") == 0) {
-      parts.emplace_back();
-      ++i;
-    } else {
-      parts.back() += measured[i];
-    }
-  if (parts.size() > 1) parts.erase(parts.begin());
-  return parts;
-}
-
-/// Bytes of text that a result in bits per byte covers.
-double bytes_of(const RunResult& run) {
-  return std::accumulate(run.examples.count.begin(), run.examples.count.end(), 0.0) / std::numbers::ln2;
-}
-
-/// Why losses were taken from texts that cannot be compared; empty where they were not.
-std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
-  const auto remedy =
-      "; train all arms on one folder of tokens, or compare a generative loss in bits per byte (metric.unit of a "
-      "study, "
-      "--unit of `cloze report`)";
-  if (unit == LossUnit::bits_per_byte) {
-    const double covered = bytes_of(a.result), other = bytes_of(b.result);
-    if (std::abs(covered - other) <= 0.02 * covered) return "";
-    return words("were scored on different text, of ", bytes(covered), " and ", bytes(other),
-                 "; prepare both folders of tokens from one text with the same held-out share, and score all of it "
-                 "(evaluation.sequences)");
-  }
-  if (!a.tokenizer.empty() && !b.tokenizer.empty() && a.tokenizer != b.tokenizer)
-    return words("have different tokenizers (", a.tokenizer, " and ", b.tokenizer,
-                 "), so that their losses cannot be compared", remedy);
-  if (a.result.text != b.result.text)
-    return words("were scored on different text or by different tokenizers (tokens ", a.result.text, " and ",
-                 b.result.text, "), so that their losses cannot be compared", remedy);
-  return "";
-}
-
-/// Why two runs cannot be compared; empty where they can.
-std::string difference_of(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
-  if (const auto texts = difference_of_texts(a, b, unit); !texts.empty()) return texts;
-  const auto said = parts_of(a.result.measured), other = parts_of(b.result.measured);
-  for (size_t i = 0; i < std::max(said.size(), other.size()); ++i)
-    if (i >= said.size() || i >= other.size() || said[i] != other[i])
-      return words("were scored differently, so that their losses cannot be compared: by ", a.result.measured,
-                   ", and by ", b.result.measured, "; give both the same `evaluation`");
-  if (a.budget != b.budget)
-    return words("had different budgets (", a.budget, " and ", b.budget, "); compare runs of one budget");
-  return "";
-}
-
-/// Refuses results that were not made and measured alike.
-void check_comparable(const StudyReport& report) {
-  const ReportedRun* first = nullptr;
-  for (const auto& run : report.runs) {
-    if (run.state != RunState::done) continue;
-    if (!first) first = &run;
-    const auto difference = difference_of(*first, run, report.loss_unit);
-    require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
-  }
-}
 
 /// Runs of the seeds that two arms share, in the order of the first.
 struct Pairs {
@@ -158,73 +94,6 @@ std::vector<Difference> differences_of(const StudyReport& report) {
           expanded_percentiles(std::move(draws[k]), static_cast<int64_t>(seeds.size()), report.rules.confidence);
   }
   return differences;
-}
-
-/// The curves of the finished runs of an arm, by seed.
-using Curves = std::map<int64_t, std::vector<CurvePoint>>;
-Curves curves_of(const StudyReport& report, const std::string& arm) {
-  Curves curves;
-  for (const auto& run : report.runs)
-    if (run.result.arm == arm && run.state == RunState::done && !run.curve.empty()) curves[run.result.seed] = run.curve;
-  return curves;
-}
-
-ArmCurve mean_curve(const Curves& curves) {
-  std::map<int64_t, std::vector<CurvePoint>> by_point;
-  for (const auto& [seed, points] : curves)
-    for (const auto& point : points) by_point[point.point].push_back(point);
-  ArmCurve curve;
-  for (const auto& [index, points] : by_point) {
-    if (points.size() < curves.size()) continue;
-    const auto n = static_cast<double>(points.size());
-    std::vector<double> losses;
-    double steps = 0, tokens = 0;
-    CurvePoint mean{.point = index};
-    for (const auto& point : points) {
-      losses.push_back(point.loss);
-      steps += static_cast<double>(point.step) / n;
-      tokens += static_cast<double>(point.tokens) / n;
-      mean.seconds += point.seconds / n;
-      mean.flops += point.flops / n;
-    }
-    const auto summary = summarize(losses);
-    mean.step = std::llround(steps);
-    mean.tokens = std::llround(tokens);
-    mean.loss = summary.mean;
-    curve.mean.push_back(mean);
-    curve.sd.push_back(summary.sd);
-  }
-  return curve;
-}
-
-/// Differences of pairs of runs at the evaluations that both arms have.
-DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, const Curves& of_baseline,
-                                 const ComparisonRules& rules) {
-  const auto loss_at = [](const std::vector<CurvePoint>& curve, int64_t index) -> const CurvePoint* {
-    const auto at = std::lower_bound(curve.begin(), curve.end(), index,
-                                     [](const CurvePoint& point, int64_t wanted) { return point.point < wanted; });
-    return at != curve.end() && at->point == index ? &*at : nullptr;
-  };
-  DifferenceCurve curve;
-  for (auto point : arm.curve.mean) {
-    std::vector<double> losses, base;
-    for (const auto& [seed, points] : of_arm) {
-      const auto other = of_baseline.find(seed);
-      if (other == of_baseline.end()) continue;
-      const auto* a = loss_at(points, point.point);
-      const auto* b = loss_at(other->second, point.point);
-      if (!a || !b) continue;
-      losses.push_back(a->loss);
-      base.push_back(b->loss);
-    }
-    if (losses.empty()) continue;
-    const auto test = paired_t_test(losses, base, rules);
-    point.loss = test.mean;
-    curve.mean.push_back(point);
-    if (test.t_interval) curve.t_interval.push_back(*test.t_interval);
-  }
-  if (curve.t_interval.size() != curve.mean.size()) curve.t_interval.clear();
-  return curve;
 }
 
 /// Marks the run that is the outlier of its arm.

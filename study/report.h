@@ -24,6 +24,7 @@ struct DifferenceCurve {
   std::vector<Interval> t_interval{};
 };
 
+/// An arm: its finished runs, and how it compares with the baseline.
 struct ArmReport {
   std::string name;
   std::vector<std::string> differs{};  ///< keys and values that set it apart from the base
@@ -49,6 +50,7 @@ struct ReportedRun {
   bool outlying = false;
 };
 
+/// All that the forms of a report say.
 struct StudyReport {
   std::string name, unit, metric, baseline;
   std::string declaration{};            ///< XXH3 of what a study declared before its first run

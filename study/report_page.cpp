@@ -79,13 +79,13 @@ std::string forest_of(const StudyReport& report) {
   }
   if (margin > 0) range.add({-1.25 * margin, 1.25 * margin});
   const auto axis = nice_axis(range.low, range.high, 5, true);
-  const auto behind = row_grid(axis) + (margin > 0 ? row_stripe(axis, -margin, margin, "margin") : "");
+  const auto background = row_grid(axis) + (margin > 0 ? row_stripe(axis, -margin, margin, "margin") : "");
   std::string html = "<figure>\n<div class=\"rows\">\n";
   for (size_t i = 1; i < report.arms.size(); ++i) {
     const auto& arm = report.arms[i];
     const auto& d = arm.difference;
-    auto parts = behind + words("<line class=\"zero\" x1=\"", 100 * axis.share(0), "%\" x2=\"", 100 * axis.share(0),
-                                "%\" y1=\"0\" y2=\"100%\"/><g class=\"", style_of(i), "\">");
+    auto parts = background + words("<line class=\"zero\" x1=\"", 100 * axis.share(0), "%\" x2=\"", 100 * axis.share(0),
+                                    "%\" y1=\"0\" y2=\"100%\"/><g class=\"", style_of(i), "\">");
     if (d.t_interval) parts += row_segment(axis, d.t_interval->low, d.t_interval->high, "interval");
     if (d.bootstrap_interval) parts += row_segment(axis, d.bootstrap_interval->low, d.bootstrap_interval->high, "boot");
     if (d.seeds > 0) parts += row_dot(axis, d.mean, 4.5, "dot", words(arm.name, ": ", significant(d.mean, 4)));

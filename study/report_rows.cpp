@@ -22,14 +22,6 @@ std::string interval_text(const std::optional<Interval>& interval, int decimals)
 
 std::string level_of(const StudyReport& report) { return shortest(100 * report.rules.confidence) + " %"; }
 
-/// `a, b or c`.
-std::string listed(const std::vector<std::string>& names, const std::string& last) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " " + last + " " : ", ") + in_one_line(names[i]);
-  return text;
-}
-
 /// The values of something that runs have, each once, in the order in which they come.
 template <class Get>
 std::vector<std::string> distinct(const StudyReport& report, const Get& get) {
@@ -105,7 +97,8 @@ std::string question_of(const StudyReport& report) {
   if (report.arms.empty()) return words("Which trial has the lowest held-out ", report.metric, " loss?");
   if (others.empty()) return words("What is ", loss, " of ", in_one_line(report.baseline), "?");
   if (others.size() <= 3)
-    return words("Does ", listed(others, "or"), " ", verb, " ", loss, " of ", in_one_line(report.baseline), "?");
+    return words("Does ", in_one_line(listed(others, "or")), " ", verb, " ", loss, " of ", in_one_line(report.baseline),
+                 "?");
   return words("Which of ", others.size(), " arms ", verb, " ", loss, " of ", in_one_line(report.baseline), "?");
 }
 
@@ -122,7 +115,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
       {"baseline", in_one_line(report.baseline)},
       {"arms", std::to_string(report.arms.size())},
       {"seeds", words(seeds.size(), seeds.size() > 1 ? ", paired" : "")}};
-  if (!budgets.empty()) facts.emplace_back("budget", listed(budgets, "or") + " a run");
+  if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
     facts.emplace_back("margin", words("differences of ", shortest(report.rules.margin), " ", report.unit, " matter"));
   facts.emplace_back("runs", words(done, " of ", report.runs.size(), " finished"));
@@ -131,7 +124,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
 
 std::vector<std::string> tied_words(const StudyReport& report) {
   std::vector<std::string> sentences;
-  for (const auto& set : report.tied) sentences.push_back("not told apart: " + listed(set, "and"));
+  for (const auto& set : report.tied) sentences.push_back("not told apart: " + in_one_line(listed(set, "and")));
   return sentences;
 }
 

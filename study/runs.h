@@ -11,6 +11,7 @@
 
 namespace cloze {
 
+/// Where a planned run stands; stale: it was made from another study file.
 enum class RunState { waiting, running, done, failed, stale };
 constexpr auto choices(RunState) {
   using enum RunState;
@@ -53,6 +54,7 @@ std::string log_path(const Plan& plan, const PlannedRun& run);
 std::optional<RunRecord> read_record(const std::string& path);
 void write_record(const std::string& path, const RunRecord& record);
 
+/// The state of a planned run by what its folder holds.
 RunStatus status_of(const Plan& plan, const PlannedRun& run);
 
 /// Whether a run failed for a reason of its own: one that was killed is to be run again.

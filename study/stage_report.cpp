@@ -1,7 +1,7 @@
 #include "study/stage_report.h"
 
 #include "study/declaration.h"
-#include "study/search.h"
+#include "study/search_report.h"
 #include "study/tuning.h"
 #include "study/variance.h"
 

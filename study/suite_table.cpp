@@ -61,9 +61,9 @@ Compared compared(const std::string& figure, const std::string& arm, const Value
   Compared row{.cells = {figure, arm, std::to_string(summary.count), digits(summary.mean, 4),
                          summary.count > 1 ? digits(summary.sd, 2) : "", "", "", ""}};
   if (arm == baseline || !values.contains(baseline)) return row;
-  const auto [ours, theirs] = paired(of_arm, values.at(baseline));
-  if (ours.empty()) return row;
-  row.difference = compare_seeds(ours, theirs, rules);
+  const auto [own, baselines] = paired(of_arm, values.at(baseline));
+  if (own.empty()) return row;
+  row.difference = compare_seeds(own, baselines, rules);
   row.cells[5] = digits(row.difference->mean, 3);
   if (const auto& interval = row.difference->t_interval)
     row.cells[6] = "[" + digits(interval->low, 3) + ", " + digits(interval->high, 3) + "]";

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "study/stages.h"
 
 namespace cloze {
@@ -182,9 +183,7 @@ std::string untuned_words(const Plan& plan) {
   }
   std::string text;
   for (const auto& [rate, arms] : arms_by_rate) {
-    std::string names;
-    for (const auto& arm : arms) names += (names.empty() ? "" : ", ") + arm;
-    if (arms.size() == plan.arms.size()) names = "every arm";
+    const auto names = arms.size() == plan.arms.size() ? "every arm" : listed(arms);
     text += (text.empty() ? "no learning rate was tuned: " : "; ") + names + " ran with " + shortest(rate);
   }
   return text;

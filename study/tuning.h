@@ -39,6 +39,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
 /// settled.
 std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& arms);
 
+/// The values tried, with their losses, by arm.
 Table tuning_table(const Tuning& tuning);
 
 /// What a reader has to know: what it cost, what lies at the edge of its values, what ties.

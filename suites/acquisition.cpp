@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "data/byte_source.h"
 #include "data/tokenizers/utf8.h"
+#include "scoring/form_rules.h"
 #include "suites/babylm_sums.h"
 #include "suites/python_json.h"
 
@@ -122,8 +123,8 @@ std::optional<AcquisitionSuite> read_acquisition(const std::string& path) {
 }
 
 std::string fault_of(const RunConfig& config, const AcquisitionSuite&, const SuiteOptions& options) {
-  const auto form = options.scoring.form.value_or(default_form(config));
-  if (form == ScoringForm::detection)
+  const auto& form = options.scoring.form;
+  if ((form ? form : usual_form(config)) == ScoringForm::detection)
     return "words are learned where their surprisal falls, and a discriminator of rtd gives none; evaluate a run of "
            "mlm or clm";
   return scoring_fault(config, form);

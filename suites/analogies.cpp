@@ -79,10 +79,10 @@ std::vector<int64_t> nearest_analogies(const Tensor& vectors, const std::vector<
   std::vector<int64_t> nearest;
   for (size_t first = 0; first < questions.size(); first += batch) {
     const auto last = std::min(questions.size(), first + batch);
-    std::array<std::vector<int64_t>, 3> places;
+    std::array<std::vector<int64_t>, 3> indices;
     for (size_t i = first; i < last; ++i)
-      for (size_t k = 0; k < 3; ++k) places[k].push_back(questions[i][k]);
-    const auto of = [&](size_t k) { return at::tensor(places[k], at::kLong); };
+      for (size_t k = 0; k < 3; ++k) indices[k].push_back(questions[i][k]);
+    const auto of = [&](size_t k) { return at::tensor(indices[k], at::kLong); };
     const auto wanted = unit.index_select(0, of(1)) - unit.index_select(0, of(0)) + unit.index_select(0, of(2));
     auto score = at::matmul(wanted, unit.t());  // the length of `wanted` does not change the order
     for (size_t k = 0; k < 3; ++k) score.scatter_(1, of(k).unsqueeze(1), -std::numeric_limits<double>::infinity());

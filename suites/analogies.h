@@ -13,6 +13,7 @@
 
 namespace cloze {
 
+/// Questions of one kind: capitals, plurals, ...; each is {a, b, c, answer}.
 struct AnalogySection {
   std::string name;
   std::vector<std::array<std::string, 4>> questions{};
@@ -30,7 +31,7 @@ std::string fault_of(const RunConfig& config, const AnalogySuite& suite, const S
 
 SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const SuiteOptions& options);
 
-/// For each question, given as places of its first three words, the place of the nearest of all vectors to b - a + c.
+/// For each question, given as indices of its first three words, the index of the nearest of all vectors to b - a + c.
 /// vectors: fp64 [N, D].
 std::vector<int64_t> nearest_analogies(const Tensor& vectors, const std::vector<std::array<int64_t, 3>>& questions);
 

@@ -245,7 +245,7 @@ std::optional<FactSuite> read_facts(const std::string& path) {
 }
 
 std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptions& options) {
-  return scoring_fault(config, options.scoring.form.value_or(default_form(config)));
+  return scoring_fault(config, options.scoring.form);
 }
 
 SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {

@@ -13,6 +13,7 @@
 
 namespace cloze {
 
+/// A sentence with a gap, and the object that fills it.
 struct Fact {
   std::string name;  ///< `RELATION/ID`
   std::string left, object, right;

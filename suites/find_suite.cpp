@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/spelling.h"
+#include "core/text.h"
 #include "suites/json_lines.h"
 
 namespace cloze {
@@ -23,12 +24,6 @@ std::vector<std::string> entries_of(const std::string& folder) {
     if (entry.path().filename().string()[0] != '.') paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   return paths;
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 }  // namespace
@@ -56,7 +51,7 @@ std::string find_suite(const std::string& name) {
   const auto near = did_you_mean(name, known);
   require<ConfigError>(near.empty(), "--suite ", shortened(name), ": no such file, and no suite of ", folder, near);
   fail<ConfigError>("--suite ", shortened(name), ": no such file, and no suite of ", folder,
-                    known.empty() ? ", which is empty" : ", which has " + shortened(joined(known)), "; ", how);
+                    known.empty() ? ", which is empty" : ", which has " + shortened(listed(known)), "; ", how);
 }
 
 }  // namespace cloze

@@ -32,8 +32,9 @@ class Parser {
  private:
   [[noreturn]] void wrong(const std::string& what) const {
     const auto before = text_.substr(0, std::min(at_, text_.size()));
-    fail<DataError>(file_, ":", std::count(before.begin(), before.end(), '\n') + 1, ": ",
-                    at_ >= text_.size() ? "the JSON ends in the middle" : what);
+    const auto line = ":" + std::to_string(std::count(before.begin(), before.end(), '\n') + 1);
+    const bool is_one_line = text_.find('\n') == std::string_view::npos;  // whose place the caller knows
+    fail<DataError>(file_, is_one_line ? "" : line, ": ", at_ >= text_.size() ? "the JSON ends in the middle" : what);
   }
 
   void skip_space() {

@@ -40,8 +40,8 @@ struct PythonJson {
   double number() const;
 };
 
-/// The value of a JSON text. Throws DataError with `file` and the line for what is no JSON, nested too deep, or has a
-/// key twice.
+/// The value of a JSON text. Throws DataError with `file`, and the line in a text of several, for what is no JSON,
+/// nested too deep, or has a key twice.
 PythonJson parse_python_json(std::string_view text, const std::string& file);
 
 /// The text that json.dumps writes: in one line, or with an indent of so many spaces.

@@ -165,11 +165,7 @@ void keep_named(RankingSuite& suite, const std::string& table) {
 }
 
 std::string fault_of(const RunConfig& config, const RankingSuite&, const SuiteOptions& options) {
-  try {
-    return scoring_fault(config, options.scoring.form ? *options.scoring.form : default_form(config));
-  } catch (const ConfigError& e) {  // no form scores it
-    return e.what();
-  }
+  return scoring_fault(config, options.scoring.form);
 }
 
 SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
 
@@ -215,8 +216,8 @@ std::optional<ReadingSuite> read_reading(const std::string& path) {
 
 std::string fault_of(const RunConfig& config, const ReadingSuite&, const SuiteOptions& options) {
   if (predicts_before_masks(config, options.scoring)) return {};
-  const auto form = options.scoring.form.value_or(default_form(config));
-  if (form == ScoringForm::detection)
+  const auto& form = options.scoring.form;
+  if ((form ? form : usual_form(config)) == ScoringForm::detection)
     return "reading times are explained by the probabilities of words, and a discriminator of rtd gives none; evaluate "
            "a run of mlm or clm";
   return scoring_fault(config, form);

@@ -26,6 +26,7 @@ struct SuiteFigure {
   bool operator==(const SuiteFigure&) const = default;
 };
 
+/// The answers of one run to one suite.
 struct SuiteResult {
   std::string suite;
   std::string scored_by;              ///< Scorer::description, or the layer and pooling of embeddings
@@ -34,6 +35,7 @@ struct SuiteResult {
   std::vector<std::string> notes{};   ///< what a reader of the figures must know, a sentence each
 };
 
+/// How suites are answered: by scores, or by embeddings.
 struct SuiteOptions {
   ScoringOptions scoring{};
   Normalisation normalisation = Normalisation::sum;

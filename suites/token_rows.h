@@ -19,6 +19,7 @@ struct AskedToken {
   int64_t target = 0;    ///< the token whose probability is asked for
 };
 
+/// A row that a model reads, and the tokens whose log-probabilities are asked for.
 struct TokenRow {
   TokenIds read;
   std::vector<AskedToken> asked;

@@ -12,6 +12,7 @@
 
 namespace cloze {
 
+/// Two words or sentences, and how similar people find them.
 struct JudgedPair {
   std::string a, b;
   double judgement = 0;

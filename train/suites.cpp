@@ -62,6 +62,7 @@ bool suites_are_due(const Session& session) {
 void answer_suites(Session& session) {
   if (session.suites.empty()) return;
   const auto start = Clock::now();
+  const AveragedWeights averaged(*session.stepper);
   const bool was_training = session.network->is_training();
   session.network->eval();
   session.suite_results.clear();

@@ -13,6 +13,7 @@
 
 namespace cloze {
 
+/// Everything that the page shows.
 struct View {
   std::string run, checkpoint, scored_by;
   int64_t texts = 0;

@@ -48,12 +48,20 @@ std::vector<Revisions> checkpoints_of(const EvaluateCommand& c) {
 }
 
 /// The backend of the command, or that of the run. Throws ConfigError for a run that no backend scores.
-BabylmBackend backend_of(const SuitesCommand& c, const LoadedRun& run) {
-  const auto backend = c.backend ? c.backend : babylm_backend(run.config);
-  require<ConfigError>(backend.has_value(), run.folder,
+BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config, const std::string& run) {
+  const auto backend = c.backend ? c.backend : babylm_backend(config);
+  require<ConfigError>(backend.has_value(), run,
                        ": the published program of BabyLM has no backend for its objectives; it scores mlm, mntp, clm "
                        "and encoder-decoders");
   return *backend;
+}
+
+/// Asks each run for its backend, before weights are read.
+void check_backends(const SuitesCommand& c, const std::vector<Revisions>& checkpoints) {
+  for (const auto& one : checkpoints) {
+    const auto file = run_directory_of(one.checkpoint) + "/run.yaml";
+    backend_of(c, decode<RunConfig>(load_run_config(file)), one.run);
+  }
 }
 
 std::string model_of(const std::string& run) { return babylm_model_name(run_directory_of(run)); }
@@ -72,7 +80,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   double chance = 0;
   for (const auto& [words_read, step_folder] : milestones_of(run_directory_of(run))) {
     const auto opened = open_run(step_folder);
-    backend = backend_of(c, opened);
+    backend = backend_of(c, opened.config, run);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
     auto options = options_of(c).scoring;
     options.progress = suite_progress("ages of acquisition, " + step_folder);
@@ -99,7 +107,7 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
   const auto run = open_run(one.checkpoint);
   require<CheckpointError>(run.has_tokenizer, one.run,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
-  const auto backend = backend_of(c, run);
+  const auto backend = backend_of(c, run.config, one.run);
   auto options = options_of(c);
   options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
   std::vector<std::string> folders;
@@ -123,9 +131,10 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
 std::string data_folder(const std::string& name) {
   if (is_babylm_data(name)) return name;
   const auto folder = (fs::path(suites_folder()) / name).string();
-  require<ConfigError>(is_babylm_data(folder), folder,
-                       ": is not BabyLM's evaluation data, a folder with `full_eval` or `fast_eval` in it; put it there, "
-                       "or name it with --suite (docs/babylm.md says where it is from)");
+  require<ConfigError>(
+      is_babylm_data(folder), folder,
+      ": is not BabyLM's evaluation data, a folder with `full_eval` or `fast_eval` in it; put it there, "
+      "or name it with --suite (docs/babylm.md says where it is from)");
   return folder;
 }
 
@@ -156,6 +165,7 @@ int evaluate_babylm(const EvaluateCommand& c) {
   const auto data = read_babylm_data(folder, suites.fast);
   log_missing(data);
   const auto checkpoints = checkpoints_of(command);
+  check_backends(suites, checkpoints);
   SuiteOutput output(suites.out);
   std::vector<SuiteAnswers> answers;
   for (const auto& one : checkpoints) answers.push_back(answers_of(one, data, suites, output));

@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"
+#include "core/text.h"
 #include "generation/fill.h"
 #include "generation/generate.h"
 #include "analysis/inspect.h"
@@ -183,12 +184,10 @@ int run(const ImportCommand& c) {
 
 int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
   const auto names = export_revisions(c.run, main_checkpoint, c.out, c.part, c.force);
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   if (c.json)
     std::printf("%s\n", json{{"out", c.out}, {"to", c.to}, {"revisions", names}}.dump().c_str());
   else
-    log_result("export", words(c.run, " -> ", c.out, " (", names.size(), " model folders: ", list, ")"));
+    log_result("export", words(c.run, " -> ", c.out, " (", names.size(), " model folders: ", listed(names), ")"));
   return 0;
 }
 
@@ -217,9 +216,7 @@ int run(const ExportCommand& c) {
                             .c_str());
     return 0;
   }
-  std::string shapes;
-  for (const auto& shape : r.shapes) shapes += (shapes.empty() ? "" : ", ") + shape;
-  log_result("export", words(r.path, ": loaded in a new process and run at shapes ", shapes));
+  log_result("export", words(r.path, ": loaded in a new process and run at shapes ", listed(r.shapes)));
   for (const auto& [name, error] : r.largest_error) {
     char text[32];
     std::snprintf(text, sizeof text, "%.1e", error);

@@ -3,7 +3,7 @@
 
 usage: mistakes.py CLOZE [--print]      --print: every answer, to write new lines from
 The commands are run by a shell in a folder with a text, a few broken files and the repository's configs; $T is
-`--set data.tokens=tokens`, $B the config configs/bert/tiny.yaml.
+`--set data.tokens=tokens`, $B the config configs/bert/tiny.yaml. made/run is a run that was trained for two steps.
 """
 import gzip
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 
 here = Path(__file__).resolve().parent
 cloze = Path(sys.argv[1]).resolve()
+PAIR = '{"sentence_good": "The cat sat.", "sentence_bad": "The cat sit."}\n'
 FILES = {
     "text.txt": "The cat sat on the mat. Then it slept.\n\nA dog barked at the moon, and the cat woke.\n" * 20,
     "empty.txt": "",
@@ -42,6 +43,20 @@ FILES = {
     "pieces/spiece.model": "no model",
     "folder/readme": "nothing",
     "broken/manifest.json": "{}",
+    "pairs.jsonl": PAIR,
+    "cut.jsonl": PAIR + PAIR[:40],
+    "side.jsonl": PAIR + '{"sentence_good": "The cat sat.", "sentence_bad": ""}\n',
+    "twice.jsonl": '{"UID": "sat", "pairID": 1, "sentence_good": "The cat sat.", "sentence_bad": "The cat sit."}\n' * 2,
+    "long.jsonl": '{"sentence_good": "The cat sat.", "sentence_bad": "The' + " cat" * 200 + '."}\n',
+    "silent.jsonl": '{"sentence_good": "The cat sat.", "sentence_bad": "\u200b"}\n',
+    "keys.jsonl": '{"prompt": "The cat", "reply": "sat."}\n',
+    "long.txt": "The" + " cat" * 200 + ".\n",
+    "mixed.tsv": "The cat\tsat.\nThe cat sat.\n",
+    "reading.csv": "item,word,prev_item,prev_word,Subtlex_log10,self_paced_reading_time\nThe,cat,,,2,300\n",
+    "evaluation/full_eval/readme": "",
+    "sat/fast_eval/blimp_fast/sat.jsonl": PAIR,
+    "cut_evaluation/full_eval/blimp_filtered/sat.jsonl": PAIR + PAIR[:40],
+    "results/made/main/zero_shot/mlm/reading/predictions.json": "{}",
 }
 
 
@@ -53,6 +68,12 @@ def make_world(folder):
     (folder / "cut.gz").write_bytes(gzip.compress(b"One line here.\n" * 50)[:-9])
     (folder / "fake.gz").write_text("no gzip\n")
     (folder / "configs").symlink_to(here.parents[1] / "configs")
+    small = "".join(f" --set {change}" for change in [
+        "data.tokens=made/tokens", "data.max_seq_length=32", "model.hidden_size=32", "model.intermediate_size=32", "train.batch_size=2",
+        "train.budget.steps=2", "evaluation.sequences=4"])
+    for command in ["cloze prepare text.txt --vocab-size 80 --held-out 0.2 --out made/tokens", f"cloze pretrain $B{small} --run made/run"]:
+        code, text = answer(command, folder)
+        assert code == 0, text
 
 
 def answer(command, folder):

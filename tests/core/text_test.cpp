@@ -1,9 +1,19 @@
 // Widths, paragraphs and escapes of reports.
 #include "core/text.h"
 
+#include <vector>
+
 #include "tests/support/catch.h"
 
 using namespace cloze;
+
+TEST_CASE("names are listed with commas, and a word before the last one") {
+  using Names = std::vector<std::string>;
+  CHECK(listed(Names{}).empty());
+  CHECK(listed(Names{"a", "b", "c"}) == "a, b, c");
+  CHECK(listed(Names{"a"}, "or") == "a");
+  CHECK(listed(Names{"a", "b", "c"}, "or") == "a, b or c");
+}
 
 TEST_CASE("texts are padded by their characters, and longer ones stay as they are") {
   CHECK(padded("ä", 3) == "ä  ");

@@ -78,6 +78,14 @@ TEST_CASE("a preset of the whole run does not change its held-out evaluation", "
   CHECK(short_form(resolved_evaluation(config).objectives[0]) == "mlm");
 }
 
+TEST_CASE("span boundary losses are held out on SpanBERT's rows, and other losses on their own", "[evaluation]") {
+  const auto of_spans = row_objectives(SboConfig{});
+  REQUIRE(of_spans.size() == 2);
+  CHECK(short_form(of_spans[0]) == "mlm,like=spanbert");
+  CHECK(short_form(of_spans[1]) == "sbo");
+  CHECK(row_objectives(MlmConfig{}).size() == 1);
+}
+
 TEST_CASE("the short form of an objective parses back to itself", "[train][evaluation]") {
   for (const std::string text :
        {"mlm", "mlm:0.4", "mlm,unit=word", "mlm:0.3,like=spanbert", "nsp", "nsp:0.25", "sop", "clm",

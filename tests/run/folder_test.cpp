@@ -159,6 +159,7 @@ TEST_CASE("what killed processes left half written is swept when the run goes on
   dir.write("run/step-00000001.tmp-4194000/weights.safetensors", "half");
   dir.write("run/step-00000002.tmp-4194000.old/weights.safetensors", "replaced");
   dir.write("run/tokenizer/vocab.txt.tmp-4194000", "half");
+  dir.write("run/loss.gnuplot.tmp-4194000", "half");
   dir.write("run/notes.tmp-mine", "not half written");
   dir.write("run/notes.tmp-2024", "of the user");
   // Killed between the two renames that replace a folder.
@@ -166,6 +167,7 @@ TEST_CASE("what killed processes left half written is swept when the run goes on
   fs::remove_all(dir / "run/step-00000002.tmp-4194000.old");
   pretrain(config, {.run = dir / "run", .resume = true});
   CHECK_FALSE(fs::exists(dir / "run/step-00000001.tmp-4194000"));
+  CHECK_FALSE(fs::exists(dir / "run/loss.gnuplot.tmp-4194000"));
   CHECK_FALSE(fs::exists(dir / "run/step-00000002.tmp-4194001.old"));
   CHECK_FALSE(fs::exists(dir / "run/tokenizer/vocab.txt.tmp-4194000"));
   CHECK(fs::exists(dir / "run/notes.tmp-mine"));

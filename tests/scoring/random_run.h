@@ -12,21 +12,22 @@
 
 namespace cloze {
 
-/// Words with pieces that continue them.
-inline Tokenizer small_tokenizer(const TempDir& dir) {
+/// Words with pieces that continue them, and `more` tokens, one a line.
+inline Tokenizer small_tokenizer(const TempDir& dir, const std::string& more = "") {
   set_log_level(LogLevel::quiet);
   return Tokenizer::open(
              dir.write("vocab.txt",
                        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n.\nthe\na\ncat\ndog\nbird\n##s\n##ling\nsee\nsing\n##ing\n"
-                       "old\n##er\nand\nby\nriver\n"))
+                       "old\n##er\nand\nby\nriver\n" +
+                           more))
       .with_sentinels(3);
 }
 
-/// A run of random weights, as if it had been trained on texts of this tokenizer.
-inline LoadedRun random_run(const TempDir& dir, const ModelConfig& model, const Objectives& objectives) {
+/// A run of random weights, as if it had been trained on texts of a tokenizer.
+inline LoadedRun random_run(const Tokenizer& tokenizer, const ModelConfig& model, const Objectives& objectives) {
   LoadedRun run;
   run.folder = "runs/random";
-  run.tokenizer = small_tokenizer(dir);
+  run.tokenizer = tokenizer;
   run.has_tokenizer = true;
   run.config.model = model;
   run.config.objectives = objectives;
@@ -36,6 +37,10 @@ inline LoadedRun random_run(const TempDir& dir, const ModelConfig& model, const 
   initialize(collect_params(*run.network), 0.2, false, Rng(3));
   run.network->eval();
   return run;
+}
+
+inline LoadedRun random_run(const TempDir& dir, const ModelConfig& model, const Objectives& objectives) {
+  return random_run(small_tokenizer(dir), model, objectives);
 }
 
 using Ids = std::vector<int64_t>;

@@ -2,7 +2,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "study/search.h"
+#include "study/search_report.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

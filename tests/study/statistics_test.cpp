@@ -1,4 +1,4 @@
-#include "study/statistics.h"
+#include "study/multibootstrap.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

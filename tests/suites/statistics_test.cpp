@@ -1,25 +1,13 @@
 // Intervals and correlations against SciPy and statsmodels.
 #include "suites/statistics.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "tests/suites/reference.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
-using nlohmann::json;
-
-namespace {
-
-json reference(const char* part) {
-  std::ifstream file(SOURCE_DIR "/tests/suites/statistics.json");
-  return json::parse(file).at(part);
-}
-
-}  // namespace
 
 TEST_CASE("intervals of shares are Wilson's", "[suites]") {
-  const auto cases = reference("shares");
+  const auto cases = reference("statistics.json", "shares");
   for (const auto& one : cases) {
     const auto found = wilson(one["right"], one["count"]);
     INFO(one.dump());
@@ -30,7 +18,7 @@ TEST_CASE("intervals of shares are Wilson's", "[suites]") {
 }
 
 TEST_CASE("intervals of means over clusters are those of cluster-robust regression on a constant", "[suites]") {
-  const auto cases = reference("clusters");
+  const auto cases = reference("statistics.json", "clusters");
   for (const auto& one : cases) {
     const auto sums = one["sums"].get<std::vector<double>>(), counts = one["counts"].get<std::vector<double>>();
     const auto found = clustered_mean(sums, counts);
@@ -51,7 +39,7 @@ TEST_CASE("a mean over clusters has the interval of Student's t over their means
 }
 
 TEST_CASE("Spearman's correlation is SciPy's, with mean ranks for equal values", "[suites]") {
-  const auto cases = reference("pairs");
+  const auto cases = reference("statistics.json", "pairs");
   for (const auto& one : cases) {
     const auto a = one["a"].get<std::vector<double>>(), b = one["b"].get<std::vector<double>>();
     CHECK(ranks(a) == one["ranks"].get<std::vector<double>>());

@@ -1,0 +1,169 @@
+#include "cli/engine/evaluation_output.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/engine/common_evaluation.h"
+#include "cli/engine/loss_difference.h"
+#include "cli/engine/parts.h"
+#include "core/log.h"
+#include "core/table.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string with_error(double value, const std::optional<double>& error) {
+  return number(value, 4) + (error ? " +- " + number(*error, 4) : "");
+}
+
+/// Prints which text several runs were scored on.
+void print_evaluation(const std::vector<EvaluatedRun>& runs) {
+  const auto& evaluation = runs[0].config.evaluation;
+  const bool same =
+      std::all_of(runs.begin(), runs.end(), [&](const EvaluatedRun& one) { return same_sequences(one, runs[0]); });
+  const auto sequences = thousands(static_cast<uint64_t>(evaluation.sequences)),
+             length = thousands(static_cast<uint64_t>(evaluation.max_seq_length));
+  const auto text = same ? words("each on the same sequences, at most ", sequences, " of up to ", length,
+                                 " tokens, with the same masks")
+                         : words("each on its own tokens of the text, at most ", sequences, " sequences of up to ",
+                                 length, " tokens");
+  std::printf("%s (seed %s)\n", text.c_str(), std::to_string(evaluation.seed).c_str());
+}
+
+/// A table of losses, whose last columns are there where a loss has them.
+class LossTable {
+ public:
+  /// `first` heads the names.
+  explicit LossTable(const std::string& first)
+      : table_{.title = "",
+               .header = {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"},
+               .of_numbers = true} {}
+
+  void add(const std::string& name, const HeldOut& part, const std::optional<Difference>& gap = {}) {
+    const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
+    add_row(name, part.loss, error, part.accuracy, part.count);
+    if (part.f1) table_.rows.back()[6] = number(*part.f1, 4);
+    if (gap) table_.rows.back()[7] = with_error(gap->mean, gap->standard_error);
+  }
+  void add_baseline(const HeldOut& part) {
+    if (part.baseline)
+      add_row("  " + part.baseline->name, part.baseline->loss, "", part.baseline->accuracy, part.count);
+  }
+  void print() {
+    for (const size_t column : {7, 6}) {
+      const bool empty = std::all_of(table_.rows.begin(), table_.rows.end(),
+                                     [&](const std::vector<std::string>& row) { return row[column].empty(); });
+      if (!empty) continue;
+      table_.header.erase(table_.header.begin() + static_cast<std::ptrdiff_t>(column));
+      for (auto& row : table_.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    }
+    std::printf("%s", to_text(table_).c_str());
+  }
+
+ private:
+  void add_row(const std::string& name, double loss, const std::string& error, double accuracy, int64_t count) {
+    table_.rows.push_back({name, number(loss, 4), error, number(std::exp(loss), 2), number(100 * accuracy, 2) + "%",
+                           thousands(static_cast<uint64_t>(count)), "", ""});
+  }
+
+  Table table_;
+};
+
+/// Prints one part of the losses for all runs; a baseline that differs between runs is printed below each.
+void print_part(const std::vector<EvaluatedRun>& runs, const HeldOut& first) {
+  const auto is_this = [&](const HeldOut& part) { return part.name == first.name; };
+  const bool one_baseline = std::all_of(runs.begin(), runs.end(), [&](const EvaluatedRun& one) {
+    return std::all_of(one.losses.begin(), one.losses.end(),
+                       [&](const HeldOut& part) { return !is_this(part) || part.baseline == first.baseline; });
+  });
+  LossTable table(first.name);
+  for (const auto& one : runs)
+    for (const auto& part : one.losses) {
+      if (!is_this(part)) continue;
+      table.add("  " + one.path, part, &part == &first ? std::nullopt : difference(one, part, runs[0], first));
+      if (!one_baseline) table.add_baseline(part);
+    }
+  if (one_baseline) table.add_baseline(first);
+  table.print();
+}
+
+void print_table(const std::vector<EvaluatedRun>& runs) {
+  const auto& first = runs[0].losses;
+  if (runs.size() > 1) {
+    for (const auto& part : first) print_part(runs, part);
+    return;
+  }
+  LossTable table("");
+  for (const auto& part : first) {
+    table.add(part.name, part);
+    table.add_baseline(part);
+  }
+  table.print();
+}
+
+json evaluation_json(const EvaluationConfig& e) {
+  return {{"objectives", names_of(e)},
+          {"seed", e.seed},
+          {"sequences", e.sequences},
+          {"max_seq_length", e.max_seq_length},
+          {"packing", name_of(e.packing)}};
+}
+
+json to_json(const EvaluatedRun& one, const EvaluateCommand& c) {
+  uint64_t sequences = 0;
+  for (const auto& part : one.losses) sequences = std::max<uint64_t>(sequences, part.sequences.size());
+  json found{{"run", one.path},
+             {"checkpoint", one.run.checkpoint},
+             {"sequences", sequences},
+             {"held_out", to_json(one.losses)},
+             {"measures", json::object()}};
+  found[c.text.empty() ? "tokens" : "text"] = c.text.empty() ? json(one.tokens) : json(c.text);
+  for (const auto& part : one.losses)
+    if (part.baseline && part.baseline->name == "unigram" && !found.contains("unigram"))
+      found["unigram"] = {{"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
+  if (one.bits_per_byte) found["measures"]["bits_per_byte"] = *one.bits_per_byte;
+  return found;
+}
+
+json differences_json(const EvaluatedRun& one, const EvaluatedRun& first) {
+  json found = json::object();
+  for (const auto& part : one.losses)
+    for (const auto& other : first.losses) {
+      const auto gap = part.name == other.name ? difference(one, part, first, other) : std::nullopt;
+      if (!gap) continue;
+      found[part.name] = {{"mean", gap->mean}};
+      if (gap->standard_error) found[part.name]["standard_error"] = *gap->standard_error;
+    }
+  return found;
+}
+
+}  // namespace
+
+void print_losses(const std::vector<EvaluatedRun>& runs) {
+  if (runs.size() > 1) print_evaluation(runs);
+  print_table(runs);
+  for (const auto& one : runs) {
+    if (!one.bits_per_byte) continue;
+    std::printf("%s%.4f bits per byte of the predicted text\n", runs.size() > 1 ? (one.path + ": ").c_str() : "",
+                *one.bits_per_byte);
+  }
+}
+
+json losses_json(const std::vector<EvaluatedRun>& runs, const EvaluateCommand& c, const json& measures) {
+  json list = json::array();
+  for (const auto& one : runs) {
+    list.push_back(to_json(one, c));
+    if (list.size() > 1) list.back()["minus_first"] = differences_json(one, runs[0]);
+  }
+  list[0]["measures"].update(measures);
+  json found = runs.size() == 1 ? list[0] : json{{"runs", list}};
+  found["evaluation"] = evaluation_json(runs[0].config.evaluation);
+  return found;
+}
+
+}  // namespace cloze

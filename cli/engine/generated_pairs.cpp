@@ -1,0 +1,87 @@
+#include "cli/engine/generated_pairs.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "data/reader.h"
+#include "evaluation/text_metrics.h"
+#include "generation/generate.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+/// The raw text of the files.
+GeneratedPairs pairs_of_texts(const EvaluateCommand& c, const EvaluationTexts& texts, int64_t max_pairs) {
+  GeneratedPairs found;
+  DocumentReader reader({.inputs = texts.sources,
+                         .targets = texts.targets,
+                         .format = TextFormat::pairs,
+                         .field = c.field,
+                         .columns = c.columns});
+  for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < max_pairs && reader.next(pair);) {
+    found.sources.push_back(pair.lines[0]);
+    found.references.push_back(pair.lines[1]);
+  }
+  return found;
+}
+
+/// The decoded tokens of the store.
+GeneratedPairs pairs_of_tokens(const TokenStore& store, const Tokenizer& tokenizer, int64_t max_pairs) {
+  GeneratedPairs found;
+  uint64_t unknown = 0;
+  const auto text = [&](uint64_t sentence) {
+    std::vector<int64_t> ids(store.first_token(sentence + 1) - store.first_token(sentence));
+    store.read(store.first_token(sentence), ids.size(), ids.data());
+    unknown += std::find(ids.begin(), ids.end(), tokenizer.special().unk) != ids.end();
+    return tokenizer.decode(ids);
+  };
+  for (uint64_t d = 0; d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(max_pairs)); ++d) {
+    found.sources.push_back(text(2 * d));
+    found.references.push_back(text(2 * d + 1));
+  }
+  if (unknown > 0)
+    log_warning("evaluate", words(unknown,
+                                  " sources and references contain unknown tokens; to score against the raw text, give "
+                                  "the files with --text and --target"));
+  return found;
+}
+
+}  // namespace
+
+GeneratedPairs generate_pairs(const EvaluatedRun& one, const EvaluateCommand& c, const EvaluationTexts& texts,
+                              int64_t max_pairs) {
+  require<ConfigError>(one.store->num_sentences() == 2 * one.store->num_documents(),
+                       "--generate needs pairs of sources and targets; prepare the tokens with --format pairs");
+  auto found =
+      c.text.empty() ? pairs_of_tokens(*one.store, one.run.tokenizer, max_pairs) : pairs_of_texts(c, texts, max_pairs);
+  const GenerateOptions options{.search = c.search, .batch_size = c.batch_size, .truncate = true};
+  for (const auto& list : generate(one.run, found.sources, options)) found.generated.push_back(list[0].text);
+  return found;
+}
+
+json measures_of(const GeneratedPairs& pairs) {
+  const auto r = rouge(pairs.generated, pairs.references);
+  return {{"bleu", bleu(pairs.generated, pairs.references).score},
+          {"chrf", chrf(pairs.generated, pairs.references)},
+          {"rouge1", r.rouge1},
+          {"rouge2", r.rouge2},
+          {"rougeL", r.rougeL},
+          {"exact_match", exact_match(pairs.generated, pairs.references)}};
+}
+
+void print_pairs(const GeneratedPairs& pairs, const json& measures) {
+  const auto percent_of = [&](const char* name) { return 100 * measures.at(name).get<double>(); };
+  std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n",
+              measures.at("bleu").get<double>(), measures.at("chrf").get<double>(), percent_of("rouge1"),
+              percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.generated.size());
+  for (size_t i = 0; i < std::min<size_t>(3, pairs.generated.size()); ++i)
+    std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.generated[i].c_str(),
+                pairs.references[i].c_str());
+}
+
+}  // namespace cloze

@@ -1,0 +1,109 @@
+#pragma once
+// The section `optimizer` of a run.
+#include "core/config.h"
+
+namespace cloze {
+
+/// The update of an optimizer step.
+enum class OptimizerKind { adamw, lamb, adafactor };
+constexpr auto choices(OptimizerKind) {
+  return std::array{
+      Choice{OptimizerKind::adamw, "adamw"},
+      Choice{OptimizerKind::lamb, "lamb", "the step of each tensor is scaled to the norm of the tensor"},
+      Choice{OptimizerKind::adafactor, "adafactor",
+             "factored second moments (rows and columns), no first moment, steps in proportion to the weights"}};
+}
+
+/// The optimizer. Sources: AdamW: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101); LAMB:
+/// You et al. 2020, algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as in
+/// google-research/albert; Adafactor: Shazeer and Stern 2018, algorithms 4 and 5 (arXiv 1804.04235), without a first
+/// moment, as in Mesh TensorFlow's T5. Differs: weight decay of Adafactor is decoupled; a tensor of three axes is
+/// treated as a matrix with its last axis as columns (there the two longest axes are factored).
+struct OptimizerConfig {
+  std::string like;
+  OptimizerKind kind = OptimizerKind::adamw;
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.01;
+  bool epsilon_hat = false;
+  bool decay_norm_and_bias = false;
+  bool decay_score_biases = false;
+  bool bias_correction = true;
+  double max_grad_norm = 1.0;
+};
+
+/// In what published updates of Adam differ.
+inline void set_adam(OptimizerConfig& o, bool bias_correction, double epsilon) {
+  o.bias_correction = bias_correction;
+  o.epsilon = epsilon;
+}
+
+/// Source: fairseq, optim/adam.py and examples/roberta/config/pretraining/base.yaml.
+inline void fairseq_roberta_optimizer(OptimizerConfig& o) {
+  o.bias_correction = o.epsilon_hat = o.decay_norm_and_bias = true;
+  o.epsilon = 1e-6;
+  o.beta2 = 0.98;
+  o.max_grad_norm = 0;
+}
+
+/// Source: facebookresearch/SpanBERT, pretraining/README.md and pretraining/fairseq/optim/adam.py.
+inline void spanbert_optimizer(OptimizerConfig& o) {
+  o.bias_correction = o.epsilon_hat = o.decay_norm_and_bias = true;
+  o.epsilon = 1e-8;
+  o.max_grad_norm = 1;
+}
+
+/// Source: Yang et al. 2019, appendix A.4.1; zihangdai/xlnet, model_utils.py, AdamWeightDecayOptimizer.
+inline void xlnet_optimizer(OptimizerConfig& o) {
+  set_adam(o, false, 1e-6);
+  o.decay_score_biases = true;
+}
+
+inline void albert_optimizer(OptimizerConfig& o) {
+  set_adam(o, false, 1e-6);
+  o.kind = OptimizerKind::lamb;
+  o.learning_rate = 1.76e-3;
+}
+
+inline void t5_optimizer(OptimizerConfig& o) {
+  o.kind = OptimizerKind::adafactor;
+  o.learning_rate = 1e-2;
+  o.weight_decay = 0;
+  o.max_grad_norm = 0;
+}
+
+template <class V>
+void describe(V& v, OptimizerConfig& c) {
+  v.like(c, "the details of the update follow that code",
+         {{"google-bert", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
+          {"huggingface", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
+          {"fairseq-roberta", fairseq_roberta_optimizer},
+          {"spanbert", spanbert_optimizer},
+          {"electra", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
+          {"xlnet", xlnet_optimizer},
+          {"megatron", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
+          {"albert", albert_optimizer},
+          {"t5", t5_optimizer}});
+  v("kind", c.kind, "the update rule");
+  v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
+  v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
+  v("beta2", c.beta2, "decay of the second moment (adamw, lamb; adafactor: 1 - t^-0.8)", in_range(0, 1, open_end));
+  v("epsilon", c.epsilon, "added to the square root of the second moment (adamw, lamb)", in_range(0, 1));
+  v("epsilon_hat", c.epsilon_hat,
+    "epsilon is added before the bias correction of the second moment and is corrected with it, as in fairseq and "
+    "TensorFlow "
+    "(Kingma and Ba 2015, end of section 2)");
+  v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
+  v("decay_norm_and_bias", c.decay_norm_and_bias,
+    "weight decay applies to biases and norms too (lamb: so does the trust ratio)");
+  v("decay_score_biases", c.decay_score_biases,
+    "weight decay applies to biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's "
+    "relative_attention_bias) although it does not apply to other biases");
+  v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t (adamw, lamb)");
+  v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never",
+    in_range(0, 1e9));
+}
+
+}  // namespace cloze

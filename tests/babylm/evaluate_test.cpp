@@ -1,0 +1,140 @@
+// BabyLM's tasks answered by runs of random weights.
+#include "babylm/evaluate.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "suites/babylm.h"
+#include "tests/scoring/random_run.h"
+#include "tests/suites/reading_table.h"
+
+using namespace cloze;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string pair_line(const std::string& good, const std::string& bad) {
+  return json{{"sentence_good", good},
+              {"sentence_bad", bad},
+              {"field", "syntax"},
+              {"UID", "agreement"},
+              {"linguistics_term", "number"}}
+             .dump() +
+         "\n";
+}
+
+/// Evaluation data in the words of the small tokenizer.
+void write_data(const TempDir& dir, const std::string& part, const std::string& pairs) {
+  dir.write(part + "/" + pairs + "/agreement.jsonl", pair_line("the cats see a dog", "the cats sees a dog") +
+                                                         pair_line("a bird", "a bird") +
+                                                         pair_line("the old river", "the river old"));
+  const std::string wug = "wug_adj_nominalization";
+  dir.write(part + "/" + wug + "/" + wug + ".jsonl",
+            "{\"sentences\": \"a catling\\ta cats\", \"ratio\": 0.75}\n{\"sentences\": \"a dogling\\ta dogs\", "
+            "\"ratio\": 0.25}\n"
+            "{\"sentences\": \"a birdling\\ta birds\", \"ratio\": 0.5}\n");
+  dir.write(part + "/reading/reading_data.csv", reading_table(72));
+}
+
+/// The token log-probabilities of a masked model, summed in fp32.
+float mlm_sum(const LoadedRun& run, const std::string& text) {
+  return babylm_sum(Scorer(run, {.form = ScoringForm::pll}).score(whole({text}))[0]);
+}
+
+}  // namespace
+
+TEST_CASE("what is there of the evaluation data is read, and what is missing is told", "[babylm]") {
+  const TempDir dir;
+  CHECK_FALSE(is_babylm_data(dir.path.string()));
+  write_data(dir, "data/full_eval", "blimp_filtered");
+  dir.write("data/full_eval/cdi_childes/cdi_childes.json", R"({"cats": [{"context": "the old"}]})");
+  CHECK(is_babylm_data(dir / "data"));
+  const auto data = read_babylm_data(dir / "data", false);
+  REQUIRE(data.tasks.size() == 2);
+  CHECK(data.tasks[0].dataset.folder == "blimp_filtered");
+  CHECK(data.tasks[0].items.size() == 3);
+  CHECK(data.tasks[1].dataset.task == "wug_adj");
+  REQUIRE(data.reading);
+  CHECK(data.reading->times.words.size() == 72);
+  REQUIRE(data.acquisition);
+  CHECK(data.acquisition->size() == 1);
+  REQUIRE(data.missing.size() == 5);
+  CHECK_THAT(data.missing[0], Catch::EndsWith("full_eval/supplement_filtered"));
+  CHECK_THROWS_AS(read_babylm_data(dir / "data", true), DataError);
+  CHECK_THROWS_WITH(read_babylm_data(dir / "data", true),
+                    Contains("fast_eval: has none of BabyLM's tasks; docs/babylm.md says where they come from"));
+}
+
+TEST_CASE("the official figures stand beside the corrected ones, in results and in the published program's files",
+          "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto run = random_run(dir, "bert");
+  const auto data = read_babylm_data(dir / "data", true);
+  const std::vector<std::string> folders{dir / "results/baby/main/zero_shot/mlm",
+                                         dir / "results/baby/chck_1M/zero_shot/mlm"};
+  const auto results = evaluate_babylm(run, data, BabylmBackend::mlm, {}, folders);
+  REQUIRE(results.size() == 3);
+  // The pair of equal sides is a tie, which the published program gives to the first.
+  const auto& pairs = results[0];
+  CHECK(pairs.suite == "blimp_fast");
+  int64_t right = 0;
+  const auto& items = data.tasks[0].items;
+  for (const auto& item : items)
+    right += mlm_sum(run, item.candidates[0].sentence) > mlm_sum(run, item.candidates[1].sentence);
+  CHECK(pairs.figures[0].value == Approx((static_cast<double>(right) + 0.5) / 3));
+  CHECK(pairs.figures[0].ties == 1);
+  CHECK(*pairs.figures[0].official == Approx(static_cast<double>(right + 1) / 3));
+  for (const auto& result : results)
+    for (const auto& figure : result.figures) CHECK(figure.official.has_value());
+  CHECK(pairs.items[1]["official_choice"] == 0);
+  CHECK(results[2].suite == "reading");
+  CHECK(results[2].scored_by == "surprisal of words by backend mlm");
+  // Both revisions have the same files, with the choices above.
+  const auto report = read_file(folders[0] + "/blimp/blimp_fast/best_temperature_report.txt");
+  char accuracy[64];
+  std::snprintf(accuracy, sizeof accuracy, "### AVERAGE ACCURACY\n%.2f\n\n",
+                100.0 * static_cast<double>(right + 1) / 3);
+  CHECK_THAT(report, Catch::EndsWith(accuracy));
+  for (const std::string file :
+       {"blimp/blimp_fast/predictions.json", "blimp/blimp_fast/best_temperature_report.txt",
+        "wug_adj/wug_adj_nominalization/predictions.json", "reading/predictions.json", "reading/report.txt"}) {
+    CHECK(fs::exists(folders[0] + "/" + file));
+    CHECK(read_file(folders[0] + "/" + file) == read_file(folders[1] + "/" + file));
+  }
+  const auto predictions = json::parse(read_file(folders[0] + "/blimp/blimp_fast/predictions.json"));
+  CHECK(predictions["agreement"]["predictions"][1] == json{{"id", "agreement_1"}, {"pred", "a bird"}});
+}
+
+TEST_CASE("judgements of people are correlated with probabilities in both ways", "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto run = random_run(dir, "bert");
+  const auto data = read_babylm_data(dir / "data", true);
+  const auto result = evaluate_babylm(run, data, BabylmBackend::mlm, {}, {})[1];
+  CHECK(result.figures[0].metric == "spearman");
+  std::vector<double> probabilities;
+  for (const auto& item : data.tasks[1].items)
+    probabilities.push_back(babylm_first_probability(
+        std::vector<float>{mlm_sum(run, item.candidates[0].sentence), mlm_sum(run, item.candidates[1].sentence)}));
+  CHECK(*result.figures[0].official == Approx(babylm_spearman(probabilities, {0.75, 0.25, 0.5})));
+  CHECK(result.items[0]["preference"] == 0.75);
+}
+
+TEST_CASE("a decoder is answered by the sums of its own backend", "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto run = random_run(dir, "gpt2");
+  const auto data = read_babylm_data(dir / "data", true);
+  const auto result = evaluate_babylm(run, data, BabylmBackend::causal, {}, {})[0];
+  for (size_t i = 0; i < 3; ++i) {
+    const auto sums = babylm_sums(run, data.tasks[0].items[i].candidates, BabylmBackend::causal, {});
+    CHECK(result.items[i]["official_choice"] == babylm_choice(sums));
+  }
+  CHECK_THROWS_AS(evaluate_babylm(run, data, BabylmBackend::mlm, {}, {}), ConfigError);
+  CHECK_THROWS_WITH(evaluate_babylm(run, data, BabylmBackend::mlm, {}, {}),
+                    Contains("runs/random: backend mlm scores runs of mlm"));
+}

@@ -1,0 +1,86 @@
+// The verb `score`.
+#include <cmath>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+using nlohmann::json;
+
+/// The lines of standard output as JSON.
+std::vector<json> lines_of(const Answer& answer) {
+  INFO(answer.text);
+  REQUIRE(answer.code == 0);
+  std::vector<json> found;
+  std::istringstream in(answer.text);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("{")) found.push_back(json::parse(line));
+  return found;
+}
+
+double sum_of(const json& line) {
+  double sum = 0;
+  for (const auto& token : line["log_probabilities"]) sum += token["log_probability"].get<double>();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("score prints a line for each text, with its tokens where they are asked for", "[cli][score]") {
+  const auto& w = world();
+  const std::string texts = "The cat sat.\n\nThen it woke.\n";
+  const auto file = w.dir.write("sentences.txt", texts);
+  const auto lines = lines_of(cloze("score " + w.run + " " + file + " --json --tokens"));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["text"] == "The cat sat.");
+  CHECK(lines[0]["words"] == 3);
+  CHECK(lines[0]["bytes"] == 12);
+  REQUIRE(lines[0]["log_probabilities"].size() == lines[0]["tokens"]);
+  CHECK(lines[0]["log_probabilities"].back()["end"] == 12);
+  CHECK(lines[0]["sum"].get<double>() == Approx(sum_of(lines[0])).epsilon(1e-12));
+  // The same texts as JSON lines, from a pipe and from a cache.
+  const auto keyed = w.dir.write("sentences.jsonl", "{\"text\": \"The cat sat.\"}\n{\"text\": \"Then it woke.\"}\n");
+  CHECK(lines_of(cloze("score " + w.run + " " + keyed + " --json --tokens")) == lines);
+  CHECK(lines_of(cloze("score " + w.run + " - --json --tokens", "cat " + file + " | ")) == lines);
+  const auto cached = "score " + w.run + " " + file + " --json --tokens --cache " + w.dir / "scores";
+  CHECK(lines_of(cloze(cached)) == lines);
+  CHECK(lines_of(cloze(cached)) == lines);
+  const auto table = cloze("score " + w.run + " " + file + " --normalise token");
+  char first[64];
+  std::snprintf(first, sizeof first, "%.4f\tThe cat sat.\n",
+                lines[0]["sum"].get<double>() / lines[0]["tokens"].get<double>());
+  CHECK_THAT(table.text, Catch::Contains(first) && Catch::Contains("each token masked in turn (Salazar et al. 2020)"));
+  const double sum = lines[0]["sum"].get<double>() + lines[1]["sum"].get<double>();
+  char bits[64];
+  std::snprintf(bits, sizeof bits, "; %.4f bits per byte", -sum / (12 + 13) / std::log(2));
+  CHECK_THAT(table.text, Catch::Contains(bits) && Catch::Contains("pseudo-perplexity "));
+}
+
+TEST_CASE("a completion is scored after its context, in each form of a line", "[cli][score]") {
+  const auto& w = world();
+  const auto tabs = lines_of(cloze("score " + w.run + " - --json --tokens", "printf 'The cat\\tsat on mat' | "));
+  const auto keys = lines_of(cloze("score " + w.run + " - --json --tokens",
+                                   "echo '{\"context\": \"The cat\", \"completion\": \"sat on mat\"}' | "));
+  const auto parts = lines_of(
+      cloze("score " + w.run + " - --json --tokens", "echo '{\"left\": \"The cat \", \"scored\": \"sat on mat\"}' | "));
+  REQUIRE(tabs.size() == 1);
+  CHECK(keys == tabs);
+  CHECK(parts == tabs);
+  CHECK(tabs[0]["text"] == "The cat sat on mat");
+  CHECK(tabs[0]["bytes"] == 10);
+  for (const auto& token : tabs[0]["log_probabilities"]) CHECK(token["end"].get<int>() > 8);
+}
+
+TEST_CASE("a text longer than the model is scored in windows, and text without known tokens is told", "[cli][score]") {
+  const auto& w = world();
+  std::string text = "The cat";
+  for (int i = 0; i < 40; ++i) text += " sat on mat";
+  const auto longest = w.dir.write("longest.txt", "It woke.\n" + text + "\n");
+  check_refused("score " + w.run + " " + longest, 1, "shorten it, or score it in windows with a stride");
+  CHECK(lines_of(cloze("score " + w.run + " " + longest + " --stride 10 --json")).size() == 2);
+  const auto unknown =
+      cloze("score " + w.run + " " + w.dir.write("unknown.txt", "The \xE7\x8C\xAB sat.\n\xE2\x80\x8B\n"));
+  CHECK(unknown.code == 0);
+  CHECK_THAT(unknown.text, Catch::Contains("tokens are unknown to the tokenizer, and were scored as [UNK]") &&
+                               Catch::Contains("1 of the texts have no tokens; their score is 0"));
+}

@@ -1,0 +1,38 @@
+// The verb `view`.
+#include <filesystem>
+
+#include "tests/cli/program.h"
+
+namespace fs = std::filesystem;
+
+TEST_CASE("view writes one page that needs nothing outside it, and its figures as JSON", "[cli][view]") {
+  const auto& w = world();
+  const auto file = w.dir.write("viewed.txt", "The cat sat.\n\nThe cat number 3 slept & <woke>.\nThen it woke.\n");
+  const auto page = w.dir / "view.html";
+  const auto view = "view " + w.run + " " + file + " --out " + page;
+  const auto found = json_of(cloze(view + " --json"));
+  CHECK(found["texts"] == 3);
+  CHECK(found["projection"]["points"].size() == 3);
+  CHECK(found["calibration"]["count"] > 20);
+  int64_t tokens = 0;
+  for (const auto& group : found["by_position"]) tokens += group["count"].get<int64_t>();
+  int64_t by_frequency = 0;
+  for (const auto& group : found["by_frequency"]) by_frequency += group["count"].get<int64_t>();
+  CHECK(tokens == by_frequency);
+  const auto html = read_file(page);
+  CHECK_THAT(html, Catch::Contains("<html") && Catch::Contains("&lt;woke&gt;"));
+  CHECK_THAT(html, !Catch::Contains("<script") && !Catch::Contains("http") && !Catch::Contains("<woke>"));
+  const auto again = cloze(view + " --sentence 'Then it slept.'");
+  CHECK_THAT(again.text, Catch::Contains("3 texts, " + std::to_string(tokens) + " tokens, calibration error ") &&
+                             Catch::Contains("view.html"));
+  CHECK(read_file(page) != html);  // the attention of another sentence
+}
+
+TEST_CASE("a view of texts that the model cannot read leaves no page", "[cli][view]") {
+  const auto& w = world();
+  const auto page = w.dir / "refused.html";
+  std::string longest = "The cat";
+  for (int i = 0; i < 60; ++i) longest += " sat";
+  check_refused("view " + w.run + " " + w.dir.write("longest.txt", longest) + " --out " + page, 1, " reads at most ");
+  CHECK_FALSE(fs::exists(page));
+}

@@ -1,0 +1,138 @@
+// Tables and lines of figures that no model gave.
+#include "suites/suite_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+using nlohmann::json;
+using Row = std::vector<std::string>;
+
+namespace {
+
+SuiteResult pairs(double accuracy, double official) {
+  return {.suite = "pairs",
+          .scored_by = "pll",
+          .figures =
+              {{.metric = "accuracy",
+                .value = accuracy,
+                .low = 0.25,
+                .high = 0.75,
+                .official = official,
+                .count = 1200,
+                .ties = 3},
+               {.metric = "micro_accuracy", .value = accuracy + 0.01, .count = 1200, .ties = 3},
+               {.level = SuiteLevel::phenomenon, .group = "islands", .metric = "accuracy", .value = 0.5, .count = 800},
+               {.level = SuiteLevel::phenomenon, .group = "binding", .metric = "accuracy", .value = 0.75, .count = 400},
+               {.level = SuiteLevel::paradigm, .group = "deep", .metric = "accuracy", .value = 0.125, .count = 800},
+               {.level = SuiteLevel::paradigm, .group = "near", .metric = "accuracy", .value = 0.875, .count = 400}},
+          .items = {json{{"item", "deep/0"}, {"choice", 1}}, json{{"item", "near/0"}, {"choice", 0}}},
+          .notes = {"1 of 1,200 items have candidates that are the same"}};
+}
+
+SuiteResult similarity(double value) {
+  return {
+      .suite = "similarity",
+      .scored_by = "cosine",
+      .figures = {{.metric = "spearman", .value = value, .count = 50},
+                  {.level = SuiteLevel::paradigm, .group = "words", .metric = "spearman", .value = value, .count = 50}},
+      .items = {}};
+}
+
+SuiteAnswers answers_of(const std::string& run, int64_t step, std::vector<SuiteResult> results) {
+  return {.run = run, .checkpoint = run + "/step", .step = step, .results = std::move(results)};
+}
+
+}  // namespace
+
+TEST_CASE("the table of a run has the columns that its figures fill, and groups as narrow as asked for", "[suites]") {
+  const std::vector one{answers_of("runs/a", 10, {pairs(0.5, 0.625), similarity(0.3)})};
+  const auto suites = table_of_runs(one, SuiteDetail::suites);
+  CHECK(suites.title == "Suites answered by runs/a");
+  CHECK(suites.header == Row{"suite", "metric", "value", "95 % interval", "official", "ties", "items"});
+  REQUIRE(suites.rows.size() == 3);
+  CHECK(suites.rows[0] == Row{"pairs", "accuracy %", "50.00", "[25.00, 75.00]", "62.50", "3", "1,200"});
+  CHECK(suites.rows[1] == Row{"pairs", "micro_accuracy %", "51.00", "", "", "3", "1,200"});
+  CHECK(suites.rows[2] == Row{"similarity", "spearman", "0.3000", "", "", "", "50"});
+  const auto phenomena = table_of_runs(one, SuiteDetail::phenomena);
+  REQUIRE(phenomena.rows.size() == 5);
+  CHECK(phenomena.rows[2] == Row{"  islands", "accuracy %", "50.00", "", "", "", "800"});
+  // The only group of the similarities says what their suite says.
+  CHECK(table_of_runs(one, SuiteDetail::paradigms).rows.size() == 7);
+  const std::vector plain{answers_of("runs/a", 10, {similarity(0.3)})};
+  CHECK(table_of_runs(plain, SuiteDetail::suites).header == Row{"suite", "metric", "value", "items"});
+}
+
+TEST_CASE("a mean over items that is the mean over paradigms is shown once", "[suites]") {
+  auto same = pairs(0.5, 0.5);
+  same.figures[1].value = 0.5;
+  const std::vector one{answers_of("runs/a", 10, {same})};
+  CHECK(table_of_runs(one, SuiteDetail::suites).rows.size() == 1);
+}
+
+TEST_CASE("several runs have a column each, with a dash where one did not answer", "[suites]") {
+  const std::vector all{answers_of("runs/a", 10, {pairs(0.5, 0.625)}), answers_of("runs/b", 20, {similarity(0.25)})};
+  const auto table = table_of_runs(all, SuiteDetail::suites);
+  CHECK(table.header == Row{"suite", "metric", "runs/a", "runs/b"});
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
+  CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
+}
+
+TEST_CASE("checkpoints have a row each", "[suites]") {
+  const std::vector all{answers_of("runs/a", 1000, {pairs(0.5, 0.625)}),
+                        answers_of("runs/a", 2000, {pairs(0.75, 0.5)})};
+  const auto table = table_of_checkpoints(all, SuiteDetail::phenomena);
+  CHECK(table.title == "Suites answered by the checkpoints of runs/a");
+  CHECK(table.header == Row{"step", "pairs accuracy %", "pairs micro_accuracy %", "pairs islands accuracy %",
+                            "pairs binding accuracy %"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[1] == Row{"2,000", "75.00 (50.00)", "76.00", "50.00", "75.00"});
+}
+
+TEST_CASE("notes say how suites were scored and what was not answered, each once", "[suites]") {
+  auto first = answers_of("runs/a", 10, {pairs(0.5, 0.5)});
+  const std::vector one{first, first};
+  CHECK(notes_of(std::span(one).first(1)) ==
+        Row{"pairs is scored by pll", "pairs: 1 of 1,200 items have candidates that are the same"});
+  CHECK(notes_of(one).size() == 2);
+  first.unanswered = {"cannot answer facts: it has no head"};
+  CHECK(notes_of(std::vector{first, first})[2] == "runs/a: cannot answer facts: it has no head");
+}
+
+TEST_CASE("lines of results and predictions name their run, step and suite", "[suites]") {
+  const auto one = answers_of("runs/a", 10, {pairs(0.5, 0.625)});
+  const auto results = results_lines(std::vector{one});
+  CHECK(std::count(results.begin(), results.end(), '\n') == 6);
+  const auto first = json::parse(results.substr(0, results.find('\n')));
+  CHECK(first == json{{"run", "runs/a"},
+                      {"checkpoint", "runs/a/step"},
+                      {"step", 10},
+                      {"suite", "pairs"},
+                      {"scored_by", "pll"},
+                      {"level", "suite"},
+                      {"metric", "accuracy"},
+                      {"value", 0.5},
+                      {"low", 0.25},
+                      {"high", 0.75},
+                      {"official", 0.625},
+                      {"count", 1200},
+                      {"ties", 3}});
+  const auto predictions = prediction_lines(one, one.results[0]);
+  CHECK(std::count(predictions.begin(), predictions.end(), '\n') == 2);
+  CHECK(json::parse(predictions.substr(0, predictions.find('\n'))) ==
+        json{{"item", "deep/0"}, {"choice", 1}, {"run", "runs/a"}, {"step", 10}, {"suite", "pairs"}});
+  const auto whole = to_json(one);
+  CHECK(whole["suites"][0]["figures"].size() == 6);
+  CHECK(whole["suites"][0]["figures"][2]["group"] == "islands");
+  CHECK_FALSE(whole["suites"][0]["figures"][2].contains("official"));
+  CHECK(whole["unanswered"].empty());
+}
+
+TEST_CASE("a text that is not UTF-8 does not stop the lines of predictions", "[suites]") {
+  auto result = similarity(0.1);
+  result.items = {json{{"item", "caf\xe9"}}};
+  const auto answers = answers_of("runs/a", 10, {});
+  CHECK(json::parse(prediction_lines(answers, result))["item"] == "caf\xEF\xBF\xBD");
+}

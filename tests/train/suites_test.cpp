@@ -1,0 +1,135 @@
+// Evaluation suites that a run answers while it trains.
+#include "train/suites.h"
+
+#include "run/run.h"
+#include "suites/suite.h"
+#include "tests/support/runs.h"
+
+using namespace cloze;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+/// Minimal pairs of two paradigms in the words of tiny_run, the first of a true pair of the language.
+std::string pairs_file(const TempDir& dir) {
+  std::string lines;
+  for (const std::string paradigm : {"near", "far"})
+    for (const std::string good : {"wa wb we", "wc wh wg", "wd wk wf"})
+      lines +=
+          json{
+              {"UID", paradigm}, {"pairID", good}, {"sentence_good", good}, {"sentence_bad", good.substr(0, 5) + " wa"}}
+              .dump() +
+          "\n";
+  return dir.write("pairs.jsonl", lines);
+}
+
+/// Pairs with shares of people, whose correlation with a model changes with its weights.
+std::string judged_file(const TempDir& dir) {
+  auto stream = Rng(5).stream("judged");
+  const auto word = [&] { return std::string("w") + static_cast<char>('a' + stream.below(16)); };
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += json{{"sentences", word() + " " + word() + "\t" + word() + " " + word()}, {"ratio", (i * 17 % 41) / 41.0}}
+                 .dump() +
+             "\n";
+  return dir.write("judged.jsonl", lines);
+}
+
+/// The rows of metrics.jsonl with answers to suites, by step.
+std::map<int64_t, json> answers_of(const std::string& run) {
+  std::map<int64_t, json> found;
+  for (const auto& row : metrics(run))
+    if (row.contains("suites")) found[row["step"]] = row["suites"];
+  return found;
+}
+
+json summary_of(const std::string& run) { return json::parse(read_file(run + "/summary.json"))["suites"]; }
+
+void check_refused(const RunConfig& config, const TempDir& dir, const std::string& sentence) {
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "refused"}), Contains(sentence));
+  CHECK_FALSE(std::filesystem::exists(dir / "refused/metrics.jsonl"));
+}
+
+}  // namespace
+
+TEST_CASE("suites are answered at their steps and at the end, in metrics and in the summary", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 7);
+  config.evaluation.suites = {pairs_file(dir)};
+  config.evaluation.suite_every = 3;
+  config.evaluation.suite_items = 2;
+  pretrain(config, {.run = dir / "run"});
+  const auto answers = answers_of(dir / "run");
+  REQUIRE(answers.size() == 3);
+  for (const int64_t step : {3, 6, 7}) {
+    REQUIRE(answers.contains(step));
+    const auto& accuracy = answers.at(step)["pairs"]["accuracy"];
+    CHECK(accuracy["count"] == 4);  // two of each paradigm
+    CHECK(answers.at(step)["pairs"]["groups"].contains("near"));
+  }
+  CHECK(summary_of(dir / "run") == answers.at(7));
+  auto suite = open_suite(dir / "pairs.jsonl");
+  keep_first(std::get<RankingSuite>(suite.items), 2);
+  const auto again = run_suite(open_run(dir / "run"), suite, {});
+  CHECK(answers.at(7)["pairs"]["accuracy"]["value"] == again.figures[0].value);
+  CHECK(answers.at(7)["pairs"]["groups"]["far"]["accuracy"] == again.figures.back().value);
+}
+
+TEST_CASE("a suite that is only asked for at the end is answered once", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 4);
+  config.evaluation.suites = {pairs_file(dir)};
+  pretrain(config, {.run = dir / "run"});
+  const auto answers = answers_of(dir / "run");
+  REQUIRE(answers.size() == 1);
+  CHECK(answers.at(4)["pairs"]["accuracy"]["count"] == 6);
+}
+
+TEST_CASE("suites are asked of the averaged weights, which a checkpoint has", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 20);
+  config.optimizer.learning_rate = 0.02;
+  config.train.ema_decay = 0.9;
+  config.evaluation.suites = {judged_file(dir)};
+  pretrain(config, {.run = dir / "run"});
+  const auto again = run_suite(open_run(dir / "run"), open_suite(dir / "judged.jsonl"), {});
+  REQUIRE(again.figures[0].metric == "spearman");
+  CHECK(summary_of(dir / "run")["judged"]["spearman"]["value"].get<double>() ==
+        Approx(again.figures[0].value).epsilon(1e-9));
+}
+
+TEST_CASE("suites change nothing of the training", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 8);
+  pretrain(config, {.run = dir / "without"});
+  config.evaluation.suites = {pairs_file(dir)};
+  config.evaluation.suite_every = 2;
+  pretrain(config, {.run = dir / "with"});
+  CHECK(same_files(dir / "without/step-00000008/weights.safetensors", dir / "with/step-00000008/weights.safetensors"));
+}
+
+TEST_CASE("a run that is killed and resumed has the same answers, each once", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 40);
+  config.checkpoint.every = 7;
+  config.checkpoint.keep = 1;
+  config.evaluation.suites = {pairs_file(dir)};
+  config.evaluation.suite_every = 7;
+  check_killed_run(config, dir, "step-00000014", "step-00000040", {"weights.safetensors"});
+  CHECK(answers_of(dir / "a").size() == 6);
+  CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
+}
+
+TEST_CASE("suites that are damaged, not there or not for the run are said before it trains", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 4);
+  config.evaluation.suites = {dir / "none.jsonl"};
+  check_refused(config, dir, "none.jsonl: no such file");
+  config.evaluation.suites = {
+      dir.write("cut.jsonl", "{\"sentence_good\": \"wa wb\", \"sentence_bad\": \"wb wa\"}\n{\"sen")};
+  check_refused(config, dir, "cut.jsonl:2: not a JSON object");
+  config.evaluation.suites = {pairs_file(dir)};
+  config.objectives = {NspConfig{}};
+  check_refused(config, dir, "evaluation.suites: the run cannot be scored: it has no head that gives probabilities");
+}
