@@ -1,11 +1,13 @@
 #include "babylm/evaluate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <map>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 
@@ -14,6 +16,7 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 /// The groups of paradigms in reports: fields of BLiMP, splits of entity tracking.
 std::string phenomenon_of(const BabylmItem& item, BabylmFormat format) {
@@ -83,6 +86,12 @@ std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, B
   std::vector<float> sums;
   for (const auto& score : scores) sums.push_back(babylm_sum(score));
   return sums;
+}
+
+/// Tells that a task is answered, since a large one takes minutes.
+void log_answered(const LoadedRun& run, const SuiteResult& result, Clock::time_point start) {
+  log_info("babylm", words(result.suite, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
+                           duration(std::chrono::duration<double>(Clock::now() - start).count())));
 }
 
 SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
@@ -173,8 +182,13 @@ std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData&
   const auto fault = babylm_fault(run, backend);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   std::vector<SuiteResult> results;
-  for (const auto& task : data.tasks) results.push_back(task_result(run, task, backend, options, zero_shots));
-  if (data.reading) results.push_back(reading_times_result(run, *data.reading, backend, options, zero_shots));
+  const auto answer = [&](const auto& result_of) {
+    const auto start = Clock::now();
+    results.push_back(result_of());
+    log_answered(run, results.back(), start);
+  };
+  for (const auto& task : data.tasks) answer([&] { return task_result(run, task, backend, options, zero_shots); });
+  if (data.reading) answer([&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
   return results;
 }
 
