@@ -1,10 +1,13 @@
 #include "babylm/evaluate.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 
@@ -13,6 +16,7 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 /// The groups of paradigms in reports: fields of BLiMP, splits of entity tracking.
 std::string phenomenon_of(const BabylmItem& item, BabylmFormat format) {
@@ -60,6 +64,19 @@ std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vecto
   return found;
 }
 
+/// What a report says of a figure: a share, of wug the correlation; none for one that it lacks.
+std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const SuiteFigure& figure) {
+  const bool correlated = format == BabylmFormat::wug;
+  if (figure.metric != (correlated ? "spearman" : "accuracy")) return {};
+  const double scale = correlated ? 1 : 100;
+  if (figure.level == SuiteLevel::suite)
+    return std::isnan(report.average) ? std::nullopt : std::optional(report.average / scale);
+  for (const auto& section : report.sections)
+    for (const auto& [group, value] : section.figures)
+      if (group == figure.group) return value / scale;
+  return {};
+}
+
 /// The sums of the published program: from these scores where they are what it adds up, else from rows of its own.
 std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
                                  const std::vector<PassageScore>& scores, ScoringForm form,
@@ -69,6 +86,12 @@ std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, B
   std::vector<float> sums;
   for (const auto& score : scores) sums.push_back(babylm_sum(score));
   return sums;
+}
+
+/// Tells that a task is answered, since a large one takes minutes.
+void log_answered(const LoadedRun& run, const SuiteResult& result, Clock::time_point start) {
+  log_info("babylm", words(result.suite, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
+                           duration(std::chrono::duration<double>(Clock::now() - start).count())));
 }
 
 SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
@@ -145,8 +168,11 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
   }
   SuiteResult result{
       .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
-  for (auto& figure : result.figures)
-    if (!figure.official) figure.official = figure.value;  // they agree
+  const auto report = babylm_report(task.dataset, task.items, sums);
+  for (auto& figure : result.figures) {
+    const auto own = figure.official.value_or(figure.value);  // without one they agree
+    figure.official = reported(report, task.dataset.format, figure).value_or(own);
+  }
   for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
   return result;
 }
@@ -156,8 +182,13 @@ std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData&
   const auto fault = babylm_fault(run, backend);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   std::vector<SuiteResult> results;
-  for (const auto& task : data.tasks) results.push_back(task_result(run, task, backend, options, zero_shots));
-  if (data.reading) results.push_back(reading_times_result(run, *data.reading, backend, options, zero_shots));
+  const auto answer = [&](const auto& result_of) {
+    const auto start = Clock::now();
+    results.push_back(result_of());
+    log_answered(run, results.back(), start);
+  };
+  for (const auto& task : data.tasks) answer([&] { return task_result(run, task, backend, options, zero_shots); });
+  if (data.reading) answer([&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
   return results;
 }
 

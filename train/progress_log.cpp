@@ -34,8 +34,9 @@ void announce_model(const Session& session) {
                  " parameters, vocabulary ", thousands(static_cast<uint64_t>(backbone_of(config.model).vocab_size))));
   std::string names;
   for (const auto& objective : session.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
+  const int threads = at::get_num_threads();
   log_info("train", words(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
-                          at::get_num_threads(), " threads"));
+                          threads, threads == 1 ? " thread" : " threads"));
   for (size_t i = 0; i < config.train.phases.size(); ++i)
     log_info("train", words("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
                             rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));
