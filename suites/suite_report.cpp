@@ -127,8 +127,9 @@ void drop_empty_columns(Table& table) {
 
 std::string several_runs_cell(const SuiteFigure* figure) {
   if (figure == nullptr) return "-";
-  const auto official = figure->official ? " (" + cell(*figure->official, figure->metric) + ")" : "";
-  return cell(figure->value, figure->metric) + official;
+  const auto own = cell(figure->value, figure->metric);
+  const auto official = figure->official ? cell(*figure->official, figure->metric) : own;
+  return official == own ? own : own + " (" + official + ")";
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ TEST_CASE("several runs have a column each, with a dash where one did not answer
   CHECK(table.header == Row{"suite", "metric", "runs/a", "runs/b"});
   REQUIRE(table.rows.size() == 3);
   CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
+  const std::vector equal{answers_of("runs/a", 10, {pairs(0.5, 0.5)}), all[1]};
+  CHECK(table_of_runs(equal, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00", "-"});
   CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
 }
 
