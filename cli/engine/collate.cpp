@@ -19,8 +19,10 @@ std::pair<std::string, std::string> model_of(const CollateCommand& c) {
   if (!c.model.empty()) return {c.results, babylm_model_name(c.model)};
   auto folder = fs::absolute(c.results).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();
-  require<ConfigError>(fs::is_directory(folder / c.revision), c.results, ": has no folder ", c.revision,
-                       "; name a model in it with --model, or its revision with --revision");
+  require<ConfigError>(
+      fs::is_directory(folder / c.revision), c.results, ": has no folder ", c.revision,
+      "; evaluate the model (`cloze evaluate RUN --suite babylm`), or name one in it with --model, or its "
+      "revision with --revision");
   return {folder.parent_path().string(), folder.filename().string()};
 }
 
