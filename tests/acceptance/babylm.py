@@ -178,8 +178,8 @@ class Comparison:
         distance = far(a, b)
         if numbers or list(a) != list(b):
             return self.says(what, distance < 1e-5, f"bytes differ, numbers by {distance:.1e}")
-        pairs = ((uid, i, pair) for uid in b for i, pair in enumerate(zip(a[uid]["predictions"], b[uid]["predictions"])))
-        other = [margins[uid][i] for uid, i, (x, y) in pairs if x != y]
+        pairs = {uid: zip(a[uid]["predictions"], b[uid]["predictions"]) for uid in b}
+        other = [margins[uid][i] for uid in pairs for i, (x, y) in enumerate(pairs[uid]) if x != y]
         self.says(what, max(other) < ROUNDING, f"{len(other)} moved, whose sums differ by {max(other):.1e}")
         return len(other)
 
