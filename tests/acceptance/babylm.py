@@ -199,7 +199,8 @@ def compare_run(comparison, options, run, data, work):
     path, _, backend = run.partition(":")
     path = pathlib.Path(path).resolve()
     part = "fast_eval" if options.fast else "full_eval"
-    exported, ours, theirs = work / "models" / path.name, work / "ours", work / "theirs"
+    exported = work / "models" / path.name
+    ours, theirs = (work / side / (backend or "own") for side in ("ours", "theirs"))
     checkpoint = ["--checkpoint", options.checkpoint]
     if not exported.exists():
         cloze(options.cloze, "export", path, "--to", "huggingface", *checkpoint, "--out", exported)
