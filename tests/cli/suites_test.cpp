@@ -43,7 +43,7 @@ size_t count_lines(const std::string& file) {
 TEST_CASE("runs answer a suite in one table, with lines of results and of predictions", "[cli][suites]") {
   const auto& w = world();
   const auto& other = run_by_words();
-  const auto file = w.dir.write("pairs.jsonl", pairs), out = w.dir / "answers";
+  const auto file = w.dir.write("answered.jsonl", pairs), out = w.dir / "answers";
   const auto found = json_of(cloze("evaluate " + w.run + " " + other + " --suite " + file + " --json --out " + out));
   REQUIRE(found["runs"].size() == 2);
   CHECK(found["runs"][0]["run"] == w.run);
@@ -57,10 +57,10 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
         found["runs"][0]["suites"][0]["figures"].size() + found["runs"][1]["suites"][0]["figures"].size());
   CHECK_THAT(read_file(out + "/table.md"), Catch::Contains("| suite | metric |"));
   CHECK_THAT(read_file(out + "/table.tex"), Catch::Contains("\\begin{tabular}"));
-  const auto first = cloze("evaluate " + w.run + " --limit 1 --paradigms --suite pairs",
+  const auto first = cloze("evaluate " + w.run + " --limit 1 --paradigms --suite answered",
                            "export CLOZE_SUITES=" + w.dir.path.string() + "; ");
   CHECK(first.code == 0);
-  CHECK_THAT(first.text, Catch::Contains("order") && Catch::Contains("pairs is scored by pseudo-log-likelihood"));
+  CHECK_THAT(first.text, Catch::Contains("order") && Catch::Contains("answered is scored by pseudo-log-likelihood"));
   const auto kept = json_of(cloze("evaluate " + w.run + " --suite " + file + " --json --keep " +
                                   w.dir.write("kept.tsv", "UID\tpairID\norder\t0\n")));
   CHECK(figure(kept["runs"][0], 0)["count"] == 1);

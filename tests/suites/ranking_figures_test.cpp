@@ -115,7 +115,7 @@ TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items 
   CHECK(figure(figures, "accuracy", "x").value == 0.75);
   CHECK(figure(figures, "accuracy", "x").level == SuiteLevel::phenomenon);
   CHECK(figure(figures, "accuracy", "x").low == wilson(7.5, 10).low);  // two paradigms that are alike by chance
-  CHECK(figure(figures, "accuracy", "y").low == wilson(1, 4).low);  // one paradigm
+  CHECK(figure(figures, "accuracy", "y").low == wilson(1, 4).low);     // one paradigm
   const auto& last = figure(figures, "accuracy", "short");
   CHECK(last.level == SuiteLevel::paradigm);
   CHECK(last.low == wilson(1.5, 2).low);
