@@ -56,6 +56,14 @@ TEST_CASE("score prints a line for each text, with its tokens where they are ask
   CHECK_THAT(table.text, Catch::Contains(bits) && Catch::Contains("pseudo-perplexity "));
 }
 
+TEST_CASE("a text with a line break is one line of the table", "[cli][score]") {
+  const auto& w = world();
+  const auto file = w.dir.write("broken.jsonl", "{\"text\": \"The cat\\nsat.\"}\n{\"text\": \"It woke.\"}\n");
+  const auto table = cloze("score " + w.run + " " + file);
+  CHECK(table.code == 0);
+  CHECK_THAT(table.text, Catch::Contains("\tThe cat sat.\n") && Catch::Contains("\tIt woke.\n"));
+}
+
 TEST_CASE("a completion is scored after its context, in each form of a line", "[cli][score]") {
   const auto& w = world();
   const auto tabs = lines_of(cloze("score " + w.run + " - --json --tokens", "printf 'The cat\\tsat on mat' | "));
