@@ -42,8 +42,10 @@ Passage json_passage(std::string_view line, const std::string& where) {
 
 Passage tabbed_passage(std::string_view line, const std::string& where) {
   const auto tab = line.find('\t');
-  require<DataError>(tab != std::string_view::npos && line.find('\t', tab + 1) == std::string_view::npos, where,
+  require<DataError>(tab != std::string_view::npos, where,
                      ": does not have one tab between a context and its completion, as the first line has");
+  require<DataError>(line.find('\t', tab + 1) == std::string_view::npos, where,
+                     ": has several tabs; one stands between a context and its completion, other tabs need JSON lines");
   return completed(std::string(line.substr(0, tab)), std::string(line.substr(tab + 1)));
 }
 

@@ -135,7 +135,7 @@ struct Scorer::Impl {
         encoded.begin == encoded.end || !rows->windows(encoded, static_cast<size_t>(options.stride)).empty();
     require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
                        run.folder, " reads at most ", rows->room(),
-                       " of a text; shorten it, or score it in windows with a stride");
+                       " of a text; shorten it, or score it in windows with a stride (cloze score --stride N)");
   }
 
   void check_finite(double value, const Passage& passage) const {

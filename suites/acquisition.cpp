@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "data/byte_source.h"
 #include "data/tokenizers/utf8.h"
 #include "scoring/form_rules.h"
@@ -36,6 +37,16 @@ bool is_one_character(const std::string& word) {
   size_t at = 0;
   if (!word.empty()) next_code_point(word, at);
   return at == word.size();
+}
+
+/// Whether a text begins with two objects in lines of their own, and so is no single value.
+bool is_json_lines_text(std::string_view text) {
+  for (int i = 0; i < 2; ++i) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (!parse_json(text.substr(0, end)).is_object()) return false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return true;
 }
 
 /// Every member is a list whose first item, if there is one, has a context.
@@ -113,7 +124,9 @@ std::optional<AcquisitionSuite> read_acquisition(const std::string& path) {
   auto name = file;
   if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
   if (name.extension() != ".json") return {};
-  const auto json = parse_python_json(text_of_file(file.string()), file.string());
+  const auto text = text_of_file(file.string());
+  if (is_json_lines_text(text)) return {};
+  const auto json = parse_python_json(text, file.string());
   if (!is_word_list(json)) return {};
   AcquisitionSuite suite{.words = {}, .ages = ages_beside(file)};
   for (const auto& [word, contexts] : *json.dict())

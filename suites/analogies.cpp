@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 #include "data/line_reader.h"
@@ -17,20 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A count of right answers.
-struct Count {
-  int64_t right = 0, all = 0;
+/// Right answers and questions, of each section.
+struct Counts {
+  std::vector<double> right{}, all{};
 };
 
-SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Count& count) {
-  const auto bounds = wilson(static_cast<double>(count.right), count.all);
+SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Counts& counts) {
+  const auto mean = clustered_mean(counts.right, counts.all);
+  const auto count = static_cast<int64_t>(std::accumulate(counts.all.begin(), counts.all.end(), 0.0));
+  const auto bounds = share_interval(mean, count);
   return {.level = level,
           .group = group,
           .metric = "accuracy",
-          .value = static_cast<double>(count.right) / static_cast<double>(count.all),
+          .value = mean.value,
           .low = bounds.low,
           .high = bounds.high,
-          .count = count.all};
+          .count = count};
 }
 
 std::string phenomenon_of(const std::string& section) { return section.starts_with("gram") ? "syntactic" : "semantic"; }
@@ -104,30 +107,30 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
   const auto nearest = nearest_analogies(embedded.vectors, questions);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
-  Count all;
-  std::map<std::string, Count> phenomena;
+  Counts all;
+  std::map<std::string, Counts> phenomena;
   std::vector<SuiteFigure> sections;
   size_t number = 0;
   for (const auto& section : suite.sections) {
-    Count count;
+    int64_t asked = 0, right_answers = 0;
     for (const auto& question : section.questions) {
       const auto& answer = embedded.texts[static_cast<size_t>(nearest[number++])];
       const bool right = answer == question[3];
-      result.items.push_back({{"item", words(section.name, "/", count.all)},
-                              {"question", question},
-                              {"answer", answer},
-                              {"right", right}});
-      ++count.all;
-      count.right += right;
+      result.items.push_back(
+          {{"item", words(section.name, "/", asked)}, {"question", question}, {"answer", answer}, {"right", right}});
+      ++asked;
+      right_answers += right;
     }
-    for (auto* group : {&all, &phenomena[phenomenon_of(section.name)]}) {
-      group->right += count.right;
-      group->all += count.all;
+    Counts own;
+    for (auto* group : {&all, &phenomena[phenomenon_of(section.name)], &own}) {
+      group->right.push_back(static_cast<double>(right_answers));
+      group->all.push_back(static_cast<double>(asked));
     }
-    sections.push_back(figure_of(SuiteLevel::paradigm, section.name, count));
+    sections.push_back(figure_of(SuiteLevel::paradigm, section.name, own));
   }
   result.figures = {figure_of(SuiteLevel::suite, "", all), isotropy_figure(embedded)};
-  for (const auto& [name, count] : phenomena) result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, count));
+  for (const auto& [name, counts] : phenomena)
+    result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, counts));
   result.figures.insert(result.figures.end(), sections.begin(), sections.end());
   return result;
 }

@@ -185,11 +185,22 @@ struct Metric {
   const char* name;
   double Found::* sum;
   int64_t Found::* count;
+  bool has_ties = false;  ///< between objects of a relation
 };
 constexpr Metric whole_vocabulary[] = {
     {"p@1", &Found::p1, &Found::single}, {"p@10", &Found::p10, &Found::single}, {"mrr", &Found::mrr, &Found::single}};
-constexpr Metric restricted[] = {{"restricted_p@1", &Found::restricted_p1, &Found::all},
-                                 {"restricted_mrr", &Found::restricted_mrr, &Found::all}};
+constexpr Metric restricted[] = {{"restricted_p@1", &Found::restricted_p1, &Found::all, true},
+                                 {"restricted_mrr", &Found::restricted_mrr, &Found::all, true}};
+
+SuiteFigure figure_of(const Metric& metric, const ClusteredMean& mean, int64_t count, int64_t ties) {
+  const auto bounds = share_interval(mean, count);
+  return {.metric = metric.name,
+          .value = mean.value,
+          .low = bounds.low,
+          .high = bounds.high,
+          .count = count,
+          .ties = metric.has_ties ? ties : 0};
+}
 
 void add_figures(const Metric& metric, const std::vector<std::pair<std::string, Found>>& relations,
                  std::vector<SuiteFigure>& whole, std::vector<SuiteFigure>& single) {
@@ -202,21 +213,12 @@ void add_figures(const Metric& metric, const std::vector<std::pair<std::string, 
     ones.push_back(1);
     count += facts;
     ties += found.ties;
-    single.push_back({.level = SuiteLevel::paradigm,
-                      .group = name,
-                      .metric = metric.name,
-                      .value = means.back(),
-                      .count = facts,
-                      .ties = found.ties});
+    auto& figure = single.emplace_back(figure_of(metric, {.value = means.back()}, facts, found.ties));
+    figure.level = SuiteLevel::paradigm;
+    figure.group = name;
   }
   if (means.empty()) return;
-  const auto mean = clustered_mean(means, ones);
-  SuiteFigure figure{.metric = metric.name, .value = mean.value, .count = count, .ties = ties};
-  if (mean.interval) {
-    figure.low = mean.interval->low;
-    figure.high = mean.interval->high;
-  }
-  whole.push_back(figure);
+  whole.push_back(figure_of(metric, clustered_mean(means, ones), count, ties));
 }
 
 }  // namespace

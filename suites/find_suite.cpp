@@ -33,7 +33,7 @@ std::string suites_folder() {
   return named != nullptr && *named != '\0' ? named : "suites";
 }
 
-std::string find_suite(const std::string& name) {
+std::string find_suite(const std::string& name, const std::string& option) {
   std::error_code ignored;
   if (fs::exists(name, ignored)) return name;
   const auto folder = suites_folder();
@@ -46,11 +46,11 @@ std::string find_suite(const std::string& name) {
   constexpr const char* how =
       "nothing is downloaded: put its file there, or name the file; docs/evaluation.md says where suites come from";
   const bool is_folder = fs::is_directory(folder, ignored);
-  require<ConfigError>(is_folder, "--suite ", shortened(name), ": no such file, and ", folder,
+  require<ConfigError>(is_folder, option, " ", shortened(name), ": no such file, and ", folder,
                        ", the folder of suites (CLOZE_SUITES names another), is not there; ", how);
   const auto near = did_you_mean(name, known);
-  require<ConfigError>(near.empty(), "--suite ", shortened(name), ": no such file, and no suite of ", folder, near);
-  fail<ConfigError>("--suite ", shortened(name), ": no such file, and no suite of ", folder,
+  require<ConfigError>(near.empty(), option, " ", shortened(name), ": no such file, and no suite of ", folder, near);
+  fail<ConfigError>(option, " ", shortened(name), ": no such file, and no suite of ", folder,
                     known.empty() ? ", which is empty" : ", which has " + shortened(listed(known)), "; ", how);
 }
 

@@ -9,6 +9,7 @@ std::string suites_folder();
 
 /// The file or folder of a suite: `name` itself if there is one, else the entry of suites_folder() of that name, with
 /// or without endings such as `.jsonl.xz`. Throws ConfigError with the nearest name for a suite that is not there.
-std::string find_suite(const std::string& name);
+/// `option`: where it is named, for the message.
+std::string find_suite(const std::string& name, const std::string& option = "--suite");
 
 }  // namespace cloze

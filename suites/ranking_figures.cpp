@@ -99,11 +99,9 @@ SuiteFigure figure_of(SuiteLevel level, const std::string& group, const std::str
   }
   const auto found = clustered_mean(right, counts);
   figure.value = found.value;
-  // Few paradigms may be alike by chance, which tells no more than as many independent items would.
-  const auto independent = wilson(found.value * static_cast<double>(figure.count), figure.count);
-  const auto bounds = found.interval.value_or(independent);
-  figure.low = std::max(0.0, std::min(bounds.low, independent.low));
-  figure.high = std::min(1.0, std::max(bounds.high, independent.high));
+  const auto bounds = share_interval(found, figure.count);
+  figure.low = bounds.low;
+  figure.high = bounds.high;
   if (differs) figure.official = clustered_mean(official, counts).value;
   return figure;
 }

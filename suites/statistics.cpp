@@ -41,6 +41,12 @@ ClusteredMean clustered_mean(std::span<const double> sums, std::span<const doubl
   return found;
 }
 
+Bounds share_interval(const ClusteredMean& mean, int64_t count) {
+  const auto independent = wilson(mean.value * static_cast<double>(count), count);
+  const auto bounds = mean.interval.value_or(independent);
+  return {std::max(0.0, std::min(bounds.low, independent.low)), std::min(1.0, std::max(bounds.high, independent.high))};
+}
+
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -30,6 +30,11 @@ struct ClusteredMean {
 };
 ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts);
 
+/// The interval of a mean of shares, in [0, 1]: that over clusters, but nowhere narrower than Wilson's of `count`
+/// independent items, since few clusters may be alike by chance; of a single cluster Wilson's. Of other values in
+/// [0, 1], whose variance is smaller, it is wide enough.
+Bounds share_interval(const ClusteredMean& mean, int64_t count);
+
 /// Ranks from 1; equal values share the mean of theirs.
 std::vector<double> ranks(std::span<const double> values);
 

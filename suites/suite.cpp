@@ -1,5 +1,6 @@
 #include "suites/suite.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
@@ -18,17 +19,31 @@ bool take(std::optional<Items> found, SuiteItems& items) {
   return found.has_value();
 }
 
+constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
+
 /// Says what is wrong with a file that no reader knew.
-[[noreturn]] void refuse(const std::string& path) {
-  constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
-  require<DataError>(!fs::is_directory(path), path, ": holds no suite, for it has no *.jsonl of a known kind", kinds);
-  require<DataError>(is_json_lines(path), path, ": is no suite of a known kind", kinds);
+[[noreturn]] void refuse_file(const std::string& path) {
+  const bool is_lines = is_json_lines(path);
+  require<DataError>(is_lines || !first_line(path), path,
+                     ": has JSON lines, and files of these are called NAME.jsonl; rename it");
+  require<DataError>(is_lines, path, ": is no suite of a known kind", kinds);
   const auto first = SuiteLines(path).next();
   require<DataError>(first.has_value(), path, ": is empty; get it again");
   std::string keys;
   for (const auto& [key, value] : first->object.items()) keys += (keys.empty() ? "" : ", ") + key;
   fail<DataError>(first->where, ": no kind of suite has lines with ", keys.empty() ? "no keys" : "the keys " + keys,
                   kinds);
+}
+
+/// Says what is wrong with a file or a folder that no reader knew; of a folder by its first file of JSON lines.
+[[noreturn]] void refuse(const std::string& path) {
+  if (!fs::is_directory(path)) refuse_file(path);
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.is_regular_file() && is_json_lines(entry.path().filename().string()))
+      files.push_back(entry.path().string());
+  require<DataError>(!files.empty(), path, ": holds no suite, for it has no *.jsonl", kinds);
+  refuse_file(*std::min_element(files.begin(), files.end()));
 }
 
 }  // namespace

@@ -90,7 +90,9 @@ std::vector<FigureKey> keys_of(std::span<const SuiteAnswers> answers, SuiteDetai
 }
 
 /// Whether the field prints a metric in percent.
-bool is_share(const std::string& metric) { return metric.ends_with("accuracy") || metric.starts_with("p@"); }
+bool is_share(const std::string& metric) {
+  return metric.ends_with("accuracy") || metric.find("p@") != std::string::npos;
+}
 
 std::string cell(double value, const std::string& metric) {
   char text[48];

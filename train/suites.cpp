@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "core/error.h"
 #include "core/log.h"
 #include "suites/find_suite.h"
 #include "train/stopwatch.h"
@@ -29,6 +30,22 @@ json figure_json(const SuiteFigure& figure) {
   return entry;
 }
 
+/// The answers to all suites. One without an answer, such as one with a text that is too long, is told and left out:
+/// it is no reason to lose a training.
+std::vector<SuiteResult> answers_of(const Session& session) {
+  std::vector<SuiteResult> answers;
+  const auto run = run_of(session);
+  for (const auto& suite : session.suites) {
+    try {
+      answers.push_back(run_suite(run, suite, {}));
+    } catch (const DataError& e) {
+      end_progress();
+      log_warning("train", words("suite ", suite.name, " is left out at step ", session.state.step, ": ", e.what()));
+    }
+  }
+  return answers;
+}
+
 /// `blimp accuracy 0.6123`
 std::string to_text(const SuiteResult& answer) {
   std::string text = answer.suite;
@@ -45,7 +62,10 @@ std::string to_text(const SuiteResult& answer) {
 
 void open_suites(Session& session) {
   for (const auto& path : session.config.evaluation.suites) {
-    auto suite = open_suite(find_suite(path));
+    auto suite = open_suite(find_suite(path, "evaluation.suites"));
+    for (const auto& other : session.suites)
+      require<ConfigError>(other.name != suite.name, "evaluation.suites: ", suite.path, " and ", other.path,
+                           " are both called ", suite.name, "; rename one of them");
     const auto items = session.config.evaluation.suite_items;
     if (auto* ranking = std::get_if<RankingSuite>(&suite.items); ranking && items > 0) keep_first(*ranking, items);
     const auto fault = suite_fault(session.config, suite, {});
@@ -65,14 +85,12 @@ void answer_suites(Session& session) {
   const AveragedWeights averaged(*session.stepper);
   const bool was_training = session.network->is_training();
   session.network->eval();
-  session.suite_results.clear();
-  const auto run = run_of(session);
-  for (const auto& suite : session.suites) session.suite_results.push_back(run_suite(run, suite, {}));
+  session.suite_results = answers_of(session);
   session.network->train(was_training);
   end_progress();
   std::string text;
   for (const auto& answer : session.suite_results) text += (text.empty() ? " " : ", ") + to_text(answer);
-  log_info("train", words("suites at step ", session.state.step, ":", text));
+  if (!text.empty()) log_info("train", words("suites at step ", session.state.step, ":", text));
   session.ledger.evaluation += seconds_since(start);
   auto& answered_at = session.state.suites_at;
   if (answered_at == session.state.step) return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+
 namespace cloze {
 
 namespace {
@@ -15,15 +17,26 @@ json groups_json(const std::vector<TokenGroup>& groups) {
   return list;
 }
 
+/// How the tokens of a view are predicted: of rtd by the generator, since the discriminator predicts none.
+ScoringOptions predicting(const LoadedRun& run, ScoringOptions options) {
+  if (options.form.value_or(default_form(run.config)) != ScoringForm::detection) return options;
+  require<ConfigError>(scoring_fault(run.config, ScoringForm::pll).empty(), run.folder,
+                       ": a view is of predicted tokens, and a discriminator of rtd without a generator predicts "
+                       "none; view a run of mlm or clm");
+  options.form = ScoringForm::pll;
+  return options;
+}
+
 }  // namespace
 
 View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options) {
   require<DataError>(!texts.empty(), "there is no text to look at; give a file with one text a line");
+  const auto scoring = predicting(run, options.scoring);
   View view{.run = run.folder,
             .checkpoint = run.checkpoint,
-            .scored_by = Scorer(run, options.scoring).description(),
+            .scored_by = Scorer(run, scoring).description(),
             .texts = static_cast<int64_t>(texts.size())};
-  const auto tokens = predict_tokens(run, texts, options.scoring);
+  const auto tokens = predict_tokens(run, texts, scoring);
   view.positions = by_position(tokens);
   view.frequencies = by_frequency(tokens);
   view.calibration = calibration_of(tokens);

@@ -33,7 +33,8 @@ struct ViewOptions {
   std::string sentence{};   ///< whose attention is shown; empty: the first text
 };
 
-/// Throws ConfigError and DataError as Scorer::score and embed_texts.
+/// Tokens of rtd are predicted by the generator. Throws ConfigError for a discriminator without one, and ConfigError
+/// and DataError as Scorer::score and embed_texts.
 View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options);
 
 /// One page without references to anything outside it.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "babylm/evaluate.h"
 #include "cli/engine/parts.h"
@@ -65,6 +66,18 @@ void check_backends(const SuitesCommand& c, const std::vector<Revisions>& checkp
 }
 
 std::string model_of(const std::string& run) { return babylm_model_name(run_directory_of(run)); }
+
+/// Throws ConfigError for two runs whose results would stand in one folder.
+void check_names(const std::vector<Revisions>& checkpoints) {
+  std::map<std::pair<std::string, std::string>, std::string> runs;  // by model and revision
+  for (const auto& one : checkpoints)
+    for (const auto& name : one.names) {
+      const auto [other, is_new] = runs.emplace(std::pair(model_of(one.run), name), one.run);
+      require<ConfigError>(is_new || other->second == one.run, other->second, " and ", one.run,
+                           " would both write results of the model ", model_of(one.run),
+                           "; evaluate them one by one, each with --results of its own");
+    }
+}
 
 void log_missing(const BabylmData& data) {
   for (const auto& folder : data.missing)
@@ -166,6 +179,7 @@ int evaluate_babylm(const EvaluateCommand& c) {
   log_missing(data);
   const auto checkpoints = checkpoints_of(command);
   check_backends(suites, checkpoints);
+  check_names(checkpoints);
   SuiteOutput output(suites.out);
   std::vector<SuiteAnswers> answers;
   for (const auto& one : checkpoints) answers.push_back(answers_of(one, data, suites, output));

@@ -5,6 +5,7 @@
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "scoring/passage_lines.h"
 #include "scoring/scorer.h"
 
@@ -76,7 +77,7 @@ int run_score(const ScoreCommand& c) {
   for (size_t i = 0; i < passages.size(); ++i) {
     all.add(scores[i], run.tokenizer.special().unk);
     print(c.json ? json_line(run, passages[i], scores[i], c.tokens)
-                 : words(number(normalised(scores[i], by), 4), "\t", passages[i].text(), "\n"));
+                 : words(number(normalised(scores[i], by), 4), "\t", in_one_line(passages[i].text()), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)

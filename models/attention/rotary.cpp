@@ -2,9 +2,18 @@
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <mutex>
+
 #include "models/attention/attention.h"
 
 namespace cloze {
+
+namespace {
+
+/// Held while a table is looked at or grown: batches of scores are computed in several threads.
+std::mutex table_mutex;
+
+}  // namespace
 
 RotaryTable::RotaryTable(double theta, int64_t head_width)
     : frequencies_(1 / at::pow(theta, at::arange(0, head_width, 2, at::kFloat) / static_cast<double>(head_width))) {}
@@ -21,6 +30,7 @@ Tensor RotaryTable::of(const Tensor& x, const Tensor& past) const {
     return at::cat({at::cos(angle), at::sin(angle)}, -1);
   }
   const int64_t before = past.defined() ? past.size(1) : 0, length = before + x.size(1);
+  const std::lock_guard lock(table_mutex);
   if (!table_.defined() || table_.size(0) < length || table_.device() != x.device()) {
     at::NoGradGuard no_grad;
     int64_t rows = 64;

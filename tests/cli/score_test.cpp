@@ -56,6 +56,14 @@ TEST_CASE("score prints a line for each text, with its tokens where they are ask
   CHECK_THAT(table.text, Catch::Contains(bits) && Catch::Contains("pseudo-perplexity "));
 }
 
+TEST_CASE("a text with a line break is one line of the table", "[cli][score]") {
+  const auto& w = world();
+  const auto file = w.dir.write("broken.jsonl", "{\"text\": \"The cat\\nsat.\"}\n{\"text\": \"It woke.\"}\n");
+  const auto table = cloze("score " + w.run + " " + file);
+  CHECK(table.code == 0);
+  CHECK_THAT(table.text, Catch::Contains("\tThe cat sat.\n") && Catch::Contains("\tIt woke.\n"));
+}
+
 TEST_CASE("a completion is scored after its context, in each form of a line", "[cli][score]") {
   const auto& w = world();
   const auto tabs = lines_of(cloze("score " + w.run + " - --json --tokens", "printf 'The cat\\tsat on mat' | "));
@@ -76,7 +84,8 @@ TEST_CASE("a text longer than the model is scored in windows, and text without k
   std::string text = "The cat";
   for (int i = 0; i < 40; ++i) text += " sat on mat";
   const auto longest = w.dir.write("longest.txt", "It woke.\n" + text + "\n");
-  check_refused("score " + w.run + " " + longest, 1, "shorten it, or score it in windows with a stride");
+  check_refused("score " + w.run + " " + longest, 1,
+                "shorten it, or score it in windows with a stride (cloze score --stride N)");
   CHECK(lines_of(cloze("score " + w.run + " " + longest + " --stride 10 --json")).size() == 2);
   const auto unknown =
       cloze("score " + w.run + " " + w.dir.write("unknown.txt", "The \xE7\x8C\xAB sat.\n\xE2\x80\x8B\n"));

@@ -100,6 +100,18 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
+TEST_CASE("runs of one name are not evaluated together for BabyLM, since their results have one folder",
+          "[cli][babylm]") {
+  const auto& w = world();
+  w.dir.write("twins/data/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  const auto twin = fs::path(w.dir / "twins") / fs::path(w.run).filename();
+  fs::copy(w.run, twin, fs::copy_options::recursive);
+  check_refused("evaluate " + w.run + " " + twin.string() + " --fast --suite " + w.dir / "twins/data" + " --results " +
+                    w.dir / "twins/results",
+                2, " would both write results of the model " + twin.stem().string());
+  CHECK_FALSE(fs::exists(w.dir / "twins/results"));
+}
+
 TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far as they go", "[cli][babylm]") {
   const auto& w = world();
   const auto& run = run_by_words();

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "suites/facts.h"
+#include "tests/scoring/random_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/trained.h"
@@ -84,4 +85,26 @@ TEST_CASE("ranks of facts are those of the masked position's logits") {
   // The object of two tokens is ranked among the objects of its relation only.
   CHECK_FALSE(result.items[2].contains("rank"));
   CHECK(result.items[2].contains("restricted_rank"));
+}
+
+TEST_CASE("intervals of facts are shares, and ties are those of the objects of a relation") {
+  const TempDir dir;
+  // Words without tokens: all objects are [UNK], and score the same.
+  dir.write("f/facts.jsonl",
+            "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"wb\"}\n"
+            "{\"predicate_id\": \"R1\", \"sub_label\": \"dog\", \"obj_label\": \"wd\"}\n"
+            "{\"predicate_id\": \"R2\", \"sub_label\": \"bird\", \"obj_label\": \"wf\"}\n"
+            "{\"predicate_id\": \"R2\", \"sub_label\": \"river\", \"obj_label\": \"wb\"}\n");
+  dir.write("f/patterns.jsonl", patterns);
+  const auto result = run_suite(random_run(dir, "bert"), *read_facts(dir / "f"), {});
+  for (const auto& figure : result.figures) {
+    INFO(figure.metric << " " << figure.group);
+    REQUIRE((figure.low && figure.high));
+    CHECK(*figure.low >= 0);
+    CHECK(*figure.low <= figure.value);
+    CHECK(figure.value <= *figure.high);
+    CHECK(*figure.low < *figure.high);
+    CHECK(*figure.high <= 1);
+    CHECK(figure.ties == (figure.metric.starts_with("restricted") ? figure.count : 0));
+  }
 }

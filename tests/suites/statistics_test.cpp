@@ -58,3 +58,15 @@ TEST_CASE("Spearman's correlation is SciPy's, with mean ranks for equal values",
   CHECK(known->low == Approx(0.36495549337416217));
   CHECK(known->high == Approx(0.7631450878478065));
 }
+
+TEST_CASE("the interval of shares is in [0, 1], and not narrower than that of as many independent items") {
+  const auto alone = share_interval({.value = 0.5}, 10);
+  CHECK(alone.low == Approx(wilson(5, 10).low));
+  CHECK(alone.high == Approx(wilson(5, 10).high));
+  const std::vector<double> alike{0, 0, 0}, apart{0, 0, 0.1}, ones{1, 1, 1};
+  CHECK(share_interval(clustered_mean(alike, ones), 30).high == Approx(wilson(0, 30).high));
+  const auto wide = clustered_mean(apart, ones);
+  REQUIRE(wide.interval->low < 0);
+  CHECK(share_interval(wide, 3000).low == 0);
+  CHECK(share_interval(wide, 3000).high == wide.interval->high);
+}

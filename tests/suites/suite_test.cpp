@@ -60,7 +60,15 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
                 "cut.csv:5: has 11 of the 13 fields of the header; the file may be cut");
   check_refused(dir, "cut.json", R"({"cats": [{"context": "the )", "cut.json: the JSON ends in the middle");
   dir.write("folder/readme", "x");
-  CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("holds no suite, for it has no *.jsonl of a known kind"));
+  CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("folder: holds no suite, for it has no *.jsonl"));
+  dir.write("damaged/a.jsonl", whole.substr(0, 20));
+  dir.write("damaged/b.jsonl", whole);
+  CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl:1: not a JSON object"));
+  dir.write("damaged/a.jsonl", "");
+  CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl: is empty; get it again"));
+  check_refused(dir, "pairs.json", whole + whole,
+                "pairs.json: has JSON lines, and files of these are called NAME.jsonl");
+  check_refused(dir, "pairs.txt", whole, "pairs.txt: has JSON lines, and files of these are called NAME.jsonl");
 }
 
 TEST_CASE("a pair with an empty side and an item that is there twice are refused with their lines", "[suites][bad]") {

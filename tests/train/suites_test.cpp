@@ -121,6 +121,24 @@ TEST_CASE("a run that is killed and resumed has the same answers, each once", "[
   CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
 }
 
+TEST_CASE("a suite with a text that is too long is left out, and the run ends with its weights", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 4);
+  std::string text = "wa";
+  for (int i = 0; i < 40; ++i) text += " wb";
+  config.evaluation.suites = {
+      dir.write("long.jsonl", json{{"sentence_good", text}, {"sentence_bad", "wa"}}.dump() + "\n"), pairs_file(dir)};
+  config.evaluation.suite_every = 2;
+  pretrain(config, {.run = dir / "run"});
+  CHECK(std::filesystem::exists(dir / "run/step-00000004/weights.safetensors"));
+  for (const int64_t step : {2, 4}) {
+    CHECK_FALSE(answers_of(dir / "run").at(step).contains("long"));
+    CHECK(answers_of(dir / "run").at(step).contains("pairs"));
+  }
+  CHECK_THAT(read_file(dir / "run/log.txt"),
+             Contains("suite long is left out at step 4: item long/0: the text 'wa wb") && Contains(" reads at most "));
+}
+
 TEST_CASE("suites that are damaged, not there or not for the run are said before it trains", "[train][suites]") {
   const TempDir dir;
   auto config = tiny_run(dir, 4);
@@ -129,6 +147,9 @@ TEST_CASE("suites that are damaged, not there or not for the run are said before
   config.evaluation.suites = {
       dir.write("cut.jsonl", "{\"sentence_good\": \"wa wb\", \"sentence_bad\": \"wb wa\"}\n{\"sen")};
   check_refused(config, dir, "cut.jsonl:2: not a JSON object");
+  dir.write("other/pairs.jsonl", json{{"sentence_good", "wa wb"}, {"sentence_bad", "wb wa"}}.dump() + "\n");
+  config.evaluation.suites = {pairs_file(dir), dir / "other/pairs.jsonl"};
+  check_refused(config, dir, " are both called pairs; rename one of them");
   config.evaluation.suites = {pairs_file(dir)};
   config.objectives = {NspConfig{}};
   check_refused(config, dir, "evaluation.suites: the run cannot be scored: it has no head that gives probabilities");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "views/view.h"
+#include "tests/scoring/random_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/trained.h"
 
@@ -92,4 +93,20 @@ TEST_CASE("a view of a run holds the scores of its texts, and its page refers to
   const auto page = to_html(view);
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("http") == std::string::npos);
+}
+
+TEST_CASE("a view of rtd is of the tokens that the generator predicts, and needs one") {
+  const TempDir dir;
+  const std::vector<std::string> texts{"the cats see a dog", "singing birds"};
+  const auto run = random_run(dir, "electra");
+  const auto view = view_of(run, texts, {});
+  CHECK(view.scored_by.find("by the generator") != std::string::npos);
+  double sum = 0, loss = 0;
+  for (const auto& score : Scorer(run, {.form = ScoringForm::pll}).score(whole(texts))) sum += score.sum;
+  for (const auto& group : view.positions) loss += static_cast<double>(group.count) * group.loss;
+  CHECK(loss == Approx(-sum).epsilon(1e-9));
+  for (const auto& bin : view.calibration.bins) CHECK(bin.confidence < 1);
+  RtdConfig uniform;
+  uniform.replace_by = ReplaceBy::uniform;
+  CHECK_THROWS_AS(view_of(random_run(dir, family("electra").model, {uniform}), texts, {}), ConfigError);
 }
