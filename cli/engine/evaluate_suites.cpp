@@ -4,6 +4,7 @@
 
 #include "cli/engine/parts.h"
 #include "cli/engine/suite_output.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
@@ -107,8 +108,24 @@ std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& s
   return tasks;
 }
 
-/// The answers of one run. The predictions go to `output` and are not kept.
-SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, SuiteOptions options, SuiteOutput& output) {
+/// The answer of a run to a suite, written to `output`; its predictions are not kept.
+SuiteResult answer_of(const LoadedRun& run, const SuiteAnswers& answers, const Suite& suite, SuiteOptions options,
+                      SuiteOutput& output) {
+  const auto start = Clock::now();
+  options.scoring.progress = suite_progress(suite.name + ", " + run.checkpoint);
+  auto result = run_suite(run, suite, options);
+  end_progress();
+  log_info("suites", words(suite.name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
+                           duration(std::chrono::duration<double>(Clock::now() - start).count())));
+  output.add(answers, result);
+  result.items.clear();
+  return result;
+}
+
+/// The answers of one run. A suite with an item that cannot be scored, such as a text that is too long, is told and
+/// left out, unless it is all that is asked: the others are not lost with it.
+SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, const SuiteOptions& options,
+                        SuiteOutput& output, bool is_all) {
   const auto run = open_run(task.checkpoint);
   SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
   for (size_t s = 0; s < suites.size(); ++s) {
@@ -116,15 +133,14 @@ SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, Suit
       answers.unanswered.push_back(task.faults[s]);
       continue;
     }
-    const auto start = Clock::now();
-    options.scoring.progress = suite_progress(suites[s].name + ", " + run.checkpoint);
-    auto result = run_suite(run, suites[s], options);
-    end_progress();
-    log_info("suites", words(suites[s].name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
-                             duration(std::chrono::duration<double>(Clock::now() - start).count())));
-    output.add(answers, result);
-    result.items.clear();
-    answers.results.push_back(std::move(result));
+    try {
+      answers.results.push_back(answer_of(run, answers, suites[s], options, output));
+    } catch (const DataError& e) {
+      if (is_all) throw;
+      end_progress();
+      answers.unanswered.push_back(words("cannot answer ", suites[s].name, ": ", e.what()));
+      log_warning("suites", words(task.run, ": ", answers.unanswered.back()));
+    }
   }
   return answers;
 }
@@ -138,7 +154,12 @@ int evaluate_suites(const EvaluateCommand& c) {
   const auto tasks = tasks_of(c, suites, options);
   SuiteOutput output(c.suites.out);
   std::vector<SuiteAnswers> answers;
-  for (const auto& task : tasks) answers.push_back(answers_of(task, suites, options, output));
+  bool any = false;
+  for (const auto& task : tasks) {
+    answers.push_back(answers_of(task, suites, options, output, tasks.size() * suites.size() == 1));
+    any = any || !answers.back().results.empty();
+  }
+  require<DataError>(any, "no run has answered a suite; the warnings above say why");
   output.finish(c, answers);
   return 0;
 }

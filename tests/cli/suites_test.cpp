@@ -100,6 +100,25 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
+TEST_CASE("a suite with a text that is too long does not cost the answers to others", "[cli][suites]") {
+  const auto& w = world();
+  std::string longest = "The cat";
+  for (int i = 0; i < 60; ++i) longest += " sat";
+  const auto file = w.dir.write("short.jsonl", pairs),
+             other = w.dir.write("long.jsonl",
+                                 json{{"sentence_good", longest}, {"sentence_bad", "The cat sits."}}.dump() + "\n");
+  const auto both = cloze("evaluate " + w.run + " --suite " + other + " --suite " + file + " --json");
+  CHECK_THAT(both.text, Catch::Contains("warning: " + w.run + ": cannot answer long: item long/0: the text 'The cat"));
+  const auto found = json_of(both);
+  REQUIRE(found["runs"][0]["suites"].size() == 1);
+  CHECK(found["runs"][0]["suites"][0]["suite"] == "short");
+  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::Contains(" reads at most "));
+  check_refused("evaluate " + w.run + " --suite " + other, 1, "error: item long/0: the text 'The cat");
+  check_refused("evaluate " + w.run + " " + w.run + " --suite " + other + " --out " + w.dir / "lost", 1,
+                "no run has answered a suite; the warnings above say why");
+  CHECK_FALSE(fs::exists(w.dir / "lost"));
+}
+
 TEST_CASE("runs of one name are not evaluated together for BabyLM, since their results have one folder",
           "[cli][babylm]") {
   const auto& w = world();

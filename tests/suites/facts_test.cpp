@@ -101,8 +101,8 @@ TEST_CASE("intervals of facts are shares, and ties are those of the objects of a
     INFO(figure.metric << " " << figure.group);
     REQUIRE((figure.low && figure.high));
     CHECK(*figure.low >= 0);
-    CHECK(*figure.low <= figure.value);
-    CHECK(figure.value <= *figure.high);
+    CHECK(*figure.low <= figure.value + 1e-12);
+    CHECK(figure.value <= *figure.high + 1e-12);
     CHECK(*figure.low < *figure.high);
     CHECK(*figure.high <= 1);
     CHECK(figure.ties == (figure.metric.starts_with("restricted") ? figure.count : 0));

@@ -66,6 +66,7 @@ TEST_CASE("a key that is absent or of another type is named with its line", "[su
 TEST_CASE("the name of a suite is that of its file or folder without its endings", "[suites]") {
   CHECK(suite_name("suites/blimp.jsonl.xz") == "blimp");
   CHECK(suite_name("suites/blimp.jsonl") == "blimp");
+  CHECK(suite_name("suites/words.json") == "words");
   CHECK(suite_name("a.b/words.tsv.gz") == "words");
   CHECK(suite_name("suites/blimp/") == "blimp");
   CHECK(suite_name("suites/v1.5") == "v1.5");
