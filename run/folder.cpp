@@ -51,13 +51,14 @@ RunFolder run_folder(const std::string& run) {
   std::error_code error;
   if (!fs::exists(run, error)) return RunFolder::vacant;
   bool has_files = false, has_others = false, has_steps = false;
-  for (const auto& entry : fs::directory_iterator(run, error)) {  // an error for a file, or a folder of somebody else
+  for (const auto& entry : fs::directory_iterator(run, error)) {  // an error for a file, or an unreadable folder
     const auto name = entry.path().filename().string();
     if (name == lock_name || is_half_written(name)) continue;
     has_files = true;
     has_steps = has_steps || is_step_folder(name);
     has_others = has_others || !is_first_file(name);
   }
+  require<Error>(!error || error == std::errc::not_a_directory, run, ": cannot be read (", error.message(), ")");
   if (!has_files) return error ? RunFolder::other : RunFolder::vacant;
   const bool has_config = fs::exists(run + "/run.yaml"), has_provenance = fs::exists(run + "/provenance.json");
   if (has_provenance && !has_others) return RunFolder::begun;

@@ -15,6 +15,7 @@ enum class RunFolder {
   other,   ///< something else
 };
 
+/// Throws Error for a folder that cannot be read.
 RunFolder run_folder(const std::string& run);
 
 /// Removes the files of a `begun` run that a new one would continue; provenance.json stays until it is replaced.

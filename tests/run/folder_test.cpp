@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include "run/folder.h"
 
 #include <signal.h>
@@ -57,6 +59,23 @@ TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][fo
     const RunLock lock(dir / "fresh", false);
   }
   CHECK_FALSE(fs::exists(dir / "fresh"));  // nothing was written to it
+}
+
+TEST_CASE("a folder that cannot be read is named with the reason", "[run][folder]") {
+  TempDir dir;
+  dir.write("run/run.yaml", "");
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  std::string message;
+  setrlimit(RLIMIT_NOFILE, &none);
+  try {
+    run_folder(dir / "run");
+  } catch (const Error& e) {
+    message = e.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_THAT(message, Catch::Contains("run: cannot be read (Too many open files)"));
 }
 
 TEST_CASE("a folder with files that a run may not replace is refused, and they stay", "[run][folder]") {
