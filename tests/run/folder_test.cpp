@@ -1,8 +1,7 @@
-#include <sys/resource.h>
-
 #include "run/folder.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
