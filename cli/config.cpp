@@ -36,7 +36,8 @@ RunConfig checked_config(const ConfigTree& tree) {
 
 /// The config with the tokens of a run where they are now, if it names them as the run does.
 RunConfig with_tokens_of(const std::string& run, RunConfig config) {
-  const auto* recorded = ConfigTree::load(run + "/run.yaml").find("data.tokens");
+  const auto tree = ConfigTree::load(run + "/run.yaml");
+  const auto* recorded = tree.find("data.tokens");
   if (recorded && recorded->text == config.data.tokens) config.data.tokens = tokens_of_run(run, recorded->text);
   return config;
 }
