@@ -3,7 +3,7 @@ file, its damage is not accepted."""
 import json
 import shutil
 
-from world import FAMILIES, root, run_difference
+from world import FAMILIES, root, run_difference, state_difference
 
 TEXT = "wa wb wc wd we"
 
@@ -123,6 +123,12 @@ def resumed(world, folder):
     return run_difference(folder / "run-bert", world.masters / "run-bert")
 
 
+def resumed_state(world, folder):
+    """As `resumed`, of a run whose log, which nothing guards, is damaged."""
+    return state_difference(folder / "run-bert", world.masters / "run-bert")
+
+
+RESUME = ["pretrain", "--run", "run-bert", "--resume", "--set", "data.tokens=tokens"]
 STORE = ["tokens/*.tokens", "tokens/*.bytes", "tokens/manifest.json", "tokens/tokenizer/*"]
 STORE_GUARDED = ["tokens/*.tokens", "tokens/*.bytes", "tokens/manifest.json", "tokens/tokenizer/vocab.txt",
                  "tokens/tokenizer/cloze_tokenizer.json"]
@@ -178,8 +184,9 @@ def targets():
                "run-bert/tokenizer/cloze_tokenizer.json"], ["--quiet", "fill", "run-bert", "wa [MASK] wc"], answers=fill_answers, weight=4),
         Target("checkpoint that fills", ["run-bert"], ["run-bert/step-00000006/*"],
                ["--quiet", "fill", "run-bert/step-00000006", "wa [MASK] wc"], guarded=["weights.safetensors"], weight=3),
-        Target("run that is resumed", ["run-bert", "tokens"], ["run-bert/step-*/*", "run-bert/best", "run-bert/latest", "run-bert/metrics.jsonl"],
-               ["pretrain", "--run", "run-bert", "--resume", "--set", "data.tokens=tokens"], result=resumed, weight=3),
+        Target("run that is resumed", ["run-bert", "tokens"], ["run-bert/step-*/*", "run-bert/best", "run-bert/latest"], RESUME, result=resumed,
+               weight=3),
+        Target("log of a run that is resumed", ["run-bert", "tokens"], ["run-bert/metrics.jsonl"], RESUME, result=resumed_state, weight=1),
         Target("export", ["export"], ["export/*"], ["import", "export", "--out", "back"], weight=6),
         Target("parity case", ["parity"], ["parity/*"], ["verify", "parity", "parity"], sentences=(0, 1), weight=2),
         Target("text", ["text.txt"], ["text.txt"], ["prepare", "text.txt", "--train", "wordpiece", "--vocab-size", "60", "--out", "t"], weight=3),

@@ -181,27 +181,32 @@ def difference(one, other, ignored=()):
     return ""
 
 
-def trained_state(run, step):
-    """What two runs of one config have in common: weights, moments, memory, and the rows of the log without their times."""
-    folder = run / step
-    files = {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
+def rows_of(run):
+    """The rows of a run's log without their times."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     for row in rows:
         row.pop("time", None)
-    return files, rows
+    return rows
 
 
-def run_difference(run, reference):
-    """How a run differs from an uninterrupted one; empty where it does not."""
+def state_difference(run, reference):
+    """How weights, moments and memory of a run differ from those of an uninterrupted one; empty where they do not."""
     last = max(path.name for path in reference.glob("step-*"))
     if not (run / last).is_dir():
         return f"{run.name} has no {last}"
-    files, rows = trained_state(run, last)
-    wanted, wanted_rows = trained_state(reference, last)
+    files, wanted = ({path.name: path.read_bytes() for path in (one / last).glob("*.safetensors")} for one in (run, reference))
     for name in sorted(set(files) | set(wanted)):
         if files.get(name) != wanted.get(name):
             return f"{run.name}: {name} differs from that of an uninterrupted run"
-    return "" if rows == wanted_rows else f"{run.name}: metrics.jsonl differs from that of an uninterrupted run"
+    return ""
+
+
+def run_difference(run, reference):
+    """How a run and its log differ from an uninterrupted one; empty where they do not."""
+    fault = state_difference(run, reference)
+    if fault or rows_of(run) == rows_of(reference):
+        return fault
+    return f"{run.name}: metrics.jsonl differs from that of an uninterrupted run"
 
 
 def leftovers(folder):
