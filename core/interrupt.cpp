@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -43,9 +44,20 @@ void remove_in_handler(int parent, const char* name, int depth) {
   unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+double seconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 void on_signal(int signal) {
+  constexpr double together = 0.2;  // `timeout` signals a process, then its group: it has asked once
   auto& state = *shared.load();
-  if (state.saves && !state.requested.exchange(true)) return;
+  if (state.saves) {
+    double first = 0;
+    if (state.requested_at.compare_exchange_strong(first, seconds_now())) state.requested = true;
+    if (first == 0 || seconds_now() - first < together) return;
+  }
   if (state.owner == getpid())  // and not a child that it has forked
     for (const auto& path : state.doomed)
       if (path != nullptr) remove_in_handler(AT_FDCWD, path, 8);

@@ -23,13 +23,15 @@ class DoomedFolder {
 
 /// What signals have asked for. The program owns one; its engine, a library with its own copy of this code, shares it.
 struct Interrupts {
-  std::atomic<bool> requested{false};  ///< a signal came, and the work is to be saved
-  std::atomic<bool> saves{false};      ///< there is work to save: the first signal does not end the program
+  std::atomic<bool> requested{false};   ///< a signal came, and the work is to be saved
+  std::atomic<double> requested_at{0};  ///< by the monotonic clock [s]
+  std::atomic<bool> saves{false};       ///< there is work to save: the first signal does not end the program
   std::array<std::atomic<const char*>, 8> doomed{};  ///< paths of the DoomedFolders of the process `owner`
   std::atomic<int> owner{0};
 };
 
-/// True after the first signal to a program that saves; a second one ends it at once.
+/// True after the first signal to a program that saves; one that comes a fifth of a second later or more ends it at
+/// once.
 struct InterruptFlag {
   operator bool() const;
 };
