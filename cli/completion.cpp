@@ -15,7 +15,7 @@ using Names = std::vector<std::string>;
 struct Words {
   std::map<std::string, Names> verbs{};    ///< of the program, which has no name, and of verbs with verbs of their own
   std::map<std::string, Names> options{};  ///< of each verb: `study plan`
-  std::map<std::string, Names> values{};   ///< of the options that take one of a few: `study report --format`
+  std::map<std::string, Names> values{};   ///< of what takes one of a few: `study report --format`, `completion`
   std::map<std::string, Names> keys{};     ///< config keys, with their values if these are few
 };
 
@@ -44,11 +44,14 @@ Names values_of(const CLI::Option& option) {
 }
 
 void collect_verbs(const CLI::App& app, const std::string& path, Words& words) {
-  for (const auto* option : app.get_options())
+  for (const auto* option : app.get_options()) {
+    const auto values = values_of(*option);
+    if (option->get_positional() && !values.empty()) words.values[path] = values;
     for (const auto& name : option->get_lnames()) {
       words.options[path].push_back("--" + name);
-      if (const auto values = values_of(*option); !values.empty()) words.values[path + " --" + name] = values;
+      if (!values.empty()) words.values[path + " --" + name] = values;
     }
+  }
   for (const auto* verb : app.get_subcommands(nullptr)) {
     if (verb->get_group().empty()) continue;  // not meant for users
     words.verbs[path].push_back(verb->get_name());
@@ -74,6 +77,7 @@ void collect_kinds(const std::string& path, const std::variant<Kinds...>*, Words
 Words words_of(const CLI::App& app) {
   Words words;
   collect_verbs(app, "", words);
+  words.values["config"] = config_parts();
   collect_kinds("model.", static_cast<const ModelConfig*>(nullptr), words);
   collect_kinds("model.attention.", static_cast<const AttentionConfig*>(nullptr), words);
   collect_kinds("objectives.0.", static_cast<const ObjectiveConfig*>(nullptr), words);
@@ -137,16 +141,61 @@ _cloze() {
   esac
   case "$word" in
     -*) COMPREPLY=($(compgen -W "$(_cloze_options "$verb") --quiet --verbose" -- "$word")) ;;
-    *) if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word"))
+    *) list="${list:-$(_cloze_values "$verb")}"
+      if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word"))
       else COMPREPLY=($(compgen -f -- "$word")); fi ;;
   esac
 }
 complete -o filenames -F _cloze cloze
 )sh";
 
-/// A bash script, which zsh can source too: completes verbs, options, their values, config keys, else file names.
-std::string bash_script(const Words& words) {
-  std::string script = bash_template;
+// A file of $fpath, where the first call defines and runs the function, or a script that is sourced.
+constexpr const char* zsh_template = R"sh(#compdef cloze
+_cloze_verbs() {
+  case "$1" in
+@VERBS@  esac
+}
+_cloze_options() {
+  case "$1" in
+@OPTIONS@  esac
+}
+_cloze_values() {
+  case "$1" in
+@VALUES@  esac
+}
+_cloze_keys="@KEYS@"
+_cloze() {
+  local word="${words[CURRENT]}" before="${words[CURRENT-1]}" verb="" list="" part=""
+  for part in "${(@)words[2,CURRENT-1]}"; do
+    list=" $(_cloze_verbs "$verb") "
+    case "$list" in (*" $part "*) verb="${verb:+$verb }$part" ;; esac
+  done
+  if [[ "$before" == --set ]]; then
+    if [[ "$word" != *=* ]]; then compadd -S "" -- ${=_cloze_keys}
+    elif list="$(_cloze_values "${word%%=*}")"; [[ -n "$list" ]]; then compadd -- ${word%%=*}=${^=list}
+    else _files -P "${word%%=*}="; fi
+    return
+  fi
+  if [[ "$before" == --* ]]; then
+    list="$(_cloze_values "$verb $before")"
+    if [[ -n "$list" ]]; then compadd -- ${=list}; return; fi
+  fi
+  list="$(_cloze_verbs "$verb")"
+  list="${list:-$(_cloze_values "$verb")}"
+  if [[ "$word" == -* ]]; then compadd -- $(_cloze_options "$verb") --quiet --verbose
+  elif [[ -n "$list" ]]; then compadd -- ${=list} --help
+  else _files; fi
+}
+if [[ "${funcstack[1]}" == _cloze ]]; then _cloze "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+  compdef _cloze cloze
+fi
+)sh";
+
+/// A script of bash or zsh: completes verbs, options, their values, config keys, else file names.
+std::string shell_script(const char* shell_template, const Words& words) {
+  std::string script = shell_template;
   script = replaced(script, "@VERBS@", branches(words.verbs));
   script = replaced(script, "@OPTIONS@", branches(words.options));
   script = replaced(script, "@VALUES@", branches(words.values) + branches(words.keys));
@@ -180,8 +229,11 @@ std::string fish_script(const Words& words) {
   std::string script = "set -g _cloze_settings " + joined(settings) + "\n";
   for (const auto& [verb, inner] : words.verbs)
     script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(inner) + "'\n";
-  for (const auto& [verb, options] : words.options)
+  for (const auto& [verb, options] : words.options) {
     for (const auto& option : options) script += fish_option(words, verb, option);
+    if (const auto found = words.values.find(verb); found != words.values.end())
+      script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(found->second) + "'\n";
+  }
   return script;
 }
 
@@ -191,11 +243,14 @@ void add_completion(CLI::App& app, Globals&) {
   auto* verb = app.add_subcommand("completion", "print a shell completion script for bash, zsh or fish");
   auto shell = std::make_shared<std::string>("bash");
   verb->add_option("shell", *shell, "shell")->check(CLI::IsMember({"bash", "zsh", "fish"}))->capture_default_str();
-  verb->footer("Examples:\n  source <(cloze completion bash)\n  cloze completion fish | source");
+  verb->footer(
+      "Examples:\n  source <(cloze completion bash)\n  source <(cloze completion zsh)\n  cloze completion fish | "
+      "source");
   verb->callback([shell, &app] {
     const auto words = words_of(app);
-    const auto script = *shell == "fish" ? fish_script(words) : bash_script(words);
-    std::printf("%s%s", *shell == "zsh" ? "autoload -U bashcompinit && bashcompinit\n" : "", script.c_str());
+    const auto script =
+        *shell == "fish" ? fish_script(words) : shell_script(*shell == "zsh" ? zsh_template : bash_template, words);
+    std::printf("%s", script.c_str());
   });
 }
 

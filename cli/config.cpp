@@ -60,21 +60,24 @@ RunConfig read_resumed_config(const std::string& path, const std::vector<std::st
 
 namespace {
 
-/// Documented defaults of one part, such as `bert`, `mlm` or `optimizer`, or of the whole config.
-std::string documented(const std::string& kind) {
-  if (kind.empty() || kind == "run") return document(RunConfig{});
-  std::vector<std::string> kinds{"run", "data", "optimizer", "schedule", "train", "evaluation", "checkpoint"};
-  std::string found;
-  const auto part = [&](const auto& config) {
-    if (found.empty() && kind == config.kind) found = document(config);
-    kinds.emplace_back(config.kind);
-  };
+/// Calls `part` with the defaults of each model, objective and kind of attention.
+template <class F>
+void for_each_kind(const F& part) {
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
   each(static_cast<const ModelConfig*>(nullptr));
   each(static_cast<const ObjectiveConfig*>(nullptr));
   part(WindowAttention{});
   part(AlternatingAttention{});
   part(LinformerAttention{});  // performer and bigbird are documented with their models
+}
+
+/// Documented defaults of one part, such as `bert`, `mlm` or `optimizer`, or of the whole config.
+std::string documented(const std::string& kind) {
+  if (kind.empty() || kind == "run") return document(RunConfig{});
+  std::string found;
+  for_each_kind([&](const auto& config) {
+    if (found.empty() && kind == config.kind) found = document(config);
+  });
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{});
@@ -82,11 +85,18 @@ std::string documented(const std::string& kind) {
   if (kind == "train") return document(TrainConfig{});
   if (kind == "evaluation") return document(EvaluationConfig{});
   if (kind == "checkpoint") return document(CheckpointConfig{});
-  fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, kinds), "; the parts are ",
-                    listed(kinds));
+  const auto parts = config_parts();
+  fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, parts), "; the parts are ",
+                    listed(parts));
 }
 
 }  // namespace
+
+std::vector<std::string> config_parts() {
+  std::vector<std::string> parts{"run", "data", "optimizer", "schedule", "train", "evaluation", "checkpoint"};
+  for_each_kind([&](const auto& config) { parts.emplace_back(config.kind); });
+  return parts;
+}
 
 void add_config(CLI::App& app, Globals&) {
   auto* verb = app.add_subcommand("config", "print the documented defaults of a config, or of one part");
@@ -94,18 +104,18 @@ void add_config(CLI::App& app, Globals&) {
   auto markdown = std::make_shared<bool>(false);
   auto resolved = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
-  auto* named = verb->add_option(
-      "kind", *kind,
-      "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, "
-      "evaluation, checkpoint");
+  verb->add_option("kind", *kind,
+                   "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, "
+                   "evaluation, checkpoint");
   verb->add_flag("--markdown", *markdown, "print the reference of all config keys as Markdown tables");
   auto* file = verb->add_option("--resolved", *resolved, "print this YAML config with every key and preset resolved");
-  file->excludes(named);
   verb->add_option("--set", *set, set_help)->allow_extra_args(false)->needs(file);
   verb->footer(
       "Examples:\n  cloze config bert\n"
       "  cloze config --resolved configs/bert/tiny.yaml --set train.batch_size=8");
   verb->callback([=] {
+    require<ConfigError>(resolved->empty() || kind->empty(), "--resolved prints a whole config; leave '", *kind,
+                         "' out");
     const auto text = *markdown           ? reference_of_keys()
                       : resolved->empty() ? documented(*kind)
                                           : to_yaml(read_config(*resolved, *set));

@@ -12,8 +12,10 @@ namespace {
 std::string known_target(const std::string& name) {
   const std::vector<std::string> targets{"torchscript", "huggingface"};
   if (std::find(targets.begin(), targets.end(), name) != targets.end()) return "";
-  if (name == "onnx") return "onnx is not written; export to huggingface, which Optimum converts, or to torchscript";
-  const auto near = did_you_mean(name, targets);
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (lower == "onnx") return "onnx is not written; export to huggingface, which Optimum converts, or to torchscript";
+  const auto near = lower == "hf" ? "; did you mean 'huggingface'?" : did_you_mean(lower, targets);
   return "'" + name + "' is no target format" + (near.empty() ? "; choose torchscript or huggingface" : near);
 }
 

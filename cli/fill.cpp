@@ -6,12 +6,12 @@ namespace cloze {
 
 namespace {
 
-/// A text whose blanks are written [MASK]; `<mask>` is one too.
-std::string with_masks(std::string text) {
+/// A text whose blanks are written [MASK]; `<mask>` is one too. `where`: `FILE:LINE: ` of a line, else empty.
+std::string with_masks(std::string text, const std::string& where) {
   const std::string mask = "[MASK]", other = "<mask>";
   for (size_t at = 0; (at = text.find(other, at)) != std::string::npos; at += mask.size())
     text.replace(at, other.size(), mask);
-  require<ConfigError>(text.find(mask) != std::string::npos, "'", text,
+  require<ConfigError>(text.find(mask) != std::string::npos, where, "'", text,
                        "' has no [MASK] to fill; write [MASK] for each blank");
   return text;
 }
@@ -52,8 +52,11 @@ void add_fill(CLI::App& app, Globals& globals) {
       "Candidates are words; -ing is one that continues the word before the blank.");
   verb->callback([command, file, &globals] {
     check_run_path(command->run);
+    const bool are_arguments = !command->texts.empty();
     command->texts = texts_of(command->texts, *file);
-    for (auto& text : command->texts) text = with_masks(text);
+    const auto name = file->empty() || *file == "-" ? "standard input" : *file;
+    for (size_t i = 0; auto& text : command->texts)
+      text = with_masks(text, are_arguments ? "" : words(name, ":", ++i, ": "));
     globals.exit_code = run_engine(*command);
   });
 }

@@ -15,6 +15,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/readable.h"
 
 namespace {
 
@@ -80,11 +81,11 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
     end_progress();
-    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error).c_str());
+    std::fprintf(stderr, "cloze: error: %s\n", readable(usage_words(app, error)).c_str());
     return 2;
   } catch (const Error& error) {
     end_progress();
-    std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", error.what());
+    std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", readable(error.what()).c_str());
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     end_progress();

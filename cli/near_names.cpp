@@ -34,6 +34,16 @@ std::string words_to(const CLI::App& verb) {
   return verb.get_parent() == nullptr ? "" : words_to(*verb.get_parent()) + " " + verb.get_name();
 }
 
+/// `-h`, `--help`, ...: every spelling of the options of a verb.
+std::vector<std::string> option_names_in(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const auto* option : verb.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    for (const auto& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
 std::vector<std::string> names_in(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const auto* inner : verb.get_subcommands(nullptr)) names.push_back(inner->get_name());
@@ -133,7 +143,13 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
     asks_for_help = asks_for_help || word == "--help" || word == "-h" || word == "--version";
     if (word.empty() || word[0] != '-') given.push_back(argv[i]);
   }
-  if (given.empty()) return;
+  if (given.empty()) {
+    const auto known = option_names_in(app);
+    for (int i = 1; i < argc; ++i)
+      require<ConfigError>(std::find(known.begin(), known.end(), argv[i]) != known.end(), "'", argv[i],
+                           "' is not known", did_you_mean(argv[i], known), "; see cloze --help");
+    return;
+  }
   const auto* verb = find_verb(app, given[0]);
   if (verb == nullptr) refuse_verb(app, given[0]);
   check_inner_verb(*verb, given.size() > 1 ? given[1] : nullptr, asks_for_help);
@@ -204,6 +220,28 @@ void check_run_path(const std::string& path) {
   }
 }
 
+namespace {
+
+/// `; did you mean 'FILE'?` of the YAML file whose name is most like that of `path` in its folder, or in the same
+/// folder of configs/; empty without one.
+std::string near_config(const std::string& path) {
+  const auto wanted = fs::path(path).lexically_normal();
+  for (const auto& root : {fs::path("."), fs::path("configs")}) {
+    const auto file = (root / wanted).lexically_normal().replace_extension(".yaml");
+    std::error_code error;
+    if (fs::exists(file, error)) return "; did you mean '" + file.string() + "'?";
+    const auto parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(parent, error))
+      if (entry.path().extension() == ".yaml") names.push_back(entry.path().filename().string());
+    const auto near = nearest(file.filename().string(), names);
+    if (!near.empty()) return "; did you mean '" + (file.parent_path() / near).string() + "'?";
+  }
+  return "";
+}
+
+}  // namespace
+
 void check_config_path(const std::string& path) {
   const auto kind = kind_of_path(path);
   require<ConfigError>(kind != PathKind::tokens, path,
@@ -214,6 +252,9 @@ void check_config_path(const std::string& path) {
   const bool is_text = kind == PathKind::file && texts.count(fs::path(path).extension().string()) > 0;
   require<ConfigError>(!is_text, path, ": is a text, not a config; prepare it with `cloze prepare ", path,
                        " --out tokens`, then name a config, and the text by --set data.tokens=tokens");
+  if (kind != PathKind::absent) return;
+  const auto near = near_config(path);
+  require<ConfigError>(near.empty(), path, ": no such file", near);
 }
 
 void check_tokens_path(const std::string& path) {
@@ -224,8 +265,25 @@ void check_tokens_path(const std::string& path) {
                      ": is a Hugging Face folder, not prepared text; `cloze prepare` makes that");
 }
 
+void check_text_path(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  require<DataError>(kind != PathKind::tokens, path,
+                     ": is prepared text; `cloze pretrain CONFIG --set data.tokens=", path, "` trains on it");
+  require<DataError>(kind != PathKind::run && kind != PathKind::step, path, ": is a run, not text; name files of text");
+}
+
+std::string tokenizer_of(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
+  return kind == PathKind::step ? path + "/../tokenizer" : path;
+}
+
 void check_import_path(const std::string& path) {
-  if (kind_of_path(path) != PathKind::absent || path.empty() || path[0] == '/' || path[0] == '.') return;
+  const auto kind = kind_of_path(path);
+  require<CheckpointError>(kind != PathKind::run && kind != PathKind::step, path,
+                           ": is a run already; `cloze pretrain --run ", path, " --resume` continues it");
+  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, not a Hugging Face folder");
+  if (kind != PathKind::absent || path.empty() || path[0] == '/' || path[0] == '.') return;
   const auto name = fs::path(path).lexically_normal();
   if (std::distance(name.begin(), name.end()) > 2) return;  // more than ORGANIZATION/MODEL
   fail<ConfigError>(path, ": no such folder, and nothing is downloaded; fetch the model with `hf download ", path,

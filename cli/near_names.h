@@ -26,11 +26,16 @@ PathKind kind_of_path(const std::string& path);
 
 /// Throws CheckpointError for a path that does not exist, with the nearest run, and for folders of other kinds.
 void check_run_path(const std::string& path);
-/// Throws ConfigError for a folder or a text where a YAML config belongs.
+/// Throws ConfigError for a folder or a text where a YAML config belongs, and for a missing file with a similar name.
 void check_config_path(const std::string& path);
 /// Throws DataError for a run or a model where prepared text belongs.
 void check_tokens_path(const std::string& path);
-/// Throws ConfigError for a model's name at a hub, from which nothing is downloaded.
+/// Throws DataError for a run or prepared text where files of text belong.
+void check_text_path(const std::string& path);
+/// The tokenizer of a run, a step folder or prepared text; any other path itself.
+std::string tokenizer_of(const std::string& path);
+/// Throws ConfigError for a model's name at a hub, from which nothing is downloaded, CheckpointError for a run or
+/// prepared text.
 void check_import_path(const std::string& path);
 /// `; did you mean 'runs/first'?` for the run next to `path`, or in runs/, with the most similar name; or empty.
 std::string near_run(const std::string& path);

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "data/prepare.h"
@@ -44,7 +45,11 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
 template <class E>
 void add_choice(CLI::App& verb, const char* option, E& value, const std::string& help) {
   const auto set = [&value, option](const std::string& name) { value = choice_of_option<E>(option, name); };
-  verb.add_option_function<std::string>(std::string("--") + option, set, help)->default_str(name_of(value));
+  std::string names;
+  for (const auto& choice : choices(E{})) names += (names.empty() ? "" : ",") + std::string(choice.name);
+  verb.add_option_function<std::string>(std::string("--") + option, set, help)
+      ->type_name("TEXT:{" + names + "}")
+      ->default_str(name_of(value));
 }
 
 /// Puts the options that `add` adds into a group of the help.
@@ -74,7 +79,7 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
 void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option("--tokenizer", options.tokenizer,
                   "existing tokenizer to use: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt "
-                  "(byte-level BPE), tokenizer.json, or a folder with one of these");
+                  "(byte-level BPE), tokenizer.json, a folder with one of these, or a run or prepared text");
   add_choice(verb, "train", options.train_kind,
              "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
              "(GPT-2, RoBERTa)");
@@ -113,6 +118,20 @@ void add_split_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option("--valid-target", options.valid_targets, "pairs: target files of --valid");
 }
 
+/// Refuses what is no text, and options of a tokenizer that is trained next to one that is given.
+void check_arguments(const CLI::App& verb, PrepareOptions& options) {
+  for (const auto& input : options.inputs) check_text_path(input);
+  auto& tokenizer = options.tokenizer;
+  if (tokenizer.empty()) return;
+  for (const auto& kind : choices(TokenizerKind{}))
+    require<ConfigError>(tokenizer != kind.name || kind_of_path(tokenizer) != PathKind::absent, tokenizer,
+                         ": no such tokenizer; --train ", tokenizer, " trains one");
+  for (const auto* option : {"--train", "--vocab-size"})
+    require<ConfigError>(verb.get_option(option)->count() == 0, option, " is of a tokenizer that is trained, and ",
+                         tokenizer, " is given; leave one of them out");
+  tokenizer = tokenizer_of(tokenizer);
+}
+
 }  // namespace
 
 void add_prepare(CLI::App& app, Globals&) {
@@ -132,7 +151,10 @@ void add_prepare(CLI::App& app, Globals&) {
   verb->footer(
       "Example:\n  cloze prepare 'books/*.txt.gz' --vocab-size 8000 --out tokens\n\n"
       "A second run reuses the result of the first; an interrupted run is resumed.");
-  verb->callback([options, json] { report(*options, prepare(*options), *json); });
+  verb->callback([verb, options, json] {
+    check_arguments(*verb, *options);
+    report(*options, prepare(*options), *json);
+  });
 }
 
 }  // namespace cloze

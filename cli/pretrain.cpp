@@ -40,7 +40,8 @@ void start_or_resume(Arguments& a) {
   auto& run = a.command.run;
   if (a.command.resume && a.file.empty()) {
     require<ConfigError>(!run.empty(), "--resume continues a run; name its folder with --run");
-    const auto near = near_run(run);
+    const auto near =
+        std::filesystem::exists(run) ? "" : near_run(run);  // a run that was killed at its beginning is meant
     require<ConfigError>(std::filesystem::exists(run + "/run.yaml"), run, ": contains no run to resume",
                          near.empty() ? "; start it with a config, without --resume" : near);
     a.file = run + "/run.yaml";

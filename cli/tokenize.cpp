@@ -18,13 +18,6 @@ struct Totals {
   uint64_t texts = 0, bytes = 0, tokens = 0, unknown = 0;
 };
 
-/// The tokenizer of a run, a step folder or prepared text; any other path itself.
-std::string tokenizer_of(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
-  return kind == PathKind::step ? path + "/../tokenizer" : path;
-}
-
 /// Prints the tokens of one text, and adds them to `totals`.
 void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json, Totals& totals) {
   const auto tokens = tokenizer.encode_with_offsets(text);

@@ -56,6 +56,8 @@ bool texts_are_piped();
 /// Throws ConfigError if a text given as an argument is not UTF-8.
 void check_text(const std::string& text);
 
+/// The names that `cloze config` takes: `run`, `data`, `bert`, `mlm`, ...
+std::vector<std::string> config_parts();
 /// Reference of all config keys as Markdown, one table per section: the content of docs/config.md.
 std::string reference_of_keys();
 

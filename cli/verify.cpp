@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <sys/prctl.h>
+
 #include "cli/engine.h"
 #include "cli/near_names.h"
 #include "cli/verbs.h"
@@ -56,7 +59,10 @@ void add_verify(CLI::App& app, Globals& globals) {
   script->add_option("cases", inner->cases)->required();
   script->add_option("out", inner->out)->required();
   script->group("");  // called by `export` in a new process; not meant for users
-  script->callback([inner, &globals] { globals.exit_code = run_engine(*inner); });
+  script->callback([inner, &globals] {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a signal to `export` removes the files, of which nothing is left to say
+    globals.exit_code = run_engine(*inner);
+  });
 }
 
 }  // namespace cloze

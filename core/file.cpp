@@ -127,6 +127,7 @@ StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(fina
     require(!error, final_, ": cannot be created (", error.message(), ")");
     lock_ = locked_folder(staged_);  // none: a process that sweeps came between the two
   }
+  doomed_.emplace(staged_);
 }
 
 StagedFolder::~StagedFolder() {
@@ -138,6 +139,7 @@ StagedFolder::~StagedFolder() {
 void StagedFolder::commit() {
   for (const auto& entry : fs::recursive_directory_iterator(staged_)) sync_path(entry.path().string());
   sync_path(staged_);
+  doomed_.reset();
   std::error_code error;
   const std::string old = staged_ + ".old";
   if (fs::exists(final_)) fs::rename(final_, old, error);

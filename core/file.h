@@ -1,8 +1,11 @@
 #pragma once
 // Files that are complete or absent.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/interrupt.h"
 
 namespace cloze {
 
@@ -12,7 +15,8 @@ std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} 
 /// Writes a temporary file, syncs and renames it. Throws Error with the system's reason; no partial file is left.
 void write_atomic(const std::string& path, std::string_view content);
 
-/// A folder that is filled under a temporary name and renamed to its final path in one step.
+/// A folder that is filled under a temporary name and renamed to its final path in one step. A signal that ends the
+/// program removes it.
 class StagedFolder {
  public:
   /// Removes what killed processes left of the same folder, whatever their ids are now.
@@ -27,6 +31,7 @@ class StagedFolder {
 
  private:
   std::string final_, staged_;
+  std::optional<DoomedFolder> doomed_;
   int lock_ = -1;  ///< tells other processes that this one fills the folder
   bool committed_ = false;
 };

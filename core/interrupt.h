@@ -1,16 +1,37 @@
 #pragma once
 // Ctrl-C, SIGTERM and SIGHUP: they end the program, or set a flag that work with something to save checks.
+#include <array>
 #include <atomic>
+#include <string>
 
 namespace cloze {
 
-/// What signals have asked for. The program owns one; its engine, a library with its own copy of this code, shares it.
-struct Interrupts {
-  std::atomic<bool> requested{false};  ///< a signal came, and the work is to be saved
-  std::atomic<bool> saves{false};      ///< there is work to save: the first signal does not end the program
+/// A folder that is removed with all in it when a signal ends the program, while the object exists.
+class DoomedFolder {
+ public:
+  explicit DoomedFolder(const std::string& path);
+  DoomedFolder(const DoomedFolder&) = delete;
+  DoomedFolder& operator=(const DoomedFolder&) = delete;
+  ~DoomedFolder() { spare(); }
+  /// The folder stays from now on.
+  void spare();
+
+ private:
+  std::string path_;  ///< absolute
+  std::atomic<const char*>* slot_ = nullptr;
 };
 
-/// True after the first signal to a program that saves; a second one ends it at once.
+/// What signals have asked for. The program owns one; its engine, a library with its own copy of this code, shares it.
+struct Interrupts {
+  std::atomic<bool> requested{false};   ///< a signal came, and the work is to be saved
+  std::atomic<double> requested_at{0};  ///< by the monotonic clock [s]
+  std::atomic<bool> saves{false};       ///< there is work to save: the first signal does not end the program
+  std::array<std::atomic<const char*>, 8> doomed{};  ///< paths of the DoomedFolders of the process `owner`
+  std::atomic<int> owner{0};
+};
+
+/// True after the first signal to a program that saves; one that comes a fifth of a second later or more ends it at
+/// once.
 struct InterruptFlag {
   operator bool() const;
 };

@@ -106,7 +106,10 @@ size_t terminal_columns(int file, size_t otherwise) {
 
 bool has_colours(int file) {
   const char* unwanted = std::getenv("NO_COLOR");
-  return isatty(file) == 1 && (unwanted == nullptr || *unwanted == 0);
+  const char* terminal = std::getenv("TERM");
+  const bool is_plain =
+      (unwanted != nullptr && *unwanted != 0) || (terminal != nullptr && std::string(terminal) == "dumb");
+  return isatty(file) == 1 && !is_plain;
 }
 
 void log_progress(std::string_view text, bool plain) { log_progress(Progress{{std::string(text)}}, plain); }

@@ -10,7 +10,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   constexpr size_t longest = 100;
   if (word.size() > longest) return "";
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best_distance = (word.size() <= 4 ? 1 : std::max<size_t>(2, word.size() / 3)) + 1;
   for (const auto& candidate : candidates) {
     const size_t n = word.size(), m = candidate.size();
     std::vector<std::vector<size_t>> d(n + 1, std::vector<size_t>(m + 1));

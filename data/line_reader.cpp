@@ -41,6 +41,13 @@ void require_text(std::string_view begin, const std::string& name) {
                          (kind.start == "PAR1" && begin.size() > 4 && static_cast<uint8_t>(begin[4]) >= ' ');
     require<DataError>(!begin.starts_with(kind.start) || is_word, name, ": is ", kind.name, "; ", kind.remedy);
   }
+  // Latin text without a byte order mark: every other byte is NUL.
+  for (const size_t low : {size_t{0}, size_t{1}}) {
+    const bool alternates =
+        begin.size() >= 4 && begin[low] != 0 && begin[low + 2] != 0 && begin[1 - low] == 0 && begin[3 - low] == 0;
+    require<DataError>(!alternates, name, ": is UTF-16 without a byte order mark; convert it: iconv -f utf-16",
+                       low == 0 ? "le" : "be", " -t utf-8 FILE");
+  }
 }
 
 }  // namespace

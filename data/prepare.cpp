@@ -244,6 +244,24 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   return report;
 }
 
+/// Removes what a run that failed or was stopped leaves, where a resumed one could take nothing up: copies of streams,
+/// and a folder without files.
+void leave(const std::string& partial, const std::map<std::string, Spooled>& spooled) {
+  std::error_code ignored;
+  for (const auto& [name, copy] : spooled) fs::remove(copy.path, ignored);
+  for (const auto& entry : fs::recursive_directory_iterator(partial, ignored))
+    if (!entry.is_directory(ignored)) return;
+  fs::remove_all(partial, ignored);
+}
+
+/// A message in which copies of streams have the names of these.
+std::string with_names(std::string message, const std::map<std::string, Spooled>& spooled) {
+  for (const auto& [name, copy] : spooled)
+    for (size_t at = 0; (at = message.find(copy.path, at)) != std::string::npos;)
+      message.replace(at, copy.path.size(), name == "-" ? "standard input" : name);
+  return message;
+}
+
 }  // namespace
 
 PrepareReport prepare(const PrepareOptions& given) {
@@ -263,8 +281,17 @@ PrepareReport prepare(const PrepareOptions& given) {
   std::error_code error;
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be created (", error.message(), ")");
-  const auto spooled = spool(all_inputs, partial);
-  return make_tokens(options, named, partial, spooled);
+  std::map<std::string, Spooled> spooled;
+  try {
+    spooled = spool(all_inputs, partial);
+    return make_tokens(options, named, partial, spooled);
+  } catch (const DataError& fault) {
+    leave(partial, spooled);
+    throw DataError(with_names(fault.what(), spooled));
+  } catch (...) {
+    leave(partial, spooled);
+    throw;
+  }
 }
 
 }  // namespace cloze

@@ -78,8 +78,9 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
                               " bytes of text; the tokenizer does not fit the text, which 3 to 5 "
                               "bytes would: train one with --train, or name another --tokenizer"));
   }
-  if (report.unknown_tokens * 20 > report.tokens)
-    log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens),
+  const uint64_t all_tokens = report.tokens + report.valid_tokens;  // as unknown tokens are counted
+  if (report.unknown_tokens * 20 > all_tokens)
+    log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(all_tokens),
                               " tokens are unknown; the tokenizer does not fit the text"));
 }
 

@@ -56,10 +56,13 @@ void check_sizes(const ModelConfig& model, const std::string& path) {
 }
 
 /// Reads ids that Cloze takes from the tokenizer; without one, they are exported again with the model.
-void read_text_ids(const json& j, const Family& family, BackboneConfig& c) {
-  const auto id_or_none = [&](const char* key) {
+void read_text_ids(const json& j, const Family& family, BackboneConfig& c, const std::string& path) {
+  const auto id_or_none = [&](const char* key) -> int64_t {
     const auto found = j.find(key);
-    return found != j.end() && found->is_number_integer() ? std::max<int64_t>(found->get<int64_t>(), -1) : -1;
+    if (found == j.end() || !found->is_number_integer()) return -1;
+    const auto id = found->get<int64_t>();
+    require<ConfigError>(id >= -1, path, ": ", key, " is ", id, ", must be an id, or null for none");
+    return id;
   };
   const bool has_eos_key =
       std::any_of(family.keys.begin(), family.keys.end(), [](const auto& key) { return key.name == "eos_token_id"; });
@@ -87,7 +90,7 @@ ModelConfig read_model(const json& j, const std::string& path) {
   }
   read_generation_ids(j, family, c, path);
   check_sizes(model, path);
-  read_text_ids(j, family, c);
+  read_text_ids(j, family, c, path);
   return model;
 }
 

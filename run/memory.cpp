@@ -23,6 +23,12 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens) {
   return {.parameters = bytes_of_weight * weights, .activations = bytes_kept * tokens * layers * kept};
 }
 
+double likely_memory(const RunConfig& config, double row_tokens) {
+  const auto least = least_memory(config, row_tokens);
+  const double with_moments = 2, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
+  return with_moments * least.parameters + with_attention * least.activations;
+}
+
 void require_memory(const RunConfig& config, double row_tokens, double machine) {
   if (config.train.device != "cpu" || machine <= 0) return;
   const auto& model = backbone_of(config.model);
@@ -37,6 +43,12 @@ void require_memory(const RunConfig& config, double row_tokens, double machine) 
                        bytes(least.parameters + least.activations), ", and the machine has ", bytes(machine),
                        " of memory; lower train.batch_size and raise train.accumulation, or set "
                        "train.gradient_checkpointing=true");
+  if (const double likely = likely_memory(config, row_tokens); likely > machine)
+    log_warning("train", words("a step with train.batch_size ", config.train.batch_size, " and rows of ",
+                               std::llround(shown_tokens), " tokens takes about ", bytes(likely),
+                               ", and the machine has ", bytes(machine),
+                               " of memory: the system may kill it; lower train.batch_size and raise "
+                               "train.accumulation, or set train.gradient_checkpointing=true"));
 }
 
 }  // namespace cloze

@@ -16,7 +16,11 @@ struct LeastMemory {
 /// known yet, so that activations count nothing.
 LeastMemory least_memory(const RunConfig& config, double row_tokens);
 
-/// Throws ConfigError if training on the processor takes more than `machine` bytes; 0: not known.
+/// About what training takes [bytes]: Adam's moments as well, and all that the blocks keep. It errs in both directions.
+double likely_memory(const RunConfig& config, double row_tokens);
+
+/// Throws ConfigError if training on the processor takes more than `machine` bytes, and warns if it is likely to;
+/// 0: not known.
 void require_memory(const RunConfig& config, double row_tokens, double machine);
 
 }  // namespace cloze

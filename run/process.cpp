@@ -17,6 +17,8 @@
 #include <sstream>
 #include <vector>
 
+#include "core/error.h"
+
 extern char** environ;
 
 namespace cloze {
@@ -27,6 +29,9 @@ int64_t usable_cores() {
 }
 
 void configure_threads(int64_t threads) {
+  constexpr int64_t most_threads = 1024;  // the stack has room for the teams of OpenMP
+  require<ConfigError>(threads <= most_threads, "train.threads is ", threads, ", must be at most ", most_threads,
+                       "; this machine has ", usable_cores(), " cores");
   at::globalContext().setFlushDenormal(true);
   at::set_num_threads(static_cast<int>(threads > 0 ? threads : usable_cores()));
 }

@@ -169,6 +169,58 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
   CHECK(waits.code == 143);
 }
 
+TEST_CASE("a signal removes the folder that a verb was filling, and all in it", "[cli]") {
+  const auto& w = world();
+  TempDir dir;
+  std::string pairs;
+  for (int i = 0; i < 200'000; ++i)
+    pairs += R"({"sentence_good": "The cat number )" + std::to_string(i) +
+             R"( sat.", "sentence_bad": "The cat sit."})"
+             "\n";
+  const auto suite = dir.write("pairs.jsonl", pairs);
+  const auto evaluate = "evaluate " + w.run + " --suite " + suite + " --out " + dir / "results";
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}, std::pair{"HUP", 129}}) {
+    INFO(signal);
+    const auto stopped = "timeout --preserve-status -k 60 -s " + std::string(signal) + " 5 ";
+    CHECK(cloze(evaluate, stopped).code == code);
+    CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
+  }
+}
+
+TEST_CASE("a message does not repeat a value of any length", "[cli]") {
+  const auto& w = world();
+  TempDir dir;
+  const std::string value(100'000, 'b');
+  dir.write("long.yaml", "model: {kind: " + value + "}\n");
+  for (const auto& arguments : {"describe " + dir / "long.yaml", "describe " + value, value, "evaluate " + value,
+                                "describe " SOURCE_DIR "/configs/bert/tiny.yaml --set model.hidden_act=" + value,
+                                "prepare x --format " + value + " --out y", "fill " + w.run + " " + value}) {
+    const auto answer = cloze(arguments);
+    INFO(arguments.substr(0, 100) << "\n" << answer.text.substr(0, 2000));
+    CHECK(answer.code > 0);
+    CHECK(answer.text.size() < 1500);
+    CHECK_THAT(answer.text, Catch::Contains("bbb..."));
+  }
+}
+
+TEST_CASE("a failed prepare names standard input, and leaves no folder without work", "[cli]") {
+  TempDir dir;
+  const auto out = " --vocab-size 60 --out " + dir / "out";
+  const auto refused = [&](const std::string& text, const std::string& options, const std::string& sentence) {
+    const auto answer = cloze("prepare - " + options + out, "printf '" + text + "' | ");
+    INFO(answer.text);
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.text, Catch::Contains("error: standard input" + sentence));
+    CHECK(fs::is_empty(dir.path));
+  };
+  refused("", "", ": has no text");
+  refused("a\\0b", "", ":1: a NUL byte: the file looks binary");
+  refused("{\"tex\": \"a\"}\\n", "--format jsonl", ":1: has no key ");
+  check_refused("prepare " + world().dir / "text.txt" + " --tokenizer " + dir.path.string() + " --out " + dir / "out",
+                1, "has no tokenizer");
+  CHECK(fs::is_empty(dir.path));
+}
+
 TEST_CASE("a verb that waits for its input ends at the first signal, and leaves nothing", "[cli]") {
   const auto& w = world();
   const auto unread =

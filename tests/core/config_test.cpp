@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
+#include "core/readable.h"
 #include "run/config.h"
 
 using namespace cloze;
@@ -361,6 +362,7 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
 TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {
   CHECK(nearest("widht", {"width", "height"}) == "width");
   CHECK(nearest("zzzzz", {"width", "height"}).empty());
+  CHECK(nearest("fp16", {"fp32", "bf16"}).empty());  // two of four letters differ
 }
 
 TEST_CASE("hostile configs are refused with a short sentence, at once", "[core][config]") {
@@ -395,6 +397,20 @@ TEST_CASE("hostile configs are refused with a short sentence, at once", "[core][
   CHECK(deep.size() < 300);
   CHECK_THAT(message([&] { ConfigTree::load(dir.write("brackets.yaml", std::string(30 << 20, '['))); }),
              Catch::Contains("brackets.yaml"));
+}
+
+TEST_CASE("a message is cut where its words are long, and keeps the end of a quotation", "[core][config]") {
+  const std::string path(900, 'p'), value(5000, 'v');
+  CHECK(readable(path + ": no such file; check the name\nand more") ==
+        path + ": no such file; check the name\nand more");
+  CHECK(readable("'" + value + "', must be a number") == "'" + value.substr(0, 99) + "...', must be a number");
+  const auto many = readable([] {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += "one ";
+    return text;
+  }());
+  CHECK(many.size() < 10'010);
+  CHECK_THAT(many, Catch::EndsWith("..."));
 }
 
 TEST_CASE("a message cuts long values, between characters", "[core][config]") {

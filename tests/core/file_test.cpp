@@ -1,11 +1,14 @@
 #include "core/file.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "core/config.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
@@ -91,6 +94,27 @@ TEST_CASE("what a killed process left of a staged folder is swept by the next, a
   CHECK(read_file(dir / "final/weights") == "whole");
   CHECK(fs::exists(dir / "final.tmp-mine/a"));
   CHECK(fs::exists(dir / "other.tmp-4194000/a"));
+}
+
+TEST_CASE("a signal that ends the program removes the folder that is filled, but not from a child of it",
+          "[core][file]") {
+  TempDir dir;
+  const pid_t child = fork();
+  if (child == 0) {
+    install_interrupt_handlers();
+    StagedFolder staged(dir / "final"), other(dir / "other");
+    fs::create_directories(staged.path() + "/a/b");
+    for (int i = 0; i < 300; ++i) std::ofstream(staged.path() + "/a/b/" + std::to_string(i)) << "x";
+    other.commit();
+    const pid_t grandchild = fork();
+    if (grandchild == 0) raise(SIGTERM);
+    if (wait_for(grandchild) != 128 + SIGTERM || !fs::exists(staged.path() + "/a/b/299")) _exit(1);
+    raise(SIGTERM);
+    _exit(2);
+  }
+  CHECK(wait_for(child) == 128 + SIGTERM);
+  CHECK(fs::exists(dir / "other"));
+  CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
 }
 
 TEST_CASE("a folder that was to be replaced gets its name back", "[core][file]") {

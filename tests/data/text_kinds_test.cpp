@@ -44,6 +44,13 @@ TEST_CASE("a folder stands for its files, sorted, without hidden ones", "[data][
   CHECK(read_all({.inputs = {dir / "in"}}) == std::vector<std::vector<std::string>>{{"1"}, {"2"}, {"b"}});
 }
 
+TEST_CASE("a folder with JSON lines and plain text has the documents of both", "[data][reader]") {
+  TempDir dir;
+  dir.write("in/a.jsonl", "{\"text\": \"j\"}\n");
+  dir.write("in/b.txt", "b\n");
+  CHECK(read_all({.inputs = {dir / "in"}}) == std::vector<std::vector<std::string>>{{"j"}, {"b"}});
+}
+
 TEST_CASE("files that are no text are named, with the way out", "[data][reader]") {
   TempDir dir;
   const auto refused = [&](const std::string& begin, const std::string& words) {
@@ -60,6 +67,8 @@ TEST_CASE("files that are no text are named, with the way out", "[data][reader]"
   refused("%PDF-1.7", "a PDF; extract its text: pdftotext FILE");
   refused("\xFF\xFE", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
   refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
+  refused({"T\0h\0e\0", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16le -t utf-8 FILE");
+  refused({"\0T\0h\0e", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16be -t utf-8 FILE");
   CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
   CHECK(read_all({.inputs = {dir.write("file", "PAR1 is a gene\n")}}).size() == 1);
 }

@@ -210,6 +210,7 @@ TEST_CASE("values of config.json that cannot be imported are refused with key an
           "position_embedding_type is 'rotary'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
   refused({{"model_type", "longformer"}, {"position_embedding_type", "relative_key"}},
           "position_embedding_type is \"relative_key\"; only \"absolute\" can be imported");
+  refused({{"bos_token_id", -5}}, "bos_token_id is -5, must be an id, or null for none");
   refused({{"hidden_size", 12.5}}, "'hidden_size' is 12.5, which is not an integer");
   refused({{"model_type", "gpt2"}, {"scale_attn_by_inverse_layer_idx", true}},
           "scale_attn_by_inverse_layer_idx is true; only false can be imported");

@@ -58,6 +58,9 @@ TEST_CASE("short rows, and weights that a probe does not train, are not counted"
   CHECK(whole.activations == 16 * of_short_rows.activations);
   CHECK(least_memory(config, 0).activations == 0);
   CHECK_NOTHROW(require_memory(config, 20, 16e9));  // short documents in a large batch
+  // Measured with 39 tokens a row: more than 24 GB.
+  CHECK(likely_memory(config, 39) > 30e9);
+  CHECK(least_memory(config, 39).activations < 20e9);
   config.init.probe = true;
   CHECK(least_memory(config, 512).activations == 0);
   CHECK(2 * least_memory(config, 512).parameters == whole.parameters);
