@@ -29,14 +29,14 @@ struct PretrainCommand {
 };
 /// The suites of `evaluate`; without any it computes losses.
 struct SuitesCommand {
-  std::vector<std::string> names;   ///< of suites, or their files and folders
-  std::optional<ScoringForm> form;  ///< none: the run's own
-  Normalisation normalisation = Normalisation::sum;
-  std::optional<int64_t> layer;     ///< of embeddings
-  Pooling pooling = Pooling::mean;  ///< of embeddings
-  int64_t limit = 0;                ///< items of each paradigm; 0: all
-  std::string keep;                 ///< table of the items to keep; empty: all
-  std::string cache, out;           ///< folders; empty: none
+  std::vector<std::string> names;              ///< of suites, or their files and folders
+  std::optional<ScoringForm> form;             ///< none: the run's own
+  std::optional<Normalisation> normalisation;  ///< none: sum
+  std::optional<int64_t> layer;                ///< of embeddings
+  std::optional<Pooling> pooling;              ///< of embeddings; none: mean
+  int64_t limit = 0;                           ///< items of each paradigm; 0: all
+  std::string keep;                            ///< table of the items to keep; empty: all
+  std::string cache, out;                      ///< folders; empty: none
   bool paradigms = false, all_checkpoints = false;
   bool fast = false;                       ///< of BabyLM: the fast evaluation
   std::optional<BabylmBackend> backend{};  ///< of BabyLM; none: the run's own

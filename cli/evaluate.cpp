@@ -52,12 +52,12 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
                           [&c](ScoringForm form) { c.form = form; });
   add_choice<Normalisation>(verb, "--normalise", "what scores are divided by", [&c](Normalisation by) {
     c.normalisation = by;
-  })->default_str(name_of(c.normalisation));
+  })->default_str(name_of(Normalisation::sum));
   verb.add_option("--layer", c.layer,
                   "of embeddings: the layer they are taken from, 0 = the embeddings (default: the last)");
   add_choice<Pooling>(verb, "--pooling", "of embeddings: what stands for a text", [&c](Pooling by) {
     c.pooling = by;
-  })->default_str(name_of(c.pooling));
+  })->default_str(name_of(Pooling::mean));
   verb.add_option("--limit", c.limit, "score the first N items of each paradigm only, for a quick look");
   verb.add_option("--keep", c.keep, "table (UID, pairID) of the items to keep, such as the filter of BabyLM for BLiMP");
   verb.add_flag("--paradigms", c.paradigms, "show every paradigm, not only phenomena");

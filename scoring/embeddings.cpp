@@ -87,13 +87,30 @@ std::vector<int64_t> framed_text(const LoadedRun& run, std::string_view text) {
   return ids;
 }
 
+namespace {
+
+/// framed_text. Throws DataError for a text without tokens, and for one that is too long.
+std::vector<int64_t> checked_row(const LoadedRun& run, const std::string& text) {
+  auto row = framed_text(run, text);
+  const auto room = backbone_of(run.config.model).max_input_length();
+  require<DataError>(!row.empty(), "'", shortened(text), "' has no tokens, so it has no embedding");
+  require<DataError>(static_cast<int64_t>(row.size()) <= room, "'", shortened(text), "' has ", row.size(),
+                     " tokens, the model reads at most ", room, "; shorten it");
+  return row;
+}
+
+}  // namespace
+
+void check_fit(const LoadedRun& run, std::span<const std::string> texts) {
+  for (const auto& text : texts) checked_row(run, text);
+}
+
 Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, const EmbeddingOptions& options) {
   const auto fault = embedding_fault(run.config, options);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   require<CheckpointError>(run.has_tokenizer, run.folder,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const at::NoGradGuard no_grad;
-  const int64_t room = backbone_of(run.config.model).max_input_length();
   std::map<std::string, size_t> known;
   std::vector<std::vector<int64_t>> rows;
   std::vector<int64_t> row_of;
@@ -101,10 +118,7 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
     const auto [found, is_new] = known.emplace(text, rows.size());
     row_of.push_back(static_cast<int64_t>(found->second));
     if (!is_new) continue;
-    rows.push_back(framed_text(run, text));
-    require<DataError>(!rows.back().empty(), "'", text, "' has no tokens, so it has no embedding");
-    require<DataError>(static_cast<int64_t>(rows.back().size()) <= room, "'", text.substr(0, 60), "' has ",
-                       rows.back().size(), " tokens, the model reads at most ", room, "; shorten it");
+    rows.push_back(checked_row(run, text));
   }
   const auto order = by_length(rows);
   std::vector<Tensor> found(rows.size());

@@ -28,6 +28,9 @@ std::vector<int64_t> framed_text(const LoadedRun& run, std::string_view text);
 /// that is longer than the model reads.
 Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, const EmbeddingOptions& options);
 
+/// Throws DataError as embed_texts for a text without tokens, and for one that is too long; computes nothing.
+void check_fit(const LoadedRun& run, std::span<const std::string> texts);
+
 /// Cosines fp64 [N, M] of the rows of a [N, D] and b [M, D]; 0 for a row of zeros.
 Tensor cosines(const Tensor& a, const Tensor& b);
 

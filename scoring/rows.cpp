@@ -67,6 +67,24 @@ std::unique_ptr<RowsOfPassages> make_scoring_rows(const LoadedRun& run, ScoringF
   return std::visit(MakeRows{run, *objective, form}, *objective);
 }
 
+std::vector<ScoringRow> next_rows(const RowsOfPassages& rows, std::span<EncodedPassage> passages, size_t stride,
+                                  size_t tokens, WindowPlace& next) {
+  std::vector<ScoringRow> made;
+  for (size_t count = 0; next.passage < passages.size() && count < tokens;) {
+    auto& passage = passages[next.passage];
+    const auto windows = passage.begin == passage.end ? std::vector<Window>{} : rows.windows(passage, stride);
+    for (; next.window < windows.size() && count < tokens; ++next.window) {
+      const size_t before = made.size();
+      rows.add(passage, windows[next.window], static_cast<uint32_t>(next.passage), made);
+      for (size_t r = before; r < made.size(); ++r) count += made[r].ids.size() + made[r].decoder.size();
+    }
+    if (next.window < windows.size()) break;
+    passage = {};
+    next = {.passage = next.passage + 1};
+  }
+  return made;
+}
+
 std::vector<ScoringRow> distinct(std::vector<ScoringRow> rows) {
   std::vector<ScoringRow> kept;
   std::unordered_multimap<uint64_t, size_t> known;

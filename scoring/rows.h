@@ -1,6 +1,7 @@
 #pragma once
 // The rows of forward passes from which passages are scored, for each kind of model.
 #include <memory>
+#include <span>
 
 #include "run/run.h"
 #include "scoring/encoded_passage.h"
@@ -69,6 +70,16 @@ size_t masked_end(const EncodedPassage& passage, size_t at, size_t end, ScoringF
 inline std::pair<size_t, size_t> counted(const EncodedPassage& passage, const Window& window) {
   return {std::max(window.scored, passage.begin), std::min(window.end, passage.end)};
 }
+
+/// A window of one of several passages.
+struct WindowPlace {
+  size_t passage = 0, window = 0;
+};
+/// The rows of windows from `next` on, until they have `tokens` tokens or no window is left; `next` becomes the first
+/// of the others. Passages that are done are emptied; those in which nothing counts have no rows. A long text is cut
+/// between its windows: with a row for each token it is much larger than its tokens.
+std::vector<ScoringRow> next_rows(const RowsOfPassages& rows, std::span<EncodedPassage> passages, size_t stride,
+                                  size_t tokens, WindowPlace& next);
 
 /// Merges equal rows into the first of them.
 std::vector<ScoringRow> distinct(std::vector<ScoringRow> rows);

@@ -16,7 +16,7 @@ namespace cloze {
 
 namespace {
 
-/// The tokens in rows of a part of the passages: rows of a part are merged and sorted together.
+/// The tokens in rows of a part of the windows: rows of a part are merged and sorted together.
 constexpr size_t tokens_at_once = 2 << 20;
 
 /// The run whose network gives the scores: of rtd that is the generator where masked tokens are predicted.
@@ -161,18 +161,9 @@ struct Scorer::Impl {
     work.encoded[kind] = std::move(encoded);
   }
 
-  /// Scores kinds from `first` on, as many as are merged and sorted together; returns the first of the next part.
-  size_t score_part(Work& work, size_t first, Done& done) const {
-    std::vector<ScoringRow> made;
-    size_t end = first;
-    for (size_t tokens = 0; end < work.scores.size() && tokens < tokens_at_once; ++end) {
-      if (work.left[end] == 0) continue;
-      const size_t before = made.size();
-      for (const auto& window : rows->windows(work.encoded[end], static_cast<size_t>(options.stride)))
-        rows->add(work.encoded[end], window, static_cast<uint32_t>(end), made);
-      for (size_t r = before; r < made.size(); ++r) tokens += made[r].ids.size() + made[r].decoder.size();
-      work.encoded[end] = {};
-    }
+  /// Scores the rows of windows from `next` on, as many as are merged and sorted together.
+  void score_part(Work& work, WindowPlace& next, Done& done) const {
+    auto made = next_rows(*rows, work.encoded, static_cast<size_t>(options.stride), tokens_at_once, next);
     forward.score(
         distinct(std::move(made)),
         [&](const Prediction& prediction, const Answer& answer) {
@@ -188,7 +179,6 @@ struct Scorer::Impl {
         },
         options.ranks);
     save();
-    return end;
   }
 
   /// A cache that cannot be written is given up: the scores are worth more.
@@ -218,6 +208,11 @@ std::string Scorer::description() const {
   return impl_->rows->description() + (impl_->by_generator() ? ", by the generator" : "");
 }
 
+void Scorer::check_fit(std::span<const Passage> passages) const {
+  for (const auto& passage : passages)
+    impl_->check_fits(passage, encode(impl_->run.tokenizer, passage, impl_->rows->text()));
+}
+
 std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const {
   const auto& impl = *impl_;
   Work work{.passages = passages, .all = distinct_passages(passages), .encoded = {}, .scores = {}, .left = {}};
@@ -231,7 +226,7 @@ std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const
     impl.read(work, k);
     if (work.left[k] == 0) done.add(work.all.count[k]);
   }
-  for (size_t k = 0; k < kinds;) k = impl.score_part(work, k, done);
+  for (WindowPlace next; next.passage < kinds;) impl.score_part(work, next, done);
   for (auto& score : work.scores) add_up(score);
   std::vector<PassageScore> found;
   found.reserve(passages.size());

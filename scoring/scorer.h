@@ -40,6 +40,8 @@ class Scorer {
   /// does not depend on the order or the batch. Throws DataError with the text of a passage that is too long, and for
   /// logits that are not finite.
   std::vector<PassageScore> score(std::span<const Passage> passages) const;
+  /// Throws DataError as `score` for a passage that is too long, and scores nothing.
+  void check_fit(std::span<const Passage> passages) const;
 
  private:
   struct Impl;

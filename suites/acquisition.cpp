@@ -143,14 +143,26 @@ std::string fault_of(const RunConfig& config, const AcquisitionSuite&, const Sui
   return scoring_fault(config, form);
 }
 
-std::vector<double> acquisition_surprisals(const LoadedRun& run, const AcquisitionSuite& suite,
-                                           const ScoringOptions& options) {
+namespace {
+
+std::vector<Passage> passages_of(const AcquisitionSuite& suite) {
   std::vector<Passage> passages;
   for (const auto& [word, contexts] : suite.words)
     for (const auto& context : contexts)
       passages.push_back({.left = stripped(context) + " ", .scored = stripped(word)});
+  return passages;
+}
+
+}  // namespace
+
+void check_fit(const LoadedRun& run, const AcquisitionSuite& suite, const SuiteOptions& options) {
+  Scorer(run, options.scoring).check_fit(passages_of(suite));
+}
+
+std::vector<double> acquisition_surprisals(const LoadedRun& run, const AcquisitionSuite& suite,
+                                           const ScoringOptions& options) {
   std::vector<double> surprisals;
-  for (const auto& score : Scorer(run, options).score(passages)) surprisals.push_back(-score.sum);
+  for (const auto& score : Scorer(run, options).score(passages_of(suite))) surprisals.push_back(-score.sum);
   return surprisals;
 }
 

@@ -50,6 +50,9 @@ std::vector<double> babylm_acquisition_surprisals(const LoadedRun& run, const Ac
 SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals>& checkpoints,
                                double chance);
 
+/// Throws DataError for a text that is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const AcquisitionSuite& suite, const SuiteOptions& options);
+
 /// One checkpoint: the mean surprisal in nats, and that of every word and context.
 SuiteResult run_suite(const LoadedRun& run, const AcquisitionSuite& suite, const SuiteOptions& options);
 

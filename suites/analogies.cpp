@@ -10,6 +10,7 @@
 #include "data/line_reader.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
+#include "suites/judged_pairs.h"
 #include "suites/statistics.h"
 
 namespace cloze {
@@ -38,25 +39,22 @@ SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Counts& 
 
 std::string phenomenon_of(const std::string& section) { return section.starts_with("gram") ? "syntactic" : "semantic"; }
 
-std::vector<std::string> words_of(const AnalogySuite& suite) {
+std::vector<std::string> words_of(const AnalogyFile& file) {
   std::vector<std::string> found;
-  for (const auto& section : suite.sections)
+  for (const auto& section : file.sections)
     for (const auto& question : section.questions) found.insert(found.end(), question.begin(), question.end());
   return found;
 }
 
-}  // namespace
-
-std::optional<AnalogySuite> read_analogies(const std::string& path) {
-  if (fs::is_directory(path) || is_json_lines(path)) return {};
+std::optional<AnalogyFile> read_questions(const std::string& path) {
   LineReader lines(path);
   std::string_view line;
   if (!lines.next(line) || !line.starts_with(": ")) return {};
-  AnalogySuite suite;
+  AnalogyFile file{.name = suite_name(path)};
   do {
     if (line.empty()) continue;
     if (line.starts_with(": ")) {
-      suite.sections.push_back({.name = std::string(line.substr(2))});
+      file.sections.push_back({.name = std::string(line.substr(2))});
       continue;
     }
     std::istringstream text{std::string(line)};
@@ -64,10 +62,81 @@ std::optional<AnalogySuite> read_analogies(const std::string& path) {
     std::string more;
     for (auto& word : question) text >> word;
     require<DataError>(!question[3].empty() && !(text >> more), lines.where(), ": is not a question of four words");
-    suite.sections.back().questions.push_back(question);
+    file.sections.back().questions.push_back(question);
   } while (lines.next(line));
-  for (const auto& section : suite.sections)
+  for (const auto& section : file.sections)
     require<DataError>(!section.questions.empty(), path, ": the section '", section.name, "' has no questions");
+  return file;
+}
+
+/// The place of a text in a sorted list that has it.
+int64_t place_of(const std::string& text, const std::vector<std::string>& sorted) {
+  return std::lower_bound(sorted.begin(), sorted.end(), text) - sorted.begin();
+}
+
+/// The answers to the questions of a file, in their order, among its words.
+std::vector<std::string> answers_of(const AnalogyFile& file, const EmbeddedTexts& embedded) {
+  auto candidates = words_of(file);
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::vector<int64_t> places;
+  for (const auto& word : candidates) places.push_back(place_of(word, embedded.texts));
+  std::vector<std::array<int64_t, 3>> questions;
+  for (const auto& section : file.sections)
+    for (const auto& [a, b, c, d] : section.questions)
+      questions.push_back({place_of(a, candidates), place_of(b, candidates), place_of(c, candidates)});
+  const auto vectors = embedded.vectors.index_select(0, at::tensor(places, at::kLong));
+  std::vector<std::string> answers;
+  for (const auto at : nearest_analogies(vectors, questions)) answers.push_back(candidates[static_cast<size_t>(at)]);
+  return answers;
+}
+
+/// Right answers and questions of the suite, of its phenomena and of each section.
+struct AllCounts {
+  Counts suite{};
+  std::map<std::string, Counts> phenomena{};
+  std::vector<std::pair<std::string, Counts>> sections{};
+
+  void add(const std::string& name, const std::string& phenomenon, int64_t right, int64_t asked) {
+    sections.emplace_back(name, Counts{});
+    for (auto* group : {&suite, &phenomena[phenomenon], &sections.back().second}) {
+      group->right.push_back(static_cast<double>(right));
+      group->all.push_back(static_cast<double>(asked));
+    }
+  }
+};
+
+/// Counts the right answers to the questions of a file, and appends its items. `prefix`: of the names of its sections.
+void ask(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
+         std::vector<nlohmann::json>& items) {
+  const auto answers = answers_of(file, embedded);
+  size_t number = 0;
+  for (const auto& section : file.sections) {
+    const auto name = prefix + section.name;
+    int64_t asked = 0, right_answers = 0;
+    for (const auto& question : section.questions) {
+      const auto& answer = answers[number++];
+      const bool right = answer == question[3];
+      items.push_back(
+          {{"item", words(name, "/", asked)}, {"question", question}, {"answer", answer}, {"right", right}});
+      ++asked;
+      right_answers += right;
+    }
+    counts.add(name, phenomenon_of(section.name), right_answers, asked);
+  }
+}
+
+}  // namespace
+
+std::optional<AnalogySuite> read_analogies(const std::string& path) {
+  if (is_json_lines(path)) return {};
+  AnalogySuite suite;
+  for (const auto& one : fs::is_directory(path) ? texts_in(path) : std::vector{path}) {
+    auto file = read_questions(one);
+    if (!file) return {};
+    suite.files.push_back(std::move(*file));
+  }
+  if (suite.files.empty()) return {};
   return suite;
 }
 
@@ -95,43 +164,26 @@ std::vector<int64_t> nearest_analogies(const Tensor& vectors, const std::vector<
   return nearest;
 }
 
+void check_fit(const LoadedRun& run, const AnalogySuite& suite, const SuiteOptions&) {
+  for (const auto& file : suite.files) check_fit(run, words_of(file));
+}
+
 SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const SuiteOptions& options) {
-  const auto embedded = embed_distinct(run, words_of(suite), options);
-  const auto place = [&](const std::string& word) {
-    return static_cast<int64_t>(std::lower_bound(embedded.texts.begin(), embedded.texts.end(), word) -
-                                embedded.texts.begin());
-  };
-  std::vector<std::array<int64_t, 3>> questions;
-  for (const auto& section : suite.sections)
-    for (const auto& [a, b, c, d] : section.questions) questions.push_back({place(a), place(b), place(c)});
-  const auto nearest = nearest_analogies(embedded.vectors, questions);
+  std::vector<std::string> texts;
+  for (const auto& file : suite.files) {
+    const auto own = words_of(file);
+    texts.insert(texts.end(), own.begin(), own.end());
+  }
+  const auto embedded = embed_distinct(run, std::move(texts), options);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
-  Counts all;
-  std::map<std::string, Counts> phenomena;
-  std::vector<SuiteFigure> sections;
-  size_t number = 0;
-  for (const auto& section : suite.sections) {
-    int64_t asked = 0, right_answers = 0;
-    for (const auto& question : section.questions) {
-      const auto& answer = embedded.texts[static_cast<size_t>(nearest[number++])];
-      const bool right = answer == question[3];
-      result.items.push_back(
-          {{"item", words(section.name, "/", asked)}, {"question", question}, {"answer", answer}, {"right", right}});
-      ++asked;
-      right_answers += right;
-    }
-    Counts own;
-    for (auto* group : {&all, &phenomena[phenomenon_of(section.name)], &own}) {
-      group->right.push_back(static_cast<double>(right_answers));
-      group->all.push_back(static_cast<double>(asked));
-    }
-    sections.push_back(figure_of(SuiteLevel::paradigm, section.name, own));
-  }
-  result.figures = {figure_of(SuiteLevel::suite, "", all), isotropy_figure(embedded)};
-  for (const auto& [name, counts] : phenomena)
-    result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, counts));
-  result.figures.insert(result.figures.end(), sections.begin(), sections.end());
+  AllCounts counts;
+  for (const auto& file : suite.files)
+    ask(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
+  result.figures = {figure_of(SuiteLevel::suite, "", counts.suite), isotropy_figure(embedded)};
+  for (const auto& [name, own] : counts.phenomena)
+    result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, own));
+  for (const auto& [name, own] : counts.sections) result.figures.push_back(figure_of(SuiteLevel::paradigm, name, own));
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 
 #include "core/log.h"
 #include "suites/json_lines.h"
@@ -120,8 +121,8 @@ double rank_of(const std::vector<double>& scores, size_t right) {
 
 class Asker {
  public:
-  Asker(const LoadedRun& run, const SuiteOptions& options)
-      : scorer_(run, with_ranks(options.scoring)), masked_(is_masked(scorer_.form())) {}
+  Asker(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options)
+      : scorer_(run, counting(options.scoring, asked_, passages_of(suite))), masked_(is_masked(scorer_.form())) {}
 
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }
@@ -135,6 +136,7 @@ class Asker {
       for (size_t i = first; i < last; ++i)
         for (const auto& object : relation.objects) passages.push_back(passage_of(relation.facts[i], object, masked_));
       const auto scores = scorer_.score(passages);
+      *asked_ += static_cast<int64_t>(passages.size());
       for (size_t i = first; i < last; ++i)
         add(relation, relation.facts[i],
             std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), found, items);
@@ -143,8 +145,17 @@ class Asker {
   }
 
  private:
-  static ScoringOptions with_ranks(ScoringOptions options) {
+  static int64_t passages_of(const FactSuite& suite) {
+    size_t count = 0;
+    for (const auto& relation : suite.relations) count += relation.facts.size() * relation.objects.size();
+    return static_cast<int64_t>(count);
+  }
+
+  /// The options with ranks, and with progress over all passages of the suite, of which `asked` were scored before.
+  static ScoringOptions counting(ScoringOptions options, const std::shared_ptr<int64_t>& asked, int64_t all) {
     options.ranks = true;
+    if (options.progress)
+      options.progress = [report = options.progress, asked, all](int64_t done, int64_t) { report(*asked + done, all); };
     return options;
   }
 
@@ -176,6 +187,7 @@ class Asker {
     items.push_back(std::move(item));
   }
 
+  std::shared_ptr<int64_t> asked_ = std::make_shared<int64_t>(0);
   Scorer scorer_;
   bool masked_;
 };
@@ -260,8 +272,19 @@ std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptio
   return scoring_fault(config, options.scoring.form);
 }
 
+void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
+  const Scorer scorer(run, options.scoring);
+  const auto tokens = [&](const std::string& object) { return run.tokenizer.encode(object).size(); };
+  for (const auto& relation : suite.relations) {
+    const auto longest = std::ranges::max_element(relation.objects, {}, tokens);
+    std::vector<Passage> passages;
+    for (const auto& fact : relation.facts) passages.push_back(passage_of(fact, *longest, is_masked(scorer.form())));
+    scorer.check_fit(passages);
+  }
+}
+
 SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
-  const Asker asker(run, options);
+  const Asker asker(run, suite, options);
   SuiteResult result;
   result.scored_by = asker.description();
   result.notes = suite.notes;

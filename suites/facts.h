@@ -37,6 +37,9 @@ std::optional<FactSuite> read_facts(const std::string& path);
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const FactSuite& suite, const SuiteOptions& options);
 
+/// Throws DataError for a text that is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options);
+
 SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options);
 
 }  // namespace cloze

@@ -30,7 +30,8 @@ std::string described(const nlohmann::json& value);
 class SuiteLines {
  public:
   explicit SuiteLines(const std::string& path) : lines_(path) {}
-  /// The next object; none at the end. Throws DataError with the place of a line that is no JSON object.
+  /// The next object; none at the end. Throws DataError with the place of a line that is no JSON object, or in which an
+  /// object has a key twice.
   std::optional<SuiteLine> next();
 
  private:

@@ -43,6 +43,18 @@ class Reader {
  public:
   explicit Reader(const RankingForm& form) : form_(form) { suite_.form = form.name; }
 
+  /// Reads a file of several, or leaves it out with a note: one whose first line is of no form, or has no answer.
+  void read_one_of(const std::string& file) {
+    const auto first = first_line(file);
+    const auto name = fs::path(file).filename().string();
+    if (first && form_of(*first) == nullptr)
+      suite_.notes.push_back(words(name, " is left out, for its lines are no ", form_.name));
+    else if (first && form_of(*first) == &form_ && form_.lacks_answer(*first))
+      suite_.notes.push_back(words(name, " is left out, for its items have no `", form_.answer, "`"));
+    else
+      read(file);
+  }
+
   void read(const std::string& file) {
     SuiteLines lines(file);
     RankingSource source{.name = suite_name(file)};
@@ -60,6 +72,8 @@ class Reader {
     }
     require<DataError>(!is_empty, file, ": is empty; remove it, or get it again");
   }
+
+  bool is_empty() const { return suite_.items.empty(); }
 
   RankingSuite suite() && {
     if (equal_ > 0)
@@ -84,12 +98,17 @@ class Reader {
   std::string first_equal_;
 };
 
-/// The scores of all candidates. A fault of one passage is told with the name of its item.
-std::vector<PassageScore> scores_of(const Scorer& scorer, const RankingSuite& suite) {
+std::vector<Passage> passages_of(const RankingSuite& suite) {
   std::vector<Passage> passages;
   for (const auto& item : suite.items) passages.insert(passages.end(), item.candidates.begin(), item.candidates.end());
+  return passages;
+}
+
+/// What `f` says of all candidates. A fault of one passage is told with the name of its item.
+template <class F>
+auto with_names(const RankingSuite& suite, const F& f) {
   try {
-    return scorer.score(passages);
+    return f(passages_of(suite));
   } catch (const DataError& e) {
     const std::string message = e.what();
     for (const auto& item : suite.items)
@@ -129,13 +148,13 @@ std::string unknown_note(const LoadedRun& run, const RankingSuite& suite, const 
 std::optional<RankingSuite> read_ranking(const std::string& path) {
   const auto files = files_of(path);
   const RankingForm* form = nullptr;
-  if (!files.empty()) {
-    const auto first = first_line(files.front());
-    form = first ? form_of(*first) : nullptr;
-  }
+  auto known = files.begin();
+  for (; known != files.end() && form == nullptr; known += form == nullptr)
+    if (const auto first = first_line(*known)) form = form_of(*first);
   if (form == nullptr) return std::nullopt;
   Reader reader(*form);
-  for (const auto& file : files) reader.read(file);
+  for (const auto& file : files) files.size() == 1 ? reader.read(file) : reader.read_one_of(file);
+  if (reader.is_empty()) reader.read(*known);  // which says what all of them lack
   return std::move(reader).suite();
 }
 
@@ -168,9 +187,14 @@ std::string fault_of(const RunConfig& config, const RankingSuite&, const SuiteOp
   return scoring_fault(config, options.scoring.form);
 }
 
+void check_fit(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options) {
+  const Scorer scorer(run, options.scoring);
+  with_names(suite, [&](const auto& passages) { scorer.check_fit(passages); });
+}
+
 SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options) {
   const Scorer scorer(run, options.scoring);
-  const auto scores = scores_of(scorer, suite);
+  const auto scores = with_names(suite, [&](const auto& passages) { return scorer.score(passages); });
   const auto ranked = rank_items(suite.items, scores, options.normalisation);
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};

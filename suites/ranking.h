@@ -27,12 +27,13 @@ struct RankingItem {
 struct RankingSuite {
   std::vector<RankingItem> items{};
   std::string form{};                ///< of its lines, in words: `minimal pairs`
-  std::vector<std::string> notes{};  ///< on items that cannot tell models apart
+  std::vector<std::string> notes{};  ///< on items that cannot tell models apart, and on files that are left out
 };
 
 /// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
-/// another kind. The forms are listed in suites/ranking_forms.h. Throws DataError with the place of what is damaged,
-/// empty, of another form or named twice.
+/// another kind. The forms are listed in suites/ranking_forms.h. Files of a folder whose lines are of no form, or whose
+/// items have no answers as those of test splits, are left out with a note. Throws DataError with the place of what is
+/// damaged, empty, of another form or named twice.
 std::optional<RankingSuite> read_ranking(const std::string& path);
 
 /// Keeps the first `items` of each paradigm, counted for each metric.
@@ -44,6 +45,9 @@ void keep_named(RankingSuite& suite, const std::string& table);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const RankingSuite& suite, const SuiteOptions& options);
+
+/// Throws DataError for a text that is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options);
 
 /// Throws DataError with the name of an item that is longer than the model, or has a candidate without tokens.
 SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options);

@@ -238,11 +238,18 @@ const std::vector<RankingForm>& ranking_forms() {
       {"EWoK", "Context1", "Context1, Context2, Target1, Target2, Domain", read_ewok},
       {"entity tracking", "input_prefix", "input_prefix, options, numops", read_entity_tracking},
       {"pairs with judgements", "ratio", "sentences, ratio", read_wug},
-      {"COPA", "choice1", "premise, choice1, choice2, question, label", read_copa},
-      {"multiple choice", "choices", "question, choices, answerKey", read_question},
-      {"completions", "completions", "context, completions, answer", read_completions},
-      {"sentences", "sentences", "sentences, answer", read_sentences}};
+      {"COPA", "choice1", "premise, choice1, choice2, question, label", read_copa, "label"},
+      {"multiple choice", "choices", "question, choices, answerKey", read_question, "answerKey"},
+      {"completions", "completions", "context, completions, answer", read_completions, "answer"},
+      {"sentences", "sentences", "sentences, answer", read_sentences, "answer"}};
   return forms;
+}
+
+bool RankingForm::lacks_answer(const SuiteLine& line) const {
+  if (answer == nullptr) return false;
+  if (!line.has(answer)) return true;
+  const auto& value = line.at(answer);
+  return value.is_null() || value == -1 || value == "";
 }
 
 const RankingForm* form_of(const SuiteLine& line) {

@@ -24,6 +24,10 @@ struct RankingForm {
   const char* keys;       ///< of a line, as a message lists them
   /// Appends the items of a line. Throws DataError.
   void (*read)(const SuiteLine& line, RankingSource& source, std::vector<RankingItem>& items);
+  const char* answer = nullptr;  ///< the key of the right answer; null: the first candidate, or people's preference
+
+  /// Whether a line of this form has no answer, as those of test splits: no key, null, -1 or "".
+  bool lacks_answer(const SuiteLine& line) const;
 };
 
 const std::vector<RankingForm>& ranking_forms();

@@ -42,19 +42,19 @@ std::optional<std::array<size_t, 3>> columns_of(const std::vector<std::string>& 
   return {};
 }
 
-void add_pair(SentenceSimilaritySuite& suite, const std::string& where, JudgedPair pair) {
+void add_pair(JudgedFile& file, const std::string& where, JudgedPair pair) {
   require<DataError>(!pair.a.empty() && !pair.b.empty(), where, ": one of the two sentences is empty");
   require<DataError>(std::isfinite(pair.judgement), where, ": the judgement is not a finite number");
-  suite.pairs.push_back(std::move(pair));
+  file.pairs.push_back(std::move(pair));
 }
 
-std::optional<SentenceSimilaritySuite> read_table(const std::string& path) {
+std::optional<JudgedFile> read_table(const std::string& path) {
   LineReader lines(path);
   std::string_view line;
   if (!lines.next(line)) return {};
   const auto columns = columns_of(cells_of(line));
   if (!columns) return {};
-  SentenceSimilaritySuite suite;
+  JudgedFile file{.name = suite_name(path)};
   while (lines.next(line)) {
     if (line.empty()) continue;
     const auto cells = cells_of(line);
@@ -65,28 +65,40 @@ std::optional<SentenceSimilaritySuite> read_table(const std::string& path) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), judgement);
     require<DataError>(error == std::errc() && end == text.data() + text.size(), lines.where(), ": '", text,
                        "' is not a number");
-    add_pair(suite, lines.where(), {cells[(*columns)[0]], cells[(*columns)[1]], judgement});
+    add_pair(file, lines.where(), {cells[(*columns)[0]], cells[(*columns)[1]], judgement});
   }
-  return suite;
+  return file;
 }
 
-std::optional<SentenceSimilaritySuite> read_lines(const std::string& path) {
+std::optional<JudgedFile> read_lines(const std::string& path) {
   const auto first = first_line(path);
   const auto& [a, b, score] = known_heads[1];
   if (!first || !first->has(a) || !first->has(b) || !first->has(score)) return {};
-  SentenceSimilaritySuite suite;
+  JudgedFile file{.name = suite_name(path)};
   SuiteLines lines(path);
   while (const auto line = lines.next())
-    add_pair(suite, line->where, {line->text(a), line->text(b), line->number(score)});
-  return suite;
+    add_pair(file, line->where, {line->text(a), line->text(b), line->number(score)});
+  return file;
+}
+
+/// The pairs of a file; none for one of another kind.
+std::optional<JudgedFile> read_judged(const std::string& path) {
+  auto file = is_json_lines(path) ? read_lines(path) : read_table(path);
+  require<DataError>(!file || file->pairs.size() > 3, path, ": has too few pairs for a correlation; give at least 4");
+  return file;
 }
 
 }  // namespace
 
 std::optional<SentenceSimilaritySuite> read_sentence_similarity(const std::string& path) {
-  if (fs::is_directory(path)) return {};
-  auto suite = is_json_lines(path) ? read_lines(path) : read_table(path);
-  require<DataError>(!suite || suite->pairs.size() > 3, path, ": has too few pairs for a correlation; give at least 4");
+  const auto paths = fs::is_directory(path) ? texts_in(path) : std::vector{path};
+  SentenceSimilaritySuite suite;
+  for (const auto& one : paths) {
+    auto file = read_judged(one);
+    if (!file) return {};
+    suite.files.push_back(std::move(*file));
+  }
+  if (suite.files.empty()) return {};
   return suite;
 }
 
@@ -94,28 +106,12 @@ std::string fault_of(const RunConfig& config, const SentenceSimilaritySuite&, co
   return embedding_fault(config, embedding_options(options));
 }
 
+void check_fit(const LoadedRun& run, const SentenceSimilaritySuite& suite, const SuiteOptions&) {
+  check_fit(run, texts_of(suite.files));
+}
+
 SuiteResult run_suite(const LoadedRun& run, const SentenceSimilaritySuite& suite, const SuiteOptions& options) {
-  std::vector<std::string> texts;
-  std::vector<std::pair<std::string, std::string>> pairs;
-  std::vector<double> judgements;
-  for (const auto& pair : suite.pairs) {
-    texts.push_back(pair.a);
-    texts.push_back(pair.b);
-    pairs.emplace_back(pair.a, pair.b);
-    judgements.push_back(pair.judgement);
-  }
-  const auto embedded = embed_distinct(run, std::move(texts), options);
-  const auto cosines = embedded.cosines_of(pairs);
-  SuiteResult result;
-  result.scored_by = embedding_words(run.config, options);
-  result.figures = {correlation_figure(cosines, judgements), isotropy_figure(embedded)};
-  for (size_t i = 0; i < pairs.size(); ++i)
-    result.items.push_back({{"item", words(i)},
-                            {"a", pairs[i].first},
-                            {"b", pairs[i].second},
-                            {"judgement", judgements[i]},
-                            {"cosine", cosines[i]}});
-  return result;
+  return answer_pairs(run, suite.files, options);
 }
 
 }  // namespace cloze

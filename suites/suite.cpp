@@ -19,6 +19,9 @@ bool take(std::optional<Items> found, SuiteItems& items) {
   return found.has_value();
 }
 
+/// Whether a file is a table of the ages at which words are known.
+bool is_ages(const std::string& path) { return path.find(".csv") != std::string::npos && is_age_table(read_csv(path)); }
+
 constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
 
 /// Says what is wrong with a file that no reader knew.
@@ -26,6 +29,9 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
   const bool is_lines = is_json_lines(path);
   require<DataError>(is_lines || !first_line(path), path,
                      ": has JSON lines, and files of these are called NAME.jsonl; rename it");
+  require<DataError>(is_lines || !is_ages(path), path,
+                     ": has ages of words, but no contexts to judge them in; it belongs next to a cdi_childes.json",
+                     kinds);
   require<DataError>(is_lines, path, ": is no suite of a known kind", kinds);
   const auto first = SuiteLines(path).next();
   require<DataError>(first.has_value(), path, ": is empty; get it again");
@@ -42,7 +48,8 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.is_regular_file() && is_json_lines(entry.path().filename().string()))
       files.push_back(entry.path().string());
-  require<DataError>(!files.empty(), path, ": holds no suite, for it has no *.jsonl", kinds);
+  require<DataError>(!files.empty(), path,
+                     ": holds no suite, for it has no *.jsonl, and no *.txt or *.tsv that are all of one kind", kinds);
   refuse_file(*std::min_element(files.begin(), files.end()));
 }
 
@@ -61,6 +68,14 @@ Suite open_suite(const std::string& path) {
 
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options) {
   return std::visit([&](const auto& items) { return fault_of(config, items, options); }, suite.items);
+}
+
+void check_fit(const LoadedRun& run, const Suite& suite, const SuiteOptions& options) {
+  std::visit(
+      [&](const auto& items) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(items)>, ReadingSuite>) check_fit(run, items, options);
+      },
+      suite.items);
 }
 
 SuiteResult run_suite(const LoadedRun& run, const Suite& suite, const SuiteOptions& options) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -127,6 +128,36 @@ void drop_empty_columns(Table& table) {
   }
 }
 
+/// The parts of a path between slashes.
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  for (const auto& part : std::filesystem::path(path).lexically_normal())
+    if (!part.empty()) parts.push_back(part.string());
+  return parts;
+}
+
+/// What tells the paths of runs apart: without the first and the last parts that all of them have.
+std::vector<std::string> short_names(std::span<const SuiteAnswers> answers) {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> paths;
+  for (const auto& one : answers) {
+    names.push_back(one.run);
+    paths.push_back(parts_of(one.run));
+  }
+  const auto all = [&](const auto& is) { return std::all_of(paths.begin(), paths.end(), is); };
+  if (all([&](const auto& path) { return path == paths[0]; })) return names;
+  const auto is_long = [](const auto& path) { return path.size() > 1; };
+  while (all(is_long) && all([&](const auto& path) { return path.front() == paths[0].front(); }))
+    for (auto& path : paths) path.erase(path.begin());
+  while (all(is_long) && all([&](const auto& path) { return path.back() == paths[0].back(); }))
+    for (auto& path : paths) path.pop_back();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    names[i].clear();
+    for (const auto& part : paths[i]) names[i] += (names[i].empty() ? "" : "/") + part;
+  }
+  return names;
+}
+
 std::string several_runs_cell(const SuiteFigure* figure) {
   if (figure == nullptr) return "-";
   const auto own = cell(figure->value, figure->metric);
@@ -143,8 +174,8 @@ Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
     table.title = words("Suites answered by ", answers[0].run);
     for (const auto* head : {"value", "95 % interval", "official", "ties", "items"}) table.header.emplace_back(head);
   }
-  for (const auto& one : answers)
-    if (!is_single) table.header.push_back(one.run);
+  if (!is_single)
+    for (const auto& name : short_names(answers)) table.header.push_back(name);
   for (const auto& key : keys_of(answers, detail)) {
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
     for (const auto& one : answers) {
@@ -178,8 +209,10 @@ std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
   const auto add = [&](const std::string& note) {
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   };
-  for (const auto& one : answers) {
-    const auto name = answers.size() > 1 ? one.run + ": " : "";
+  const auto names = short_names(answers);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto& one = answers[i];
+    const auto name = answers.size() > 1 ? names[i] + ": " : "";
     for (const auto& result : one.results) {
       add(words(name, result.suite, " is scored by ", result.scored_by));
       for (const auto& note : result.notes) add(words(name, result.suite, ": ", note));

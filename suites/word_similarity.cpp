@@ -57,26 +57,6 @@ JudgedFile read_judged(const std::string& path) {
   return file;
 }
 
-SuiteFigure figure_of(const JudgedFile& file, const EmbeddedTexts& embedded, std::vector<nlohmann::json>& items) {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  std::vector<double> judgements;
-  for (const auto& pair : file.pairs) {
-    pairs.emplace_back(pair.a, pair.b);
-    judgements.push_back(pair.judgement);
-  }
-  const auto cosines = embedded.cosines_of(pairs);
-  for (size_t i = 0; i < pairs.size(); ++i)
-    items.push_back({{"item", words(file.name, "/", i)},
-                     {"a", pairs[i].first},
-                     {"b", pairs[i].second},
-                     {"judgement", judgements[i]},
-                     {"cosine", cosines[i]}});
-  auto figure = correlation_figure(cosines, judgements);
-  figure.level = SuiteLevel::paradigm;
-  figure.group = file.name;
-  return figure;
-}
-
 }  // namespace
 
 std::optional<WordSimilaritySuite> read_word_similarity(const std::string& path) {
@@ -86,10 +66,7 @@ std::optional<WordSimilaritySuite> read_word_similarity(const std::string& path)
     suite.files.push_back(read_judged(path));
     return suite;
   }
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (entry.is_regular_file() && entry.path().extension() == ".txt") paths.push_back(entry.path().string());
-  std::sort(paths.begin(), paths.end());
+  const auto paths = texts_in(path);
   if (paths.empty() || !std::all_of(paths.begin(), paths.end(), is_judged)) return {};
   for (const auto& one : paths) suite.files.push_back(read_judged(one));
   return suite;
@@ -99,31 +76,12 @@ std::string fault_of(const RunConfig& config, const WordSimilaritySuite&, const 
   return embedding_fault(config, embedding_options(options));
 }
 
+void check_fit(const LoadedRun& run, const WordSimilaritySuite& suite, const SuiteOptions&) {
+  check_fit(run, texts_of(suite.files));
+}
+
 SuiteResult run_suite(const LoadedRun& run, const WordSimilaritySuite& suite, const SuiteOptions& options) {
-  std::vector<std::string> texts;
-  for (const auto& file : suite.files)
-    for (const auto& pair : file.pairs) {
-      texts.push_back(pair.a);
-      texts.push_back(pair.b);
-    }
-  const auto embedded = embed_distinct(run, std::move(texts), options);
-  SuiteResult result;
-  result.scored_by = embedding_words(run.config, options);
-  std::vector<SuiteFigure> files;
-  for (const auto& file : suite.files) files.push_back(figure_of(file, embedded, result.items));
-  auto whole = files.front();
-  if (files.size() > 1) {
-    whole = {.metric = "spearman"};
-    for (const auto& file : files) {
-      whole.value += file.value / static_cast<double>(files.size());
-      whole.count += file.count;
-    }
-  }
-  whole.level = SuiteLevel::suite;
-  whole.group.clear();
-  result.figures = {whole, isotropy_figure(embedded)};
-  if (files.size() > 1) result.figures.insert(result.figures.end(), files.begin(), files.end());
-  return result;
+  return answer_pairs(run, suite.files, options);
 }
 
 }  // namespace cloze

@@ -8,31 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "suites/judged_pairs.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
-
-/// Two words or sentences, and how similar people find them.
-struct JudgedPair {
-  std::string a, b;
-  double judgement = 0;
-  bool operator==(const JudgedPair&) const = default;
-};
-struct JudgedFile {
-  std::string name;
-  std::vector<JudgedPair> pairs{};
-};
 
 struct WordSimilaritySuite {
   std::vector<JudgedFile> files{};
 };
 
-/// The suite at `path`: a text file of `WORD WORD NUMBER` lines, separated by tabs or spaces, or a folder of such
-/// files; none for a file of another kind. Throws DataError with the place.
+/// The suite at `path`: a text file of `WORD WORD NUMBER` lines, separated by tabs or spaces, or a folder whose
+/// texts_in are such files; none for a file of another kind. Throws DataError with the place.
 std::optional<WordSimilaritySuite> read_word_similarity(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const WordSimilaritySuite& suite, const SuiteOptions& options);
+
+/// Throws DataError for a text that is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const WordSimilaritySuite& suite, const SuiteOptions& options);
 
 SuiteResult run_suite(const LoadedRun& run, const WordSimilaritySuite& suite, const SuiteOptions& options);
 

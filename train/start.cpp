@@ -96,6 +96,7 @@ void start(Session& session) {
   check_data(session);
   open_suites(session);
   draw_weights(session);
+  check_suites(session);
   const auto origin = find_origin(config, session.options);
   if (origin.branch) check_branch_point(session, *origin.branch);
   InitReport initialized;

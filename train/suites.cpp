@@ -30,8 +30,8 @@ json figure_json(const SuiteFigure& figure) {
   return entry;
 }
 
-/// The answers to all suites. One without an answer, such as one with a text that is too long, is told and left out:
-/// it is no reason to lose a training.
+/// The answers to all suites. One without an answer, such as one with a text that is too long and could not be known
+/// before, is told and left out: it is no reason to lose a training.
 std::vector<SuiteResult> answers_of(const Session& session) {
   std::vector<SuiteResult> answers;
   const auto run = run_of(session);
@@ -71,6 +71,17 @@ void open_suites(Session& session) {
     const auto fault = suite_fault(session.config, suite, {});
     require<ConfigError>(fault.empty(), "evaluation.suites: ", fault);
     session.suites.push_back(std::move(suite));
+  }
+}
+
+void check_suites(const Session& session) {
+  const auto run = run_of(session);
+  for (const auto& suite : session.suites) {
+    try {
+      check_fit(run, suite, {});
+    } catch (const DataError& e) {
+      fail<DataError>("evaluation.suites: ", suite.name, ": ", e.what(), ", or leave the suite out");
+    }
   }
 }
 

@@ -8,6 +8,9 @@ namespace cloze {
 /// cannot answer.
 void open_suites(Session& session);
 
+/// Throws DataError for a suite with a text that is longer than the network, which has been made.
+void check_suites(const Session& session);
+
 /// Whether answers to the suites are due after the step that was made.
 bool suites_are_due(const Session& session);
 

@@ -154,9 +154,9 @@ std::string data_folder(const std::string& name) {
 void check(const SuitesCommand& c) {
   require<ConfigError>(c.names.size() == 1, "--suite ", c.names[0],
                        " of BabyLM stands alone; answer other suites in a command of their own");
-  require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer, "--suite ", c.names[0],
-                       " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep and "
-                       "--layer");
+  require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer && !c.pooling, "--suite ", c.names[0],
+                       " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep, "
+                       "--layer and --pooling");
 }
 
 }  // namespace

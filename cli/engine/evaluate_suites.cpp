@@ -38,13 +38,40 @@ std::vector<Suite> read_suites(const SuitesCommand& c) {
   return suites;
 }
 
+/// What a suite is answered by.
+struct Uses {
+  bool scores = false, candidates = false, embeddings = false;
+  void operator()(const RankingSuite&) { scores = candidates = true; }
+  void operator()(const FactSuite&) { scores = true; }
+  void operator()(const ReadingSuite&) { scores = true; }
+  void operator()(const AcquisitionSuite&) { scores = true; }
+  void operator()(const WordSimilaritySuite&) { embeddings = true; }
+  void operator()(const AnalogySuite&) { embeddings = true; }
+  void operator()(const SentenceSimilaritySuite&) { embeddings = true; }
+};
+
+/// Throws ConfigError for an option that none of the suites uses.
+void check_options(const SuitesCommand& c, const std::vector<Suite>& suites) {
+  Uses uses;
+  for (const auto& suite : suites) std::visit(uses, suite.items);
+  const auto check = [](bool is_given, bool is_used, const char* option, const char* of) {
+    require<ConfigError>(!is_given || is_used, option, " is of ", of,
+                         ", and no suite that is asked for is one of these; leave it out");
+  };
+  constexpr const char* embeddings = "suites of embeddings, which are similarities and analogies";
+  check(c.layer.has_value(), uses.embeddings, "--layer", embeddings);
+  check(c.pooling.has_value(), uses.embeddings, "--pooling", embeddings);
+  check(c.form.has_value(), uses.scores, "--as", "suites of scores, which are all but similarities and analogies");
+  check(c.normalisation.has_value(), uses.candidates, "--normalise", "minimal pairs and completions");
+}
+
 }  // namespace
 
 SuiteOptions options_of(const SuitesCommand& c) {
   return {.scoring = {.form = c.form, .cache = c.cache},
-          .normalisation = c.normalisation,
+          .normalisation = c.normalisation.value_or(Normalisation::sum),
           .layer = c.layer,
-          .pooling = c.pooling};
+          .pooling = c.pooling.value_or(Pooling::mean)};
 }
 
 namespace {
@@ -122,25 +149,33 @@ SuiteResult answer_of(const LoadedRun& run, const SuiteAnswers& answers, const S
   return result;
 }
 
-/// The answers of one run. A suite with an item that cannot be scored, such as a text that is too long, is told and
-/// left out, unless it is all that is asked: the others are not lost with it.
-SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, const SuiteOptions& options,
-                        SuiteOutput& output, bool is_all) {
+/// Calls `f`; a DataError of it is the fault of a suite for a run, and is told, unless the suite is all that is asked.
+template <class F>
+void catch_fault(Task& task, size_t suite, const std::string& name, bool is_all, const F& f) {
+  try {
+    f();
+  } catch (const DataError& e) {
+    if (is_all) throw;
+    end_progress();
+    task.faults[suite] = words("cannot answer ", name, ": ", e.what());
+    log_warning("suites", words(task.run, ": ", task.faults[suite]));
+  }
+}
+
+/// The answers of one run. A suite with an item that cannot be scored, such as a text that is too long, is left out:
+/// the others are not lost with it. Texts that are too long are told before any is scored.
+SuiteAnswers answers_of(Task task, const std::vector<Suite>& suites, const SuiteOptions& options, SuiteOutput& output,
+                        bool is_all) {
   const auto run = open_run(task.checkpoint);
   SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
+  for (size_t s = 0; s < suites.size(); ++s)
+    if (task.faults[s].empty())
+      catch_fault(task, s, suites[s].name, is_all, [&] { check_fit(run, suites[s], options); });
   for (size_t s = 0; s < suites.size(); ++s) {
-    if (!task.faults[s].empty()) {
-      answers.unanswered.push_back(task.faults[s]);
-      continue;
-    }
-    try {
-      answers.results.push_back(answer_of(run, answers, suites[s], options, output));
-    } catch (const DataError& e) {
-      if (is_all) throw;
-      end_progress();
-      answers.unanswered.push_back(words("cannot answer ", suites[s].name, ": ", e.what()));
-      log_warning("suites", words(task.run, ": ", answers.unanswered.back()));
-    }
+    if (task.faults[s].empty())
+      catch_fault(task, s, suites[s].name, is_all,
+                  [&] { answers.results.push_back(answer_of(run, answers, suites[s], options, output)); });
+    if (!task.faults[s].empty()) answers.unanswered.push_back(task.faults[s]);
   }
   return answers;
 }
@@ -150,6 +185,7 @@ SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, cons
 int evaluate_suites(const EvaluateCommand& c) {
   if (names_babylm(c.suites)) return evaluate_babylm(c);
   const auto suites = read_suites(c.suites);
+  check_options(c.suites, suites);
   const auto options = options_of(c.suites);
   const auto tasks = tasks_of(c, suites, options);
   SuiteOutput output(c.suites.out);

@@ -100,6 +100,20 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
+TEST_CASE("an option that none of the suites uses is refused", "[cli][suites]") {
+  const auto& w = world();
+  const auto file = w.dir.write("pairs.jsonl", pairs);
+  const auto words = w.dir.write("words.txt", "cat mat 9\ncat sat 1\nmat sat 5\nthe cat 2\n");
+  const auto evaluate = "evaluate " + w.run + " --suite ";
+  check_refused(evaluate + file + " --layer 0", 2,
+                "--layer is of suites of embeddings, which are similarities and analogies, and no suite that is asked "
+                "for is one of these; leave it out");
+  check_refused(evaluate + file + " --pooling mean", 2, "--pooling is of suites of embeddings");
+  check_refused(evaluate + words + " --normalise token", 2, "--normalise is of minimal pairs and completions");
+  check_refused(evaluate + words + " --as pll", 2, "--as is of suites of scores");
+  CHECK(cloze(evaluate + words + " --suite " + file + " --layer 0 --as pll --normalise token").code == 0);
+}
+
 TEST_CASE("a suite with a text that is too long does not cost the answers to others", "[cli][suites]") {
   const auto& w = world();
   std::string longest = "The cat";
@@ -107,8 +121,9 @@ TEST_CASE("a suite with a text that is too long does not cost the answers to oth
   const auto file = w.dir.write("short.jsonl", pairs),
              other = w.dir.write("long.jsonl",
                                  json{{"sentence_good", longest}, {"sentence_bad", "The cat sits."}}.dump() + "\n");
-  const auto both = cloze("evaluate " + w.run + " --suite " + other + " --suite " + file + " --json");
+  const auto both = cloze("evaluate " + w.run + " --suite " + file + " --suite " + other + " --json");
   CHECK_THAT(both.text, Catch::Contains("warning: " + w.run + ": cannot answer long: item long/0: the text 'The cat"));
+  CHECK(both.text.find("cannot answer long") < both.text.find(" items in "));  // before any suite is answered
   const auto found = json_of(both);
   REQUIRE(found["runs"][0]["suites"].size() == 1);
   CHECK(found["runs"][0]["suites"][0]["suite"] == "short");

@@ -1,5 +1,8 @@
 // Texts that are longer than the model.
+#include <set>
+
 #include "scoring/encoded_passage.h"
+#include "scoring/rows.h"
 #include "tests/scoring/random_run.h"
 
 using namespace cloze;
@@ -70,6 +73,32 @@ TEST_CASE("windows of masked models are framed like whole texts", "[scoring]") {
   part[at - begin] = special.mask;
   const auto logits = logits_of(run, {.input_ids = row_of(joined({{special.cls}, part, {special.sep}}))});
   CHECK(score.tokens[at].log_probability == Approx(log_probability(logits[at - begin + 1], ids[at])).margin(2e-5));
+}
+
+TEST_CASE("rows of a long text are made in parts, which ask for each of its tokens once", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");  // 40 positions
+  const auto rows = make_scoring_rows(run, ScoringForm::pll);
+  const auto encoded_text = [&](int words) {
+    return encode(run.tokenizer, {.scored = long_text(words)}, PassageText::whole);
+  };
+  std::vector<EncodedPassage> passages{encoded_text(3), {}, encoded_text(200), encoded_text(2)};
+  const size_t all = passages[0].tokens.size() + passages[2].tokens.size() + passages[3].tokens.size();
+  constexpr size_t limit = 500, stride = 10;
+  std::set<std::pair<uint32_t, uint32_t>> asked;
+  size_t parts = 0;
+  for (WindowPlace next; next.passage < passages.size(); ++parts) {
+    const auto made = next_rows(*rows, passages, stride, limit, next);
+    size_t tokens = 0;
+    for (const auto& row : made) {
+      tokens += row.ids.size();
+      for (const auto& one : row.predictions) CHECK(asked.emplace(one.passage, one.token).second);
+    }
+    CHECK(tokens < limit + (parts == 0 ? 38 : stride) * 40);  // a window of the text is not cut
+  }
+  CHECK(parts > 10);
+  CHECK(asked.size() == all);
+  CHECK(passages[2].tokens.empty());
 }
 
 TEST_CASE("every token of a long text has one score, in every family and with any stride", "[scoring]") {

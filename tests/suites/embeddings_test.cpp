@@ -94,7 +94,7 @@ TEST_CASE("sentence pairs are read from a table by its heads and from JSON lines
                                          "{\"sentence1\": \"Sun.\", \"sentence2\": \"Moon.\", \"score\": 3}\n"));
   REQUIRE(table);
   REQUIRE(lines);
-  CHECK((table->pairs == lines->pairs));
+  CHECK((table->files.at(0).pairs == lines->files.at(0).pairs));
 }
 
 TEST_CASE("the mean cosine is that over all pairs of different rows") {
@@ -154,4 +154,42 @@ TEST_CASE("word similarity and analogies of a run give figures by file and by se
   REQUIRE(analogies.figures.size() == 6);
   CHECK(analogies.figures[0].count == 2);
   CHECK(analogies.figures[2].group == "semantic");
+}
+
+TEST_CASE("a folder of texts of one kind is a suite, with a figure for each file") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  const std::string head = "sentence_A\tsentence_B\trelatedness_score\n";
+  dir.write("sick/train.txt", head + "wa\twb\t9\nwa\twc\t1\nwb\twd\t4\nwc\twe\t5\n");
+  dir.write("sick/trial.txt", head + "wa\twc\t9\nwa\twb\t1\nwb\twd\t4\nwc\twe\t5\n");
+  const auto pairs = read_sentence_similarity(dir / "sick");
+  REQUIRE(pairs);
+  const auto similar = run_suite(run, *pairs, {});
+  REQUIRE(similar.figures.size() == 4);
+  CHECK(similar.figures[0].count == 8);
+  CHECK(similar.figures[0].value == Approx((similar.figures[2].value + similar.figures[3].value) / 2));
+  CHECK(similar.figures[3].group == "trial");
+  dir.write("analogies/words.txt", ": capitals\nwa wb wc wd\n");
+  dir.write("analogies/phrases.txt", ": capitals\nwe wf wg wh\nwe wf wg wi\n");
+  const auto questions = read_analogies(dir / "analogies");
+  REQUIRE(questions);
+  const auto answers = run_suite(run, *questions, {});
+  CHECK(answers.figures[0].count == 3);
+  CHECK(answers.figures[3].group == "phrases/capitals");
+  // The only word of the file that is not in the question: words of other files are no answers.
+  CHECK(answers.items[2]["answer"] == "wd");
+  dir.write("mixed/a.txt", ": capitals\nwa wb wc wd\n");
+  dir.write("mixed/b.txt", "wa wb 3\n");
+  CHECK_FALSE(read_analogies(dir / "mixed"));
+  CHECK_FALSE(read_sentence_similarity(dir / "mixed"));
+}
+
+TEST_CASE("texts that are too long are known before any is embedded") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  std::string text = "wa";
+  for (int i = 0; i < 40; ++i) text += " wb";
+  const auto pairs = read_sentence_similarity(
+      dir.write("s.tsv", "sentence1\tsentence2\tscore\nwa\twb\t3\nwa\twc\t2\nwb\twc\t1\nwa\t" + text + "\t4\n"));
+  CHECK(contains(error_of([&] { check_fit(run, *pairs, {}); }), "the model reads at most 32; shorten it"));
 }

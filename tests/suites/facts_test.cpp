@@ -108,3 +108,19 @@ TEST_CASE("intervals of facts are shares, and ties are those of the objects of a
     CHECK(figure.ties == (figure.metric.starts_with("restricted") ? figure.count : 0));
   }
 }
+
+TEST_CASE("progress counts the passages of all relations") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl", facts);
+  dir.write("f/patterns.jsonl", patterns);
+  const auto run = open_run(trained());
+  std::vector<int64_t> done;
+  SuiteOptions options;
+  options.scoring.progress = [&](int64_t now, int64_t all) {
+    CHECK(all == 8);  // two facts of two objects in each of two relations
+    done.push_back(now);
+  };
+  run_suite(run, *read_facts(dir / "f"), options);
+  CHECK(std::ranges::is_sorted(done));
+  CHECK(done.back() == 8);
+}

@@ -45,6 +45,13 @@ TEST_CASE("a line of a cut file is told from one of another kind", "[suites]") {
   check_refused([] { return line_of("a\tb"); }, "; JSON lines have one object per line");
 }
 
+TEST_CASE("a key that an object has twice is refused with its line, in objects inside others too", "[suites]") {
+  check_refused([] { return line_of(R"({"a": 1, "b": 2, "a": 3})"); }, "made-up.jsonl:1: has the key `a` twice");
+  check_refused([] { return line_of(R"({"a": [{"b": {"c": 1, "c": 1}}]})"); },
+                "made-up.jsonl:1: has the key `c` twice");
+  CHECK(line_of(R"({"a": {"b": 1}, "b": [{"a": 1}, {"a": 2}]})").has("b"));
+}
+
 TEST_CASE("a key that is absent or of another type is named with its line", "[suites]") {
   const auto line =
       line_of(R"({"text": "x", "number": 2.5, "whole": 3, "list": ["a", "b"], "mixed": ["a", 1], "none": null})");

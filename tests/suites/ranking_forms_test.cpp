@@ -67,6 +67,31 @@ TEST_CASE("a folder is a suite of all its JSON lines, each a paradigm", "[suites
   CHECK_THROWS_WITH(read_ranking(dir / "two"), Contains("c.jsonl:1: is of the form completions, the lines before it"));
 }
 
+TEST_CASE("files of a folder that are no items, or have no answers, are left out with a note", "[suites]") {
+  const TempDir dir;
+  const std::string choice = R"("question": "effect", "premise": "It rained.", "choice1": "a", "choice2": "b")";
+  dir.write("copa/a.jsonl", "{" + choice + "}\n");
+  dir.write("copa/b.jsonl", "{" + choice + R"(, "label": 1})");
+  dir.write("copa/c.jsonl", "{" + choice + R"(, "label": -1})");
+  dir.write("copa/summary.jsonl", R"({"model": "gpt2", "accuracy": 0.7})");
+  const auto suite = *read_ranking(dir / "copa");
+  REQUIRE(suite.items.size() == 1);
+  CHECK(suite.items[0].name == "b/0");
+  CHECK(suite.notes == std::vector<std::string>{"a.jsonl is left out, for its items have no `label`",
+                                                "c.jsonl is left out, for its items have no `label`",
+                                                "summary.jsonl is left out, for its lines are no COPA"});
+  dir.write("copa/b.jsonl", "{" + choice +
+                                R"(, "label": 1})"
+                                "\n{" +
+                                choice + "}\n");
+  CHECK_THROWS_WITH(read_ranking(dir / "copa"), Contains("b.jsonl:2: has no `label`"));
+  std::filesystem::remove(dir / "copa/b.jsonl");
+  CHECK_THROWS_WITH(read_ranking(dir / "copa"), Contains("a.jsonl:1: has no `label`, the number of the right answer"));
+  dir.write("cut/a.jsonl", pair_a);
+  dir.write("cut/b.jsonl", pair_b.substr(0, 20));
+  CHECK_THROWS_WITH(read_ranking(dir / "cut"), Contains("b.jsonl:1: not a JSON object"));
+}
+
 TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
   const auto items = items_in(
       R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "can fly.", "id": 4})",

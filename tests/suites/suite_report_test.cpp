@@ -74,12 +74,29 @@ TEST_CASE("a mean over items that is the mean over paradigms is shown once", "[s
 TEST_CASE("several runs have a column each, with a dash where one did not answer", "[suites]") {
   const std::vector all{answers_of("runs/a", 10, {pairs(0.5, 0.625)}), answers_of("runs/b", 20, {similarity(0.25)})};
   const auto table = table_of_runs(all, SuiteDetail::suites);
-  CHECK(table.header == Row{"suite", "metric", "runs/a", "runs/b"});
+  CHECK(table.header == Row{"suite", "metric", "a", "b"});
   REQUIRE(table.rows.size() == 3);
   CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
   const std::vector equal{answers_of("runs/a", 10, {pairs(0.5, 0.5)}), all[1]};
   CHECK(table_of_runs(equal, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00", "-"});
   CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
+}
+
+TEST_CASE("runs are named by the parts of their paths that tell them apart", "[suites]") {
+  const auto names = [](const std::vector<std::string>& runs) {
+    std::vector<SuiteAnswers> all;
+    for (const auto& run : runs) all.push_back(answers_of(run, 10, {pairs(0.5, 0.5)}));
+    const auto header = table_of_runs(all, SuiteDetail::suites).header;
+    return Row(header.begin() + 2, header.end());
+  };
+  CHECK(names({"/long/path/runs/a", "/long/path/runs/b/"}) == Row{"a", "b"});
+  CHECK(names({"x/runs/a/step-10", "x/other/a/step-10"}) == Row{"runs", "other"});
+  CHECK(names({"x/a/step-10", "x/a/step-20", "x/b/step-10"}) == Row{"a/step-10", "a/step-20", "b/step-10"});
+  CHECK(names({"runs/a", "runs/a/step-10"}) == Row{"a", "a/step-10"});
+  CHECK(names({"runs/a", "runs/a"}) == Row{"runs/a", "runs/a"});
+  auto one = answers_of("runs/one", 10, {pairs(0.5, 0.5)}), two = answers_of("runs/two", 10, {});
+  two.unanswered = {"cannot answer pairs: it has no head"};
+  CHECK(notes_of(std::vector{one, two}).back() == "two: cannot answer pairs: it has no head");
 }
 
 TEST_CASE("checkpoints have a row each", "[suites]") {

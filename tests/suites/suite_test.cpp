@@ -55,12 +55,13 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   check_refused(dir, "keys.jsonl", R"({"prompt": "a", "reply": "b"})",
                 "keys.jsonl:1: no kind of suite has lines with the keys prompt, reply; docs/evaluation.md lists");
   check_refused(dir, "notes.md", "# Notes\n", "notes.md: is no suite of a known kind");
+  check_refused(dir, "ages.csv", "word_clean,aoa\ncat,20.5\n", "ages.csv: has ages of words, but no contexts");
   const auto table = reading_table(4);
   check_refused(dir, "cut.csv", table.substr(0, table.size() - 10),
                 "cut.csv:5: has 11 of the 13 fields of the header; the file may be cut");
   check_refused(dir, "cut.json", R"({"cats": [{"context": "the )", "cut.json: the JSON ends in the middle");
   dir.write("folder/readme", "x");
-  CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("folder: holds no suite, for it has no *.jsonl"));
+  CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("folder: holds no suite, for it has no *.jsonl, and no"));
   dir.write("damaged/a.jsonl", whole.substr(0, 20));
   dir.write("damaged/b.jsonl", whole);
   CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl:1: not a JSON object"));
@@ -98,9 +99,28 @@ TEST_CASE("a sentence that is longer than the model is refused with its item", "
   std::string longest = "the";
   for (int i = 0; i < 60; ++i) longest += " old";
   const auto suite = pairs_in(dir, pair_line("a cat", "a dog") + pair_line("a bird", longest));
+  const auto sentence = Catch::StartsWith("item pairs/1: the text 'the old old") &&
+                        Contains("' has 61 tokens, and runs/random reads at most ");
   CHECK_THROWS_AS(run_suite(run, suite, {}), DataError);
-  CHECK_THROWS_WITH(run_suite(run, suite, {}), Catch::StartsWith("item pairs/1: the text 'the old old") &&
-                                                   Contains("' has 61 tokens, and runs/random reads at most "));
+  CHECK_THROWS_WITH(run_suite(run, suite, {}), sentence);
+  CHECK_THROWS_WITH(check_fit(run, suite, {}), sentence);  // without a forward pass
+  check_fit(run, pairs_in(dir, pair_line("a cat", "a dog")), {});
+}
+
+TEST_CASE("texts of facts and of words with ages that are longer than the model are known before any is scored",
+          "[suites][bad]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  std::string longest = "the";
+  for (int i = 0; i < 60; ++i) longest += " old";
+  dir.write("lama/templates.jsonl", "{\"predicate_id\": \"R\", \"pattern\": \"[X] [Y]\"}\n");
+  const std::string fact = R"({"predicate_id": "R", "sub_label": "cat", "obj_label": ")";
+  dir.write("lama/facts.jsonl", fact + "dog\"}\n");
+  check_fit(run, open_suite(dir / "lama"), {});
+  dir.write("lama/facts.jsonl", fact + "dog\"}\n" + fact + longest + "\"}\n");
+  CHECK_THROWS_WITH(check_fit(run, open_suite(dir / "lama"), {}), Contains("' has 62 tokens, and runs/random reads"));
+  const auto ages = open_suite(dir.write("words.json", R"({"cats": [{"context": ")" + longest + "\"}]}"));
+  CHECK_THROWS_WITH(check_fit(run, ages, {}), Contains(" tokens, and runs/random reads at most"));
 }
 
 TEST_CASE("text that the tokenizer does not know is scored as unknown and told; a side without tokens is refused",

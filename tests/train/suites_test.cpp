@@ -3,6 +3,7 @@
 
 #include "run/run.h"
 #include "suites/suite.h"
+#include "tests/suites/reading_table.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -121,22 +122,24 @@ TEST_CASE("a run that is killed and resumed has the same answers, each once", "[
   CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
 }
 
-TEST_CASE("a suite with a text that is too long is left out, and the run ends with its weights", "[train][suites]") {
+TEST_CASE("a suite that has no answer when it is asked is left out, and the run ends with its weights",
+          "[train][suites]") {
   const TempDir dir;
   auto config = tiny_run(dir, 4);
-  std::string text = "wa";
-  for (int i = 0; i < 40; ++i) text += " wb";
-  config.evaluation.suites = {
-      dir.write("long.jsonl", json{{"sentence_good", text}, {"sentence_bad", "wa"}}.dump() + "\n"), pairs_file(dir)};
+  std::string context = "wa";
+  for (int i = 0; i < 40; ++i) context += " wb";
+  auto table = reading_table(40);
+  table.insert(table.find("\ncats see,") + 1, context + " ");  // whose rows are made when it is asked
+  config.evaluation.suites = {dir.write("reading.csv", table), pairs_file(dir)};
   config.evaluation.suite_every = 2;
   pretrain(config, {.run = dir / "run"});
   CHECK(std::filesystem::exists(dir / "run/step-00000004/weights.safetensors"));
   for (const int64_t step : {2, 4}) {
-    CHECK_FALSE(answers_of(dir / "run").at(step).contains("long"));
+    CHECK_FALSE(answers_of(dir / "run").at(step).contains("reading"));
     CHECK(answers_of(dir / "run").at(step).contains("pairs"));
   }
   CHECK_THAT(read_file(dir / "run/log.txt"),
-             Contains("suite long is left out at step 4: item long/0: the text 'wa wb") && Contains(" reads at most "));
+             Contains("suite reading is left out at step 4: ") && Contains(" reads at most "));
 }
 
 TEST_CASE("suites that are damaged, not there or not for the run are said before it trains", "[train][suites]") {
@@ -151,6 +154,12 @@ TEST_CASE("suites that are damaged, not there or not for the run are said before
   config.evaluation.suites = {pairs_file(dir), dir / "other/pairs.jsonl"};
   check_refused(config, dir, " are both called pairs; rename one of them");
   config.evaluation.suites = {pairs_file(dir)};
+  std::string text = "wa";
+  for (int i = 0; i < 40; ++i) text += " wb";
+  config.evaluation.suites.push_back(
+      dir.write("long.jsonl", json{{"sentence_good", text}, {"sentence_bad", "wa"}}.dump() + "\n"));
+  check_refused(config, dir, "evaluation.suites: long: item long/0: the text 'wa wb");
+  config.evaluation.suites.pop_back();
   config.objectives = {NspConfig{}};
   check_refused(config, dir, "evaluation.suites: the run cannot be scored: it has no head that gives probabilities");
 }

@@ -1,0 +1,32 @@
+#pragma once
+// Pairs of words or sentences with the similarity that people see between them, and what a run's embeddings say of
+// them.
+#include <string>
+#include <vector>
+
+#include "suites/suite_result.h"
+
+namespace cloze {
+
+/// Two words or sentences, and how similar people find them.
+struct JudgedPair {
+  std::string a, b;
+  double judgement = 0;
+  bool operator==(const JudgedPair&) const = default;
+};
+struct JudgedFile {
+  std::string name;
+  std::vector<JudgedPair> pairs{};
+};
+
+/// The texts of a folder, by name: *.txt and *.tsv (.gz, .xz).
+std::vector<std::string> texts_in(const std::string& folder);
+
+/// Their words or sentences.
+std::vector<std::string> texts_of(const std::vector<JudgedFile>& files);
+
+/// The suite's figures: `spearman`, the mean of that of the files, and `mean_cosine` of all texts; of several files
+/// also `spearman` of each.
+SuiteResult answer_pairs(const LoadedRun& run, const std::vector<JudgedFile>& files, const SuiteOptions& options);
+
+}  // namespace cloze
