@@ -24,10 +24,14 @@ constexpr int max_depth = 64, max_bases = 16, max_files = 64;
 
 std::string location(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
 
+void check_size(size_t bytes, const std::string& name) {
+  require<ConfigError>(bytes <= max_bytes, name, ": ", bytes, " bytes are too many for a config (at most ", max_bytes,
+                       "); name the YAML file of a run");
+}
+
 /// Rejects input that is unsafe for a YAML parser: binary content and unbounded nesting.
 void check_text(const std::string& text, const std::string& name) {
-  require<ConfigError>(text.size() <= max_bytes, name, ": ", text.size(), " bytes are too many for a config (at most ",
-                       max_bytes, "); name the YAML file of a run");
+  check_size(text.size(), name);
   int line = 1, column = 0, open = 0;
   for (const char c : text) {
     ++column;
@@ -152,19 +156,15 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
   return merged;
 }
 
-/// The node of one file, `base:` and all.
+/// The node of one file, `base:` and all. Throws Error with the system's reason where it cannot be read.
 ConfigNode read_file(const std::string& path) {
   std::error_code ignored;
   require<ConfigError>(std::filesystem::exists(path, ignored), path,
                        ": no such file; name a YAML config (configs/ has some)");
   require<ConfigError>(!std::filesystem::is_directory(path, ignored), path, ": is a folder; name a YAML config in it");
-  std::string text;
-  try {
-    text = read_text(path, max_bytes + 1);
-  } catch (const Error& e) {
-    fail<ConfigError>(e.what());
-  }
-  return parse_node(text, path);
+  const auto bytes = std::filesystem::file_size(path, ignored);
+  if (!ignored) check_size(bytes, path);
+  return parse_node(read_text(path, max_bytes + 1), path);  // what the system cannot read is no fault of the config
 }
 
 ConfigNode load_file(const std::string& path, std::vector<std::string> chain, int& files) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/open_file.h"
 
 namespace cloze {
@@ -131,8 +132,9 @@ StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(fina
 }
 
 StagedFolder::~StagedFolder() {
-  std::error_code ignored;
-  if (!committed_) fs::remove_all(staged_, ignored);
+  std::error_code error;
+  if (!committed_) fs::remove_all(staged_, error);
+  if (error) log_warning("files", words(staged_, ": cannot be removed (", error.message(), "); remove it"));
   if (lock_ >= 0) close(lock_);
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "core/config.h"
 #include "core/error.h"
@@ -115,6 +116,33 @@ TEST_CASE("a signal that ends the program removes the folder that is filled, but
   CHECK(wait_for(child) == 128 + SIGTERM);
   CHECK(fs::exists(dir / "other"));
   CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
+}
+
+TEST_CASE("a staged folder that the system does not remove is named", "[core][file]") {
+  TempDir dir;
+  auto staged = std::make_unique<StagedFolder>(dir / "final");
+  const auto path = staged->path();
+  set_log_file(dir / "log.txt");
+  {
+    const NoMoreFiles none;
+    staged.reset();
+  }
+  set_log_file("");
+  CHECK_THAT(read_file(dir / "log.txt"),
+             Catch::Contains(path + ": cannot be removed (Too many open files); remove it"));
+}
+
+TEST_CASE("a config that the system cannot read is no fault of the config", "[core][file]") {
+  TempDir dir;
+  const auto path = dir.write("a.yaml", "a: 1\n");
+  try {
+    const NoMoreFiles none;
+    ConfigTree::load(path);
+    FAIL("it was read");
+  } catch (const Error& e) {
+    CHECK(e.exit_code() == 1);
+    CHECK_THAT(e.what(), Catch::Contains("a.yaml: cannot be read (Too many open files)"));
+  }
 }
 
 TEST_CASE("a folder that was to be replaced gets its name back", "[core][file]") {

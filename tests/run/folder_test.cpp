@@ -1,7 +1,6 @@
 #include "run/folder.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "run/metrics.h"
 #include "run/provenance.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/runs.h"
 #include "tests/support/tiny.h"
 #include "train/pretrain.h"
@@ -63,17 +63,13 @@ TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][fo
 TEST_CASE("a folder that cannot be read is named with the reason", "[run][folder]") {
   TempDir dir;
   dir.write("run/run.yaml", "");
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
   std::string message;
-  setrlimit(RLIMIT_NOFILE, &none);
   try {
+    const NoMoreFiles none;
     run_folder(dir / "run");
   } catch (const Error& e) {
     message = e.what();
   }
-  setrlimit(RLIMIT_NOFILE, &before);
   CHECK_THAT(message, Catch::Contains("run: cannot be read (Too many open files)"));
 }
 

@@ -1,6 +1,23 @@
 #pragma once
-// Child processes of tests.
+// Processes of tests and what they may do.
+#include <sys/resource.h>
 #include <sys/wait.h>
+
+/// While it exists, this process cannot open a file.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 /// The exit code of a process by the status of waitpid or pclose; 128 plus the number of the signal that ended it.
 inline int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
