@@ -17,4 +17,8 @@ struct ByteSource {
 /// that cannot be read, or is damaged (when its bytes are read).
 std::unique_ptr<ByteSource> open_bytes(const std::string& name);
 
+/// The file of a name, or the packed one in its place: the first of `name`, `name.xz` and `name.gz` that is there, else
+/// `name`.
+std::string plain_or_packed(const std::string& name);
+
 }  // namespace cloze

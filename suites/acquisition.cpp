@@ -74,9 +74,8 @@ ChildAges ages_beside(const fs::path& file) {
   const auto folder = file.parent_path();
   for (const auto& at : {folder, folder / "aoa", folder / ".." / "aoa"})
     for (const auto* name : {"cdi_human.csv", "aoa_word_list.csv"})
-      for (const auto* packed : {"", ".xz", ".gz"})
-        if (const auto table = at / (std::string(name) + packed); fs::exists(table))
-          return child_ages(read_csv(table.string()));
+      if (const auto table = plain_or_packed((at / name).string()); fs::exists(table))
+        return child_ages(read_csv(table));
   return {};
 }
 
@@ -118,7 +117,7 @@ size_t AcquisitionSuite::size() const {
 std::optional<AcquisitionSuite> read_acquisition(const std::string& path) {
   auto file = fs::path(path);
   if (fs::is_directory(file)) {
-    file /= "cdi_childes.json";
+    file = plain_or_packed((file / "cdi_childes.json").string());
     if (!fs::exists(file)) return {};
   }
   auto name = file;

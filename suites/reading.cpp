@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "data/byte_source.h"
 #include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
@@ -202,9 +203,8 @@ nlohmann::json json_of(double value) { return std::isnan(value) ? nlohmann::json
 std::optional<ReadingSuite> read_reading(const std::string& path) {
   auto file = path;
   if (fs::is_directory(path)) {
-    const auto inside = fs::path(path) / "reading_data.csv";
-    if (!fs::exists(inside)) return {};
-    file = inside.string();
+    file = plain_or_packed((fs::path(path) / "reading_data.csv").string());
+    if (!fs::exists(file)) return {};
   }
   auto name = fs::path(file);
   if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
