@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -183,9 +184,14 @@ SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<
   check(suite, checkpoints);
   const auto curves = curves_of(suite, checkpoints);
   const auto ages = acquisition_ages(curves, suite.ages, chance);
+  constexpr size_t fewest = 3;
+  const bool has_correlation = ages.words.size() >= fewest;
   SuiteResult result;
+  if (!has_correlation)
+    result.notes = {words("a correlation needs ", fewest, " words that children and the run both learn, and there are ",
+                          ages.words.size())};
   result.figures = {{.metric = "pearson",
-                     .value = ages.correlation(),
+                     .value = has_correlation ? ages.correlation() : std::numeric_limits<double>::quiet_NaN(),
                      .official = acquisition_ages(curves, suite.ages, babylm_chance).correlation(),
                      .count = static_cast<int64_t>(ages.words.size())}};
   for (size_t w = 0; w < ages.words.size(); ++w)
