@@ -167,7 +167,7 @@ void catch_fault(Task& task, size_t suite, const std::string& name, bool is_all,
 SuiteAnswers answers_of(Task task, const std::vector<Suite>& suites, const SuiteOptions& options, SuiteOutput& output,
                         bool is_all) {
   const auto run = open_run(task.checkpoint);
-  SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
+  auto answers = blank_answers(task.run, run);
   for (size_t s = 0; s < suites.size(); ++s)
     if (task.faults[s].empty())
       catch_fault(task, s, suites[s].name, is_all, [&] { check_fit(run, suites[s], options); });
