@@ -134,8 +134,9 @@ struct Scorer::Impl {
     const bool fits =
         encoded.begin == encoded.end || !rows->windows(encoded, static_cast<size_t>(options.stride)).empty();
     require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
-                       run.folder, " reads at most ", rows->room(),
-                       " of a text; shorten it, or score it in windows with a stride (cloze score --stride N)");
+                       run.folder, " reads at most ", rows->room(), " of a text; shorten it, or ",
+                       options.takes_stride ? "score it in windows with a stride (cloze score --stride N)"
+                                            : "take a model that reads more");
   }
 
   void check_finite(double value, const Passage& passage) const {

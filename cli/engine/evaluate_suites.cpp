@@ -68,7 +68,7 @@ void check_options(const SuitesCommand& c, const std::vector<Suite>& suites) {
 }  // namespace
 
 SuiteOptions options_of(const SuitesCommand& c) {
-  return {.scoring = {.form = c.form, .cache = c.cache},
+  return {.scoring = {.form = c.form, .takes_stride = false, .cache = c.cache},
           .normalisation = c.normalisation.value_or(Normalisation::sum),
           .layer = c.layer,
           .pooling = c.pooling.value_or(Pooling::mean)};
