@@ -133,10 +133,6 @@ auto first_suite(const fs::path& part, std::initializer_list<const char*> folder
 
 }  // namespace
 
-bool is_babylm_data(const std::string& folder) {
-  return fs::is_directory(fs::path(folder) / "full_eval") || fs::is_directory(fs::path(folder) / "fast_eval");
-}
-
 BabylmData read_babylm_data(const std::string& folder, bool fast) {
   const auto part = fs::path(folder) / (fast ? "fast_eval" : "full_eval");
   BabylmData data;

@@ -23,9 +23,6 @@ struct BabylmData {
   std::vector<std::string> missing{};             ///< folders that are not there
 };
 
-/// Whether a folder is laid out as BabyLM's evaluation data: it has `full_eval` or `fast_eval`.
-bool is_babylm_data(const std::string& folder);
-
 /// The full evaluation of a folder, or the fast one. Throws DataError for damaged parts, and where none is there.
 BabylmData read_babylm_data(const std::string& folder, bool fast);
 

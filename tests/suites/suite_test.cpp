@@ -62,6 +62,11 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   check_refused(dir, "cut.json", R"({"cats": [{"context": "the )", "cut.json: the JSON ends in the middle");
   dir.write("folder/readme", "x");
   CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("folder: holds no suite, for it has no *.jsonl, and no"));
+  dir.write("small/fast_eval/blimp_fast/agreement.jsonl", whole);
+  CHECK_THROWS_WITH(open_suite(dir / "small"), Contains("small: is BabyLM's evaluation data, which `cloze evaluate RUN "
+                                                        "--suite ") &&
+                                                   Contains("such as full_eval/blimp_filtered"));
+  CHECK(open_suite(dir / "small/fast_eval/blimp_fast").name == "blimp_fast");
   dir.write("damaged/a.jsonl", whole.substr(0, 20));
   dir.write("damaged/b.jsonl", whole);
   CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl:1: not a JSON object"));
