@@ -106,16 +106,20 @@ void answer(const LoadedRun& run, const Tensor& states, std::span<const RowBatch
 
 }  // namespace
 
+void check_fit(const LoadedRun& run, const std::vector<TokenRow>& rows) {
+  const auto longest = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
+  for (const auto& row : rows) {
+    const size_t length = std::max(row.read.ids.size(), row.read.decoder.size());
+    require<DataError>(length <= longest, run.folder, ": reads at most ", longest, " tokens; a text has ", length);
+  }
+}
+
 std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,
                                                   bool bidirectional) {
   at::NoGradGuard no_grad;
-  const auto longest = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
+  check_fit(run, rows);
   std::vector<std::vector<float>> answers;
-  for (const auto& [read, asked] : rows) {
-    const size_t length = std::max(read.ids.size(), read.decoder.size());
-    require<DataError>(length <= longest, run.folder, ": reads at most ", longest, " tokens; a text has ", length);
-    answers.emplace_back(asked.size());
-  }
+  for (const auto& row : rows) answers.emplace_back(row.asked.size());
   for (const auto& batch : batches_of(rows)) {
     if (batch.questions.empty()) continue;
     const auto states = states_of(run, batch, bidirectional);

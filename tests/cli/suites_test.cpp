@@ -33,6 +33,13 @@ const std::string& run_by_words() {
 
 const json& figure(const json& run, size_t number) { return run["suites"][0]["figures"][number]; }
 
+/// A text that is longer than the models.
+std::string longest() {
+  std::string text = "The cat";
+  for (int i = 0; i < 60; ++i) text += " sat";
+  return text;
+}
+
 size_t count_lines(const std::string& file) {
   const auto text = read_file(file);
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -72,8 +79,12 @@ TEST_CASE("all checkpoints of a run answer, those by words where it keeps them",
   const auto found = json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + file));
   REQUIRE(found["runs"].size() == 2);  // of three numbers of words, two are one step
   CHECK(found["runs"][0]["step"] < found["runs"][1]["step"]);
+  CHECK(found["runs"][0]["revisions"] == json::array({"chck_50", "chck_60"}));
+  CHECK(found["runs"][1]["revisions"] == json::array({"chck_120"}));
+  CHECK(found["runs"][1]["words"].get<int64_t>() >= 120);
   CHECK_THAT(cloze("evaluate " + run_by_words() + " --all-checkpoints --suite " + file).text,
-             Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %"));
+             Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %") &&
+                 Catch::Contains("chck_50, chck_60"));
 }
 
 TEST_CASE("what a run cannot answer is said before anything is scored, and others answer", "[cli][suites]") {
@@ -97,6 +108,10 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
       cloze("evaluate " + w.run + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none");
   CHECK(refused.code == 2);
   CHECK_THAT(refused.text, Catch::Contains("the published program of BabyLM has no backend for its objectives"));
+  // Of several runs a backend that one of them cannot be scored by is told before the first is answered.
+  check_refused("evaluate " + w.run + " " + pairs_only + " --fast --backend mlm --suite " + babylm + " --results " +
+                    w.dir / "none",
+                2, pairs_only + ": backend mlm scores runs of mlm");
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
@@ -116,18 +131,17 @@ TEST_CASE("an option that none of the suites uses is refused", "[cli][suites]") 
 
 TEST_CASE("a suite with a text that is too long does not cost the answers to others", "[cli][suites]") {
   const auto& w = world();
-  std::string longest = "The cat";
-  for (int i = 0; i < 60; ++i) longest += " sat";
   const auto file = w.dir.write("short.jsonl", pairs),
              other = w.dir.write("long.jsonl",
-                                 json{{"sentence_good", longest}, {"sentence_bad", "The cat sits."}}.dump() + "\n");
+                                 json{{"sentence_good", longest()}, {"sentence_bad", "The cat sits."}}.dump() + "\n");
   const auto both = cloze("evaluate " + w.run + " --suite " + file + " --suite " + other + " --json");
   CHECK_THAT(both.text, Catch::Contains("warning: " + w.run + ": cannot answer long: item long/0: the text 'The cat"));
   CHECK(both.text.find("cannot answer long") < both.text.find(" items in "));  // before any suite is answered
   const auto found = json_of(both);
   REQUIRE(found["runs"][0]["suites"].size() == 1);
   CHECK(found["runs"][0]["suites"][0]["suite"] == "short");
-  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::Contains(" reads at most "));
+  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(),
+             Catch::Contains(" reads at most ") && Catch::EndsWith("shorten it, or take a model that reads more"));
   check_refused("evaluate " + w.run + " --suite " + other, 1, "error: item long/0: the text 'The cat");
   check_refused("evaluate " + w.run + " " + w.run + " --suite " + other + " --out " + w.dir / "lost", 1,
                 "no run has answered a suite; the warnings above say why");
@@ -144,6 +158,45 @@ TEST_CASE("runs of one name are not evaluated together for BabyLM, since their r
                     w.dir / "twins/results",
                 2, " would both write results of the model " + twin.stem().string());
   CHECK_FALSE(fs::exists(w.dir / "twins/results"));
+}
+
+TEST_CASE("a text that is too long costs its task of BabyLM alone, and the exit code says so", "[cli][babylm]") {
+  const auto& w = world();
+  const auto boxes = json{{"numops", 0}, {"input_prefix", longest()}, {"options", json::array({" sat.", " slept."})}};
+  const std::string file = "/fast_eval/entity_tracking_fast/regular.jsonl", results = w.dir / "boxes/results";
+  w.dir.write("boxes/both/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  w.dir.write("boxes/both" + file, boxes.dump() + "\n");
+  w.dir.write("boxes/alone" + file, boxes.dump() + "\n");
+  const auto evaluate = "evaluate " + w.run + " --fast --results " + results + " --suite " + w.dir / "boxes";
+  const auto both = cloze(evaluate + "/both --json");
+  CHECK(both.code == 1);
+  const std::string why = "cannot answer entity_tracking_fast: item regular_0_ops/0: the text 'The cat";
+  CHECK_THAT(both.text, Catch::Contains(": " + why) && !Catch::Contains("stride"));
+  CHECK(both.text.find(why) < both.text.find(" items in "));  // before any task is answered
+  const auto found = json_of(both);
+  REQUIRE(found["runs"][0]["suites"].size() == 1);
+  CHECK(found["runs"][0]["suites"][0]["suite"] == "blimp_fast");
+  CHECK(found["runs"][0]["revisions"] == json::array({"main"}));
+  REQUIRE(found["runs"][0]["unanswered"].size() == 1);
+  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::StartsWith(why));
+  check_refused(evaluate + "/alone --out " + w.dir / "boxes/out", 1,
+                "no task of BabyLM was answered; the warnings above say why");
+  CHECK_FALSE(fs::exists(w.dir / "boxes/out"));
+}
+
+TEST_CASE("BabyLM's data are found under another name among the suites, and a run does not answer them while it trains",
+          "[cli][babylm]") {
+  const auto& w = world();
+  w.dir.write("named/mini/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  const auto named = "export CLOZE_SUITES=" + w.dir / "named; ";
+  const auto answered =
+      cloze("evaluate " + w.run + " --suite mini --fast --json --results " + w.dir / "named-results", named);
+  CHECK(answered.code == 0);
+  CHECK(json_of(answered)["runs"][0]["suites"][0]["suite"] == "blimp_fast");
+  const auto trained =
+      cloze("pretrain " + w.config() + " --set evaluation.suites=[mini] --run " + w.dir / "named-run", named);
+  CHECK(trained.code == 1);
+  CHECK_THAT(trained.text, Catch::Contains("mini: is BabyLM's evaluation data, which `cloze evaluate RUN --suite "));
 }
 
 TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far as they go", "[cli][babylm]") {
