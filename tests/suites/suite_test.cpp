@@ -66,7 +66,7 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   dir.write("damaged/b.jsonl", whole);
   CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl:1: not a JSON object"));
   dir.write("damaged/a.jsonl", "");
-  CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl: is empty; get it again"));
+  CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl: is empty; remove it, or get it again"));
   check_refused(dir, "pairs.json", whole + whole,
                 "pairs.json: has JSON lines, and files of these are called NAME.jsonl");
   check_refused(dir, "pairs.txt", whole, "pairs.txt: has JSON lines, and files of these are called NAME.jsonl");
