@@ -91,6 +91,17 @@ std::string wrapped(const std::string& head, const std::string& text, int64_t co
   return lines + line + "\n";
 }
 
+std::string wrapped_lines(const std::string& head, const std::string& text, int64_t columns, size_t indent) {
+  std::string lines;
+  for (size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    lines += wrapped(at == 0 ? head : "", text.substr(at, end - at), columns, indent);
+    at = end + 1;
+  }
+  lines.pop_back();
+  return lines;
+}
+
 std::string digits(double value, int count) {
   char text[48];
   std::snprintf(text, sizeof text, "%.*g", count, value);
