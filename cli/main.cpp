@@ -17,6 +17,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/readable.h"
+#include "core/text.h"
 
 namespace {
 
@@ -69,6 +70,18 @@ struct SavingVerb {
   std::string name;
   const char* sentence;  ///< that it says to the first signal; null: it ends so soon that nothing needs to be said
 };
+
+/// The options of the verb of a command line, given ones and defaults, for --verbose.
+void log_options(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  for (const auto* option : verb->get_options()) {
+    const bool is_given = option->count() > 0;
+    if (!is_given && option->get_default_str().empty()) continue;
+    const auto value = is_given ? listed(option->results()) : option->get_default_str();
+    log_debug("options", words(option->get_name(), " = ", readable(in_one_line(value)), is_given ? "" : "  (default)"));
+  }
+}
 
 /// The verb of a command line, if it is one that saves.
 std::optional<SavingVerb> saving_verb(const CLI::App& app) {
@@ -147,9 +160,10 @@ int main(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");
-  app.add_flag("--verbose", verbose, "also print every value of the config, and what set it");
+  app.add_flag("--verbose", verbose, "also print options, config values and what set them, and the checkpoint in use");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
+    log_options(app);
     if (const auto saving = saving_verb(app)) save_when_interrupted(saving->sentence);
   });
   for (const auto add :
