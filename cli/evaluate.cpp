@@ -122,7 +122,9 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   add_search_options(*verb, command->search, command->batch_size);
   for (size_t i = before; i < verb->get_options().size(); ++i)
     if (auto* option = verb->get_options()[i]; !option->check_name("--batch-size"))
-      option->needs(generate);  // losses are computed in batches too
+      option->needs(generate);
+    else  // losses are computed in batches too
+      option->description("sequences, or texts to generate, per batch")->group("Options");
   add_suites(*verb, command->suites);
   verb->add_flag("--json", command->json, json_help);
   verb->footer(

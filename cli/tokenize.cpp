@@ -6,6 +6,7 @@
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "data/tokenizer.h"
 
 namespace cloze {
@@ -39,8 +40,8 @@ void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json,
   }
   std::printf("%8s  %-24s %s\n", "id", "token", "bytes");
   for (const auto& token : tokens)
-    std::printf("%8d  %-24s %zu..%zu  %s\n", token.id, tokenizer.piece(token.id).c_str(), token.begin, token.end,
-                text.substr(token.begin, token.end - token.begin).c_str());
+    std::printf("%8d  %s %zu..%zu  %s\n", token.id, padded(tokenizer.piece(token.id), 24).c_str(), token.begin,
+                token.end, text.substr(token.begin, token.end - token.begin).c_str());
 }
 
 }  // namespace

@@ -105,6 +105,18 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
   return files;
 }
 
+uint64_t input_bytes(const std::vector<std::string>& inputs) {
+  uint64_t total = 0;
+  for (const auto& file : expand_inputs(inputs)) {
+    std::error_code ignored;
+    const bool packed =
+        file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
+    if (packed || !fs::is_regular_file(file, ignored)) return 0;
+    total += fs::file_size(file, ignored);
+  }
+  return total;
+}
+
 struct DocumentReader::Impl {
   ReaderOptions options;
   std::vector<std::string> files;

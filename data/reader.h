@@ -47,6 +47,9 @@ struct ReaderOptions {
 /// The files of `inputs`, globs expanded and sorted. Throws DataError for a name without a match.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
 
+/// Size of all inputs [bytes]; 0 if it is not known: of packed files and of streams.
+uint64_t input_bytes(const std::vector<std::string>& inputs);
+
 /// Reads documents one after the other. `.gz` and `.xz` are decompressed on the fly. A document over 16 MB is split.
 /// Throws DataError with file and line, or byte, for unusable input; ConfigError if the numbers of targets and inputs
 /// differ.

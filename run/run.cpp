@@ -1,14 +1,38 @@
 #include "run/run.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
 #include "objectives/objective.h"
 #include "run/load_config.h"
 
 namespace cloze {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// The checksum of the weights in the manifest of a checkpoint; empty where it has none.
+std::string weights_checksum(const std::string& checkpoint) {
+  const auto path = checkpoint + "/manifest.json";
+  if (!fs::exists(path)) return "";
+  const auto manifest = parse_json(read_text(path, 64 << 20));
+  const nlohmann::json::json_pointer checksum("/files/weights.safetensors/xxh3");
+  if (!manifest.contains(checksum) || !manifest.at(checksum).is_string()) return "";
+  return manifest.at(checksum).get<std::string>();
+}
+
+void log_checkpoint(const LoadedRun& run, int64_t step) {
+  if (log_level() != LogLevel::verbose) return;
+  const auto checksum = weights_checksum(run.checkpoint);
+  log_debug("run", words(run.checkpoint, ": ", kind_of(run.config.model), ", step ", step, ", weights with the XXH3 ",
+                         checksum.empty() ? "of no manifest" : checksum));
+}
+
+}  // namespace
 
 LoadedRun open_run(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path,
@@ -37,6 +61,7 @@ LoadedRun open_run(const std::string& path) {
   for (const auto& objective : run.network->objectives)
     objective->set_step(std::max<int64_t>(steps_done - 1, 0));  // the losses of its last step
   run.network->eval();
+  log_checkpoint(run, steps_done);
   return run;
 }
 

@@ -123,12 +123,25 @@ void log_step(Session& session, Pace& pace, double rate) {
   pace.seconds_at_log = state.seconds;
 }
 
-/// One optimizer step; false if it was not finite and is skipped.
+[[noreturn]] void stop(const Session& session) {
+  end_progress();
+  throw Interrupted(words("stopped at step ", session.state.step, "; continue with --resume"));
+}
+
+/// Saves the state of the last whole step, if there is one, and stops. The next process makes the step that a signal
+/// has ended again.
+[[noreturn]] void leave_step(Session& session) {
+  if (session.state.step > 0) save(session, /*must=*/true);
+  stop(session);
+}
+
+/// One optimizer step; false if it was not finite and is skipped. Throws Interrupted if a signal ends it.
 bool train_step(Session& session, Loader& loader, Pace& pace) {
   auto& state = session.state;
   const auto batches = next_batches(session, loader);
   const double rate = session.config.optimizer.learning_rate * rate_factor(session);
   const auto result = session.stepper->step(batches, state.step, rate);
+  if (!result.complete) leave_step(session);
   if (!result.finite) refuse(session, result, ++pace.skips);
   state.sequences += session.step_size.sequences();
   if (!result.finite) return false;
@@ -138,11 +151,6 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
   warn_of_babylm_rules(session);
   log_step(session, pace, rate);
   return true;
-}
-
-[[noreturn]] void stop(const Session& session) {
-  end_progress();
-  throw Interrupted(words("stopped at step ", session.state.step, "; continue with --resume"));
 }
 
 /// The evaluation and the checkpoint that are due after a step; true if the run ends here for want of gain. Throws

@@ -226,8 +226,24 @@ int run(const ExportCommand& c) {
   return 0;
 }
 
+/// A row of `verify parity`, with the note that it may have.
+std::string parity_line(const ParityRow& row, size_t name_width) {
+  char numbers[64];
+  std::snprintf(numbers, sizeof numbers, "%10.2e  of %.0e", row.error, row.tolerance);
+  const auto note = row.note.empty() ? "" : "  " + row.note;
+  return words(row.passed ? "ok   " : "FAIL ", padded(row.name, name_width), " ", numbers, note, "\n");
+}
+
+/// Columns for the names of `verify parity`: as many as a terminal has besides the numbers.
+size_t parity_name_width() {
+  constexpr size_t widest = 70, of_numbers = 28;
+  const size_t columns = terminal_columns(STDOUT_FILENO, widest + of_numbers);
+  return std::clamp<size_t>(columns - std::min(columns, of_numbers), 20, widest);
+}
+
 int run(const VerifyParityCommand& c) {
   const auto rows = verify_parity(c.folder);
+  const size_t name_width = parity_name_width();
   bool passed = true;
   json list = json::array();
   for (const auto& row : rows) {
@@ -239,8 +255,7 @@ int run(const VerifyParityCommand& c) {
                       {"passed", row.passed},
                       {"note", row.note}});
     else
-      std::printf("%-4s %-70s %10.2e  of %.0e%s%s\n", row.passed ? "ok" : "FAIL", row.name.c_str(), row.error,
-                  row.tolerance, row.note.empty() ? "" : "  ", row.note.c_str());
+      print_report(parity_line(row, name_width), 5);
   }
   if (c.json)
     std::printf("%s\n", json{{"passed", passed}, {"tensors", list}}.dump().c_str());
@@ -261,7 +276,10 @@ int run(const RunTorchScriptCommand& c) {
 
 int run(const DescribeCommand& c) {
   const auto d = describe_run(c.config);
-  std::printf("%s\n", c.json ? to_json(d).dump().c_str() : to_text(d).c_str());
+  if (c.json)
+    print(to_json(d).dump() + "\n");
+  else
+    print_report(to_text(d) + "\n", 11);
   return 0;
 }
 
@@ -270,7 +288,7 @@ int run(const InspectCommand& c) {
   if (c.json) {
     std::printf("%s\n", to_json(found).dump().c_str());
   } else {
-    std::printf("%s", to_text(found, has_colours(STDOUT_FILENO)).c_str());
+    print_report(to_text(found, has_colours(STDOUT_FILENO)), 11);
     for (const auto& line : deviations(c.config)) std::printf("differs from the preset: %s\n", line.c_str());
   }
   std::fflush(stdout);
@@ -280,7 +298,7 @@ int run(const InspectCommand& c) {
 
 int run(const BenchmarkCommand& c) {
   const auto r = benchmark(c.config, {c.steps, c.seconds, c.plain, c.steps_only});
-  std::printf("%s\n", to_text(r).c_str());
+  print_report(to_text(r) + "\n", 11);
   if (c.json) std::printf("%s\n", to_json(r).dump().c_str());
   return 0;
 }

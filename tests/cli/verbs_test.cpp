@@ -1,5 +1,7 @@
 #include <filesystem>
+#include <sstream>
 
+#include "core/columns.h"
 #include "tests/cli/program.h"
 
 namespace fs = std::filesystem;
@@ -114,6 +116,18 @@ TEST_CASE("verbs say which checkpoint they took, and a finished run says so when
   CHECK(again.code == 0);
   CHECK_THAT(again.text, Catch::Contains("had finished at step 6; raise train.budget to train it further") &&
                              Catch::Contains("held-out loss "));
+}
+
+TEST_CASE("the columns of tokenize stand below one another, also after a token that has more bytes than characters",
+          "[cli]") {
+  const auto text = cloze("tokenize " + world().tokens + "/tokenizer 'the cat'").text;
+  REQUIRE_THAT(text, Catch::Contains("\u2581"));  // SentencePiece's space
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    const auto range = line.find("..");
+    if (range != std::string::npos) CHECK(width_of(line.substr(0, range)) == 36);  // their first bytes have one digit
+  }
 }
 
 TEST_CASE("fill reads lines and <mask>, tokenize takes runs, explain takes the end of a key", "[cli]") {
