@@ -28,9 +28,8 @@ struct FactSuite {
   std::vector<std::string> notes{};  ///< on facts that are left out, for want of a template
 };
 
-/// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, and next to it a file of
-/// templates,
-/// *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y], of which the first
+/// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, perhaps `uuid`, and next to it a
+/// file of templates, *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y], of which the first
 /// of a relation counts; or a folder of the two. None for a file of another kind. Throws DataError with the place.
 std::optional<FactSuite> read_facts(const std::string& path);
 
@@ -40,6 +39,7 @@ std::string fault_of(const RunConfig& config, const FactSuite& suite, const Suit
 /// Throws DataError for a text that is longer than the model; computes nothing.
 void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options);
 
+/// Throws DataError with the name of a fact that has an object without tokens among its candidates.
 SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options);
 
 }  // namespace cloze

@@ -124,3 +124,31 @@ TEST_CASE("progress counts the passages of all relations") {
   CHECK(std::ranges::is_sorted(done));
   CHECK(done.back() == 8);
 }
+
+TEST_CASE("facts with a blank side, and facts of one uuid, are refused with their place") {
+  const TempDir dir;
+  dir.write("f/patterns.jsonl", patterns);
+  const auto refusal = [&](const std::string& lines) {
+    dir.write("f/facts.jsonl", facts + lines);
+    return error_of([&] { read_facts(dir / "f"); });
+  };
+  CHECK(refusal("{\"predicate_id\": \"R1\", \"sub_label\": \"wa\", \"obj_label\": \" \"}\n")
+            .ends_with("facts.jsonl:5: `obj_label` is empty; give it text, or remove the line"));
+  CHECK(refusal("{\"predicate_id\": \"R1\", \"sub_label\": \"\", \"obj_label\": \"wb\"}\n")
+            .find("facts.jsonl:5: `sub_label` is empty") != std::string::npos);
+  const std::string named =
+      "{\"predicate_id\": \"R1\", \"sub_label\": \"wa\", \"obj_label\": \"wb\", \"uuid\": \"u1\"}\n";
+  CHECK(refusal(named).empty());
+  CHECK(refusal(named + named).find("facts.jsonl:6: the fact 'R1/u1' is there twice, first in ") != std::string::npos);
+}
+
+TEST_CASE("an object without tokens is refused, since a score of nothing would be the best") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl",
+            "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"dog\"}\n"
+            "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"\xE2\x80\x8B\"}\n");
+  dir.write("f/patterns.jsonl", patterns);
+  const auto run = random_run(dir, "bert");
+  CHECK(error_of([&] { run_suite(run, *read_facts(dir / "f"), {}); })
+            .starts_with("fact R1/0: the object '\xE2\x80\x8B' has no token to score"));
+}
