@@ -99,7 +99,16 @@ void add_facts(const std::string& path, const std::map<std::string, std::string>
   }
 }
 
-bool is_masked(ScoringForm form) { return form == ScoringForm::pll || form == ScoringForm::pll_word_l2r; }
+bool is_masked(ScoringForm form) {
+  return form == ScoringForm::pll || form == ScoringForm::pll_word_l2r || form == ScoringForm::pll_span;
+}
+
+/// How facts are scored: where masked tokens are predicted, with the whole object masked. A token of an object of
+/// several is easily guessed from the others, which favours long objects.
+ScoringOptions asking(const LoadedRun& run, ScoringOptions options) {
+  if (!options.form && is_masked(default_form(run.config))) options.form = ScoringForm::pll_span;
+  return options;
+}
 
 Passage passage_of(const Fact& fact, const std::string& object, bool masked) {
   if (masked) return {.left = fact.left, .scored = object, .right = fact.right};
@@ -126,7 +135,7 @@ double rank_of(const std::vector<double>& scores, size_t right) {
 class Asker {
  public:
   Asker(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options)
-      : scorer_(run, counting(options.scoring, asked_, passages_of(suite))), masked_(is_masked(scorer_.form())) {}
+      : scorer_(run, counting(asking(run, options.scoring), asked_, passages_of(suite))), masked_(is_masked(scorer_.form())) {}
 
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }
@@ -283,7 +292,7 @@ std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptio
 }
 
 void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
-  const Scorer scorer(run, options.scoring);
+  const Scorer scorer(run, asking(run, options.scoring));
   const auto tokens = [&](const std::string& object) { return run.tokenizer.encode(object).size(); };
   for (const auto& relation : suite.relations) {
     const auto longest = std::ranges::max_element(relation.objects, {}, tokens);

@@ -152,3 +152,20 @@ TEST_CASE("an object without tokens is refused, since a score of nothing would b
   CHECK(error_of([&] { run_suite(run, *read_facts(dir / "f"), {}); })
             .starts_with("fact R1/0: the object '\xE2\x80\x8B' has no token to score"));
 }
+
+TEST_CASE("an object of several tokens is scored with all of them masked, unless a form is asked for") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl", facts);
+  dir.write("f/patterns.jsonl", patterns);
+  const auto run = open_run(trained());
+  const auto suite = *read_facts(dir / "f");
+  const auto together = run_suite(run, suite, {}), in_turn = run_suite(run, suite, {.scoring = {.form = ScoringForm::pll}});
+  CHECK(together.scored_by.find("all tokens masked together") != std::string::npos);
+  const auto score = [](const SuiteResult& result, size_t item) { return result.items[item]["score"].get<double>(); };
+  CHECK(score(together, 0) == Approx(score(in_turn, 0)));  // one token
+  const std::vector gap{Passage{.left = "", .scored = "wf wg", .right = " wi we"}};
+  const auto wanted = Scorer(run, {.form = ScoringForm::pll_span}).score(gap)[0];
+  CHECK(wanted.tokens.size() == 2);
+  CHECK(score(together, 2) == Approx(wanted.sum / 2));
+  CHECK(score(together, 2) != Approx(score(in_turn, 2)));
+}
