@@ -206,8 +206,8 @@ class SourceTargetScoring final : public RowsOfPassages {
 std::string SourceTargetScoring::description() const {
   const std::string side = model_.is_encoder_decoder() ? "decoder" : "target";
   if (form_ == ScoringForm::pll_span)
-    return words("mask form: all tokens together replaced by ",
-                 layout_.target_has_text ? "[MASK]" : "a sentinel", " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
+    return words("mask form: all tokens together replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
+                 " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
   if (form_ != ScoringForm::likelihood) {
     const std::string later = form_ == ScoringForm::pll_word_l2r ? ", together with the later tokens of its word," : "";
     const std::string given = layout_.target_has_text ? "the tokens before it" : "the sentinel";

@@ -135,7 +135,8 @@ double rank_of(const std::vector<double>& scores, size_t right) {
 class Asker {
  public:
   Asker(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options)
-      : scorer_(run, counting(asking(run, options.scoring), asked_, passages_of(suite))), masked_(is_masked(scorer_.form())) {}
+      : scorer_(run, counting(asking(run, options.scoring), asked_, passages_of(suite))),
+        masked_(is_masked(scorer_.form())) {}
 
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }

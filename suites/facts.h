@@ -7,8 +7,8 @@
 // object alone, by the mean log-probability of its tokens, all of which are masked together; models that read from left
 // to right for the whole sentence.
 // Source: of restricted figures Kassner et al. 2021 (arXiv 2102.00894), with the mean of log-probabilities of their
-// program (norakassner/mlama, mlama/evaluation_metrics_ranked.py). Differs: Petroni et al. (section 4.4) take other valid
-// objects of a subject and relation out of the candidates; here all of them stay, as in the programs of LAMA
+// program (norakassner/mlama, mlama/evaluation_metrics_ranked.py). Differs: Petroni et al. (section 4.4) take other
+// valid objects of a subject and relation out of the candidates; here all of them stay, as in the programs of LAMA
 // (facebookresearch/LAMA, lama/evaluation_metrics.py) and mLAMA.
 #include <optional>
 #include <string>
@@ -34,8 +34,9 @@ struct FactSuite {
 };
 
 /// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, perhaps `uuid`, and next to it a
-/// file of templates, *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y], of which the first
-/// of a relation counts; or a folder of the two. None for a file of another kind. Throws DataError with the place.
+/// file of templates, *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y],
+/// of which the first of a relation counts; or a folder of the two. None for a file of another kind. Throws DataError
+/// with the place.
 std::optional<FactSuite> read_facts(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

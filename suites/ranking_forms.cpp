@@ -89,11 +89,8 @@ void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
              d = passage("Context2", "Target2");
   items.push_back({.name = name, .paradigm = domain, .candidates = {a, b}});
   items.push_back({.name = name + ":Target1", .paradigm = domain, .metric = "context_accuracy", .candidates = {a, c}});
-  items.push_back({.name = name + ":Target2",
-                   .paradigm = domain,
-                   .metric = "context_accuracy",
-                   .candidates = {b, d},
-                   .answer = 1});
+  items.push_back(
+      {.name = name + ":Target2", .paradigm = domain, .metric = "context_accuracy", .candidates = {b, d}, .answer = 1});
 }
 
 void read_entity_tracking(const SuiteLine& line, RankingSource& source, Items& items) {

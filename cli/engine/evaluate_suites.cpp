@@ -198,11 +198,11 @@ class Asker {
     LoadedRun run;
     TrainState state;
     const auto name = fs::path(task.checkpoint).filename().string();
-    const auto unread = fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1,
-                                 [&] {
-                                   run = open_run(task.checkpoint);
-                                   state = load_state(run.checkpoint, nullptr);
-                                 });
+    const auto unread =
+        fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1, [&] {
+          run = open_run(task.checkpoint);
+          state = load_state(run.checkpoint, nullptr);
+        });
     if (!unread.empty()) {
       answers.step = step_of(name);
       answers.unanswered.push_back(unread);
@@ -270,9 +270,10 @@ class Asker {
     auto& result = *std::ranges::find_if(last->results, is_answer);
     const auto count = curves.checkpoints.size();
     if (count < 3) {
-      result.notes.push_back(words("no ages of acquisition, which need 3 checkpoints that record the words they have "
-                                   "read; there are ",
-                                   count));
+      result.notes.push_back(
+          words("no ages of acquisition, which need 3 checkpoints that record the words they have "
+                "read; there are ",
+                count));
       return;
     }
     auto ages = acquisition_result(suite, curves.checkpoints, curves.chance);

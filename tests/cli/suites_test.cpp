@@ -183,7 +183,8 @@ TEST_CASE("ages of acquisition over the checkpoints are correlated with those of
              Catch::Contains(" words, by their surprisals at 3 checkpoints"));
   const auto words = figure(found["runs"][2], 1)["count"].get<size_t>();
   CHECK(count_lines(w.dir / "ages/predictions.jsonl") == 9 + words);
-  const auto few = json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + w.dir / "known"));
+  const auto few =
+      json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + w.dir / "known"));
   CHECK_THAT(few["runs"].back()["suites"][0]["notes"].back().get<std::string>(),
              Catch::Contains("which need 3 checkpoints") && Catch::EndsWith("there are 2"));
 }

@@ -326,8 +326,8 @@ TEST_CASE("a gap is scored with all of its tokens masked together", "[scoring]")
   const auto t5 = random_run(dir, "t5");
   const auto sentinel = t5.tokenizer.sentinels()[0], eos = t5.tokenizer.special().sep;
   const auto ids = ids_of(t5, passage.text());
-  const auto of_t5 = decoder_logits(t5, {ids[0], sentinel, ids[4], ids[5], eos},
-                                    {start_of(t5), sentinel, ids[1], ids[2]});
+  const auto of_t5 =
+      decoder_logits(t5, {ids[0], sentinel, ids[4], ids[5], eos}, {start_of(t5), sentinel, ids[1], ids[2]});
   std::vector<double> wanted;
   for (int64_t i = 1; i < 4; ++i) wanted.push_back(log_probability(of_t5[i], ids[static_cast<size_t>(i)]));
   check_values(values_of(Scorer(t5, by(ScoringForm::pll_span)).score(std::vector{passage})[0]), wanted);

@@ -75,7 +75,8 @@ TEST_CASE("a damaged line of an embedding suite is named with its place") {
   const auto questions = dir.write("q.txt", ": capitals\na b c d\na b c\n");
   CHECK(contains(error_of([&] { read_analogies(questions); }), "q.txt:3: is not a question of four words"));
   const auto twice = dir.write("t.txt", ": capitals\na b c d\n: capitals\na b c d\n");
-  CHECK(contains(error_of([&] { read_analogies(twice); }), "t.txt:3: the section 'capitals' is there twice, first in "));
+  CHECK(
+      contains(error_of([&] { read_analogies(twice); }), "t.txt:3: the section 'capitals' is there twice, first in "));
   const auto table = dir.write("s.tsv", "sentence1\tsentence2\tscore\nA cup.\tA mug.\thigh\n");
   CHECK(contains(error_of([&] { read_sentence_similarity(table); }), "s.tsv:2: 'high' is not a number"));
   const auto empty = dir.write("e.tsv", "sentence1\tsentence2\tscore\n\tA mug.\t3\n");
@@ -247,8 +248,8 @@ TEST_CASE("a file without a correlation is noted with the reason, and is not in 
   CHECK(both.notes == std::vector<std::string>{
                           "no correlation of 'constant', for its judgements are all equal; the mean is without it"});
   CHECK(one.notes.empty());
-  const auto same = run_suite(
-      run, *read_word_similarity(dir.write("same.txt", "wa wa 9\nwa wa 1\nwa wa 4\nwa wa 5\n")), {});
+  const auto same =
+      run_suite(run, *read_word_similarity(dir.write("same.txt", "wa wa 9\nwa wa 1\nwa wa 4\nwa wa 5\n")), {});
   CHECK(std::isnan(same.figures[0].value));
   CHECK(same.notes == std::vector<std::string>{"no correlation of 'same', for its similarities are all equal"});
 }

@@ -149,8 +149,9 @@ TEST_CASE("an object without tokens is refused, since a score of nothing would b
             "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"\xE2\x80\x8B\"}\n");
   dir.write("f/patterns.jsonl", patterns);
   const auto run = random_run(dir, "bert");
-  CHECK(error_of([&] { run_suite(run, *read_facts(dir / "f"), {}); })
-            .starts_with("fact R1/0: the object '\xE2\x80\x8B' has no token to score"));
+  CHECK(error_of([&] {
+          run_suite(run, *read_facts(dir / "f"), {});
+        }).starts_with("fact R1/0: the object '\xE2\x80\x8B' has no token to score"));
 }
 
 TEST_CASE("an object of several tokens is scored with all of them masked, unless a form is asked for") {
@@ -159,7 +160,8 @@ TEST_CASE("an object of several tokens is scored with all of them masked, unless
   dir.write("f/patterns.jsonl", patterns);
   const auto run = open_run(trained());
   const auto suite = *read_facts(dir / "f");
-  const auto together = run_suite(run, suite, {}), in_turn = run_suite(run, suite, {.scoring = {.form = ScoringForm::pll}});
+  const auto together = run_suite(run, suite, {}),
+             in_turn = run_suite(run, suite, {.scoring = {.form = ScoringForm::pll}});
   CHECK(together.scored_by.find("all tokens masked together") != std::string::npos);
   const auto score = [](const SuiteResult& result, size_t item) { return result.items[item]["score"].get<double>(); };
   CHECK(score(together, 0) == Approx(score(in_turn, 0)));  // one token

@@ -126,7 +126,7 @@ TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items 
 
 TEST_CASE("a paradigm whose items are of several phenomena counts in each with its own items", "[suites]") {
   Pairs pairs;
-  for (int i = 0; i < 4; ++i) pairs.add(pair_of("comps", i, "random"), -1, -2);               // 4 of 4
+  for (int i = 0; i < 4; ++i) pairs.add(pair_of("comps", i, "random"), -1, -2);                  // 4 of 4
   for (int i = 4; i < 12; ++i) pairs.add(pair_of("comps", i, "taxonomic"), -1, i < 6 ? -2 : 0);  // 2 of 8
   const auto figures = pairs.figures();
   CHECK(figures[0].value == 0.5);  // of items, whatever their phenomena

@@ -124,9 +124,9 @@ TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
   CHECK((items[0].candidates ==
          std::vector<Passage>{{.left = "An owl ", .scored = "can fly."}, {.left = "A spoon ", .scored = "can fly."}}));
   CHECK(items[0].phenomenon.empty());
-  const auto typed = items_in(
-      R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "can fly.", )"
-      R"("negative_sample_type": "random"})");
+  const auto typed =
+      items_in(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "can fly.", )"
+               R"("negative_sample_type": "random"})");
   CHECK(typed[0].paradigm == "colours");
   CHECK(typed[0].phenomenon == "random");
 }
@@ -221,8 +221,8 @@ TEST_CASE("questions with lettered choices are read in both forms of their publi
 
 TEST_CASE("questions are read in the layout of AI2, whose question holds its choices", "[suites]") {
   const std::string choices = R"("choices": [{"text": "coal", "label": "A"}, {"text": "ice", "label": "B"}])";
-  const auto items = items_in(R"({"id": "M1", "question": {"stem": "What glows?", )" + choices +
-                              R"(}, "answerKey": "B"})");
+  const auto items =
+      items_in(R"({"id": "M1", "question": {"stem": "What glows?", )" + choices + R"(}, "answerKey": "B"})");
   REQUIRE(items.size() == 1);
   CHECK(items[0].name == "colours/M1");
   CHECK(items[0].candidates[0] == Passage{.left = "Question: What glows?\nAnswer: ", .scored = "coal"});

@@ -95,8 +95,8 @@ TEST_CASE("a pair whose sides are the same counts as a tie, and is named", "[sui
 TEST_CASE("a suite that the program of BabyLM does not have has no official figure", "[suites]") {
   const TempDir dir;
   const auto run = random_run(dir, "bert");
-  const auto result = run_suite(
-      run, open_suite(dir.write("cats.jsonl", R"({"sentences": ["a cat", "a cat"], "answer": 1})")), {});
+  const auto result =
+      run_suite(run, open_suite(dir.write("cats.jsonl", R"({"sentences": ["a cat", "a cat"], "answer": 1})")), {});
   CHECK(result.figures[0].value == 0.5);
   for (const auto& figure : result.figures) CHECK_FALSE(figure.official);
   CHECK_FALSE(result.items[0].contains("official_choice"));
