@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "suites/embedding_figures.h"
 
@@ -78,7 +79,7 @@ SuiteFigure mean_of(const std::vector<SuiteFigure>& figures) {
     mean.count += figure.count;
     ++files;
   }
-  mean.value = sum / files;
+  mean.value = files > 0 ? sum / files : std::numeric_limits<double>::quiet_NaN();
   return mean;
 }
 
