@@ -62,10 +62,13 @@ class MaskedScoring final : public RowsOfPassages {
   size_t room() const override { return room_; }
 
   std::string description() const override {
-    const std::string how = form_ == ScoringForm::pll
-                                ? "pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020)"
-                                : "pseudo-log-likelihood: each token masked in turn, together with the later tokens of "
-                                  "its word (Kauf and Ivanova 2023)";
+    std::string how = "pseudo-log-likelihood: ";
+    if (form_ == ScoringForm::pll_span)
+      how += "all tokens masked together, and each predicted for itself (Kassner et al. 2021)";
+    else if (form_ == ScoringForm::pll_word_l2r)
+      how += "each token masked in turn, together with the later tokens of its word (Kauf and Ivanova 2023)";
+    else
+      how += "each token masked in turn (Salazar et al. 2020)";
     return shifted_ ? how + ", predicted by the state one position earlier" : how;
   }
 
@@ -73,16 +76,19 @@ class MaskedScoring final : public RowsOfPassages {
            std::vector<ScoringRow>& rows) const override {
     const auto unmasked = framed(frame_, passage, window);
     const auto [first, last] = counted(passage, window);
-    for (size_t at = first; at < last; ++at) {
+    const bool together = form_ == ScoringForm::pll_span;
+    for (size_t at = first, next = 0; at < last; at = next) {
+      next = together ? last : at + 1;
+      const size_t end = together ? last : masked_end(passage, at, window.end, form_);
       auto& row = rows.emplace_back(unmasked);
-      const auto position = position_of(frame_, window, at);
-      const size_t count = masked_end(passage, at, window.end, form_) - at;
-      std::fill_n(row.ids.begin() + static_cast<std::ptrdiff_t>(position), count, mask_);
+      std::fill_n(row.ids.begin() + static_cast<std::ptrdiff_t>(position_of(frame_, window, at)), end - at, mask_);
       if (bidirectional_) row.prefix = static_cast<int32_t>(row.ids.size());
-      row.predictions = {{.position = static_cast<int32_t>(position) - (shifted_ ? 1 : 0),
-                          .label = passage.tokens[at].id,
-                          .passage = number,
-                          .token = scored_number(passage, at)}};
+      for (size_t k = at; k < next; ++k)
+        row.predictions.push_back(
+            {.position = static_cast<int32_t>(position_of(frame_, window, k)) - (shifted_ ? 1 : 0),
+             .label = passage.tokens[k].id,
+             .passage = number,
+             .token = scored_number(passage, k)});
     }
   }
 

@@ -109,7 +109,9 @@ class SourceTargetScoring final : public RowsOfPassages {
            std::vector<ScoringRow>& rows) const override {
     if (form_ == ScoringForm::likelihood) return add_completion(passage, window, number, rows);
     const auto [first, last] = counted(passage, window);
-    for (size_t at = first; at < last; ++at) add_masked(passage, window, at, number, rows);
+    if (form_ == ScoringForm::pll_span) return add_masked(passage, window, first, last, last, number, rows);
+    for (size_t at = first; at < last; ++at)
+      add_masked(passage, window, at, masked_end(passage, at, window.end, form_), at + 1, number, rows);
   }
 
  private:
@@ -139,9 +141,9 @@ class SourceTargetScoring final : public RowsOfPassages {
 
   Ids begun() const { return model_.prepend_bos ? Ids{bos_} : Ids{}; }
 
-  void add_masked(const EncodedPassage& passage, const Window& window, size_t at, uint32_t number,
-                  std::vector<ScoringRow>& rows) const {
-    const size_t end = masked_end(passage, at, window.end, form_);
+  /// The tokens [at, end) are masked, and those of [at, predicted) predicted.
+  void add_masked(const EncodedPassage& passage, const Window& window, size_t at, size_t end, size_t predicted,
+                  uint32_t number, std::vector<ScoringRow>& rows) const {
     auto source = begun(), target = begun();
     append(source, passage, window.begin, at);
     source.insert(source.end(), layout_.one_mask ? 1 : end - at, placeholder_);
@@ -152,7 +154,7 @@ class SourceTargetScoring final : public RowsOfPassages {
     else
       target.push_back(placeholder_);
     const auto first = target.size();
-    target.push_back(passage.tokens[at].id);
+    append(target, passage, at, predicted);
     add_row(std::move(source), target, first, at, passage, number, rows);
   }
 
@@ -203,6 +205,9 @@ class SourceTargetScoring final : public RowsOfPassages {
 
 std::string SourceTargetScoring::description() const {
   const std::string side = model_.is_encoder_decoder() ? "decoder" : "target";
+  if (form_ == ScoringForm::pll_span)
+    return words("mask form: all tokens together replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
+                 " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
   if (form_ != ScoringForm::likelihood) {
     const std::string later = form_ == ScoringForm::pll_word_l2r ? ", together with the later tokens of its word," : "";
     const std::string given = layout_.target_has_text ? "the tokens before it" : "the sentinel";

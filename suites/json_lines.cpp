@@ -14,8 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
-
 /// The value of a line; a discarded one as parse_json. Throws DataError for an object that has a key twice, of which
 /// JSON leaves open which value counts.
 json parse_line(std::string_view line, const std::string& where) {
@@ -33,6 +31,8 @@ json parse_line(std::string_view line, const std::string& where) {
 }
 
 }  // namespace
+
+bool is_blank_text(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
 
 std::string described(const json& value) {
   if (value.is_string()) return "'" + shortened(value.get_ref<const std::string&>()) + "'";
@@ -52,6 +52,12 @@ const std::string& SuiteLine::text(const char* key) const {
   const auto& value = at(key);
   require<DataError>(value.is_string(), where, ": `", key, "` is ", described(value), "; it must be a text");
   return value.get_ref<const std::string&>();
+}
+
+const std::string& SuiteLine::filled(const char* key) const {
+  const auto& value = text(key);
+  require<DataError>(!is_blank_text(value), where, ": `", key, "` is empty; give it text, or remove the line");
+  return value;
 }
 
 double SuiteLine::number(const char* key) const {
@@ -83,7 +89,7 @@ std::optional<SuiteLine> SuiteLines::next() {
   std::string_view line;
   do {
     if (!lines_.next(line)) return std::nullopt;
-  } while (is_blank(line));
+  } while (is_blank_text(line));
   SuiteLine found{parse_line(line, lines_.where()), lines_.where()};
   if (found.object.is_object()) return found;
   const auto fault = json_fault(line);
@@ -97,7 +103,7 @@ std::optional<SuiteLine> first_line(const std::string& path) {
   std::string_view line;
   do {
     if (!lines.next(line)) return std::nullopt;
-  } while (is_blank(line));
+  } while (is_blank_text(line));
   SuiteLine found{parse_json(line), lines.where()};
   if (!found.object.is_object()) return std::nullopt;
   return found;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/line_reader.h"
@@ -18,10 +19,14 @@ struct SuiteLine {
   bool has(const char* key) const { return object.contains(key); }
   const nlohmann::json& at(const char* key) const;
   const std::string& text(const char* key) const;
+  const std::string& filled(const char* key) const;  ///< a text that is not blank
   double number(const char* key) const;
   int64_t integer(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
 };
+
+/// Whether a text is white space alone, or empty.
+bool is_blank_text(std::string_view text);
 
 /// `'x'`, `3`, `a list`: a value as an error names it.
 std::string described(const nlohmann::json& value);

@@ -30,7 +30,8 @@ enum class SuiteDetail {
 /// are any; several have a column each, with an official figure that differs in brackets.
 Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail);
 
-/// One row for each checkpoint, a column for each figure.
+/// One row for each checkpoint, a column for each figure; where that is wider than a terminal of 80 columns, and the
+/// other way round is narrower, a row for each figure and a column for each checkpoint.
 Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail);
 
 /// How each suite was scored, what a reader must know of its figures, and which a run cannot answer: a sentence each.

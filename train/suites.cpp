@@ -31,16 +31,20 @@ json figure_json(const SuiteFigure& figure) {
 }
 
 /// The answers to all suites. One without an answer, such as one with a text that is too long and could not be known
-/// before, is told and left out: it is no reason to lose a training.
+/// before, or one for which the device has too little memory, is told and left out: it is no reason to lose a training.
 std::vector<SuiteResult> answers_of(const Session& session) {
   std::vector<SuiteResult> answers;
   const auto run = run_of(session);
   for (const auto& suite : session.suites) {
     try {
       answers.push_back(run_suite(run, suite, {}));
-    } catch (const DataError& e) {
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception& e) {  // also of LibTorch, whose text goes on with the stack
+      const std::string text = e.what();
       end_progress();
-      log_warning("train", words("suite ", suite.name, " is left out at step ", session.state.step, ": ", e.what()));
+      log_warning("train", words("suite ", suite.name, " is left out at step ", session.state.step, ": ",
+                                 text.substr(0, text.find('\n'))));
     }
   }
   return answers;

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/engine/parts.h"
+#include "cli/engine/training_counts.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -18,6 +19,7 @@
 #include "generation/generate.h"
 #include "analysis/inspect.h"
 #include "interchange/interchange.h"
+#include "run/moved.h"
 #include "run/process.h"
 #include "train/pretrain.h"
 #include "views/view.h"
@@ -163,7 +165,11 @@ int run(const FillCommand& c) {
 
 int run(const ViewCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
-  const auto view = view_of(opened, c.texts, {.sentence = c.sentence});
+  TrainingCounts known;
+  if (opened.has_tokenizer)
+    known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
+  if (!known.why.empty()) log_info("view", words(c.run, ": tokens are counted in these texts, because ", known.why));
+  const auto view = view_of(opened, c.texts, {.sentence = c.sentence, .training_counts = known.counts});
   write_atomic(c.out, to_html(view));
   if (c.json)
     print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");

@@ -23,7 +23,7 @@ import torch
 import transformers
 
 FORMS = {
-    "masked": ["pll", "pll-word-l2r"],
+    "masked": ["pll", "pll-word-l2r", "pll-span"],
     "causal": ["likelihood"],
     "xlnet": ["likelihood"],
     "t5": ["pll", "likelihood"],
@@ -125,8 +125,9 @@ class Oracle:
         for begin, end, first, last in passage.over(self.length - 2, self.stride):
             for i in range(first, last):
                 row = list(passage.ids[begin:end])
-                for j in range(i, end):
-                    if j == i or (form == "pll-word-l2r" and passage.words[j] == passage.words[i]):
+                for j in range(begin, end):
+                    later = form == "pll-word-l2r" and j > i and passage.words[j] == passage.words[i]
+                    if j == i or later or (form == "pll-span" and first <= j < last):
                         row[j - begin] = tokenizer.mask_token_id
                 row = [tokenizer.cls_token_id] + row + [tokenizer.sep_token_id]
                 found.append(self.take(self.model(torch.tensor([row])).logits[0, i - begin + 1], passage.ids[i]))
@@ -249,7 +250,7 @@ def compare_texts(arguments, run, oracle, form):
 
 
 def compare_fact(item, oracle, form):
-    masked = form in ("pll", "pll-word-l2r")
+    masked = form.startswith("pll")
     if masked:
         logs = oracle.score(item["left"], item["object"], item["right"], form)
     else:

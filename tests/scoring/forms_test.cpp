@@ -309,12 +309,36 @@ TEST_CASE("only the tokens of the scored span count, and what follows it is seen
   CHECK((with[0].tokens == with[1].tokens));
 }
 
+TEST_CASE("a gap is scored with all of its tokens masked together", "[scoring]") {
+  const TempDir dir;
+  const Passage passage{.left = "the ", .scored = "cats see", .right = " a dog"};
+  const auto bert = random_run(dir, "bert"), mntp = random_run(dir, family("bert").model, {MntpConfig{}});
+  for (const auto* run : {&bert, &mntp}) {
+    const auto ids = ids_of(*run, passage.text());
+    auto masked = joined({{run->tokenizer.special().cls}, ids, {run->tokenizer.special().sep}});
+    for (size_t i = 2; i < 5; ++i) masked[i] = run->tokenizer.special().mask;  // cat ##s see
+    const auto logits = logits_of(*run, {.input_ids = row_of(masked)});
+    std::vector<double> wanted;
+    for (int64_t i = 1; i < 4; ++i)
+      wanted.push_back(log_probability(logits[i + 1 - (run == &mntp)], ids[static_cast<size_t>(i)]));
+    check_values(values_of(Scorer(*run, by(ScoringForm::pll_span)).score(std::vector{passage})[0]), wanted);
+  }
+  const auto t5 = random_run(dir, "t5");
+  const auto sentinel = t5.tokenizer.sentinels()[0], eos = t5.tokenizer.special().sep;
+  const auto ids = ids_of(t5, passage.text());
+  const auto of_t5 =
+      decoder_logits(t5, {ids[0], sentinel, ids[4], ids[5], eos}, {start_of(t5), sentinel, ids[1], ids[2]});
+  std::vector<double> wanted;
+  for (int64_t i = 1; i < 4; ++i) wanted.push_back(log_probability(of_t5[i], ids[static_cast<size_t>(i)]));
+  check_values(values_of(Scorer(t5, by(ScoringForm::pll_span)).score(std::vector{passage})[0]), wanted);
+}
+
 TEST_CASE("a form that a run does not answer is refused with those that it does", "[scoring]") {
   const TempDir dir;
   const auto bert = random_run(dir, "bert"), gpt2 = random_run(dir, "gpt2");
   CHECK_THROWS_WITH(Scorer(bert, by(ScoringForm::likelihood)),
                     "runs/random: the run cannot be scored by likelihood, because it was not trained to predict tokens "
-                    "from those before them; choose pll or pll-word-l2r");
+                    "from those before them; choose pll, pll-word-l2r or pll-span");
   CHECK_THROWS_AS(Scorer(bert, by(ScoringForm::likelihood)), ConfigError);
   CHECK_THROWS_WITH(
       Scorer(gpt2, by(ScoringForm::pll)),

@@ -92,6 +92,16 @@ TEST_CASE("a pair whose sides are the same counts as a tie, and is named", "[sui
   CHECK_THAT(result.notes[0], Contains("1 of 1 items have candidates that are the same, first pairs/0"));
 }
 
+TEST_CASE("a suite that the program of BabyLM does not have has no official figure", "[suites]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const auto result =
+      run_suite(run, open_suite(dir.write("cats.jsonl", R"({"sentences": ["a cat", "a cat"], "answer": 1})")), {});
+  CHECK(result.figures[0].value == 0.5);
+  for (const auto& figure : result.figures) CHECK_FALSE(figure.official);
+  CHECK_FALSE(result.items[0].contains("official_choice"));
+}
+
 TEST_CASE("a sentence that is longer than the model is refused with its item", "[suites][bad]") {
   const auto name = GENERATE("bert", "gpt2");
   const TempDir dir;
