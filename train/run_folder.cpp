@@ -50,6 +50,13 @@ void write_provenance(const Session& session, const std::optional<BranchPoint>& 
   write_atomic(session.options.run + "/provenance.json", origin.dump(2) + "\n");
 }
 
+/// The tokenizer of the tokens, alone in its folder: files of another kind would be opened in its place.
+void save_tokenizer(const Session& session) {
+  StagedFolder staged(session.options.run + "/tokenizer");
+  session.store.tokenizer().save(staged.path());
+  staged.commit();
+}
+
 }  // namespace
 
 void open_run_folder(Session& session, const std::optional<BranchPoint>& branch) {
@@ -57,11 +64,11 @@ void open_run_folder(Session& session, const std::optional<BranchPoint>& branch)
   if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
   if (exists) check_resumed(session);
+  if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
   if (branch)
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
-  if (!exists) write_provenance(session, branch);
   write_atomic(run + "/run.yaml", to_yaml(session.config));
-  session.store.tokenizer().save(run + "/tokenizer");
+  save_tokenizer(session);
   set_log_file(run + "/log.txt");
 }
 
