@@ -10,10 +10,11 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/tensor/safetensors.h"
-#include "data/tokenizer.h"
 #include "objectives/collator.h"
+#include "run/load_config.h"
 #include "run/milestones.h"
 #include "run/run.h"
+#include "run/run_tokenizer.h"
 
 namespace cloze {
 
@@ -291,14 +292,16 @@ std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder)
 
 namespace {
 
-/// The fingerprint of the tokenizer in the provenance.json of a run; empty where it has none, as imported runs.
-std::string recorded_tokenizer(const std::string& run) {
-  const auto path = run + "/provenance.json";
-  if (!fs::exists(path)) return "";
-  const auto recorded = parse_json(read_text(path, 16 << 20));
-  const json::json_pointer at("/data/tokenizer");
-  const bool is_there = recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string();
-  return is_there ? recorded.at(at).get<std::string>() : "";
+/// Throws CheckpointError where a run has not the tokenizer that it was trained with, or a damaged provenance.json.
+void verify_tokenizer(const std::string& run) {
+  const auto recorded = recorded_tokenizer(run);
+  const auto tokenizer = open_run_tokenizer(run, recorded);
+  if (!tokenizer) return;
+  const auto config = run + "/run.yaml";
+  if (fs::exists(config))
+    require_fitting(*tokenizer, backbone_of(decode<RunConfig>(load_run_config(config)).model).vocab_size, run);
+  if (recorded.fingerprint.empty() || tokenizer->has_fingerprint(recorded.fingerprint))
+    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer->fingerprint()));
 }
 
 }  // namespace
@@ -311,16 +314,7 @@ void verify_run(const std::string& run) {
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
     log_result("train", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
-  if (!fs::exists(run + "/tokenizer")) return;
-  const auto tokenizer = Tokenizer::open(run + "/tokenizer");  // compares its fingerprint with the recorded one
-  const auto trained_with = recorded_tokenizer(run);
-  if (trained_with.empty() || tokenizer.has_fingerprint(trained_with)) {
-    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer.fingerprint()));
-    return;
-  }
-  // A run that was resumed with other tokens on request is whole.
-  log_warning("train", words(run, "/tokenizer: has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ",
-                             trained_with, "; unless the run was resumed on other tokens, restore its tokenizer"));
+  verify_tokenizer(run);
 }
 
 }  // namespace cloze

@@ -83,7 +83,8 @@ bool is_step_folder(const std::string& name);
 /// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
-/// Checks every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.
+/// Checks every checkpoint of a run against its manifest, and the tokenizer against the recorded one. Throws
+/// CheckpointError naming folder and file.
 void verify_run(const std::string& run);
 
 /// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,
@@ -106,7 +107,7 @@ struct LoadedRun {
 };
 
 /// Opens `path`: a run directory (its best checkpoint, or the newest), or one of its step folders. Throws
-/// CheckpointError, ConfigError.
+/// CheckpointError, ConfigError, and DataError for a damaged tokenizer.
 LoadedRun open_run(const std::string& path);
 
 /// Pairs of the generator's parameters: in the network `joint` that trains it with its discriminator, and in

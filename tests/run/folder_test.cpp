@@ -44,6 +44,35 @@ TEST_CASE("a run that was killed in its first file operations begins anew, resum
   }
 }
 
+TEST_CASE("a branch that was killed in its first file operations begins anew, resumed or not", "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 1;
+  pretrain(config, {.run = dir / "stem"});
+  config.train.budget.steps = 4;
+  pretrain(config, {.run = dir / "whole", .branch_from = dir / "stem"});
+  const std::string weights = "/step-00000004/weights.safetensors";
+  const std::vector<std::string> order{"provenance.json", "metrics.jsonl", "run.yaml", "tokenizer", "log.txt"};
+  for (size_t written = 0; written <= order.size(); ++written) {
+    for (const bool resume : {false, true}) {
+      if (written == 0 && resume) continue;  // it says nowhere that it is a branch
+      const auto run = dir / (std::to_string(written) + (resume ? "-resumed" : "-started"));
+      INFO(run);
+      fs::create_directories(run);
+      for (size_t i = 0; i < written; ++i)
+        fs::copy(dir / ("whole/" + order[i]), run + "/" + order[i], fs::copy_options::recursive);
+      std::ofstream(run + "/" + order[std::min(written, order.size() - 1)] + ".tmp-4194000") << "{";
+      std::ofstream(run + "/lock") << "{";
+      const auto from = resume ? "" : dir / "stem";
+      CHECK(pretrain(config, {.run = run, .resume = resume, .branch_from = from}).steps == 4);
+      CHECK(same_files(run + weights, dir / "whole" + weights));
+      CHECK(metrics(run) == metrics(dir / "whole"));
+      for (const auto& entry : fs::directory_iterator(run)) CHECK_FALSE(is_staged(entry.path().filename().string()));
+    }
+  }
+}
+
 TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][folder]") {
   TempDir dir;
   CHECK(run_folder(dir / "none") == RunFolder::vacant);
