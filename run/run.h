@@ -70,8 +70,12 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
                      const std::vector<std::pair<std::string, Tensor>>& mems = {},
                      const std::vector<NamedParam>& iterate = {});
 
-/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
-/// `which`: `latest`, `best`, or a step number.
+/// Writes the file `latest` or `best` of a run. A folder in its place is moved aside with a warning. Throws Error with
+/// the system's reason.
+void write_pointer(const std::string& run, const std::string& name, const std::string& step_folder);
+
+/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning, as is a file `best` that
+/// names none. `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
 /// Throws CheckpointError for a step folder whose files are not those of its manifest.

@@ -237,6 +237,38 @@ TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they
   }
 }
 
+TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a warning, and replaced when a run goes on",
+          "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  const auto run = dir / "run";
+  pretrain(config, {.run = run});
+  const auto damage = [&](const std::string& name, int kind) {
+    fs::remove_all(run + "/" + name);
+    if (kind == 0) dir.write("run/" + name, "");
+    if (kind == 1) dir.write("run/" + name, std::string(5000, '\xfe'));
+    if (kind == 2) dir.write("run/" + name + "/mine.txt", "mine");
+    if (kind == 3) fs::create_symlink("/dev/full", run + "/" + name);
+  };
+  const auto newest = [&] { return "step-0000000" + std::to_string(config.train.budget.steps); };
+  for (int kind = 0; kind < 4; ++kind) {
+    INFO(kind);
+    damage("best", kind);
+    fs::remove(dir / "log");
+    set_log_file(dir / "log");
+    CHECK(open_run(run).checkpoint == run + "/" + newest());
+    set_log_file("");
+    CHECK_THAT(read_file(dir / "log"), Catch::Contains("run/best: ") && Catch::Contains("; it is ignored"));
+    damage("latest", kind);
+    ++config.train.budget.steps;
+    CHECK(pretrain(config, {.run = run, .resume = true}).resumed_at == config.train.budget.steps - 1);
+    CHECK(read_file(run + "/latest") == newest() + "\n");
+    CHECK(is_step_folder(read_file(run + "/best").substr(0, 13)));
+  }
+  CHECK(read_file(run + "/latest.aside/mine.txt") == "mine");
+  CHECK(read_file(run + "/best.aside/mine.txt") == "mine");
+}
+
 TEST_CASE("metrics that are removed while a run trains, or damaged, are warned of", "[run][metrics]") {
   TempDir dir;
   set_log_file(dir / "log");
