@@ -96,9 +96,9 @@ void check_size(const Network& network, const HuggingFaceModel& model, const Hug
                        thousands(static_cast<uint64_t>(stored)), "; they do not belong together");
 }
 
-/// Saves the tokenizer of a folder, if it has one, for a model of `vocab_size` tokens. Throws CheckpointError for a
-/// larger tokenizer.
-void copy_tokenizer(const std::string& folder, const std::string& out, int64_t vocab_size) {
+/// Saves the tokenizer of a folder, if it has one, for a model of `vocab_size` tokens. Its fingerprint; empty without
+/// one. Throws CheckpointError for a larger tokenizer.
+std::string copy_tokenizer(const std::string& folder, const std::string& out, int64_t vocab_size) {
   constexpr std::array files{"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model",
                              "spm.model", "vocab.json",   "tokenizer.json"};
   if (std::none_of(files.begin(), files.end(), [&](const char* file) { return fs::exists(folder + "/" + file); })) {
@@ -106,12 +106,13 @@ void copy_tokenizer(const std::string& folder, const std::string& out, int64_t v
         "import",
         folder +
             " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json), so the run takes ids, not text");
-    return;
+    return "";
   }
   const auto tokenizer = Tokenizer::open(folder);
   require<CheckpointError>(tokenizer.size() <= vocab_size, folder, ": the tokenizer has ", tokenizer.size(),
                            " tokens, the model has ", vocab_size, "; they do not belong together");
   tokenizer.save(out);
+  return tokenizer.fingerprint();
 }
 
 }  // namespace
@@ -138,11 +139,12 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   const auto params = collect_params(*network);
   for (const auto& p : params) report.parameters += p.param.value().numel();
   StagedFolder staged(run);
-  copy_tokenizer(folder, staged.path() + "/tokenizer", backbone_of(model.config.model).vocab_size);
+  const auto tokenizer =
+      copy_tokenizer(folder, staged.path() + "/tokenizer", backbone_of(model.config.model).vocab_size);
   write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
-  write_atomic(
-      staged.path() + "/provenance.json",
-      json{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}}.dump(2) + "\n");
+  json origin{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}};
+  if (!tokenizer.empty()) origin["tokenizer"] = tokenizer;
+  write_atomic(staged.path() + "/provenance.json", origin.dump(2) + "\n");
   save_checkpoint(staged.path(), {}, params, {});
   staged.commit();
   return report;

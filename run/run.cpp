@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "objectives/objective.h"
 #include "run/load_config.h"
+#include "run/run_tokenizer.h"
 
 namespace cloze {
 
@@ -32,6 +33,21 @@ void log_checkpoint(const LoadedRun& run, int64_t step) {
                          checksum.empty() ? "of no manifest" : checksum));
 }
 
+/// Opens the tokenizer of the run, whose config is known. A damaged provenance.json is warned of: the weights are whole.
+void open_tokenizer(LoadedRun& run) {
+  RecordedTokenizer recorded;
+  try {
+    recorded = recorded_tokenizer(run.folder);
+  } catch (const Error& e) {
+    log_warning("train", e.what());
+  }
+  const auto tokenizer = open_run_tokenizer(run.folder, recorded);
+  run.has_tokenizer = tokenizer.has_value();
+  if (!tokenizer) return;
+  require_fitting(*tokenizer, backbone_of(run.config.model).vocab_size, run.folder);
+  run.tokenizer = *tokenizer;
+}
+
 }  // namespace
 
 LoadedRun open_run(const std::string& path) {
@@ -50,8 +66,7 @@ LoadedRun open_run(const std::string& path) {
                            ": holds no valid checkpoint; train it, or import it again");
   const auto tree = load_run_config(run.folder + "/run.yaml");
   run.config = decode<RunConfig>(tree);
-  run.has_tokenizer = fs::exists(run.folder + "/tokenizer");
-  if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
+  open_tokenizer(run);
   // Earlier versions did not record it for encoder families, whose decoders were trained with the tokenizer's.
   if (!tree.find("model.eos_token_id"))
     backbone_of(run.config.model).eos_token_id = run.has_tokenizer ? run.tokenizer.special().sep : -1;

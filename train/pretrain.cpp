@@ -208,10 +208,11 @@ void loop(Session& session) {
 
 // -- After the last step --------------------------------------------------------------------------------------------
 
-PretrainReport report_of(const Session& session) {
+PretrainReport report_of(const Session& session, int64_t resumed_at) {
   const auto& state = session.state;
   const auto baseline = first_unigram(session);
-  return {.steps = state.step,
+  return {.resumed_at = resumed_at,
+          .steps = state.step,
           .tokens = state.tokens,
           .seconds = state.seconds,
           .tokens_per_second = static_cast<double>(state.tokens) / std::max(state.seconds, 1e-9),
@@ -225,13 +226,13 @@ PretrainReport report_of(const Session& session) {
           .stopped_by = session.stopped_by};
 }
 
-PretrainReport finish(Session& session) {
+PretrainReport finish(Session& session, int64_t resumed_at) {
   const auto& state = session.state;
   if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
   answer_suites(session);
   save(session, true);
   draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
-  const auto report = report_of(session);
+  const auto report = report_of(session, resumed_at);
   write_summary(session, report);
   write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
                  session.config.train.batch_size);
@@ -251,8 +252,9 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
   const RunLock lock(options.run, options.resume);
   Session session(config, options);
   start(session);
+  const int64_t resumed_at = options.resume ? session.saved_at : -1;
   loop(session);
-  return finish(session);
+  return finish(session, resumed_at);
 }
 
 }  // namespace cloze

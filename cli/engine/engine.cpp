@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -32,15 +30,7 @@ using nlohmann::json;
 
 std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
 
-/// The step of the newest checkpoint by its folder's name; -1 without one.
-int64_t newest_step(const std::string& run) {
-  const auto path = run + "/latest", beginning = std::string("step-");
-  const auto name = std::filesystem::exists(path) ? read_text(path, 4096) : "";
-  return name.rfind(beginning, 0) == 0 ? std::atoll(name.c_str() + beginning.size()) : -1;
-}
-
 int run(const PretrainCommand& c) {
-  const int64_t steps_before = c.resume ? newest_step(c.run) : -1;
   const auto r = pretrain(c.config, {.run = c.run,
                                      .resume = c.resume,
                                      .overwrite_config = c.allow_config_change,
@@ -71,7 +61,7 @@ int run(const PretrainCommand& c) {
                  ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
                  ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
                  ", checkpoints ", duration(l.checkpoint)));
-  if (c.resume && r.steps == steps_before)
+  if (r.steps == r.resumed_at)
     log_result("train", words(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
   const auto loss = std::isfinite(r.held_out_loss)
                         ? words("held-out loss ", number(r.held_out_loss, 4), " at step ", r.steps, "; ")
