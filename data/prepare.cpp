@@ -32,6 +32,23 @@ namespace {
 
 std::string manifest_of(const PrepareOptions& options) { return options.out + "/manifest.json"; }
 
+/// The folder that `out` names, without `.`, links and slashes at its end, so that its siblings and its lock are the
+/// same whatever it is called; `out` as given where that is such a name. Throws ConfigError for the current folder, and
+/// for a link to nothing.
+std::string output_folder(const std::string& out) {
+  std::error_code error;
+  auto plain = out;
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  auto whole = fs::weakly_canonical(fs::absolute(plain), error);
+  require(!error, out, ": cannot be used (", error.message(), "); name another --out");
+  if (!whole.has_filename()) whole = whole.parent_path();  // `new/.` where `new` does not exist
+  require<ConfigError>(whole != fs::current_path(), out,
+                       ": is the current folder, which cannot be replaced; name a folder in it, such as tokens");
+  require<ConfigError>(!fs::is_symlink(whole, error), out,
+                       ": is a link to a folder that does not exist; create that folder, or name another --out");
+  return fs::absolute(plain) == whole ? plain : whole.string();
+}
+
 /// Throws ConfigError if the output folder has something else in it.
 void require_own_folder(const PrepareOptions& options) {
   if (!fs::exists(options.out) || fs::exists(manifest_of(options))) return;
@@ -39,12 +56,8 @@ void require_own_folder(const PrepareOptions& options) {
                        ": exists and is not prepared text; name another --out");
 }
 
-/// The folder in which tokens are made; a sibling of the output folder also where that is named `out/`.
-std::string partial_of(const std::string& out) {
-  auto name = out;
-  while (name.size() > 1 && name.back() == '/') name.pop_back();
-  return name + ".partial";
-}
+/// The folder in which tokens are made, a sibling of the output folder.
+std::string partial_of(const std::string& out) { return out + ".partial"; }
 
 /// The old tokens while new ones take their folder.
 std::string replaced_folder(const std::string& out) { return partial_of(out) + ".old"; }
@@ -80,13 +93,13 @@ void mend(const std::string& out, const std::string& partial) {
 }
 
 /// The lock on the output folder, with the folder that is to have both. Throws Error that names the process that works
-/// there.
-Lock lock_folder(const std::string& out, const std::string& partial) {
+/// there; `named`: the output folder as given.
+Lock lock_folder(const std::string& named, const std::string& partial) {
   const auto parent = fs::path(partial).parent_path();
   std::error_code error;
   if (!parent.empty()) fs::create_directories(parent, error);
   require(!error, parent.string(), ": cannot be created (", error.message(), ")");
-  return Lock::take_or_fail(partial + ".lock", out);
+  return Lock::take_or_fail(partial + ".lock", named);
 }
 
 /// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; inputs`.
@@ -117,8 +130,15 @@ std::string remedy(json was, json is, const std::string& out) {
                "tokenizer: --tokenizer ", out, "/tokenizer with another --out");
 }
 
+/// Throws DataError unless the tokenizer of a complete folder is the one that made its tokens.
+void require_own_tokenizer(const std::string& out, const Manifest& manifest) {
+  const auto folder = out + "/tokenizer";
+  require<DataError>(Tokenizer::open(folder).has_fingerprint(manifest.tokenizer_fingerprint), folder,
+                     ": is not the tokenizer that made these tokens; make them again with --force");
+}
+
 /// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if
-/// it is of others and may not be overwritten.
+/// it is of others and may not be overwritten, DataError if its tokenizer is not that of its tokens.
 std::optional<PrepareReport> existing(const PrepareOptions& options) {
   if (options.force || !fs::exists(manifest_of(options))) return std::nullopt;
   for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
@@ -129,6 +149,7 @@ std::optional<PrepareReport> existing(const PrepareOptions& options) {
   require<ConfigError>(manifest.made_from == wanted, options.out, ": has tokens of other text or options (",
                        differences(manifest.made_from, wanted), "); name another --out, or overwrite it with --force",
                        remedy(manifest.made_from, wanted, options.out));
+  require_own_tokenizer(options.out, manifest);
   const auto count = [&](const char* name) { return manifest.report.value(name, uint64_t{0}); };
   PrepareReport report;
   report.reused = true;
@@ -266,16 +287,18 @@ std::string with_names(std::string message, const std::map<std::string, Spooled>
 
 PrepareReport prepare(const PrepareOptions& given) {
   check_options(given);
-  require_own_folder(given);
   PrepareOptions options = given;
+  options.out = output_folder(given.out);
+  require_own_folder(given);
   const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
   for (auto* inputs : all_inputs)
     if (!inputs->empty()) *inputs = expand_inputs(*inputs);
-  const PrepareOptions named = options;
+  PrepareOptions named = options;
+  named.out = given.out;
   if (const auto report = existing(named)) return *report;
   const std::string partial = partial_of(options.out);
   warn_of_tables(named);
-  const auto lock = lock_folder(options.out, partial);
+  const auto lock = lock_folder(named.out, partial);
   mend(options.out, partial);
   if (const auto report = existing(named)) return *report;  // of a process that has ended meanwhile, or was killed
   std::error_code error;

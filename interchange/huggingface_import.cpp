@@ -83,19 +83,6 @@ void load_generator(const HuggingFaceModel& generator, Network& network, ImportR
   report.tensors += static_cast<int64_t>(generator.tensors.size());
 }
 
-/// Throws ConfigError for a config with far more parameters than the file, before memory is written for them.
-void check_size(const Network& network, const HuggingFaceModel& model, const HuggingFaceModel* generator,
-                const std::string& path) {
-  constexpr int64_t max_head = 1 << 26;  // parameters of a newly initialized head
-  int64_t described = 0, stored = 0;
-  for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
-  for (const auto* part : {&model, generator})
-    for (const auto& [name, tensor] : part ? part->tensors : TensorMap()) stored += tensor.numel();
-  require<ConfigError>(described <= 4 * stored + max_head, path, ": describes a model of ",
-                       thousands(static_cast<uint64_t>(described)), " parameters, but the weights have ",
-                       thousands(static_cast<uint64_t>(stored)), "; they do not belong together");
-}
-
 /// Saves the tokenizer of a folder, if it has one, for a model of `vocab_size` tokens. Its fingerprint; empty without
 /// one. Throws CheckpointError for a larger tokenizer.
 std::string copy_tokenizer(const std::string& folder, const std::string& out, int64_t vocab_size) {
@@ -127,7 +114,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
     add_generator(model, *generator, generator_folder);
   }
   const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
-  check_size(*network, model, generator ? &*generator : nullptr, folder + "/config.json");
+  require_size(*network, model, folder + "/config.json", generator ? &*generator : nullptr);
   ImportReport report;
   report.architecture = model.architecture;
   load_huggingface(model, *network, report.ignored, report.fresh);

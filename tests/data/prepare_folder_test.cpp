@@ -127,3 +127,80 @@ TEST_CASE("temporary files of a killed preparation are no part of the tokens", "
   for (const auto& entry : fs::recursive_directory_iterator(dir / "out"))
     CHECK(entry.path().string().find(".tmp-") == std::string::npos);
 }
+
+TEST_CASE("a folder that is named through a dot, a slash or a link is made where it is, and nothing stays beside it",
+          "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  fs::create_directories(dir / "parent/empty");
+  fs::create_directory_symlink(dir / "parent", dir / "link");
+  for (const std::string out : {"parent/new/.", "parent/./slash/", "parent/empty/.", "link/inside"}) {
+    CAPTURE(out);
+    CHECK_FALSE(prepare(options_for(dir, out, 0.1)).reused);
+    CHECK(prepare(options_for(dir, out, 0.1)).reused);
+  }
+  for (const auto& entry : fs::directory_iterator(dir / "parent")) {
+    CHECK(entry.path().string().find(".partial") == std::string::npos);
+    TokenStore(entry.path().string(), "train").verify();
+  }
+  fs::create_directory_symlink(dir / "parent/new", dir / "named");
+  const auto old_print = TokenStore(dir / "parent/new", "train").fingerprint();
+  auto options = options_for(dir, "named", 0.3);
+  options.force = true;
+  CHECK_FALSE(prepare(options).reused);
+  CHECK(fs::is_symlink(dir / "named"));
+  CHECK(TokenStore(dir / "parent/new", "train").fingerprint() != old_print);
+}
+
+TEST_CASE("the current folder, a link to nothing and a name that is too long are refused before any work",
+          "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  auto options = options_for(dir, "out", 0.1);
+  options.inputs = {dir / "none.txt"};  // looked for after the folder
+  options.out = fs::current_path().string() + "/.";
+  CHECK_THROWS_AS(prepare(options), ConfigError);
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith(options.out + ": is the current folder"));
+  options.out = dir / "dangling";
+  fs::create_directory_symlink(dir / "nowhere", options.out);
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith(options.out + ": is a link to a folder that does not exist"));
+  options.out = dir / std::string(10'000, 'x');
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains(": cannot be used (File name too long)"));
+  CHECK_FALSE(fs::exists(dir / "dangling.partial"));
+}
+
+TEST_CASE("a folder that is being made is locked by every name that it has", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  fs::create_directories(dir / "out");
+  fs::create_directory_symlink(dir / "out", dir / "link");
+  const auto lock = Lock::take(dir / "out.partial.lock");
+  REQUIRE(lock);
+  for (const std::string name : {"link", "link/", "out/.", "./out"})
+    CHECK_THROWS_WITH(prepare(options_for(dir, name, 0.1)),
+                      Catch::StartsWith(dir / name + ": process " + std::to_string(getpid())));
+}
+
+TEST_CASE("tokens whose tokenizer is damaged are not taken for complete", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  auto options = options_for(dir, "out", 0.1);
+  prepare(options);
+  CHECK(prepare(options).reused);
+  dir.write("out/tokenizer/vocab.txt", read_file(dir / "out/tokenizer/vocab.txt") + "other\n");
+  CHECK_THROWS_AS(prepare(options), DataError);
+  fs::remove_all(dir / "out/tokenizer");
+  CHECK_THROWS_AS(prepare(options), DataError);
+  options.force = true;
+  CHECK_FALSE(prepare(options).reused);
+  options.force = false;
+  CHECK(prepare(options).reused);
+}
