@@ -69,8 +69,36 @@ TEST_CASE("files that are no text are named, with the way out", "[data][reader]"
   refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
   refused({"T\0h\0e\0", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16le -t utf-8 FILE");
   refused({"\0T\0h\0e", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16be -t utf-8 FILE");
+  refused({"\xFF\xFE\0\0T\0\0\0", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8 FILE");
+  refused({"\0\0\xFE\xFF\0\0\0T", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8 FILE");
+  refused({"T\0\0\0h\0\0\0", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32le -t utf-8 FILE");
+  refused({"\0\0\0T\0\0\0h", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32be -t utf-8 FILE");
   CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
   CHECK(read_all({.inputs = {dir.write("file", "PAR1 is a gene\n")}}).size() == 1);
+}
+
+TEST_CASE("an archive of tar is refused with the command that reads it, packed or not", "[data][reader]") {
+  TempDir dir;
+  std::string tar(1024, '\0');
+  tar.replace(0, 5, "a.txt");
+  tar.replace(257, 5, "ustar");
+  tar.replace(512, 9, "the text\n");
+  const auto refused = [&](const std::string& name) {
+    CHECK_THROWS_WITH(read_all({.inputs = {dir / name}}),
+                      Catch::EndsWith(name + ": is a tar archive; unpack it, or pipe its text: tar -xOf FILE | cloze "
+                                             "prepare -"));
+  };
+  dir.write("a.tar", tar);
+  refused("a.tar");
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k a.tar && xz -k a.tar").c_str()) == 0);
+  refused("a.tar.gz");
+  refused("a.tar.xz");
+  fs::copy_file(dir / "a.tar.gz", dir / "a.tgz");
+  refused("a.tgz");
+  fs::copy_file(dir / "a.tar.xz", dir / "a.txz");
+  refused("a.txz");
+  const auto prose = std::string(257, 'x') + "ustar is where tar has its mark.\n";
+  CHECK(read_all({.inputs = {dir.write("prose.txt", prose)}}).size() == 1);
 }
 
 TEST_CASE("the text of JSON lines may be in an inner object, and the texts that are there are named",
