@@ -64,6 +64,17 @@ void write_manifest(const std::string& folder, const Manifest& m) {
   write_atomic(folder + "/manifest.json", content.dump(1) + "\n");
 }
 
+bool is_token_store(const std::string& folder) {
+  const std::string path = folder + "/manifest.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  try {
+    return read_text(path).find("\"cloze-tokens\"") != std::string::npos;
+  } catch (const Error&) {
+    return false;  // unreadable, or longer than a manifest
+  }
+}
+
 Manifest read_manifest(const std::string& folder) {
   const std::string path = folder + "/manifest.json";
   require<DataError>(std::filesystem::exists(path), folder,

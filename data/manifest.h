@@ -26,6 +26,9 @@ void write_manifest(const std::string& folder, const Manifest& manifest);
 /// Throws DataError for a missing, damaged or foreign manifest.
 Manifest read_manifest(const std::string& folder);
 
+/// Whether a folder has a manifest of Cloze, whole or damaged.
+bool is_token_store(const std::string& folder);
+
 nlohmann::json to_json(const std::vector<ShardFacts>& shards);
 std::vector<ShardFacts> shards_from(const nlohmann::json& list);
 

@@ -79,6 +79,19 @@ void mend(const std::string& out, const std::string& partial) {
   remove_folder(replaced);
 }
 
+/// The inputs of options: the text and the held-out text, and the other side of each.
+std::array<std::vector<std::string>*, 4> inputs_of(PrepareOptions& options) {
+  return {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
+}
+
+/// The options with inputs that are files. Folders do not stand for what is made.
+PrepareOptions with_files(PrepareOptions options) {
+  const std::vector<std::string> own{options.out, partial_of(options.out), replaced_folder(options.out)};
+  for (auto* inputs : inputs_of(options))
+    if (!inputs->empty()) *inputs = expand_inputs(*inputs, own);
+  return options;
+}
+
 /// The lock on the output folder, with the folder that is to have both. Throws Error that names the process that works
 /// there.
 Lock lock_folder(const std::string& out, const std::string& partial) {
@@ -262,35 +275,74 @@ std::string with_names(std::string message, const std::map<std::string, Spooled>
   return message;
 }
 
-}  // namespace
+/// Whether a file has a path that a walk of this folder gives it.
+bool is_in(const std::string& file, const std::string& folder) {
+  return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
+}
 
-PrepareReport prepare(const PrepareOptions& given) {
-  check_options(given);
-  require_own_folder(given);
-  PrepareOptions options = given;
-  const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
-  for (auto* inputs : all_inputs)
-    if (!inputs->empty()) *inputs = expand_inputs(*inputs);
-  const PrepareOptions named = options;
-  if (const auto report = existing(named)) return *report;
-  const std::string partial = partial_of(options.out);
+/// A glob for the files of a folder, most of them, that are not named like one of them.
+std::string glob_of_others(const std::vector<std::string>& files, const std::string& folder, const std::string& file) {
+  std::map<std::string, size_t> counts;
+  for (const auto& name : files) {
+    const fs::path path(name);
+    const bool is_other = path.has_extension() && path.extension() != fs::path(file).extension();
+    if (is_other && is_in(name, folder)) ++counts[(path.parent_path() / "*").string() + path.extension().string()];
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? (fs::path(folder) / "*.txt").string() : most->first;
+}
+
+/// `prepare` of inputs that are files and streams, into a folder that is not complete.
+PrepareReport prepare_files(const PrepareOptions& named) {
+  const std::string partial = partial_of(named.out);
   warn_of_tables(named);
-  const auto lock = lock_folder(options.out, partial);
-  mend(options.out, partial);
+  const auto lock = lock_folder(named.out, partial);
+  mend(named.out, partial);
   if (const auto report = existing(named)) return *report;  // of a process that has ended meanwhile, or was killed
   std::error_code error;
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be created (", error.message(), ")");
+  PrepareOptions options = named;
   std::map<std::string, Spooled> spooled;
   try {
-    spooled = spool(all_inputs, partial);
+    spooled = spool(inputs_of(options), partial);
     return make_tokens(options, named, partial, spooled);
+  } catch (const NotText& fault) {
+    leave(partial, spooled);
+    throw NotText(fault.file, with_names(fault.what(), spooled));
   } catch (const DataError& fault) {
     leave(partial, spooled);
     throw DataError(with_names(fault.what(), spooled));
   } catch (...) {
     leave(partial, spooled);
     throw;
+  }
+}
+
+/// How to name the text of a folder without one of its files, which is no text; empty if the folder was not named.
+std::string way_out(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
+  PrepareOptions folders = given, files = named;
+  const auto given_inputs = inputs_of(folders), named_inputs = inputs_of(files);
+  for (size_t i = 0; i < given_inputs.size(); ++i)
+    for (const auto& folder : *given_inputs[i])
+      if (fs::is_directory(folder) && is_in(file, folder))
+        return words("; the folder ", folder, " stands for all its files: name its text alone by a glob, such as '",
+                     glob_of_others(*named_inputs[i], folder, file), "'");
+  return "";
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareOptions& given) {
+  check_options(given);
+  require_own_folder(given);
+  const auto named = with_files(given);
+  if (const auto report = existing(named)) return *report;
+  try {
+    return prepare_files(named);
+  } catch (const NotText& fault) {
+    throw DataError(fault.what() + way_out(given, named, fault.file));
   }
 }
 

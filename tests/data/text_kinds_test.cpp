@@ -2,29 +2,18 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/log.h"
 #include "data/prepare.h"
 #include "data/reader.h"
 #include "data/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
+#include "tests/support/logged.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// What is logged meanwhile.
-template <class F>
-std::string logged(const TempDir& dir, const F& f) {
-  const auto path = dir / "log";
-  fs::remove(path);
-  set_log_file(path);
-  f();
-  set_log_file("");
-  return read_file(path);
-}
 
 std::string many(const std::string& line, int count) {
   std::string text;
