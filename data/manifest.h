@@ -17,7 +17,8 @@ struct Manifest {
   std::vector<uint64_t> counts;  ///< occurrences of each id in the training split
   nlohmann::json made_from;      ///< options and inputs, for reuse
   nlohmann::json report;
-  std::string fingerprint;  ///< over everything else
+  nlohmann::json contents = nlohmann::json::object();  ///< hashes of the input files by path; empty for none
+  std::string fingerprint;                             ///< over everything else
 };
 
 /// Writes `folder`/manifest.json, with its fingerprint.

@@ -15,7 +15,9 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "data/encode_pass.h"
+#include "data/input_facts.h"
 #include "data/line_reader.h"
+#include "data/listed.h"
 #include "data/manifest.h"
 #include "data/prepare_warnings.h"
 #include "data/split.h"
@@ -102,7 +104,7 @@ Lock lock_folder(const std::string& out, const std::string& partial) {
   return Lock::take_or_fail(partial + ".lock", out);
 }
 
-/// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; inputs`.
+/// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; a.txt: modified since`.
 std::string differences(const json& was, const json& is) {
   std::set<std::string> keys;
   for (const auto* side : {&was, &is})
@@ -111,9 +113,14 @@ std::string differences(const json& was, const json& is) {
   for (const auto& key : keys) {
     const auto before = was.value(key, json()), after = is.value(key, json());
     if (before == after) continue;
+    if (!list.empty()) list += "; ";
+    if (before.is_array() || after.is_array()) {
+      list += listed(changed_files(before, after), "; ");
+      continue;
+    }
     const auto old_text = before.is_null() ? "none" : before.dump(), new_text = after.is_null() ? "none" : after.dump();
     const bool is_short = !before.is_structured() && !after.is_structured() && old_text.size() + new_text.size() < 80;
-    list += (list.empty() ? "" : "; ") + key;
+    list += key;
     if (is_short) list += words(" was ", old_text, ", is ", new_text);
     if (before.is_object() && after.is_object()) list += ": " + differences(before, after);
   }
@@ -138,7 +145,10 @@ std::optional<PrepareReport> existing(const PrepareOptions& options) {
     require<ConfigError>(std::all_of(inputs->begin(), inputs->end(), can_be_read_again), options.out,
                          ": exists; name another --out, or overwrite it with --force");
   const auto manifest = read_manifest(options.out);
-  const auto wanted = made_from(options, {});
+  auto wanted = made_from(options, {});
+  for (const auto* list : {"inputs", "targets", "valid_inputs", "valid_targets"})
+    if (wanted.contains(list) && manifest.made_from.contains(list))
+      wanted[list] = with_known_times(wanted[list], manifest.made_from[list], manifest.contents);
   require<ConfigError>(manifest.made_from == wanted, options.out, ": has tokens of other text or options (",
                        differences(manifest.made_from, wanted), "); name another --out, or overwrite it with --force",
                        remedy(manifest.made_from, wanted, options.out));
@@ -210,6 +220,17 @@ json as_json(const PrepareReport& report) {
           {"invalid_utf8", report.invalid_utf8}};
 }
 
+/// Hashes of the files that the tokens were made from. Throws DataError if one has changed meanwhile.
+json hashes_of(PrepareOptions options, const Split& split, const std::map<std::string, Spooled>& spooled) {
+  std::vector<std::string> files;
+  for (const auto* inputs : inputs_of(options))
+    for (const auto& file : *inputs)
+      if (!spooled.contains(file)) files.push_back(file);
+  const auto contents = contents_of(files);
+  split.require_unchanged();
+  return contents;
+}
+
 /// Makes the complete `partial` the output folder. What stood there is renamed first and removed last, so that at every
 /// moment the old tokens or the new ones are whole; `mend` ends what a killed process began.
 void complete_output(const std::string& partial, const std::string& out, const std::map<std::string, Spooled>& spooled,
@@ -244,6 +265,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto contents = options.for_scoring ? json::object() : hashes_of(named, split, spooled);
   complete_output(partial, options.out, spooled,
                   {.tokenizer_kind = tokenizer.kind(),
                    .tokenizer_fingerprint = tokenizer.fingerprint(),
@@ -252,6 +274,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
                    .counts = counts,
                    .made_from = key,
                    .report = as_json(report),
+                   .contents = contents,
                    .fingerprint = {}});
   warn_of_text(options, split, report);
   return report;
