@@ -152,6 +152,48 @@ TEST_CASE("with --byte-fallback no character is unknown, and with full coverage 
   for (const auto id : bytes.encode("\u4E2D \u0416")) CHECK(id != bytes.special().unk);
 }
 
+TEST_CASE("a vocabulary below the characters of a text is told their number, and both options that help",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", many("abcdefghijklmnopqrstuvwxyz.\n", 20))};
+  options.out = dir / "out";
+  options.threads = 1;
+  options.vocab_size = 20;
+  for (const auto kind : {TokenizerKind::unigram, TokenizerKind::bpe}) {
+    options.train_kind = kind;
+    CHECK_THROWS_WITH(prepare(options),
+                      "a vocabulary of 20 pieces is too small for this text, whose special tokens and characters are "
+                      "33; raise --vocab-size to that or more, or leave rare characters out with a "
+                      "--character-coverage below 0.9995");
+  }
+  options.vocab_size = 33;
+  prepare(options);
+}
+
+TEST_CASE("a log says which share of the text the characters of a tokenizer cover, where it is not all of it",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", many("the cat sat on the mat.\n\n", 50))};
+  options.vocab_size = 60;
+  options.threads = 1;
+  options.force = true;
+  options.out = dir / "out";
+  const auto log = [&] { return logged(dir, [&] { prepare(options); }); };
+  CHECK_THAT(log(), Catch::Contains("sentences; its characters cover a share of 0.9995 of the text "
+                                    "(--character-coverage), rarer ones are unknown\n"));
+  options.byte_fallback = true;
+  options.vocab_size = 400;
+  CHECK_THAT(log(), Catch::Contains("cover a share of 0.9995 of the text (--character-coverage), rarer ones become"));
+  options.byte_fallback = false;
+  options.character_coverage = 1;
+  CHECK_THAT(log(), Catch::Contains("training a unigram tokenizer") && !Catch::Contains("--character-coverage"));
+  options.character_coverage = PrepareOptions().character_coverage;
+  options.train_kind = TokenizerKind::wordpiece;
+  CHECK_THAT(log(), Catch::Contains("training a wordpiece tokenizer") && !Catch::Contains("--character-coverage"));
+}
+
 TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data][prepare]") {
   TempDir dir;
   PrepareOptions options;
