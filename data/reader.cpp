@@ -25,9 +25,7 @@ namespace {
 constexpr size_t max_document = 16 << 20;
 
 TextFormat detect_format(const std::string& name, std::string_view first) {
-  std::string plain = name;
-  for (const std::string_view end : {".gz", ".xz"})
-    if (plain.ends_with(end)) plain.resize(plain.size() - end.size());
+  const auto plain = unpacked_name(name);
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;

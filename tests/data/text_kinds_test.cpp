@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "data/prepare.h"
 #include "data/reader.h"
 #include "data/token_store.h"
@@ -208,8 +209,38 @@ TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data
   CHECK_THAT(warned("a.txt", many("the\tthe\tthe\n", 5)), Catch::Contains("a.txt looks like a table and is read as"));
   CHECK_THAT(warned("b.csv", many("the,the\n", 5)), Catch::Contains("b.csv looks like a table"));
   CHECK_THAT(warned("c.json", "[\n" + many("the\n", 5) + "]\n"), Catch::Contains("c.json looks like JSON"));
+  CHECK_THAT(warned("h.txt", many("the\tthe the\n", 5)), Catch::Contains("h.txt looks like a table"));
+  CHECK_THAT(warned("i.txt", many("the\tthe\n", 5) + "the\n"), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("j.txt", many("*MOT:\tthe the\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("k.txt", many("\t\tthe the\n", 5)), !Catch::Contains("looks like"));
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k b.csv").c_str()) == 0);
+  CHECK_THAT(warned("b.csv.gz", read_file(dir / "b.csv.gz")), Catch::Contains("b.csv.gz looks like a table"));
   CHECK_THAT(warned("d.txt", many("the the the\n\n", 5)), !Catch::Contains("looks like"));
   CHECK_THAT(warned("g.txt", "[the] the\n"), !Catch::Contains("looks like"));
   CHECK_THAT(warned("e.txt", many("abababab abab\n\n", 300)), Catch::Contains("the tokenizer does not fit the text"));
   CHECK_THAT(warned("f.txt", many("the the the the\n\n", 500)), !Catch::Contains("does not fit the text"));
+}
+
+TEST_CASE(
+    "a tokenizer that is trained and hardly covers more than a byte with a token is warned of, unless it was to "
+    "be tiny",
+    "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  auto stream = Rng(3).stream("letters");
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += i % 50 == 49 ? '\n' : static_cast<char>('a' + stream.below(26));
+  options.inputs = {dir.write("letters.txt", text)};
+  options.threads = 1;
+  options.held_out = 0;
+  options.train_kind = TokenizerKind::byte_bpe;
+  options.vocab_size = 270;
+  options.out = dir / "bytes";
+  CHECK_THAT(logged(dir, [&] { prepare(options); }),
+             Catch::Contains(" bytes of text, where 3 to 5 are usual; the tokenizer does not fit the text: raise "
+                             "--vocab-size, or name more text to train it on"));
+  options.train_kind = TokenizerKind::unigram;
+  options.vocab_size = 40;
+  options.out = dir / "characters";
+  CHECK_THAT(logged(dir, [&] { prepare(options); }), !Catch::Contains("does not fit the text"));
 }
