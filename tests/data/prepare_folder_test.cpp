@@ -10,12 +10,34 @@
 #include "data/prepare.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/logged.h"
 #include "tests/support/processes.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
+
+/// A folder with a text as the working directory.
+struct WorkingFolder {
+  explicit WorkingFolder(const TempDir& dir) : before(fs::current_path()) {
+    dir.write("d/text.txt", "w0q w1q w2q w0q\n\nw2q w1q\n");
+    dir.write("vocab.txt", tiny_vocabulary(3));
+    fs::current_path(dir / "d");
+  }
+  ~WorkingFolder() { fs::current_path(before); }
+  /// Options for all files of the folder, into one in it.
+  static PrepareOptions options_for(const std::string& out) {
+    PrepareOptions options;
+    options.inputs = {"."};
+    options.out = out;
+    options.tokenizer = "../vocab.txt";
+    options.held_out = 0;
+    options.threads = 1;
+    return options;
+  }
+  fs::path before;
+};
 
 /// Options for the text of `tiny_store`, into `out`.
 PrepareOptions options_for(const TempDir& dir, const std::string& out, double held_out) {
@@ -203,4 +225,58 @@ TEST_CASE("tokens whose tokenizer is damaged are not taken for complete", "[data
   CHECK_FALSE(prepare(options).reused);
   options.force = false;
   CHECK(prepare(options).reused);
+}
+
+TEST_CASE("a folder of text that holds its own tokens, and others, is its text alone", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  const auto options = WorkingFolder::options_for("tokens");
+  CHECK_FALSE(prepare(options).reused);
+  dir.write("d/tokens.partial.lock", "4242");  // as a killed process leaves it
+  dir.write("d/other.partial/key.json", "{}");
+  dir.write("d/runs/one/run.yaml", "model: {}");
+  dir.write("d/runs/one/log.txt", "a log");
+  CHECK(prepare(options).reused);
+  const auto log = logged(dir, [] { prepare(WorkingFolder::options_for("tokens2")); });
+  CHECK_THAT(log, Catch::Contains("prepared text and runs in . are left out: ./other.partial, ./runs/one, ./tokens\n"));
+  CHECK(TokenStore("tokens2", "train").num_tokens() == TokenStore("tokens", "train").num_tokens());
+}
+
+TEST_CASE("tokens with a damaged manifest are no text of the folder that they are in", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  auto options = WorkingFolder::options_for("tokens");
+  prepare(options);
+  dir.write("d/tokens/manifest.json", "{");
+  options.force = true;
+  prepare(options);
+  CHECK(read_manifest("tokens").made_from["inputs"].size() == 1);
+}
+
+TEST_CASE("a folder with nothing but tokens is named with these", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  prepare(WorkingFolder::options_for("tokens"));
+  fs::remove("text.txt");
+  CHECK_THROWS_WITH(prepare(WorkingFolder::options_for("others")),
+                    ".: is a folder without files but those of Cloze (./tokens); name one with text");
+}
+
+TEST_CASE("a binary file in a folder is named, with a glob that leaves it out", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  const std::string picture("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16);
+  dir.write("d/deep/picture.png", picture);
+  dir.write("d/deep/one.text", "w0q\n");
+  dir.write("d/deep/two.text", "w1q\n");
+  CHECK_THROWS_WITH(prepare(WorkingFolder::options_for("tokens")),
+                    "./deep/picture.png:3: a NUL byte: the file looks binary; name a text file (UTF-8); the folder . "
+                    "stands for all its files: name its text alone by a glob, such as './deep/*.text'");
+  CHECK_FALSE(fs::exists("tokens.partial"));
+  auto options = WorkingFolder::options_for("tokens");
+  options.inputs = {"deep/picture.png"};
+  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("name a text file (UTF-8)"));
+  dir.write("alone/picture.png", picture);
+  options.inputs = {dir / "alone"};
+  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("such as '" + dir / "alone" + "/*.txt'"));
 }
