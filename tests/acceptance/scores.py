@@ -48,21 +48,6 @@ def log_probability(logits, token):
     return torch.log_softmax(logits.double(), -1)[token].item()
 
 
-def words_of(text, spans):
-    """The number of the white-space word of each token, by its last character; a space belongs to the word after it."""
-    numbers, starts = [], []
-    inside = False
-    word = -1
-    for character in text:
-        word += not character.isspace() and not inside
-        inside = not character.isspace()
-        numbers.append(word)
-    for begin, end in spans:
-        blank = not text[begin:end].strip()
-        starts.append(numbers[max(begin, end - 1)] + blank)
-    return starts
-
-
 class Windows:
     """A text in tokens, those that count, and the parts in which a model reads them: (begin, end, first that counts)."""
 
@@ -114,7 +99,7 @@ class Oracle:
         first, last = len(left), len(left) + len(scored)
         counts = [begin < last and (end > first or begin == end == first) for begin, end in spans]
         begin = counts.index(True) if any(counts) else 0
-        return Windows(ids, spans, words_of(left + scored + right, spans), begin, begin + sum(counts))
+        return Windows(ids, spans, encoded.word_ids(), begin, begin + sum(counts))
 
     def take(self, logits, token):
         self.ranks.append(1 + (logits > logits[token]).sum().item())
