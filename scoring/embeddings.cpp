@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "scoring/rows.h"
+
 namespace cloze {
 
 namespace {
@@ -92,7 +94,7 @@ namespace {
 /// framed_text. Throws DataError for a text without tokens, and for one that is too long.
 std::vector<int64_t> checked_row(const LoadedRun& run, const std::string& text) {
   auto row = framed_text(run, text);
-  const auto room = backbone_of(run.config.model).max_input_length();
+  const auto room = row_length(run, 0);
   require<DataError>(!row.empty(), "'", shortened(text), "' has no tokens, so it has no embedding");
   require<DataError>(static_cast<int64_t>(row.size()) <= room, "'", shortened(text), "' has ", row.size(),
                      " tokens, the model reads at most ", room, "; shorten it");

@@ -41,17 +41,25 @@ TextFrame frame_of(const LoadedRun& run) {
   return {.before = {static_cast<int32_t>(special.cls)}, .after = {static_cast<int32_t>(special.sep)}};
 }
 
-size_t room_of(const LoadedRun& run, const TextFrame& frame) {
-  const auto length = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
-  return length > frame.size() ? length - frame.size() : 0;
-}
+/// The tokens of a text that a row has room for, without a stride and with one.
+struct Room {
+  Room(const LoadedRun& run, const TextFrame& frame) : whole(of(row_length(run, 0), frame)), window(of(row_length(run, 1), frame)) {}
+  size_t of(size_t stride) const { return stride > 0 ? window : whole; }
+
+ private:
+  static size_t of(int64_t length, const TextFrame& frame) {
+    const auto all = static_cast<size_t>(length);
+    return all > frame.size() ? all - frame.size() : 0;
+  }
+  size_t whole, window;
+};
 
 class MaskedScoring final : public RowsOfPassages {
  public:
   MaskedScoring(const LoadedRun& run, ScoringForm form)
       : form_(form),
         frame_(frame_of(run)),
-        room_(room_of(run, frame_)),
+        room_(run, frame_),
         mask_(static_cast<int32_t>(run.tokenizer.special().mask)),
         shifted_(predicts_shifted(run.config.objectives)),
         bidirectional_(shifted_ && backbone_of(run.config.model).is_decoder()) {
@@ -59,7 +67,7 @@ class MaskedScoring final : public RowsOfPassages {
   }
 
   PassageText text() const override { return PassageText::whole; }
-  size_t room() const override { return room_; }
+  size_t room(size_t stride) const override { return room_.of(stride); }
 
   std::string description() const override {
     std::string how = "pseudo-log-likelihood: ";
@@ -95,17 +103,17 @@ class MaskedScoring final : public RowsOfPassages {
  private:
   ScoringForm form_;
   TextFrame frame_;
-  size_t room_;
+  Room room_;
   int32_t mask_;
   bool shifted_, bidirectional_;  // a decoder reads masked rows in both directions
 };
 
 class DetectionScoring final : public RowsOfPassages {
  public:
-  explicit DetectionScoring(const LoadedRun& run) : frame_(frame_of(run)), room_(room_of(run, frame_)) {}
+  explicit DetectionScoring(const LoadedRun& run) : frame_(frame_of(run)), room_(run, frame_) {}
 
   PassageText text() const override { return PassageText::whole; }
-  size_t room() const override { return room_; }
+  size_t room(size_t stride) const override { return room_.of(stride); }
   std::string description() const override {
     return "detection: log-probability that each token is original, by the discriminator, in one pass without masks";
   }
@@ -123,7 +131,7 @@ class DetectionScoring final : public RowsOfPassages {
 
  private:
   TextFrame frame_;
-  size_t room_;
+  Room room_;
 };
 
 }  // namespace

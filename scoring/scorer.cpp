@@ -119,7 +119,7 @@ struct Scorer::Impl {
         rows(make_scoring_rows(run, form)),
         forward(*run.network, head_of(*scored_objective(run.config.objectives, backbone_of(run.config.model), form)),
                 form == ScoringForm::detection, wanted.precision, wanted.batch_tokens) {
-    const auto room = rows->room();
+    const auto room = rows->room(stride());
     require<ConfigError>(room > 0, run.folder, ": the model reads at most ",
                          backbone_of(run.config.model).max_input_length(),
                          " tokens, which leaves none for a text between special ones; score a longer model");
@@ -131,11 +131,11 @@ struct Scorer::Impl {
   }
 
   void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
-    const bool fits =
-        encoded.begin == encoded.end || !rows->windows(encoded, static_cast<size_t>(options.stride)).empty();
+    const bool fits = encoded.begin == encoded.end || !rows->windows(encoded, stride()).empty();
     require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
-                       run.folder, " reads at most ", rows->room(),
-                       " of a text; shorten it, or score it in windows with a stride (cloze score --stride N)");
+                       run.folder, " reads at most ", rows->room(stride()), " of a text",
+                       is_unlimited(run.config) ? " in a gigabyte of attention scores" : "",
+                       "; shorten it, or score it in windows with a stride (cloze score --stride N)");
   }
 
   void check_finite(double value, const Passage& passage) const {
@@ -145,6 +145,13 @@ struct Scorer::Impl {
   }
 
   bool by_generator() const { return run.network != given; }
+  size_t stride() const { return static_cast<size_t>(options.stride); }
+
+  /// The windows of a model that has no length of its own.
+  std::string windows() const {
+    if (stride() == 0 || !is_unlimited(run.config)) return "";
+    return words(", in windows of ", row_length(run, stride()), " tokens (data.max_seq_length)");
+  }
 
   /// Tokenizes the passages of a kind, and takes their score from the cache. Throws DataError if they do not fit.
   void read(Work& work, size_t kind) const {
@@ -163,7 +170,7 @@ struct Scorer::Impl {
 
   /// Scores the rows of windows from `next` on, as many as are merged and sorted together.
   void score_part(Work& work, WindowPlace& next, Done& done) const {
-    auto made = next_rows(*rows, work.encoded, static_cast<size_t>(options.stride), tokens_at_once, next);
+    auto made = next_rows(*rows, work.encoded, stride(), tokens_at_once, next);
     forward.score(
         distinct(std::move(made)),
         [&](const Prediction& prediction, const Answer& answer) {
@@ -205,7 +212,7 @@ Scorer::Scorer(const LoadedRun& run, const ScoringOptions& options) : impl_(std:
 Scorer::~Scorer() = default;
 ScoringForm Scorer::form() const { return impl_->form; }
 std::string Scorer::description() const {
-  return impl_->rows->description() + (impl_->by_generator() ? ", by the generator" : "");
+  return impl_->rows->description() + (impl_->by_generator() ? ", by the generator" : "") + impl_->windows();
 }
 
 void Scorer::check_fit(std::span<const Passage> passages) const {

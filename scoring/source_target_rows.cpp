@@ -66,6 +66,8 @@ class SourceTargetScoring final : public RowsOfPassages {
         prefix_(part_of<PrefixAttention>(run.config.model)),
         decoding_(decoding_ids_of(run.config.model)),
         layout_(std::visit(LayoutOf{}, objective)),
+        length_(row_length(run, 0)),
+        length_of_windows_(row_length(run, 1)),
         bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
         eos_(static_cast<int32_t>(run.tokenizer.special().sep)) {
     require_token(run, eos_, "[SEP] or </s>", "the token that ends a source");
@@ -80,10 +82,11 @@ class SourceTargetScoring final : public RowsOfPassages {
   }
 
   /// Tokens of a text that stands on one side, or on both; of a decoder both sides share the positions.
-  size_t room() const override {
+  size_t room(size_t stride) const override {
+    const int64_t all = stride > 0 ? length_of_windows_ : length_;
     const int64_t placeholder = layout_.prefix == Prefix::source ? 0 : 1, begin = model_.prepend_bos ? 1 : 0;
-    const int64_t length = model_.max_input_length() - begin - 1 - (has_two_texts() ? 0 : placeholder);
-    const int64_t of_decoder = model_.max_input_length() - 2 * (begin + 1 + placeholder);
+    const int64_t length = all - begin - 1 - (has_two_texts() ? 0 : placeholder);
+    const int64_t of_decoder = all - 2 * (begin + 1 + placeholder);
     const int64_t room = model_.is_encoder_decoder() ? length : has_two_texts() ? of_decoder / 2 : of_decoder;
     return static_cast<size_t>(std::max<int64_t>(room, 0));
   }
@@ -92,8 +95,8 @@ class SourceTargetScoring final : public RowsOfPassages {
   /// is its context.
   std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
     if (form_ != ScoringForm::likelihood || has_two_texts() || !model_.is_encoder_decoder())
-      return windows_of(passage, room(), stride);
-    const size_t longest = room();
+      return windows_of(passage, room(stride), stride);
+    const size_t longest = room(stride);
     const bool fits = passage.begin <= longest && passage.end - passage.begin <= longest;
     std::vector<Window> found;
     for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && longest > 0; at = end) {
@@ -199,6 +202,7 @@ class SourceTargetScoring final : public RowsOfPassages {
   PrefixAttention prefix_;
   DecodingIds decoding_;
   Layout layout_;
+  int64_t length_, length_of_windows_;  // of a row
   int32_t bos_, eos_, placeholder_ = -1;
   bool ends_source_ = true;
 };
