@@ -10,13 +10,22 @@ namespace cloze {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// The folder that a step folder is in. Tab writes a slash after the name of a folder.
+std::string folder_around(const std::string& step_folder) {
+  const auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
 LoadedRun open_run(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path,
                            ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
   const bool step = fs::exists(path + "/state.json");
-  run.folder = step ? fs::path(path).lexically_normal().parent_path().string() : path;
-  if (step && run.folder.empty()) run.folder = ".";
+  run.folder = step ? folder_around(path) : path;
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
