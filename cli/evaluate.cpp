@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -17,7 +17,8 @@ CLI::Option* add_texts(CLI::App& verb, EvaluateCommand& command) {
   verb.add_option("--target", command.target, "pairs: target files, aligned line by line with --text")
       ->needs(text)
       ->group(group);
-  verb.add_option("--format", command.format, "format of --text: auto, text, lines, jsonl, wiki, pairs")
+  verb.add_option("--format", command.format, "format of --text")
+      ->type_name("TEXT:{auto,text,lines,jsonl,wiki,pairs}")
       ->capture_default_str()
       ->group(group);
   verb.add_option("--field", command.field, "jsonl: key of the text in --text")
@@ -85,6 +86,17 @@ void exclude_losses(const CLI::App& verb) {
                          " is an option of held-out losses; leave one of them out");
 }
 
+/// Refuses what is no text, and no prepared text.
+void check_texts(const EvaluateCommand& command) {
+  for (const auto* texts : {&command.text, &command.target})
+    for (const auto& text : *texts) {
+      require<DataError>(kind_of_path(text) != PathKind::tokens, text, ": is prepared text; name it by --tokens ",
+                         text);
+      check_text_path(text);
+    }
+  if (!command.tokens.empty()) check_tokens_path(command.tokens);
+}
+
 void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
   const auto& c = command.suites;
   require<ConfigError>(c.limit > 0 || verb.count("--limit") == 0, "--limit must be at least 1");
@@ -140,6 +152,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "tokens, unknown tokens included.");
   verb->callback([command, verb, &globals] {
     for (const auto& run : command->runs) check_run_path(run);
+    check_texts(*command);
     check_search_options(*verb, command->search);
     require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,
                          "--sequences and --batch-size must be at least 1");

@@ -2,7 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/interrupt.h"
@@ -57,6 +57,7 @@ void add_tokenize(CLI::App& app, Globals&) {
   verb->add_flag("--json", *as_json, "print one line of JSON per text");
   verb->footer("Example:\n  cloze tokenize tokens \"the mouse ate the cheese\"");
   verb->callback([=] {
+    check_tokenizer_path(*path);
     const auto tokenizer = Tokenizer::open(tokenizer_of(*path));
     Totals totals;
     for (auto& text : *texts) {

@@ -48,6 +48,12 @@ void open_tokenizer(LoadedRun& run) {
   run.tokenizer = *tokenizer;
 }
 
+/// The folder that a step folder is in. Tab writes a slash after the name of a folder.
+std::string folder_around(const std::string& step_folder) {
+  const auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 }  // namespace
 
 LoadedRun open_run(const std::string& path) {
@@ -55,8 +61,7 @@ LoadedRun open_run(const std::string& path) {
                            ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
   const bool step = fs::exists(path + "/state.json");
-  run.folder = step ? fs::path(path).lexically_normal().parent_path().string() : path;
-  if (step && run.folder.empty()) run.folder = ".";
+  run.folder = step ? folder_around(path) : path;
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");

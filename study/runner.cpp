@@ -221,9 +221,11 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
     if (wanted) found.push_back(&run);
   }
   for (const auto& arm : plan.arms) names.push_back(arm.name);
-  for (const auto& name : only)
+  for (const auto& name : only) {
+    const auto near = did_you_mean(name, names);
     require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), "--only ", name,
-                         " names no run of this study", did_you_mean(name, names), "; write arm or arm/seed");
+                         " names no run of this study", near, near.empty() ? "; " : " ", "write arm or arm/seed");
+  }
   return found;
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
                 "--revisions writes Hugging Face folders, and --to is torchscript");
   check_refused("export " + w.run + " --to huggingface --revisions --out " + w.dir / "x", 1,
                 "keeps no checkpoint for a number of words; train with checkpoint.at_words");
-  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
+  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "is a file, not a Hugging Face folder");
   REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
   check_refused("verify parity " + w.dir / "no-case", 1,
                 "is not a golden case, it lacks inputs.safetensors; a case has config.json, model.safetensors, "

@@ -78,8 +78,10 @@ TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][fo
   CHECK(run_folder(dir / "none") == RunFolder::vacant);
   dir.write("notes/a.txt", "mine");
   CHECK(run_folder(dir / "notes") == RunFolder::other);
-  CHECK_THROWS_WITH(RunLock(dir / "notes", false), Catch::Contains("notes: exists; continue it with --resume"));
-  CHECK_THROWS_WITH(RunLock(dir / "notes", true), Catch::Contains("notes: contains no run to resume"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes", false),
+                    Catch::Contains("notes: exists, and is no run; name another folder with --run"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes", true),
+                    Catch::Contains("notes: contains no run to resume; name the folder of a run"));
   CHECK_THROWS_WITH(RunLock(dir / "notes/a.txt", false), Catch::Contains("a.txt: exists"));
   CHECK_THROWS_WITH(RunLock(dir / "none", true), Catch::Contains("none: contains no run to resume"));
   CHECK_THROWS_WITH(RunLock(dir / "notes/a.txt/run", false), Catch::Contains("cannot be created (Not a directory)"));
@@ -107,7 +109,7 @@ TEST_CASE("a folder with files that a run may not replace is refused, and they s
   const auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "whole"});
   const auto refused = [&](const std::string& name) {
-    CHECK_THROWS_WITH(pretrain(config, {.run = dir / name}), Catch::Contains(name + ": exists; continue it with"));
+    CHECK_THROWS_WITH(pretrain(config, {.run = dir / name}), Catch::Contains(name + ": exists"));
   };
   dir.write("config/run.yaml", "model: {kind: bert}  # written by hand\n");
   refused("config");
@@ -120,6 +122,7 @@ TEST_CASE("a folder with files that a run may not replace is refused, and they s
   fs::remove_all(dir / "light/step-00000002");
   CHECK(run_folder(dir / "light") == RunFolder::saved);
   refused("light");
+  CHECK_THROWS_WITH(RunLock(dir / "light", false), Catch::Contains("light: exists; continue it with --resume"));
   CHECK(same_files(dir / "light/metrics.jsonl", dir / "whole/metrics.jsonl"));
   // Killed between the two renames that replace the only checkpoint: it gets its name back, and the run is kept.
   fs::create_directories(dir / "cut");
