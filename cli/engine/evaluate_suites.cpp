@@ -61,14 +61,21 @@ void check_options(const SuitesCommand& c, const std::vector<Suite>& suites) {
   constexpr const char* embeddings = "suites of embeddings, which are similarities and analogies";
   check(c.layer.has_value(), uses.embeddings, "--layer", embeddings);
   check(c.pooling.has_value(), uses.embeddings, "--pooling", embeddings);
-  check(c.form.has_value(), uses.scores, "--as", "suites of scores, which are all but similarities and analogies");
+  constexpr const char* scores = "suites of scores, which are all but similarities and analogies";
+  check(c.form.has_value(), uses.scores, "--as", scores);
+  check(c.stride.has_value(), uses.scores, "--stride", scores);
+  check(c.precision.has_value(), uses.scores, "--precision", scores);
+  check(!c.cache.empty(), uses.scores, "--cache", scores);
   check(c.normalisation.has_value(), uses.candidates, "--normalise", "minimal pairs and completions");
 }
 
 }  // namespace
 
 SuiteOptions options_of(const SuitesCommand& c) {
-  return {.scoring = {.form = c.form, .cache = c.cache},
+  return {.scoring = {.form = c.form,
+                      .stride = c.stride.value_or(0),
+                      .cache = c.cache,
+                      .precision = c.precision.value_or(Precision::fp32)},
           .normalisation = c.normalisation.value_or(Normalisation::sum),
           .layer = c.layer,
           .pooling = c.pooling.value_or(Pooling::mean)};
