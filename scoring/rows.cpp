@@ -32,7 +32,8 @@ void require_token(const LoadedRun& run, int64_t id, const char* name, const cha
 
 size_t masked_end(const EncodedPassage& passage, size_t at, size_t end, ScoringForm form) {
   size_t last = at + 1;
-  while (form == ScoringForm::pll_word_l2r && last < end && passage.tokens[last].word == passage.tokens[at].word) ++last;
+  while (form == ScoringForm::pll_word_l2r && last < end && passage.tokens[last].word == passage.tokens[at].word)
+    ++last;
   return last;
 }
 
