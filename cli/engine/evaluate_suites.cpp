@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 
 #include "cli/engine/parts.h"
 #include "cli/engine/suite_output.h"
@@ -171,13 +172,18 @@ void catch_fault(Task& task, size_t suite, const std::string& name, bool is_all,
 
 /// The answers of one run. A suite with an item that cannot be scored, such as a text that is too long, is left out:
 /// the others are not lost with it. Texts that are too long are told before any is scored.
+///
+/// fitting   what was found to fit: runs with their tokenizers and suites, whose texts no later checkpoint is asked for
 SuiteAnswers answers_of(Task task, const std::vector<Suite>& suites, const SuiteOptions& options, SuiteOutput& output,
-                        bool is_all) {
+                        bool is_all, std::set<std::string>& fitting) {
   const auto run = open_run(task.checkpoint);
   SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
-  for (size_t s = 0; s < suites.size(); ++s)
-    if (task.faults[s].empty())
-      catch_fault(task, s, suites[s].name, is_all, [&] { check_fit(run, suites[s], options); });
+  for (size_t s = 0; s < suites.size(); ++s) {
+    const auto texts = words(task.run, "\n", run.has_tokenizer ? run.tokenizer.fingerprint() : "", "\n", s);
+    if (!task.faults[s].empty() || fitting.contains(texts)) continue;
+    catch_fault(task, s, suites[s].name, is_all, [&] { check_fit(run, suites[s], options); });
+    if (task.faults[s].empty()) fitting.insert(texts);
+  }
   for (size_t s = 0; s < suites.size(); ++s) {
     if (task.faults[s].empty())
       catch_fault(task, s, suites[s].name, is_all,
@@ -197,9 +203,10 @@ int evaluate_suites(const EvaluateCommand& c) {
   const auto tasks = tasks_of(c, suites, options);
   SuiteOutput output(c.suites.out);
   std::vector<SuiteAnswers> answers;
+  std::set<std::string> fitting;
   bool any = false;
   for (const auto& task : tasks) {
-    answers.push_back(answers_of(task, suites, options, output, tasks.size() * suites.size() == 1));
+    answers.push_back(answers_of(task, suites, options, output, tasks.size() * suites.size() == 1, fitting));
     any = any || !answers.back().results.empty();
   }
   require<DataError>(any, "no run has answered a suite; the warnings above say why");
