@@ -54,6 +54,15 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
   add_choice<Normalisation>(verb, "--normalise", "what scores are divided by", [&c](Normalisation by) {
     c.normalisation = by;
   })->default_str(name_of(Normalisation::sum));
+  verb.add_option("--stride", c.stride,
+                  "score texts longer than the model in windows, each of which scores so many tokens (default: such "
+                  "texts are refused)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb.add_option_function<std::string>(
+          "--precision", [&c](const std::string& name) { c.precision = choice_of<Precision>(name); },
+          "of scores, bf16: states in bf16 where the processor has units for it, about twice as fast; logits stay fp32")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->default_str("fp32");
   verb.add_option("--layer", c.layer,
                   "of embeddings: the layer they are taken from, 0 = the embeddings (default: the last)");
   add_choice<Pooling>(verb, "--pooling", "of embeddings: what stands for a text", [&c](Pooling by) {
@@ -63,7 +72,7 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
   verb.add_option("--keep", c.keep, "table (UID, pairID) of the items to keep, such as the filter of BabyLM for BLiMP");
   verb.add_flag("--paradigms", c.paradigms, "show every paradigm, not only phenomena");
   verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
-  verb.add_option("--cache", c.cache, "folder that keeps scores by the hash of weights and text");
+  verb.add_option("--cache", c.cache, "of scores: folder that keeps them by the hash of weights and text");
   verb.add_option("--out", c.out, "new folder for results.jsonl, predictions.jsonl, table.md and table.tex");
   verb.add_flag("--fast", c.fast,
                 "of --suite babylm: the fast evaluation, which the challenge asks of every checkpoint");

@@ -17,7 +17,8 @@ void add_score(CLI::App& app, Globals& globals) {
                    "pll, pll-word-l2r, pll-span, likelihood or detection (default: what the run was trained for)")
       ->check(CLI::IsMember({"pll", "pll-word-l2r", "pll-span", "likelihood", "detection"}));
   verb->add_option("--normalise", command->normalise,
-                   "what a text's score is divided by in the table: sum, token, word, byte")
+                   "what a text's score is divided by in the table, and with --json in `normalised`: sum, token, word, "
+                   "byte")
       ->check(CLI::IsMember({"sum", "token", "word", "byte"}))
       ->capture_default_str();
   verb->add_option("--stride", command->stride,

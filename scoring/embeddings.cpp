@@ -37,9 +37,9 @@ int64_t cls_position(const LoadedRun& run, const std::vector<int64_t>& ids) {
 Tensor pooled(const LoadedRun& run, const std::vector<std::vector<int64_t>>& rows, const EmbeddingOptions& options) {
   std::vector<Tensor> ids;
   for (const auto& row : rows) ids.push_back(at::tensor(row, at::kLong));
-  const auto states = states_of(run, at::stack(ids));
+  const auto states = states_of(run, at::stack(ids).to(run.network->backbone->token_embedding().value().device()));
   const auto layer = static_cast<size_t>(options.layer.value_or(num_layers(run.config)));
-  const auto state = [&](size_t i) { return states.at(i).to(at::kDouble); };
+  const auto state = [&](size_t i) { return states.at(i).to(at::kCPU).to(at::kDouble); };
   switch (options.pooling) {
     case Pooling::mean:
       return state(layer).mean(1);

@@ -43,7 +43,8 @@ TextFrame frame_of(const LoadedRun& run) {
 
 /// The tokens of a text that a row has room for, without a stride and with one.
 struct Room {
-  Room(const LoadedRun& run, const TextFrame& frame) : whole(of(row_length(run, 0), frame)), window(of(row_length(run, 1), frame)) {}
+  Room(const LoadedRun& run, const TextFrame& frame)
+      : whole(of(row_length(run, 0), frame)), window(of(row_length(run, 1), frame)) {}
   size_t of(size_t stride) const { return stride > 0 ? window : whole; }
 
  private:

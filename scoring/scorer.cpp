@@ -71,10 +71,28 @@ PassageScore unscored(const Passage& passage, const EncodedPassage& encoded) {
   return score;
 }
 
-std::vector<double> values_of(const PassageScore& score) {
+/// The numbers of a score that are kept: log-probabilities, then with `ranks` ranks, then the best log-probabilities.
+std::vector<double> values_of(const PassageScore& score, bool ranks) {
   std::vector<double> values;
   for (const auto& token : score.tokens) values.push_back(token.log_probability);
+  if (!ranks) return values;
+  for (const auto& token : score.tokens) values.push_back(static_cast<double>(token.rank));
+  for (const auto& token : score.tokens) values.push_back(token.best);
   return values;
+}
+
+/// Takes kept numbers; false for those of another number of tokens.
+bool take_values(std::span<const double> values, bool ranks, PassageScore& score) {
+  const size_t count = score.tokens.size();
+  if (values.size() != (ranks ? 3 : 1) * count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    auto& token = score.tokens[i];
+    token.log_probability = values[i];
+    if (!ranks) continue;
+    token.rank = static_cast<int64_t>(values[count + i]);
+    token.best = values[2 * count + i];
+  }
+  return true;
 }
 
 void add_up(PassageScore& score) {
@@ -126,8 +144,13 @@ struct Scorer::Impl {
     require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder,
                          ": a stride of ", options.stride, " tokens is not in [0, ", room,
                          "], the tokens of a text that the model reads at once; choose a smaller one");
-    if (!options.cache.empty() && !options.ranks)
-      cache.emplace(options.cache, scores_name(run, form, options.stride, options.precision));
+  }
+
+  /// Opens the cache, when something is scored: whether texts fit is known without it.
+  void open_cache() const {
+    if (options.cache.empty() || cache || gave_up) return;
+    const auto name = scores_name(run, form, options.stride, options.precision);
+    cache.emplace(options.cache, options.ranks ? name + "-ranks" : name);
   }
 
   void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
@@ -159,10 +182,7 @@ struct Scorer::Impl {
     auto encoded = encode(run.tokenizer, passage, rows->text());
     auto& score = work.scores[kind] = unscored(passage, encoded);
     const auto known = cache ? cache->find(passage) : std::nullopt;
-    if (known && known->size() == score.tokens.size()) {
-      for (size_t i = 0; i < known->size(); ++i) score.tokens[i].log_probability = (*known)[i];
-      return;
-    }
+    if (known && take_values(*known, options.ranks, score)) return;
     check_fits(passage, encoded);
     work.left[kind] = score.tokens.size();
     work.encoded[kind] = std::move(encoded);
@@ -182,7 +202,7 @@ struct Scorer::Impl {
           token.best = answer.best;
           if (--work.left[kind] > 0) return;
           done.add(work.all.count[kind]);
-          if (cache) cache->add(work.passage(kind), values_of(work.scores[kind]));
+          if (cache) cache->add(work.passage(kind), values_of(work.scores[kind], options.ranks));
         },
         options.ranks);
     save();
@@ -196,6 +216,7 @@ struct Scorer::Impl {
     } catch (const Error& error) {
       log_warning("score", words(error.what(), "; scores are no longer kept"));
       cache.reset();
+      gave_up = true;
     }
   }
 
@@ -206,6 +227,7 @@ struct Scorer::Impl {
   std::unique_ptr<RowsOfPassages> rows;
   RowScorer forward;
   mutable std::optional<ScoreCache> cache;
+  mutable bool gave_up = false;  ///< the cache cannot be written
 };
 
 Scorer::Scorer(const LoadedRun& run, const ScoringOptions& options) : impl_(std::make_unique<Impl>(run, options)) {}
@@ -222,6 +244,7 @@ void Scorer::check_fit(std::span<const Passage> passages) const {
 
 std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const {
   const auto& impl = *impl_;
+  impl.open_cache();
   Work work{.passages = passages, .all = distinct_passages(passages), .encoded = {}, .scores = {}, .left = {}};
   Done done(impl.options.progress, passages.size());
   const size_t kinds = work.all.first.size();

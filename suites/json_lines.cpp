@@ -2,35 +2,13 @@
 
 #include <cmath>
 #include <filesystem>
-#include <set>
 
 #include "core/error.h"
-#include "core/json.h"
 #include "core/spelling.h"
 
 namespace cloze {
 
-namespace {
-
 using nlohmann::json;
-
-/// The value of a line; a discarded one as parse_json. Throws DataError for an object that has a key twice, of which
-/// JSON leaves open which value counts.
-json parse_line(std::string_view line, const std::string& where) {
-  if (too_deep(line) != std::string_view::npos) return json::value_t::discarded;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto take = [&](int, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key)
-      require<DataError>(keys.back().insert(value.get<std::string>()).second, where, ": has the key `",
-                         shortened(value.get<std::string>()), "` twice; remove one of the two");
-    return true;
-  };
-  return json::parse(line, take, /*allow_exceptions=*/false);
-}
-
-}  // namespace
 
 bool is_blank_text(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
 
@@ -90,7 +68,7 @@ std::optional<SuiteLine> SuiteLines::next() {
   do {
     if (!lines_.next(line)) return std::nullopt;
   } while (is_blank_text(line));
-  SuiteLine found{parse_line(line, lines_.where()), lines_.where()};
+  SuiteLine found{parse_json_line(line, lines_.where()), lines_.where()};
   if (found.object.is_object()) return found;
   const auto fault = json_fault(line);
   const bool is_cut = fault.find("ends in the middle") != std::string::npos;
@@ -107,10 +85,6 @@ std::optional<SuiteLine> first_line(const std::string& path) {
   SuiteLine found{parse_json(line), lines.where()};
   if (!found.object.is_object()) return std::nullopt;
   return found;
-}
-
-bool is_json_lines(const std::string& name) {
-  return name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") || name.ends_with(".jsonl.xz");
 }
 
 std::string suite_name(const std::string& path) {

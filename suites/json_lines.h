@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.h"
 #include "data/line_reader.h"
 
 namespace cloze {
@@ -45,9 +46,6 @@ class SuiteLines {
 
 /// The first object of a file; none for a file that is empty or begins with something else.
 std::optional<SuiteLine> first_line(const std::string& path);
-
-/// Whether a name ends in `.jsonl`, `.jsonl.gz` or `.jsonl.xz`.
-bool is_json_lines(const std::string& name);
 
 /// The name of a suite: that of its file or folder without the folders before it and the endings of is_json_lines, of
 /// compression and of tables.

@@ -157,6 +157,9 @@ void check(const SuitesCommand& c) {
   require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer && !c.pooling, "--suite ", c.names[0],
                        " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep, "
                        "--layer and --pooling");
+  require<ConfigError>(!c.stride && !c.precision, "--suite ", c.names[0],
+                       " is answered as by the published program of BabyLM, in fp32 and without windows; leave out "
+                       "--stride and --precision");
 }
 
 }  // namespace

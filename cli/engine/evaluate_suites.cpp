@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "cli/engine/parts.h"
 #include "cli/engine/suite_output.h"
@@ -62,14 +63,21 @@ void check_options(const SuitesCommand& c, const std::vector<Suite>& suites) {
   constexpr const char* embeddings = "suites of embeddings, which are similarities and analogies";
   check(c.layer.has_value(), uses.embeddings, "--layer", embeddings);
   check(c.pooling.has_value(), uses.embeddings, "--pooling", embeddings);
-  check(c.form.has_value(), uses.scores, "--as", "suites of scores, which are all but similarities and analogies");
+  constexpr const char* scores = "suites of scores, which are all but similarities and analogies";
+  check(c.form.has_value(), uses.scores, "--as", scores);
+  check(c.stride.has_value(), uses.scores, "--stride", scores);
+  check(c.precision.has_value(), uses.scores, "--precision", scores);
+  check(!c.cache.empty(), uses.scores, "--cache", scores);
   check(c.normalisation.has_value(), uses.candidates, "--normalise", "minimal pairs and completions");
 }
 
 }  // namespace
 
 SuiteOptions options_of(const SuitesCommand& c) {
-  return {.scoring = {.form = c.form, .cache = c.cache},
+  return {.scoring = {.form = c.form,
+                      .stride = c.stride.value_or(0),
+                      .cache = c.cache,
+                      .precision = c.precision.value_or(Precision::fp32)},
           .normalisation = c.normalisation.value_or(Normalisation::sum),
           .layer = c.layer,
           .pooling = c.pooling.value_or(Pooling::mean)};
@@ -238,11 +246,15 @@ class Asker {
     return is_step_folder(name) ? std::stoll(name.substr(name.find('-') + 1)) : 0;
   }
 
-  void check_texts(Task& task, const LoadedRun& run) const {
-    for (size_t s = 0; s < suites_.size(); ++s)
-      if (task.faults[s].empty())
-        task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
-                                  [&] { check_fit(run, suites_[s], options_); });
+  /// Once for a run, its tokenizer and a suite: all checkpoints of a run cut texts alike.
+  void check_texts(Task& task, const LoadedRun& run) {
+    for (size_t s = 0; s < suites_.size(); ++s) {
+      const auto texts = words(task.run, "\n", run.has_tokenizer ? run.tokenizer.fingerprint() : "", "\n", s);
+      if (!task.faults[s].empty() || fitting_.contains(texts)) continue;
+      task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
+                                [&] { check_fit(run, suites_[s], options_); });
+      if (task.faults[s].empty()) fitting_.insert(texts);
+    }
   }
 
   /// Adds the answer to a suite; its predictions are written, and not kept.
@@ -293,6 +305,7 @@ class Asker {
   SuiteOutput output_;
   bool of_checkpoints_;
   size_t tasks_;
+  std::set<std::string> fitting_;        ///< runs with their tokenizers and suites whose texts the run has room for
   std::vector<SurprisalCurves> curves_;  ///< of each suite
   std::vector<SuiteAnswers> answers_;
   bool has_failed_ = false;

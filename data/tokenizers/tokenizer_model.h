@@ -10,8 +10,9 @@
 
 namespace cloze {
 
-/// A token of a text, its byte offsets, and the number of its word from 0: its pre-token, as transformers' `word_ids`.
-/// Of SentencePiece, and of a tokenizer.json without a pre-tokenizer that splits, a word begins with the mark of a space.
+/// A token of a text, its byte offsets, and the number of its word, from 0: of its pre-token, as transformers'
+/// `word_ids`. For SentencePiece, and for a tokenizer.json whose pre-tokenizer splits nothing, a word begins with the
+/// mark of a space.
 struct TokenSpan {
   int32_t id = 0;
   size_t begin = 0, end = 0;

@@ -97,6 +97,8 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
       cloze("evaluate " + w.run + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none");
   CHECK(refused.code == 2);
   CHECK_THAT(refused.text, Catch::Contains("the published program of BabyLM has no backend for its objectives"));
+  check_refused("evaluate " + w.run + " --fast --suite " + babylm + " --stride 4", 2,
+                "in fp32 and without windows; leave out --stride and --precision");
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
@@ -110,8 +112,33 @@ TEST_CASE("an option that none of the suites uses is refused", "[cli][suites]") 
                 "for is one of these; leave it out");
   check_refused(evaluate + file + " --pooling mean", 2, "--pooling is of suites of embeddings");
   check_refused(evaluate + words + " --normalise token", 2, "--normalise is of minimal pairs and completions");
-  check_refused(evaluate + words + " --as pll", 2, "--as is of suites of scores");
+  const std::vector<std::string> of_scores{"--as pll", "--stride 4", "--precision bf16", "--cache " + w.dir / "unused"};
+  for (const auto& option : of_scores)
+    check_refused(evaluate + words + " " + option, 2,
+                  option.substr(0, option.find(' ')) + " is of suites of scores, which are all but similarities");
+  CHECK_FALSE(fs::exists(w.dir / "unused"));
   CHECK(cloze(evaluate + words + " --suite " + file + " --layer 0 --as pll --normalise token").code == 0);
+}
+
+TEST_CASE("texts of a suite that are longer than the model are scored in windows", "[cli][suites]") {
+  const auto& w = world();
+  std::string long_sentence = "The cat";
+  for (int i = 0; i < 40; ++i) long_sentence += " sat on mat";
+  const auto file = w.dir.write("windowed.jsonl", json({{"UID", "a"},
+                                                        {"pairID", "0"},
+                                                        {"field", "syntax"},
+                                                        {"linguistics_term", "number"},
+                                                        {"sentence_good", long_sentence + " and woke"},
+                                                        {"sentence_bad", long_sentence + " mat"}})
+                                                          .dump() +
+                                                      "\n");
+  const auto evaluate = "evaluate " + w.run + " --suite " + file + " --json";
+  check_refused(evaluate, 1, "shorten it, or score it in windows with a stride");
+  const auto plain = json_of(cloze(evaluate + " --stride 10")),
+             half = json_of(cloze(evaluate + " --stride 10 --precision bf16 --cache " + w.dir / "windowed"));
+  CHECK(figure(plain["runs"][0], 0)["count"] == 1);
+  CHECK(figure(half["runs"][0], 0)["count"] == 1);
+  CHECK(fs::file_size(fs::directory_iterator(w.dir / "windowed")->path()) > 0);
 }
 
 TEST_CASE("a suite with a text that is too long does not cost the answers to others", "[cli][suites]") {

@@ -92,9 +92,8 @@ TEST_CASE("a word that is masked with its later tokens ends before attached punc
   };
   const TempDir dir;
   // [the] [old ##er] [dog ##ling] [.] [sing ##s] [.] [.], and [ca t] [' s] [,] [_ ca t] [.]
-  const std::vector<Case> cases{
-      {small_tokenizer(dir), "the older dogling.sings..", {1, 3, 3, 5, 5, 6, 8, 8, 9, 10}, 3},
-      {byte_tokenizer(dir), "cat's, cat.", {2, 2, 4, 4, 5, 8, 8, 8, 9}, 2}};
+  const std::vector<Case> cases{{small_tokenizer(dir), "the older dogling.sings..", {1, 3, 3, 5, 5, 6, 8, 8, 9, 10}, 3},
+                                {byte_tokenizer(dir), "cat's, cat.", {2, 2, 4, 4, 5, 8, 8, 8, 9}, 2}};
   for (const auto& [tokenizer, text, ends, count] : cases) {
     const auto run = random_run(tokenizer, family("bert").model, {MlmConfig{}});
     const auto ids = ids_of(run, text);

@@ -100,7 +100,7 @@ TEST_CASE("tokens belong to the words of Hugging Face's word_ids", "[data][token
 
 TEST_CASE("a text that no pre-tokenizer splits has words by white space", "[data][tokenizer]") {
   const Json vocabulary{{"<unk>", 0}, {"\u2581the", 1}, {"\u2581cat", 2}, {"s", 3}, {"\u2581", 4}, {".", 5}};
-  const std::vector<std::pair<std::string, std::string>> pairs{{"t", "h"}, {"th", "e"},  {"\u2581", "the"},
+  const std::vector<std::pair<std::string, std::string>> pairs{{"t", "h"}, {"th", "e"}, {"\u2581", "the"},
                                                                {"c", "a"}, {"ca", "t"}, {"\u2581", "cat"}};
   const auto made = [&](const Json& normalizer, const Json& pre_tokenizer) {
     Json merges = Json::array();
