@@ -70,6 +70,19 @@ void check_range(const ConfigNode& node, const std::string& path, const Rule& ru
     issues.push_back({node.where, "'" + path + "' is " + shortened(node.text) + ", must be " + rule_words(rule)});
 }
 
+/// `; did you mean 'x'?` for a mistyped value, and for the name that other programs have for one; or empty.
+std::string meant_by_value(const std::string& text, const std::vector<std::string>& allowed) {
+  std::string lower = text;
+  for (auto& character : lower) character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  const bool is_precision = std::find(allowed.begin(), allowed.end(), "bf16") != allowed.end();
+  if (is_precision)
+    for (const auto* half : {"fp16", "float16", "half", "16"})
+      if (lower == half) return "; there is no fp16, and bf16 needs no loss scaling";
+  if (is_precision && lower == "bfloat16") lower = "bf16";
+  if (is_precision && (lower == "float32" || lower == "float")) lower = "fp32";
+  return did_you_mean(lower, allowed);
+}
+
 }  // namespace
 
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
@@ -126,7 +139,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   if (!text) return;
   if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
     issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) +
-                                      did_you_mean(*text, rule.allowed)});
+                                      meant_by_value(*text, rule.allowed)});
   else
     out = *text;
 }
@@ -179,8 +192,8 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
                                     ", not " +
                                     (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
-                                    (names_elements ? "; its elements are numbered: write " + path + ".0 where it is " +
-                                                          path + "." + node.items[0].first
+                                    (names_elements ? "; its elements are numbered from 0: write " + path +
+                                                          ".N where it is " + path + "." + node.items[0].first
                                                     : "")});
   return false;
 }

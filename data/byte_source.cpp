@@ -87,6 +87,11 @@ struct XzSource final : ByteSource {
 
 }  // namespace
 
+std::string unpacked_name(const std::string& name) {
+  const bool is_packed = name.ends_with(".gz") || name.ends_with(".xz");
+  return is_packed ? name.substr(0, name.size() - 3) : name;
+}
+
 std::unique_ptr<ByteSource> open_bytes(const std::string& name) {
   if (name == "-") return std::make_unique<PlainSource>("standard input", 0);
   if (name.ends_with(".gz")) return std::make_unique<GzipSource>(name);

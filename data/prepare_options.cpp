@@ -1,10 +1,9 @@
 #include "data/prepare_options.h"
 
-#include <sys/stat.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "data/input_facts.h"
 #include "data/tokenizer.h"
 
 namespace cloze {
@@ -55,22 +54,6 @@ void check_training(const PrepareOptions& o) {
       "--lowercase is not of byte_bpe, which keeps every byte; choose another --train, or leave it out");
   require<ConfigError>(sentencepiece || (!o.byte_fallback && !has_coverage),
                        "--byte-fallback and --character-coverage are of unigram and bpe; --train is ", o.train_kind);
-}
-
-/// Files by path, size and modification time, copies of streams by their content.
-json facts_of(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled) {
-  json list = json::array();
-  for (const auto& file : expand_inputs(inputs)) {
-    if (const auto copy = spooled.find(file); copy != spooled.end()) {
-      list.push_back({{"path", file}, {"bytes", copy->second.bytes}, {"xxh3", copy->second.xxh3}});
-      continue;
-    }
-    struct stat info{};
-    stat(file.c_str(), &info);
-    list.push_back(
-        {{"path", file}, {"bytes", info.st_size}, {"mtime", info.st_mtim.tv_sec}, {"mtime_ns", info.st_mtim.tv_nsec}});
-  }
-  return list;
 }
 
 }  // namespace

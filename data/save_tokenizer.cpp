@@ -54,8 +54,10 @@ std::vector<std::pair<const char*, int64_t>> ids_of_roles(SpecialIds special) {
 /// Cloze's own facts. `unchanged`: the files of transformers are kept as they were read.
 OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, bool unchanged) {
   const auto& extras = parts.extras;
-  OrderedJson facts{
-      {"format", "cloze-tokenizer"}, {"version", 2}, {"kind", tokenizer.kind()}, {"size", tokenizer.size()}};
+  OrderedJson facts{{"format", "cloze-tokenizer"},
+                    {"version", version_of_facts},
+                    {"kind", tokenizer.kind()},
+                    {"size", tokenizer.size()}};
   // A tokenizer.json that takes over tokens found outside of it has another fingerprint when it is opened.
   const bool takes_over = !unchanged && !parts.in_text.empty() && parts.model->files().contains("tokenizer.json");
   if (!takes_over) facts["fingerprint"] = tokenizer.fingerprint();

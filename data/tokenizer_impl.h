@@ -19,6 +19,7 @@ namespace cloze {
 
 /// The facts of Cloze's own tokenizer folders.
 inline constexpr const char* facts_file = "cloze_tokenizer.json";
+inline constexpr int version_of_facts = 3;                ///< since which they always have a checksum
 inline constexpr const char* checksum_of_facts = "xxh3";  ///< the key in it of its checksum
 inline constexpr const char* role_names[] = {"pad", "unk", "cls", "sep", "mask", "bos", "eos"};
 

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "core/columns.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -130,6 +132,26 @@ void drop_empty_columns(Table& table) {
   }
 }
 
+/// The columns of the longest line of a table's text, without its title.
+size_t width_of_lines(Table table) {
+  table.title.clear();
+  size_t widest = 0;
+  std::istringstream lines(to_text(table));
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, width_of(line));
+  return widest;
+}
+
+/// Columns as rows, and rows as columns.
+Table transposed(const Table& table) {
+  Table turned{.title = table.title, .header = {table.header[0]}, .of_numbers = table.of_numbers};
+  for (size_t k = 1; k < table.header.size(); ++k) turned.rows.push_back({table.header[k]});
+  for (const auto& row : table.rows) {
+    turned.header.push_back(row[0]);
+    for (size_t k = 1; k < row.size(); ++k) turned.rows[k - 1].push_back(row[k]);
+  }
+  return turned;
+}
+
 /// The parts of a path between slashes.
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
@@ -218,7 +240,9 @@ Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail de
     for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key)));
   }
   drop_empty_columns(table);
-  return table;
+  if (width_of_lines(table) <= 80) return table;
+  const auto turned = transposed(table);
+  return width_of_lines(turned) < width_of_lines(table) ? turned : table;
 }
 
 std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail detail) {

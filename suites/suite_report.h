@@ -33,7 +33,9 @@ enum class SuiteDetail {
 /// are any; several have a column each, with an official figure that differs in brackets.
 Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail);
 
-/// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure.
+/// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure;
+/// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each figure and a
+/// column for each checkpoint.
 Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail);
 
 /// What the numbers in brackets are in a table of several runs or of checkpoints; empty if it has none.

@@ -37,7 +37,7 @@ struct SuiteResult {
 
 /// How suites are answered: by scores, or by embeddings.
 struct SuiteOptions {
-  ScoringOptions scoring{.takes_stride = false};
+  ScoringOptions scoring{};
   Normalisation normalisation = Normalisation::sum;
   std::optional<int64_t> layer{};   ///< of embeddings: 0 = the embedding layer; none: the last
   Pooling pooling = Pooling::mean;  ///< of embeddings

@@ -106,6 +106,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
     backend = backend_of(c, opened.config, run);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
     auto options = options_of(c).scoring;
+    options.takes_stride = false;
     options.progress = suite_progress("ages of acquisition, " + step_folder);
     checkpoints.push_back({.name = revision_of(words_read),
                            .words = static_cast<double>(words_read),
@@ -141,6 +142,7 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
   const auto run = open_run(one.checkpoint);
   const auto backend = backend_of(c, run.config, one.run);
   auto options = options_of(c);
+  options.scoring.takes_stride = false;
   options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
   std::vector<std::string> folders;
   for (const auto& name : one.names) folders.push_back(zero_shot_folder(c.results, model_of(one.run), name, backend));
@@ -186,6 +188,9 @@ void check(const SuitesCommand& c) {
   require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer && !c.pooling, "--suite ", c.names[0],
                        " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep, "
                        "--layer and --pooling");
+  require<ConfigError>(!c.stride && !c.precision, "--suite ", c.names[0],
+                       " is answered as by the published program of BabyLM, in fp32 and without windows; leave out "
+                       "--stride and --precision");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cli/engine/suite_output.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -91,7 +93,8 @@ void SuiteOutput::finish(const EvaluateCommand& c, std::span<const SuiteAnswers>
     return;
   }
   print(to_text(table) + "\n");
-  for (const auto& note : notes) print(note + "\n");
+  const auto columns = static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 0));
+  for (const auto& note : notes) print(columns > 0 ? wrapped("", note, columns, 2) : note + "\n");
 }
 
 }  // namespace cloze

@@ -141,6 +141,7 @@ struct WordPiece final : TokenizerModel {
     std::vector<uint32_t> offsets;
     const std::string spaced = basic_tokenize(text, rules, &offsets);
     std::vector<TokenSpan> tokens;
+    int64_t number = 0;
     each_word(spaced, [&](std::string_view word) {
       std::vector<int32_t> ids;
       encode_word(word, ids);
@@ -153,9 +154,10 @@ struct WordPiece final : TokenizerModel {
       for (const auto id : ids) {
         const auto& piece = pieces[static_cast<size_t>(id)];
         const size_t n = ids.size() == 1 ? word.size() : piece.size() - (starts_word(id) ? 0 : 2);
-        tokens.push_back({id, offsets[at], past(at + n)});
+        tokens.push_back({id, offsets[at], past(at + n), number});
         at += n;
       }
+      ++number;
     });
     return tokens;
   }

@@ -174,6 +174,7 @@ TEST_CASE("a task with a text longer than the model is told before any is scored
   std::vector<std::string> unanswered;
   std::optional<size_t> told;  // reasons that were there when scoring began
   SuiteOptions options;
+  options.scoring.takes_stride = false;
   options.scoring.progress = [&](int64_t, int64_t) { told = told.value_or(unanswered.size()); };
   const auto results = evaluate_babylm(run, data, BabylmBackend::causal, options, {folder}, unanswered);
   REQUIRE(results.size() == 3);

@@ -18,7 +18,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("prepare " + w.dir / "text.txt" + " --format wkii --out " + w.dir / "x", 2,
                 "--format is 'wkii', must be one of");
   check_refused("prepare " + w.dir / "text.txt" + " --vocab-size 17 --out " + w.dir / "y", 1,
-                "a vocabulary of 17 pieces does not fit this text; choose another --vocab-size");
+                "a vocabulary of 17 pieces is too small for this text, whose special tokens and characters are ");
   check_refused("fill " + w.run + " --tpo 3 '[MASK]'", 2, "did you mean '--top'?");
   CHECK(cloze("fill " + w.run + " '[MASK] sat on [MASK]'").code == 0);
   check_refused("pretrain " + w.config() + " --run " + w.run, 2,
@@ -54,7 +54,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
                 "--revisions writes Hugging Face folders, and --to is torchscript");
   check_refused("export " + w.run + " --to huggingface --revisions --out " + w.dir / "x", 1,
                 "keeps no checkpoint for a number of words; train with checkpoint.at_words");
-  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
+  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "is a file, not a Hugging Face folder");
   REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
   check_refused("verify parity " + w.dir / "no-case", 1,
                 "is not a golden case, it lacks inputs.safetensors; a case has config.json, model.safetensors, "

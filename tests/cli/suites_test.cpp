@@ -112,6 +112,8 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   check_refused("evaluate " + w.run + " " + pairs_only + " --fast --backend mlm --suite " + babylm + " --results " +
                     w.dir / "none",
                 2, pairs_only + ": backend mlm scores runs of mlm");
+  check_refused("evaluate " + w.run + " --fast --suite " + babylm + " --stride 4", 2,
+                "in fp32 and without windows; leave out --stride and --precision");
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
@@ -125,8 +127,33 @@ TEST_CASE("an option that none of the suites uses is refused", "[cli][suites]") 
                 "for is one of these; leave it out");
   check_refused(evaluate + file + " --pooling mean", 2, "--pooling is of suites of embeddings");
   check_refused(evaluate + words + " --normalise token", 2, "--normalise is of minimal pairs and completions");
-  check_refused(evaluate + words + " --as pll", 2, "--as is of suites of scores");
+  const std::vector<std::string> of_scores{"--as pll", "--stride 4", "--precision bf16", "--cache " + w.dir / "unused"};
+  for (const auto& option : of_scores)
+    check_refused(evaluate + words + " " + option, 2,
+                  option.substr(0, option.find(' ')) + " is of suites of scores, which are all but similarities");
+  CHECK_FALSE(fs::exists(w.dir / "unused"));
   CHECK(cloze(evaluate + words + " --suite " + file + " --layer 0 --as pll --normalise token").code == 0);
+}
+
+TEST_CASE("texts of a suite that are longer than the model are scored in windows", "[cli][suites]") {
+  const auto& w = world();
+  std::string long_sentence = "The cat";
+  for (int i = 0; i < 40; ++i) long_sentence += " sat on mat";
+  const auto file = w.dir.write("windowed.jsonl", json({{"UID", "a"},
+                                                        {"pairID", "0"},
+                                                        {"field", "syntax"},
+                                                        {"linguistics_term", "number"},
+                                                        {"sentence_good", long_sentence + " and woke"},
+                                                        {"sentence_bad", long_sentence + " mat"}})
+                                                          .dump() +
+                                                      "\n");
+  const auto evaluate = "evaluate " + w.run + " --suite " + file + " --json";
+  check_refused(evaluate, 1, "shorten it, or score it in windows with a stride");
+  const auto plain = json_of(cloze(evaluate + " --stride 10")),
+             half = json_of(cloze(evaluate + " --stride 10 --precision bf16 --cache " + w.dir / "windowed"));
+  CHECK(figure(plain["runs"][0], 0)["count"] == 1);
+  CHECK(figure(half["runs"][0], 0)["count"] == 1);
+  CHECK(fs::file_size(fs::directory_iterator(w.dir / "windowed")->path()) > 0);
 }
 
 TEST_CASE("a suite with a text that is too long does not cost the answers to others", "[cli][suites]") {
@@ -141,11 +168,66 @@ TEST_CASE("a suite with a text that is too long does not cost the answers to oth
   REQUIRE(found["runs"][0]["suites"].size() == 1);
   CHECK(found["runs"][0]["suites"][0]["suite"] == "short");
   CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(),
-             Catch::Contains(" reads at most ") && Catch::EndsWith("shorten it, or take a model that reads more"));
+             Catch::Contains(" reads at most ") && Catch::EndsWith("shorten it, or score it in windows with a stride (--stride N)"));
   check_refused("evaluate " + w.run + " --suite " + other, 1, "error: item long/0: the text 'The cat");
   check_refused("evaluate " + w.run + " " + w.run + " --suite " + other + " --out " + w.dir / "lost", 1,
                 "no run has answered a suite; the warnings above say why");
   CHECK_FALSE(fs::exists(w.dir / "lost"));
+}
+
+TEST_CASE("a checkpoint or a run that cannot be read does not cost the answers of others, and the program ends with 1",
+          "[cli][suites]") {
+  const auto& w = world();
+  const auto file = w.dir.write("pairs.jsonl", pairs), damaged = w.dir / "damaged", out = w.dir / "damaged-answers";
+  fs::copy(run_by_words(), damaged, fs::copy_options::recursive);
+  const auto whole = json_of(cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file));
+  const auto last = whole["runs"][1]["checkpoint"].get<std::string>();
+  fs::resize_file(last + "/weights.safetensors", fs::file_size(last + "/weights.safetensors") / 2);
+  const auto all = cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file + " --out " + out);
+  CHECK(all.code == 1);
+  const auto unread = fs::path(last).filename().string() + " cannot be read: ";
+  CHECK_THAT(all.text, Catch::Contains("warning: " + damaged + ": " + unread));
+  const auto found = json_of(all);
+  REQUIRE(found["runs"].size() == 2);
+  CHECK(found["runs"][0]["suites"].size() == 1);
+  CHECK(found["runs"][1]["suites"].empty());
+  CHECK(found["runs"][1]["step"] > found["runs"][0]["step"]);
+  CHECK_THAT(found["runs"][1]["unanswered"][0].get<std::string>(), Catch::StartsWith(unread));
+  CHECK(count_lines(out + "/predictions.jsonl") == 3);
+  const auto two = cloze("evaluate " + last + " " + w.run + " --json --suite " + file);
+  CHECK(two.code == 1);
+  CHECK(json_of(two)["runs"][1]["suites"].size() == 1);
+  check_refused("evaluate " + last + " --suite " + file, 1, last);  // nothing else is asked
+}
+
+TEST_CASE("ages of acquisition over the checkpoints are correlated with those of children", "[cli][suites]") {
+  const auto& w = world();
+  const auto run = w.dir / "stages";
+  const auto trained =
+      cloze("pretrain " + w.config() + " --set checkpoint.every=2 --set checkpoint.keep=9 --run " + run);
+  INFO(trained.text);
+  REQUIRE(trained.code == 0);
+  w.dir.write("known/cdi_childes.json",
+              R"({"cat": [{"context": "The"}], "mat": [{"context": "sat on"}], "woke": [{"context": "Then it"}]})");
+  const auto evaluate = "evaluate " + run + " --suite " + w.dir / "known";
+  const auto surprisals = json_of(cloze(evaluate + " --all-checkpoints --json"));
+  CHECK(surprisals["runs"].back()["suites"][0]["figures"].size() == 1);  // no ages
+  w.dir.write("known/aoa_word_list.csv", "word_clean,aoa\ncat,19\nmat,24\nwoke,30\n");
+  const auto found = json_of(cloze(evaluate + " --all-checkpoints --json --out " + w.dir / "ages"));
+  REQUIRE(found["runs"].size() == 3);
+  CHECK(figure(found["runs"][0], 0)["metric"] == "surprisal");
+  CHECK(found["runs"][1]["suites"][0]["figures"].size() == 1);
+  REQUIRE(found["runs"][2]["suites"][0]["figures"].size() == 2);
+  CHECK(figure(found["runs"][2], 1)["metric"] == "pearson");
+  CHECK_FALSE(figure(found["runs"][2], 1).contains("official"));
+  CHECK_THAT(found["runs"][2]["suites"][0]["notes"].back().get<std::string>(),
+             Catch::Contains(" words, by their surprisals at 3 checkpoints"));
+  const auto words = figure(found["runs"][2], 1)["count"].get<size_t>();
+  CHECK(count_lines(w.dir / "ages/predictions.jsonl") == 9 + words);
+  const auto few =
+      json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + w.dir / "known"));
+  CHECK_THAT(few["runs"].back()["suites"][0]["notes"].back().get<std::string>(),
+             Catch::Contains("which need 3 checkpoints") && Catch::EndsWith("there are 2"));
 }
 
 TEST_CASE("runs of one name are not evaluated together for BabyLM, since their results have one folder",

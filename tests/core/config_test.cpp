@@ -355,8 +355,8 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'; did you mean 'objectives.0.weight'?");
   CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
   CHECK(refused(mixture("{share: 1}")) ==
-        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered: write "
-        "objectives.0.mixture.0 where it is objectives.0.mixture.share");
+        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered from 0: write "
+        "objectives.0.mixture.N where it is objectives.0.mixture.share");
 }
 
 TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {

@@ -71,7 +71,7 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   dir.write("damaged/b.jsonl", whole);
   CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl:1: not a JSON object"));
   dir.write("damaged/a.jsonl", "");
-  CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl: is empty; get it again"));
+  CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl: is empty; remove it, or get it again"));
   check_refused(dir, "pairs.json", whole + whole,
                 "pairs.json: has JSON lines, and files of these are called NAME.jsonl");
   check_refused(dir, "pairs.txt", whole, "pairs.txt: has JSON lines, and files of these are called NAME.jsonl");
@@ -95,6 +95,16 @@ TEST_CASE("a pair whose sides are the same counts as a tie, and is named", "[sui
   CHECK(result.figures[0].official == 1.0);  // the published programs take the first
   REQUIRE(result.notes.size() == 1);
   CHECK_THAT(result.notes[0], Contains("1 of 1 items have candidates that are the same, first pairs/0"));
+}
+
+TEST_CASE("a suite that the program of BabyLM does not have has no official figure", "[suites]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const auto result =
+      run_suite(run, open_suite(dir.write("cats.jsonl", R"({"sentences": ["a cat", "a cat"], "answer": 1})")), {});
+  CHECK(result.figures[0].value == 0.5);
+  for (const auto& figure : result.figures) CHECK_FALSE(figure.official);
+  CHECK_FALSE(result.items[0].contains("official_choice"));
 }
 
 TEST_CASE("a sentence that is longer than the model is refused with its item", "[suites][bad]") {

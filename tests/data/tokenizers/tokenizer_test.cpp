@@ -134,6 +134,8 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.encode_after("").empty());
     const auto ids = tokenizer.encode("the cat [MASK] sat");
     CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is ordinary text
+    // Its words are separated by spaces; an unknown character is part of one.
+    CHECK(tokenizer.encode_with_offsets("the mat. cat\u00E9 sat").back().word == 3);
     const auto cat = tokenizer.encode("the cat sat");
     CHECK(tokenizer.decode(std::vector<int64_t>(cat.begin(), cat.end())) == "the cat sat");
   }
