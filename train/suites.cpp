@@ -11,14 +11,14 @@ namespace cloze {
 
 namespace {
 
+using nlohmann::json;
+
 /// How suites of a training are answered: no option of theirs gives a stride.
 SuiteOptions training_options() {
   SuiteOptions options;
   options.scoring.takes_stride = false;
   return options;
 }
-
-using nlohmann::json;
 
 /// The network that is trained, as the run that a suite asks.
 LoadedRun run_of(const Session& session) {
