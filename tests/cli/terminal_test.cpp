@@ -7,7 +7,6 @@
 #include <sstream>
 #include <string>
 
-#include "core/columns.h"
 #include "tests/cli/program.h"
 
 namespace {
@@ -44,7 +43,7 @@ void check_width(const std::string& text, size_t columns) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     INFO(line);
-    CHECK(cloze::width_of(line) <= columns);
+    CHECK(characters(line) <= columns);
   }
 }
 
