@@ -47,15 +47,15 @@ std::string WrappedHelp::make_subcommand(const CLI::App* verb) const {
   return described(verb->get_display_name(true), verb->get_description(), get_column_width());
 }
 
-std::string WrappedHelp::make_groups(const CLI::App* verb, CLI::AppFormatMode mode) const {
-  auto groups = CLI::Formatter::make_groups(verb, mode);
+std::string WrappedHelp::make_subcommands(const CLI::App* verb, CLI::AppFormatMode mode) const {
+  const auto verbs = CLI::Formatter::make_subcommands(verb, mode);
   const auto* program = verb;
   while (program->get_parent() != nullptr) program = program->get_parent();
-  if (program == verb) return groups;
+  if (program == verb) return verbs;
   std::vector<const CLI::Option*> of_every_verb;
   for (const auto* name : {"--quiet", "--verbose"})
     if (const auto* option = program->get_option_no_throw(name)) of_every_verb.push_back(option);
-  return of_every_verb.empty() ? groups : groups + "\n" + make_group("Every verb", false, of_every_verb);
+  return make_group("Every verb", false, of_every_verb) + verbs;
 }
 
 }  // namespace cloze

@@ -11,7 +11,7 @@ class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* verb) const override;
-  std::string make_groups(const CLI::App* verb, CLI::AppFormatMode mode) const override;
+  std::string make_subcommands(const CLI::App* verb, CLI::AppFormatMode mode) const override;
 };
 
 }  // namespace cloze

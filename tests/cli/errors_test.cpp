@@ -169,6 +169,16 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
   CHECK(waits.code == 143);
 }
 
+TEST_CASE("a verb that saves says at the first signal that it heard it, and what a second one does", "[cli]") {
+  TempDir dir;
+  const auto endless = "pretrain " + world().config() + " --set train.budget.steps=1000000 --run " + dir / "run";
+  const auto answer = cloze(endless, "timeout --preserve-status -k 60 -s INT 3 ");
+  INFO(answer.text);
+  CHECK(answer.code == 130);
+  CHECK_THAT(answer.text, Catch::Contains("saving, then stopping; a second Ctrl-C ends without saving\n") &&
+                              Catch::Contains("cloze: stopped at step "));
+}
+
 TEST_CASE("a signal removes the folder that a verb was filling, and all in it", "[cli]") {
   const auto& w = world();
   TempDir dir;

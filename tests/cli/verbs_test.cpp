@@ -1,7 +1,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "core/columns.h"
 #include "tests/cli/program.h"
 
 namespace fs = std::filesystem;
@@ -137,7 +136,7 @@ TEST_CASE("the columns of tokenize stand below one another, also after a token t
   for (std::string line; std::getline(lines, line);) {
     INFO(line);
     const auto range = line.find("..");
-    if (range != std::string::npos) CHECK(width_of(line.substr(0, range)) == 36);  // their first bytes have one digit
+    if (range != std::string::npos) CHECK(characters(line.substr(0, range)) == 36);  // their first bytes have one digit
   }
 }
 
