@@ -319,6 +319,7 @@ std::string glob_of_others(const std::vector<std::string>& files, const std::str
 /// `prepare` of inputs that are files and streams, into a folder that is not complete.
 PrepareReport prepare_files(const PrepareOptions& named) {
   const std::string partial = partial_of(named.out);
+  check_field(named);
   warn_of_tables(named);
   const auto lock = lock_folder(named.out, partial);
   mend(named.out, partial);

@@ -128,6 +128,14 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs, c
   return files;
 }
 
+TextFormat format_of(const std::string& file) {
+  LineReader lines(file);
+  std::string_view line;
+  while (lines.next(line))
+    if (!is_blank(line)) return detect_format(file, line);
+  return detect_format(file, "");
+}
+
 struct DocumentReader::Impl {
   ReaderOptions options;
   std::vector<std::string> files;
