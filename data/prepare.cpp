@@ -17,7 +17,7 @@
 #include "data/encode_pass.h"
 #include "data/input_facts.h"
 #include "data/line_reader.h"
-#include "data/listed.h"
+#include "data/first_few.h"
 #include "data/manifest.h"
 #include "data/prepare_warnings.h"
 #include "data/split.h"
@@ -115,7 +115,7 @@ std::string differences(const json& was, const json& is) {
     if (before == after) continue;
     if (!list.empty()) list += "; ";
     if (before.is_array() || after.is_array()) {
-      list += listed(changed_files(before, after), "; ");
+      list += first_few(changed_files(before, after), "; ");
       continue;
     }
     const auto old_text = before.is_null() ? "none" : before.dump(), new_text = after.is_null() ? "none" : after.dump();
