@@ -17,7 +17,7 @@
 #include "data/encode_pass.h"
 #include "data/input_facts.h"
 #include "data/line_reader.h"
-#include "data/listed.h"
+#include "data/first_few.h"
 #include "data/manifest.h"
 #include "data/prepare_warnings.h"
 #include "data/split.h"
@@ -128,7 +128,7 @@ std::string differences(const json& was, const json& is) {
     if (before == after) continue;
     if (!list.empty()) list += "; ";
     if (before.is_array() || after.is_array()) {
-      list += listed(changed_files(before, after), "; ");
+      list += first_few(changed_files(before, after), "; ");
       continue;
     }
     const auto old_text = before.is_null() ? "none" : before.dump(), new_text = after.is_null() ? "none" : after.dump();
@@ -340,6 +340,7 @@ std::string glob_of_others(const std::vector<std::string>& files, const std::str
 /// `prepare` of inputs that are files and streams, into a folder that is not complete. `out`: what `named.out` names.
 PrepareReport prepare_files(const PrepareOptions& named, const std::string& out) {
   const std::string partial = partial_of(out);
+  check_field(named);
   warn_of_tables(named);
   const auto lock = lock_folder(named.out, partial);
   mend(out, partial);

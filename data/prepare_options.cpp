@@ -1,5 +1,6 @@
 #include "data/prepare_options.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -47,6 +48,9 @@ void check_training(const PrepareOptions& o) {
     require<ConfigError>(!o.byte_fallback && !has_coverage,
                          "--byte-fallback and --character-coverage are of a tokenizer that is trained; leave them out, "
                          "or --tokenizer");
+    require<ConfigError>(o.seed == PrepareOptions().seed,
+                         "--seed chooses the sentences that a tokenizer is trained on, and ", o.tokenizer,
+                         " is given; leave --seed out");
     return;
   }
   require<ConfigError>(
@@ -69,6 +73,19 @@ void check_options(const PrepareOptions& o) {
   check_columns(o);
   check_training(o);
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
+}
+
+void check_field(const PrepareOptions& o) {
+  if (o.field == PrepareOptions().field || o.format == TextFormat::jsonl) return;
+  const auto has_keys = [](const std::string& file) {
+    return !can_be_read_again(file) || format_of(file) == TextFormat::jsonl;
+  };
+  const bool is_open = o.format == TextFormat::automatic || (o.format == TextFormat::pairs && o.targets.empty());
+  const bool any = is_open && (std::any_of(o.inputs.begin(), o.inputs.end(), has_keys) ||
+                               std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), has_keys));
+  require<ConfigError>(any, "--field is '", o.field,
+                       "', a key of JSON lines, and none of the text is JSON lines; leave --field out",
+                       is_open ? ", or read the text as such with --format jsonl" : "");
 }
 
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,

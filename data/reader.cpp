@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "data/line_reader.h"
-#include "data/listed.h"
+#include "data/first_few.h"
 #include "data/manifest.h"
 #include "data/pair_reader.h"
 #include "data/text_lines.h"
@@ -62,10 +62,10 @@ void add_folder(const std::string& folder, const std::vector<std::string>& own, 
   require<DataError>(!error, folder, ": cannot be read (", error.message(), ")");
   std::sort(left_out.begin(), left_out.end());
   require<DataError>(files.size() > before, folder, ": is a folder without files",
-                     left_out.empty() ? "" : words(" but those of Cloze (", listed(left_out), ")"),
+                     left_out.empty() ? "" : words(" but those of Cloze (", first_few(left_out), ")"),
                      "; name one with text");
   if (!left_out.empty())
-    log_info("data", words("prepared text and runs in ", folder, " are left out: ", listed(left_out)));
+    log_info("data", words("prepared text and runs in ", folder, " are left out: ", first_few(left_out)));
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
 }
 
@@ -138,6 +138,14 @@ uint64_t input_bytes(const std::vector<std::string>& inputs) {
     total += fs::file_size(file, ignored);
   }
   return total;
+}
+
+TextFormat format_of(const std::string& file) {
+  LineReader lines(file);
+  std::string_view line;
+  while (lines.next(line))
+    if (!is_blank(line)) return detect_format(file, line);
+  return detect_format(file, "");
 }
 
 struct DocumentReader::Impl {

@@ -53,6 +53,10 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs,
 /// Size of all inputs [bytes]; 0 if it is not known: of packed files and of streams.
 uint64_t input_bytes(const std::vector<std::string>& inputs);
 
+/// The format of a file by its name and its first line with text. Throws DataError for one that cannot be read as
+/// lines.
+TextFormat format_of(const std::string& file);
+
 /// Reads documents one after the other. `.gz` and `.xz` are decompressed on the fly. A document over 16 MB is split.
 /// Throws DataError with file and line, or byte, for unusable input; ConfigError if the numbers of targets and inputs
 /// differ.

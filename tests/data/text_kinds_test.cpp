@@ -115,6 +115,10 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
   CHECK_THROWS_WITH(prepare(options), "--lowercase is of a tokenizer that is trained, and " + options.tokenizer +
                                           " folds case or keeps it by its own rules; leave --lowercase out");
   options.lowercase = false;
+  options.seed = 7;
+  CHECK_THROWS_WITH(prepare(options), "--seed chooses the sentences that a tokenizer is trained on, and " +
+                                          options.tokenizer + " is given; leave --seed out");
+  options.seed = PrepareOptions().seed;
   options.byte_fallback = true;
   CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--byte-fallback and --character-coverage are of a tokenizer"));
   options.tokenizer.clear();
@@ -127,6 +131,30 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
   options.lowercase = true;
   options.train_kind = TokenizerKind::byte_bpe;
   CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--lowercase is not of byte_bpe, which keeps every byte"));
+}
+
+TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[UNK]\na\n");
+  options.held_out = 0;
+  options.threads = 1;
+  options.out = dir / "out";
+  options.field = "body";
+  options.inputs = {dir.write("text.txt", "a\n\na a\n")};
+  const std::string refusal =
+      "--field is 'body', a key of JSON lines, and none of the text is JSON lines; leave --field out";
+  CHECK_THROWS_WITH(prepare(options), refusal + ", or read the text as such with --format jsonl");
+  options.format = TextFormat::lines;
+  CHECK_THROWS_WITH(prepare(options), refusal);
+  options.format = TextFormat::pairs;
+  options.targets = options.inputs;
+  CHECK_THROWS_WITH(prepare(options), refusal);
+  CHECK_FALSE(fs::exists(dir / "out.partial"));
+  options.targets.clear();
+  options.format = TextFormat::automatic;
+  options.inputs.push_back(dir.write("unnamed", "\n{\"body\": \"a\"}\n"));
+  CHECK(prepare(options).documents == 3);
 }
 
 TEST_CASE("with --byte-fallback no character is unknown, and with full coverage every one has a piece",
