@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Opens the tokenizer of the run, whose config is known. A damaged provenance.json is warned of: the weights are whole.
+/// Opens the tokenizer of the run, whose config is known. A damaged provenance.json is warned of.
 void open_tokenizer(LoadedRun& run) {
   RecordedTokenizer recorded;
   try {

@@ -68,7 +68,8 @@ json last_train_losses(const Session& session) {
     if (parsed.is_object()) row = std::move(parsed);
   }
   if (damaged > 0)
-    log_warning("train", words(path, ": line ", damaged, " is damaged; the training losses of summary.json are those of ",
+    log_warning("train", words(path, ": line ", damaged,
+                               " is damaged; the training losses of summary.json are those of ",
                                row.is_null() ? "no line" : "the line before"));
   if (!row.is_object()) return {};
   json losses;
