@@ -135,7 +135,8 @@ std::string pointer_fault(const std::string& run, const std::string& text) {
   if (text.empty()) return "is empty";
   std::error_code none;
   if (is_step_folder(text) && fs::is_directory(run + "/" + text, none)) return "";
-  const bool is_shown = std::all_of(text.begin(), text.end(), [](unsigned char byte) { return std::isprint(byte) != 0; });
+  const auto prints = [](unsigned char byte) { return std::isprint(byte) != 0; };
+  const bool is_shown = std::all_of(text.begin(), text.end(), prints);
   return is_shown ? words("'", shortened(text), "' is no checkpoint of this run") : "names no checkpoint of this run";
 }
 

@@ -57,8 +57,8 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
 
 void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run) {
   require<CheckpointError>(tokenizer.size() <= vocab_size, run, "/tokenizer: has ", tokenizer.size(),
-                           " tokens, the model has ", vocab_size, ", so that it is another tokenizer than that of the run; ",
-                           remedy);
+                           " tokens, the model has ", vocab_size,
+                           ", so that it is another tokenizer than that of the run; ", remedy);
 }
 
 }  // namespace cloze

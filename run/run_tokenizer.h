@@ -11,8 +11,8 @@ namespace cloze {
 /// What provenance.json says of a run's tokenizer.
 struct RecordedTokenizer {
   std::string fingerprint{};  ///< empty: nothing
-  /// Every process that trains the run has recorded its tokenizer. Earlier versions recorded the first one only, so that
-  /// the tokenizer of a run that went on with other tokens differs from it.
+  /// Every process that trains the run has recorded its tokenizer. Earlier versions recorded the first one only, from
+  /// which the tokenizer of a run that went on with other tokens differs.
   bool is_current = false;
 };
 

@@ -240,7 +240,7 @@ TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they
   }
 }
 
-TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a warning, and replaced when a run goes on",
+TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a warning, and replaced by a resume",
           "[run][folder]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);

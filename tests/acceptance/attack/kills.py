@@ -62,7 +62,7 @@ def attack_branch(world, draw, name):
     for _ in range(draw.randint(1, 3)):
         command = branch_command(world, draw, folder)
         if draw.random() < 0.7:
-            _, more = world.attacked(folder, 1 + draw.randrange(40), "kill")
+            _, more = world.attacked(folder, 1 + draw.randrange(24), "kill", "write,sync,rename")
             answer = world.ask(command, folder, more)
             was_killed = answer.code == -9
         else:
