@@ -30,6 +30,14 @@ std::string first_lines(const std::string& text) {
 /// Whether LibTorch found no memory for a tensor, of which it throws a plain error.
 bool is_out_of_memory(const std::string& text) { return text.find("DefaultCPUAllocator") != std::string::npos; }
 
+/// The sentence of an error of the file system.
+std::string sentence_of(const std::filesystem::filesystem_error& error) {
+  const auto path = error.path1().string();
+  const bool is_long = error.code() == std::errc::filename_too_long;
+  return (path.empty() ? "" : path + ": ") + error.code().message() +
+         (is_long ? "; give it a shorter name" : "; make room or permission for it, or name another folder");
+}
+
 void print_out_of_memory() {
   std::fprintf(stderr,
                "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
@@ -89,8 +97,7 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     end_progress();
-    std::fprintf(stderr, "cloze: error: %s: %s; make room or permission for it, or name another folder\n",
-                 error.path1().c_str(), error.code().message().c_str());
+    std::fprintf(stderr, "cloze: error: %s\n", readable(sentence_of(error)).c_str());
   } catch (const std::bad_alloc&) {
     end_progress();
     print_out_of_memory();
@@ -101,7 +108,7 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     else
       std::fprintf(stderr,
                    "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
-                   first_lines(error.what()).c_str());
+                   readable(first_lines(error.what())).c_str());
   }
   return 1;
 }
