@@ -38,6 +38,14 @@ void print_sentence(const std::string& text) {
   std::fprintf(stderr, "%s\n", on_standard_error(text).c_str());
 }
 
+/// The sentence of an error of the file system.
+std::string sentence_of(const std::filesystem::filesystem_error& error) {
+  const auto path = error.path1().string();
+  const bool is_long = error.code() == std::errc::filename_too_long;
+  return (path.empty() ? "" : path + ": ") + error.code().message() +
+         (is_long ? "; give it a shorter name" : "; make room or permission for it, or name another folder");
+}
+
 void print_out_of_memory() {
   print_sentence(
       "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
@@ -117,15 +125,14 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     print_sentence((error.exit_code() == 130 ? "cloze: " : "cloze: error: ") + readable(error.what()));
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
-    print_sentence(words("cloze: error: ", error.path1().string(), ": ", error.code().message(),
-                         "; make room or permission for it, or name another folder"));
+    print_sentence("cloze: error: " + readable(sentence_of(error)));
   } catch (const std::bad_alloc&) {
     print_out_of_memory();
   } catch (const std::exception& error) {
     if (is_out_of_memory(error.what()))
       print_out_of_memory();
     else
-      print_sentence(words("cloze: error: ", first_lines(error.what()),
+      print_sentence(words("cloze: error: ", readable(first_lines(error.what())),
                            "\nThis is a bug in Cloze; please report it with the command and its input."));
   }
   return 1;

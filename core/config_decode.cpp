@@ -98,9 +98,9 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
     if (__builtin_mul_overflow(value, unit, &value)) error = std::errc::result_out_of_range;
   }
   if (error == std::errc::result_out_of_range) {
-    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large"});
+    issues.push_back({node.where, "'" + path + "' is " + shortened(*text) + ", which is too large"});
   } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {
-    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
+    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + shortened(*text) + "'"});
   } else {
     check_range(node, path, rule, static_cast<double>(value), issues);
     out = value;
@@ -114,9 +114,10 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   double value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error == std::errc::result_out_of_range) {
-    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large or too small for a number"});
+    issues.push_back(
+        {node.where, "'" + path + "' is " + shortened(*text) + ", which is too large or too small for a number"});
   } else if (error != std::errc() || end != text->data() + text->size() || node.quoted || !std::isfinite(value)) {
-    issues.push_back({node.where, "'" + path + "' must be a number, not '" + *text + "'"});
+    issues.push_back({node.where, "'" + path + "' must be a number, not '" + shortened(*text) + "'"});
   } else {
     check_range(node, path, rule, value, issues);
     out = value;
@@ -128,7 +129,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&,
   const auto* text = scalar(node, path, "true or false", issues);
   if (!text) return;
   if (node.quoted || (*text != "true" && *text != "false"))
-    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + *text + "'"});
+    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + shortened(*text) + "'"});
   else
     out = *text == "true";
 }
@@ -138,7 +139,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   const auto* text = scalar(node, path, "a text", issues);
   if (!text) return;
   if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
-    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) +
+    issues.push_back({node.where, "'" + path + "' is '" + shortened(*text) + "', must be one of " + rule_words(rule) +
                                       meant_by_value(*text, rule.allowed)});
   else
     out = *text;
@@ -181,7 +182,7 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
     if (std::find(former.begin(), former.end(), key) != former.end()) continue;
     const auto near = did_you_mean(key, known);
     const auto whole = join_path(path, key);
-    issues.push_back({node.key_where, "unknown key '" + whole + "'" + (near.empty() ? all : near), whole});
+    issues.push_back({node.key_where, "unknown key '" + shortened(whole) + "'" + (near.empty() ? all : near), whole});
   }
 }
 
@@ -193,7 +194,7 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
                                     ", not " +
                                     (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
                                     (names_elements ? "; its elements are numbered from 0: write " + path +
-                                                          ".N where it is " + path + "." + node.items[0].first
+                                                          ".N where it is " + path + "." + shortened(node.items[0].first)
                                                     : "")});
   return false;
 }

@@ -71,6 +71,16 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");
 }
 
+TEST_CASE("a path of any length is refused in a short sentence", "[cli]") {
+  const std::string path(100'000, 'x');
+  for (const auto& verb : {"prepare " + path + " --out out", "tokenize " + path + " x", "verify data " + path}) {
+    const auto answer = cloze(verb);
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.text, Catch::Contains("File name too long; give it a shorter name"));
+    CHECK(answer.text.size() < 1000);
+  }
+}
+
 TEST_CASE("a full disk gives a one-sentence error, and leaves no partial output", "[cli]") {
   auto& w = world();
   const std::string full = "ulimit -f 8; ";  // in blocks of 512 bytes: fails like a full disk, at a fixed file size

@@ -40,6 +40,17 @@ TEST_CASE("WordPiece matches the longest token first, and unknown words become [
   CHECK(encode("").empty());
 }
 
+TEST_CASE("a byte order mark is no part of the first token of a vocabulary", "[data][tokenizer]") {
+  TempDir dir;
+  const std::string vocabulary = "[UNK]\na\n##b\n";
+  const auto plain = Tokenizer::open(dir.write("plain/vocab.txt", vocabulary));
+  const auto marked = Tokenizer::open(dir.write("marked/vocab.txt", "\xEF\xBB\xBF" + vocabulary));
+  CHECK(marked.piece(0) == "[UNK]");
+  CHECK(marked.fingerprint() == plain.fingerprint());
+  marked.save(dir / "saved");
+  CHECK(Tokenizer::open(dir / "saved").encode("ab") == plain.encode("ab"));
+}
+
 TEST_CASE("broken vocabularies and models are refused with a message", "[data][tokenizer]") {
   TempDir dir;
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/vocab.txt", "[PAD]\nx\n")),
