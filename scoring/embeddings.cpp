@@ -4,8 +4,6 @@
 #include <map>
 #include <numeric>
 
-#include "scoring/rows.h"
-
 namespace cloze {
 
 namespace {
@@ -37,9 +35,9 @@ int64_t cls_position(const LoadedRun& run, const std::vector<int64_t>& ids) {
 Tensor pooled(const LoadedRun& run, const std::vector<std::vector<int64_t>>& rows, const EmbeddingOptions& options) {
   std::vector<Tensor> ids;
   for (const auto& row : rows) ids.push_back(at::tensor(row, at::kLong));
-  const auto states = states_of(run, at::stack(ids).to(run.network->backbone->token_embedding().value().device()));
+  const auto states = states_of(run, at::stack(ids));
   const auto layer = static_cast<size_t>(options.layer.value_or(num_layers(run.config)));
-  const auto state = [&](size_t i) { return states.at(i).to(at::kCPU).to(at::kDouble); };
+  const auto state = [&](size_t i) { return states.at(i).to(at::kDouble); };
   switch (options.pooling) {
     case Pooling::mean:
       return state(layer).mean(1);
@@ -94,19 +92,11 @@ namespace {
 /// framed_text. Throws DataError for a text without tokens, and for one that is too long.
 std::vector<int64_t> checked_row(const LoadedRun& run, const std::string& text) {
   auto row = framed_text(run, text);
-  const auto room = row_length(run, 0);
+  const auto room = backbone_of(run.config.model).max_input_length();
   require<DataError>(!row.empty(), "'", shortened(text), "' has no tokens, so it has no embedding");
   require<DataError>(static_cast<int64_t>(row.size()) <= room, "'", shortened(text), "' has ", row.size(),
                      " tokens, the model reads at most ", room, "; shorten it");
   return row;
-}
-
-/// Cosines of states that are not finite have no order, so that no figure of them means anything.
-void check_finite(const LoadedRun& run, const Tensor& vector, const std::string& text) {
-  require<DataError>(at::isfinite(vector).all().item<bool>(), run.folder, ": its states for the text '",
-                     shortened(text),
-                     "' are not finite; the training diverged or the weights are damaged: take an earlier checkpoint, "
-                     "or import it again");
 }
 
 }  // namespace
@@ -123,14 +113,12 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
   const at::NoGradGuard no_grad;
   std::map<std::string, size_t> known;
   std::vector<std::vector<int64_t>> rows;
-  std::vector<std::string> text_of;  // of each row
   std::vector<int64_t> row_of;
   for (const auto& text : texts) {
     const auto [found, is_new] = known.emplace(text, rows.size());
     row_of.push_back(static_cast<int64_t>(found->second));
     if (!is_new) continue;
     rows.push_back(checked_row(run, text));
-    text_of.push_back(text);
   }
   const auto order = by_length(rows);
   std::vector<Tensor> found(rows.size());
@@ -141,10 +129,7 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
            rows[order[last]].size() == rows[order[first]].size())
       batch.push_back(rows[order[last++]]);
     const auto vectors = pooled(run, batch, options);
-    for (size_t i = first; i < last; ++i) {
-      found[order[i]] = vectors[static_cast<int64_t>(i - first)];
-      check_finite(run, found[order[i]], text_of[order[i]]);
-    }
+    for (size_t i = first; i < last; ++i) found[order[i]] = vectors[static_cast<int64_t>(i - first)];
     first = last;
   }
   return at::stack(found).index_select(0, at::tensor(row_of, at::kLong));
