@@ -99,6 +99,14 @@ std::vector<int64_t> checked_row(const LoadedRun& run, const std::string& text) 
   return row;
 }
 
+/// Cosines of states that are not finite have no order, so that no figure of them means anything.
+void check_finite(const LoadedRun& run, const Tensor& vector, const std::string& text) {
+  require<DataError>(at::isfinite(vector).all().item<bool>(), run.folder, ": its states for the text '",
+                     shortened(text),
+                     "' are not finite; the training diverged or the weights are damaged: take an earlier checkpoint, "
+                     "or import it again");
+}
+
 }  // namespace
 
 void check_fit(const LoadedRun& run, std::span<const std::string> texts) {
@@ -113,12 +121,14 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
   const at::NoGradGuard no_grad;
   std::map<std::string, size_t> known;
   std::vector<std::vector<int64_t>> rows;
+  std::vector<std::string> text_of;  // of each row
   std::vector<int64_t> row_of;
   for (const auto& text : texts) {
     const auto [found, is_new] = known.emplace(text, rows.size());
     row_of.push_back(static_cast<int64_t>(found->second));
     if (!is_new) continue;
     rows.push_back(checked_row(run, text));
+    text_of.push_back(text);
   }
   const auto order = by_length(rows);
   std::vector<Tensor> found(rows.size());
@@ -129,7 +139,10 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
            rows[order[last]].size() == rows[order[first]].size())
       batch.push_back(rows[order[last++]]);
     const auto vectors = pooled(run, batch, options);
-    for (size_t i = first; i < last; ++i) found[order[i]] = vectors[static_cast<int64_t>(i - first)];
+    for (size_t i = first; i < last; ++i) {
+      found[order[i]] = vectors[static_cast<int64_t>(i - first)];
+      check_finite(run, found[order[i]], text_of[order[i]]);
+    }
     first = last;
   }
   return at::stack(found).index_select(0, at::tensor(row_of, at::kLong));

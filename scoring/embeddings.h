@@ -25,7 +25,7 @@ std::vector<int64_t> framed_text(const LoadedRun& run, std::string_view text);
 
 /// Embeddings fp64 [N, D] of N texts, each with the special tokens of its model, which count in the mean as in
 /// sentence-transformers. Equal texts are computed once. Throws ConfigError by embedding_fault, DataError for a text
-/// that is longer than the model reads.
+/// that is longer than the model reads, and for states that are not finite.
 Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, const EmbeddingOptions& options);
 
 /// Throws DataError as embed_texts for a text without tokens, and for one that is too long; computes nothing.

@@ -50,9 +50,12 @@ Bounds share_interval(const ClusteredMean& mean, int64_t count) {
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t i, size_t k) { return values[i] < values[k]; });
+  std::sort(order.begin(), order.end(), [&](size_t i, size_t k) {
+    return values[i] < values[k] || (std::isnan(values[k]) && !std::isnan(values[i]));  // else NaN would have no order
+  });
   std::vector<double> found(values.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    end = begin + 1;  // NaN is not equal to itself
     while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
     for (size_t i = begin; i < end; ++i) found[order[i]] = (static_cast<double>(begin + end) + 1) / 2;
   }
@@ -60,7 +63,8 @@ std::vector<double> ranks(std::span<const double> values) {
 }
 
 std::optional<double> spearman(std::span<const double> a, std::span<const double> b) {
-  if (a.size() < 2) return std::nullopt;
+  const auto is_nan = [](double value) { return std::isnan(value); };
+  if (a.size() < 2 || std::ranges::any_of(a, is_nan) || std::ranges::any_of(b, is_nan)) return std::nullopt;
   const auto x = ranks(a), y = ranks(b);
   const double mean_x = mean_of(x), mean_y = mean_of(y);
   double xx = 0, yy = 0, xy = 0;

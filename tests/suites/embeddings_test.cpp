@@ -193,3 +193,23 @@ TEST_CASE("texts that are too long are known before any is embedded") {
       dir.write("s.tsv", "sentence1\tsentence2\tscore\nwa\twb\t3\nwa\twc\t2\nwb\twc\t1\nwa\t" + text + "\t4\n"));
   CHECK(contains(error_of([&] { check_fit(run, *pairs, {}); }), "the model reads at most 32; shorten it"));
 }
+
+TEST_CASE("states that are not finite are refused with the run and the text by every suite of embeddings") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  {
+    const at::NoGradGuard no_grad;
+    for (const auto& [key, param] : collect_params(*run.network))
+      if (contains(key, "norm")) param.value().fill_(3e38);  // finite weights, whose states overflow
+  }
+  const auto refused = [&](const auto& suite) {
+    const auto message = error_of([&] { run_suite(run, suite, {}); });
+    INFO(message);
+    CHECK(message.starts_with(run.folder + ": its states for the text 'w"));
+    CHECK(contains(message, "' are not finite; the training diverged or the weights are damaged"));
+  };
+  refused(*read_word_similarity(dir.write("p.txt", "wa wb 9\nwa wc 1\nwb wd 4\nwc we 5\n")));
+  refused(*read_analogies(dir.write("q.txt", ": capitals\nwa wb wc wd\n")));
+  refused(*read_sentence_similarity(
+      dir.write("s.tsv", "sentence1\tsentence2\tscore\nwa\twb\t3\nwa\twc\t2\nwb\twc\t1\nwa\twd\t4\n")));
+}

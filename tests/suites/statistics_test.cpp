@@ -1,6 +1,8 @@
 // Intervals and correlations against SciPy and statsmodels.
 #include "suites/statistics.h"
 
+#include <limits>
+
 #include "tests/suites/reference.h"
 #include "tests/support/catch.h"
 
@@ -69,4 +71,13 @@ TEST_CASE("the interval of shares is in [0, 1], and not narrower than that of as
   REQUIRE(wide.interval->low < 0);
   CHECK(share_interval(wide, 3000).low == 0);
   CHECK(share_interval(wide, 3000).high == wide.interval->high);
+}
+
+TEST_CASE("a value that is no number has a rank of its own, after all others, and no correlation", "[suites]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(ranks(std::vector<double>{nan, 2, nan, 1, 2})[1] == 2.5);
+  CHECK(ranks(std::vector<double>{nan, 2, nan, 1, 2})[3] == 1);
+  CHECK(ranks(std::vector<double>{nan, nan}) != std::vector<double>{1.5, 1.5});
+  CHECK_FALSE(spearman(std::vector<double>{1, nan, 3}, std::vector<double>{1, 2, 3}));
+  CHECK_FALSE(spearman(std::vector<double>{1, 2, 3}, std::vector<double>{nan, nan, nan}));
 }
