@@ -96,7 +96,7 @@ std::map<int64_t, AddedToken> added_of_cloze(const Json& added, const std::strin
 /// Throws DataError for facts that do not have their checksum; those of versions before `version_of_facts` may lack it.
 void check_facts(Json facts, const std::string& path) {
   const auto version = facts.find("version");
-  const bool is_earlier = version != facts.end() && version->is_number_integer() && *version < version_of_facts;
+  const bool is_earlier = version == facts.end() || (version->is_number_integer() && *version < version_of_facts);
   if (is_earlier && !facts.contains(checksum_of_facts)) return;
   const auto recorded = facts.value(checksum_of_facts, Json());
   facts.erase(checksum_of_facts);

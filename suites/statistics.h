@@ -38,8 +38,8 @@ Bounds share_interval(const ClusteredMean& mean, int64_t count);
 /// Ranks from 1; equal values share the mean of theirs, and NaN comes last, each with a rank of its own.
 std::vector<double> ranks(std::span<const double> values);
 
-/// Spearman's correlation of ranks, as scipy.stats.spearmanr; none where one side is constant or has a NaN, or for fewer
-/// than two.
+/// Spearman's correlation of ranks, as scipy.stats.spearmanr; none where one side is constant or has a NaN, or for
+/// fewer than two.
 std::optional<double> spearman(std::span<const double> a, std::span<const double> b);
 
 /// The interval of Spearman's correlation of `count` pairs, by Fisher's z; none below four. Source: Bonett and Wright
