@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "core/tensor/param.h"
+#include "core/text.h"
 #include "models/activations.h"
 #include "objectives/expected_rows.h"
 #include "objectives/network.h"
@@ -117,16 +118,18 @@ Description describe_run(const RunConfig& given) {
 }
 
 std::string to_text(const Description& d) {
-  std::string out;
-  char line[256];
-  for (const auto& row : d.layers) {
-    std::snprintf(line, sizeof line, "%-52s %18s %16s\n", row.name.c_str(), row.shape.c_str(),
-                  thousands(static_cast<uint64_t>(row.parameters)).c_str());
-    out += line;
+  auto rows = d.layers;
+  rows.push_back({"parameters", "", d.parameters});
+  size_t name_width = 0, shape_width = 0, count_width = 0;
+  for (const auto& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    shape_width = std::max(shape_width, row.shape.size());
+    count_width = std::max(count_width, thousands(static_cast<uint64_t>(row.parameters)).size());
   }
-  std::snprintf(line, sizeof line, "%-52s %18s %16s\n", "parameters", "",
-                thousands(static_cast<uint64_t>(d.parameters)).c_str());
-  out += line;
+  std::string out;
+  for (const auto& row : rows)
+    out += words(padded(row.name, name_width), "  ", aligned_right(row.shape, shape_width), "  ",
+                 aligned_right(thousands(static_cast<uint64_t>(row.parameters)), count_width), "\n");
   if (!d.vocab_known)
     out +=
         "  (without the V rows of the vocabulary, whose size depends on the tokenizer; set it with --set "

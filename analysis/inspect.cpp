@@ -1,5 +1,7 @@
 #include "analysis/inspect.h"
 
+#include <algorithm>
+
 #include "analysis/row_inspector.h"
 
 namespace cloze {
@@ -33,6 +35,17 @@ void add_facts(const RowTotals& totals, const InspectedRun& run, nlohmann::json&
       run.collator.text_share() * (totals.example_tokens > 0 ? share(totals.used, totals.example_tokens) : 1);
 }
 
+/// Throws ConfigError for numbers that no command means.
+void check_numbers(const RunConfig& config, int64_t examples, int64_t sequences) {
+  constexpr int64_t most_sequences = 1'000'000'000, most_tokens = 1 << 26;  // examples are held until all are counted
+  require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
+  require<ConfigError>(sequences <= most_sequences, "--sequences ", sequences, " are too many to count over (at most ",
+                       most_sequences, "); lower it");
+  const int64_t most_examples = std::max<int64_t>(1, most_tokens / config.data.max_seq_length);
+  require<ConfigError>(examples <= most_examples, "--examples ", examples, " are too many to show (at most ",
+                       most_examples, " of data.max_seq_length ", config.data.max_seq_length, "); lower it");
+}
+
 /// The rows that are inspected. Static masking repeats rows, which the tests would take for independent ones.
 int64_t inspected_rows(const InspectedRun& run, int64_t wanted) {
   const int64_t versions = dupe_factor_of(run.config.objectives);
@@ -48,7 +61,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not set; run `cloze prepare`, and name its folder with --set data.tokens=FOLDER");
-  require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
+  check_numbers(config, examples, sequences);
   const InspectedRun run(config);
   const auto inspector = make_row_inspector(run);
   const int64_t all = inspected_rows(run, std::max(examples, sequences)), rows = config.train.batch_size;

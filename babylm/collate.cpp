@@ -4,17 +4,29 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "babylm/fast_scores.h"
 #include "babylm/results.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "suites/json_lines.h"
 
 namespace cloze {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string in_lower_case(std::string name) {
+  for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+/// Whether a part has this name in lower case.
+bool has_part(const PythonJson::Dict& parts, const std::string& name) {
+  return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return in_lower_case(part.first) == name; });
+}
 
 /// A task of a submission and the folder of its predictions.
 struct Part {
@@ -79,7 +91,7 @@ class Collator {
     return parse_python_json(read_text(file.string()), file.string());
   }
 
-  /// The predictions of a task, with a fault for each part of another size.
+  /// The predictions of a task, with a fault for each part that is missing or has another size.
   std::optional<PythonJson> sized(const fs::path& file, const std::string& task,
                                   const std::map<std::string, TaskSize>& sizes, const char* mend) {
     auto json = read(file, mend);
@@ -91,13 +103,20 @@ class Collator {
                          "' has no list of `predictions`");
       check_size(file, name, static_cast<int64_t>(predictions->list()->size()), sizes.at(task));
     }
+    check_parts(file, *json->dict(), sizes.at(task));
     return json;
   }
 
+  /// A fault for each part of the published data that is missing, which the published program does not look for.
+  void check_parts(const fs::path& file, const PythonJson::Dict& found, const TaskSize& expected) {
+    if (found.empty() && expected.parts.empty()) fault(file.string(), ": has no predictions");
+    for (const auto& [name, due] : expected.parts)
+      if (!has_part(found, name))
+        fault(file.string(), ": has no '", name, "', of which the published data have ", due, " items");
+  }
+
   void check_size(const fs::path& file, const std::string& part, int64_t size, const TaskSize& expected) {
-    auto lower = part;
-    for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    const auto found = expected.parts.find(lower);
+    const auto found = expected.parts.find(in_lower_case(part));
     if (!expected.parts.empty() && found == expected.parts.end())
       return fault(file.string(), ": '", part, "' is no part of the published data");
     const auto due = expected.parts.empty() ? expected.each : found->second;
@@ -155,6 +174,19 @@ class Collator {
     }
   }
 
+  /// A fault for each file of right answers without predictions: the parts of these tasks are files.
+  void check_files(const fs::path& file, const PythonJson::Dict& found, const std::string& task) {
+    if (task != "blimp" && task != "blimp_supplement" && task != "ewok") return;
+    const auto answers = fs::path(options_.fast_data) / file.parent_path().filename();
+    std::set<std::string> names;
+    std::error_code ignored;  // a folder that is not there is told where its answers are read
+    for (const auto& entry : fs::directory_iterator(answers, ignored))
+      if (is_json_lines(entry.path().filename().string())) names.insert(suite_name(entry.path().string()));
+    for (const auto& name : names)
+      if (!has_part(found, in_lower_case(name)))
+        fault(file.string(), ": has no '", name, "', which is in ", answers.string());
+  }
+
   PythonJson::Dict fast() {
     std::vector<PythonJson::List> scores(fast_parts.size());
     for (const auto& revision : babylm_revisions(options_.track)) {
@@ -166,8 +198,10 @@ class Collator {
       for (size_t p = 0; p < fast_parts.size(); ++p) {
         const auto& [task, folder] = fast_parts[p];
         const auto file = zero_shot(revision) / folder / "predictions.json";
-        if (const auto predictions = sized(file, task, sizes_.fast, evaluated_by_cloze))
-          scores[p].push_back(fast_scores(task, *predictions, options_.fast_data));
+        const auto predictions = sized(file, task, sizes_.fast, evaluated_by_cloze);
+        if (!predictions) continue;
+        check_files(file, *predictions->dict(), task);
+        scores[p].push_back(fast_scores(task, *predictions, options_.fast_data));
       }
     }
     PythonJson::Dict found;

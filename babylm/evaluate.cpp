@@ -109,6 +109,19 @@ SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, BabylmBack
   return result;
 }
 
+/// Throws DataError with the first item that has a text which is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const Scorer& scorer, const BabylmTask& task, BabylmBackend backend) {
+  const auto items = ranking_items(task);
+  for (size_t i = 0; i < items.size(); ++i) {
+    try {
+      scorer.check_fit(items[i].candidates);
+      check_babylm_fit(run, task.items[i].candidates, backend);
+    } catch (const DataError& e) {
+      fail<DataError>("item ", items[i].name, ": ", e.what());
+    }
+  }
+}
+
 SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, BabylmBackend backend,
                                  const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
   const auto official = babylm_reading_surprisals(run, suite, backend);
@@ -132,10 +145,6 @@ auto first_suite(const fs::path& part, std::initializer_list<const char*> folder
 }
 
 }  // namespace
-
-bool is_babylm_data(const std::string& folder) {
-  return fs::is_directory(fs::path(folder) / "full_eval") || fs::is_directory(fs::path(folder) / "fast_eval");
-}
 
 BabylmData read_babylm_data(const std::string& folder, bool fast) {
   const auto part = fs::path(folder) / (fast ? "fast_eval" : "full_eval");
@@ -178,17 +187,40 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
 }
 
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
-                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
+                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots,
+                                         std::vector<std::string>& unanswered) {
   const auto fault = babylm_fault(run, backend);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
-  std::vector<SuiteResult> results;
-  const auto answer = [&](const auto& result_of) {
-    const auto start = Clock::now();
-    results.push_back(result_of());
-    log_answered(run, results.back(), start);
+  // A DataError of `f` is the fault of one task, and the others are not lost with it.
+  const auto succeeds = [&](const std::string& task, const auto& f) {
+    try {
+      f();
+      return true;
+    } catch (const DataError& e) {
+      unanswered.push_back(words("cannot answer ", task, ": ", e.what()));
+      end_progress();
+      log_warning("babylm", words(run.checkpoint, ": ", unanswered.back()));
+      return false;
+    }
   };
-  for (const auto& task : data.tasks) answer([&] { return task_result(run, task, backend, options, zero_shots); });
-  if (data.reading) answer([&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
+  std::vector<const BabylmTask*> tasks;  // those whose texts fit
+  if (!data.tasks.empty()) {
+    const Scorer scorer(run, options.scoring);
+    for (const auto& task : data.tasks)
+      if (succeeds(task.dataset.folder, [&] { check_fit(run, scorer, task, backend); })) tasks.push_back(&task);
+  }
+  std::vector<SuiteResult> results;
+  const auto answer = [&](const std::string& name, const auto& result_of) {
+    succeeds(name, [&] {
+      const auto start = Clock::now();
+      results.push_back(result_of());
+      log_answered(run, results.back(), start);
+    });
+  };
+  for (const auto* task : tasks)
+    answer(task->dataset.folder, [&] { return task_result(run, *task, backend, options, zero_shots); });
+  if (data.reading)
+    answer("reading", [&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
   return results;
 }
 

@@ -23,9 +23,6 @@ struct BabylmData {
   std::vector<std::string> missing{};             ///< folders that are not there
 };
 
-/// Whether a folder is laid out as BabyLM's evaluation data: it has `full_eval` or `fast_eval`.
-bool is_babylm_data(const std::string& folder);
-
 /// The full evaluation of a folder, or the fast one. Throws DataError for damaged parts, and where none is there.
 BabylmData read_babylm_data(const std::string& folder, bool fast);
 
@@ -35,9 +32,11 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
                           const std::vector<std::vector<float>>& sums, Normalisation by);
 
 /// Answers the ranking tasks and the reading times of `data`. Writes predictions and reports of the published program
-/// into `zero_shots`, the folders of a checkpoint's revisions, as far as its backend has them. Throws ConfigError by
-/// babylm_fault.
+/// into `zero_shots`, the folders of a checkpoint's revisions, as far as its backend has them. A task with an item that
+/// cannot be scored is left out, told, and added to `unanswered` with the reason; texts that are too long are told
+/// before any is scored, those of reading times when they are read. Throws ConfigError by babylm_fault.
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
-                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots);
+                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots,
+                                         std::vector<std::string>& unanswered);
 
 }  // namespace cloze

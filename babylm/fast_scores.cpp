@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "data/byte_source.h"
 #include "data/line_reader.h"
 #include "suites/babylm.h"
 #include "suites/reading_times.h"
@@ -16,11 +17,17 @@ namespace {
 namespace fs = std::filesystem;
 using Lines = std::vector<PythonJson>;
 
-Lines lines_of(const fs::path& file) {
-  require<DataError>(fs::exists(file), file.string(),
+/// A file of right answers, plain or packed. Throws DataError if it is not there.
+std::string answers_in(const fs::path& named) {
+  const auto file = plain_or_packed(named.string());
+  require<DataError>(fs::exists(file), file,
                      ": is not there, and the right answers are read from it; name the evaluation data with --data");
+  return file;
+}
+
+Lines lines_of(const fs::path& file) {
   Lines lines;
-  LineReader reader(file.string());
+  LineReader reader(answers_in(file));
   for (std::string_view text; reader.next(text);) lines.push_back(parse_python_json(text, reader.where()));
   return lines;
 }
@@ -102,7 +109,7 @@ PythonJson::Dict correlations(const PythonJson::Dict& parts, const fs::path& fil
 }
 
 PythonJson::Dict reading_gains_of(const PythonJson& predictions, const fs::path& file) {
-  const auto times = reading_times_of(read_csv(file.string()));
+  const auto times = reading_times_of(read_csv(answers_in(file)));
   const auto* part = predictions.find("reading");
   require<DataError>(part != nullptr, "the predictions of reading times have no part 'reading'");
   std::vector<double> surprisal, previous;

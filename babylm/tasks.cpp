@@ -149,6 +149,7 @@ void read_file(const fs::path& file, const std::string& name, const BabylmDatase
     items.push_back(item_of(line, dataset));
     check(items.back(), line);
   }
+  require<DataError>(reader.number > 0, file.string(), ": is empty; get it again");
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ struct BabylmDataset {
 const std::vector<BabylmDataset>& babylm_datasets(bool fast);
 
 /// The items of a dataset, from every .jsonl file in `folder` by name; `.xz` and `.gz` are read as they are. Throws
-/// DataError with the line of an item that is cut, lacks a field, or has an empty side. Candidates may be the same, as
-/// those of seven pairs of the published BLiMP are.
+/// DataError with the line of an item that is cut, lacks a field, or has an empty side, and for an empty file.
+/// Candidates may be the same, as those of seven pairs of the published BLiMP are.
 std::vector<BabylmItem> read_babylm_items(const std::string& folder, const BabylmDataset& dataset);
 
 }  // namespace cloze

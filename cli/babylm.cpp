@@ -37,9 +37,9 @@ void add_collate(CLI::App& babylm, Globals& globals) {
   verb->footer(
       "Examples:\n  cloze babylm collate results/baby --track strict-small --fast\n"
       "  cloze babylm collate results --model baby --backend mlm --partial\n\n"
-      "The file has the bytes that collate_preds.py of the challenge writes from the same\n"
-      "predictions. What is missing, or has another size than the published data, is\n"
-      "listed.");
+      "The file has the bytes that collate_preds.py of the challenge writes from the\n"
+      "same predictions. What is missing, or has another size than the published data,\n"
+      "is listed.");
   verb->callback([command, &globals] { globals.exit_code = run_engine(*command); });
 }
 
@@ -48,6 +48,7 @@ void add_collate(CLI::App& babylm, Globals& globals) {
 void add_babylm(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("babylm", "write a submission to the BabyLM Challenge");
   verb->require_subcommand(1);
+  verb->footer("Example:\n  cloze babylm collate results/baby --track strict-small --fast");
   add_collate(*verb, globals);
 }
 

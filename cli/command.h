@@ -36,6 +36,8 @@ struct SuitesCommand {
   std::optional<Pooling> pooling;              ///< of embeddings; none: mean
   int64_t limit = 0;                           ///< items of each paradigm; 0: all
   std::string keep;                            ///< table of the items to keep; empty: all
+  std::optional<Precision> precision{};        ///< of scores; none: fp32
+  std::optional<int64_t> stride{};             ///< of scores; none: a text longer than the model is refused
   std::string cache, out;                      ///< folders; empty: none
   bool paradigms = false, all_checkpoints = false;
   bool fast = false;                       ///< of BabyLM: the fast evaluation

@@ -16,6 +16,7 @@ struct Words {
   std::map<std::string, Names> verbs{};    ///< of the program, which has no name, and of verbs with verbs of their own
   std::map<std::string, Names> options{};  ///< of each verb: `study plan`
   std::map<std::string, Names> values{};   ///< of what takes one of a few: `study report --format`, `completion`
+  std::map<std::string, Names> files{};    ///< options of each verb whose value may be anything, such as a file
   std::map<std::string, Names> keys{};     ///< config keys, with their values if these are few
 };
 
@@ -50,6 +51,8 @@ void collect_verbs(const CLI::App& app, const std::string& path, Words& words) {
     for (const auto& name : option->get_lnames()) {
       words.options[path].push_back("--" + name);
       if (!values.empty()) words.values[path + " --" + name] = values;
+      if (values.empty() && option->get_items_expected_max() > 0 && name != "set")
+        words.files[path].push_back("--" + name);
     }
   }
   for (const auto* verb : app.get_subcommands(nullptr)) {
@@ -115,6 +118,10 @@ _cloze_values() {
   case "$1" in
 @VALUES@  esac
 }
+_cloze_files() {
+  case "$1" in
+@FILES@  esac
+}
 _cloze_keys="@KEYS@"
 _cloze() {
   local word="${COMP_WORDS[COMP_CWORD]}" before="" key="" verb="" list="" part="" values=""
@@ -136,8 +143,11 @@ _cloze() {
   else key="$verb $before"
   fi
   case "$key" in
-    *" --"* | *.*) values="$(_cloze_values "$key")"
+    *" --"* | *.* | like) values="$(_cloze_values "$key")"
       if [ -n "$values" ]; then COMPREPLY=($(compgen -W "$values" -- "$word")); return; fi ;;
+  esac
+  case " $(_cloze_files "$verb") " in
+    *" $before "*) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case "$word" in
     -*) COMPREPLY=($(compgen -W "$(_cloze_options "$verb") --quiet --verbose" -- "$word")) ;;
@@ -163,6 +173,10 @@ _cloze_values() {
   case "$1" in
 @VALUES@  esac
 }
+_cloze_files() {
+  case "$1" in
+@FILES@  esac
+}
 _cloze_keys="@KEYS@"
 _cloze() {
   local word="${words[CURRENT]}" before="${words[CURRENT-1]}" verb="" list="" part=""
@@ -179,6 +193,7 @@ _cloze() {
   if [[ "$before" == --* ]]; then
     list="$(_cloze_values "$verb $before")"
     if [[ -n "$list" ]]; then compadd -- ${=list}; return; fi
+    if [[ " $(_cloze_files "$verb") " == *" $before "* ]]; then _files; return; fi
   fi
   list="$(_cloze_verbs "$verb")"
   list="${list:-$(_cloze_values "$verb")}"
@@ -199,6 +214,7 @@ std::string shell_script(const char* shell_template, const Words& words) {
   script = replaced(script, "@VERBS@", branches(words.verbs));
   script = replaced(script, "@OPTIONS@", branches(words.options));
   script = replaced(script, "@VALUES@", branches(words.values) + branches(words.keys));
+  script = replaced(script, "@FILES@", branches(words.files));
   return replaced(script, "@KEYS@", joined(settings_of(words)));
 }
 
@@ -215,11 +231,15 @@ std::string fish_condition(const Words& words, const std::string& verb) {
 
 /// One line of a fish script: a long option of a verb, with its values.
 std::string fish_option(const Words& words, const std::string& verb, const std::string& option) {
+  if (option == "--quiet" || option == "--verbose") return "complete -c cloze -l " + option.substr(2) + "\n";
   const auto found = words.values.find(verb + " " + option);
   std::string values = found == words.values.end() ? "" : joined(found->second);
   if (option == "--set") values = "$_cloze_settings";
+  const auto of_files = words.files.find(verb);
+  const bool takes_file = of_files != words.files.end() &&
+                          std::find(of_files->second.begin(), of_files->second.end(), option) != of_files->second.end();
   return "complete -c cloze -n '" + fish_condition(words, verb) + "' -l " + option.substr(2) +
-         (values.empty() ? "" : " -x -a '" + values + "'") + "\n";
+         (values.empty() ? "" : " -x -a '" + values + "'") + (takes_file ? " -r -F" : "") + "\n";
 }
 
 std::string fish_script(const Words& words) {

@@ -1,6 +1,7 @@
 #include <cstdio>
+#include <filesystem>
 
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/text.h"
@@ -85,8 +86,15 @@ std::string documented(const std::string& kind) {
   if (kind == "train") return document(TrainConfig{});
   if (kind == "evaluation") return document(EvaluationConfig{});
   if (kind == "checkpoint") return document(CheckpointConfig{});
+  std::error_code ignored;
+  const bool is_run = kind_of_path(kind) == PathKind::run;
+  const bool is_file = kind.ends_with(".yaml") || std::filesystem::is_regular_file(kind, ignored);
+  require<ConfigError>(!is_run && !is_file, "'", kind,
+                       "' is no part of a config; a whole one is printed by `cloze config --resolved ", kind,
+                       is_run ? "/run.yaml`" : "`");
   const auto parts = config_parts();
-  fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, parts), "; the parts are ",
+  const auto near = did_you_mean(kind, parts);
+  fail<ConfigError>("no config part is called '", kind, "'", near, near.empty() ? "; " : " ", "the parts are ",
                     listed(parts));
 }
 

@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -17,7 +17,8 @@ CLI::Option* add_texts(CLI::App& verb, EvaluateCommand& command) {
   verb.add_option("--target", command.target, "pairs: target files, aligned line by line with --text")
       ->needs(text)
       ->group(group);
-  verb.add_option("--format", command.format, "format of --text: auto, text, lines, jsonl, wiki, pairs")
+  verb.add_option("--format", command.format, "format of --text")
+      ->type_name("TEXT:{auto,text,lines,jsonl,wiki,pairs}")
       ->capture_default_str()
       ->group(group);
   verb.add_option("--field", command.field, "jsonl: key of the text in --text")
@@ -53,6 +54,15 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
   add_choice<Normalisation>(verb, "--normalise", "what scores are divided by", [&c](Normalisation by) {
     c.normalisation = by;
   })->default_str(name_of(Normalisation::sum));
+  verb.add_option("--stride", c.stride,
+                  "score texts longer than the model in windows, each of which scores so many tokens (default: such "
+                  "texts are refused)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb.add_option_function<std::string>(
+          "--precision", [&c](const std::string& name) { c.precision = choice_of<Precision>(name); },
+          "of scores, bf16: states in bf16 where the processor has units for it, about twice as fast; logits stay fp32")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->default_str("fp32");
   verb.add_option("--layer", c.layer,
                   "of embeddings: the layer they are taken from, 0 = the embeddings (default: the last)");
   add_choice<Pooling>(verb, "--pooling", "of embeddings: what stands for a text", [&c](Pooling by) {
@@ -62,7 +72,7 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
   verb.add_option("--keep", c.keep, "table (UID, pairID) of the items to keep, such as the filter of BabyLM for BLiMP");
   verb.add_flag("--paradigms", c.paradigms, "show every paradigm, not only phenomena");
   verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
-  verb.add_option("--cache", c.cache, "folder that keeps scores by the hash of weights and text");
+  verb.add_option("--cache", c.cache, "of scores: folder that keeps them by the hash of weights and text");
   verb.add_option("--out", c.out, "new folder for results.jsonl, predictions.jsonl, table.md and table.tex");
   verb.add_flag("--fast", c.fast,
                 "of --suite babylm: the fast evaluation, which the challenge asks of every checkpoint");
@@ -83,6 +93,17 @@ void exclude_losses(const CLI::App& verb) {
                            "--sequences", "--generate", "--batch-size"})
     require<ConfigError>(verb.count("--suite") == 0 || verb.count(name) == 0, "--suite asks questions, and ", name,
                          " is an option of held-out losses; leave one of them out");
+}
+
+/// Refuses what is no text, and no prepared text.
+void check_texts(const EvaluateCommand& command) {
+  for (const auto* texts : {&command.text, &command.target})
+    for (const auto& text : *texts) {
+      require<DataError>(kind_of_path(text) != PathKind::tokens, text, ": is prepared text; name it by --tokens ",
+                         text);
+      check_text_path(text);
+    }
+  if (!command.tokens.empty()) check_tokens_path(command.tokens);
 }
 
 void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
@@ -122,7 +143,9 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   add_search_options(*verb, command->search, command->batch_size);
   for (size_t i = before; i < verb->get_options().size(); ++i)
     if (auto* option = verb->get_options()[i]; !option->check_name("--batch-size"))
-      option->needs(generate);  // losses are computed in batches too
+      option->needs(generate);
+    else  // losses are computed in batches too
+      option->description("sequences, or texts to generate, per batch")->group("Options");
   add_suites(*verb, command->suites);
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
@@ -138,6 +161,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "tokens, unknown tokens included.");
   verb->callback([command, verb, &globals] {
     for (const auto& run : command->runs) check_run_path(run);
+    check_texts(*command);
     check_search_options(*verb, command->search);
     require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,
                          "--sequences and --batch-size must be at least 1");

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/text.h"
 #include "run/foreign_names.h"

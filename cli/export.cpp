@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {

@@ -1,7 +1,7 @@
 #include "cli/help.h"
 
-#include <algorithm>
 #include <sstream>
+#include <vector>
 
 namespace cloze {
 
@@ -26,17 +26,36 @@ std::string wrapped(const std::string& text, size_t width, const std::string& se
   return lines;
 }
 
+/// A name, and from column `indent` on what it is; below a name that leaves less than two spaces before that column.
+std::string described(const std::string& name, const std::string& description, size_t indent) {
+  const auto head = "  " + name;
+  const auto before = std::string(indent, ' ');
+  const auto text = wrapped(description, help_width - indent, "\n" + before);
+  if (text.empty()) return head + "\n";
+  const bool has_room = head.size() + 2 <= indent;
+  return (has_room ? head + before.substr(head.size()) : head + "\n" + before) + text + "\n";
+}
+
 }  // namespace
 
-std::string WrappedHelp::make_option_desc(const CLI::Option* option) const {
-  return wrapped(CLI::Formatter::make_option_desc(option), help_width - get_column_width(), "\n");
+std::string WrappedHelp::make_option(const CLI::Option* option, bool is_positional) const {
+  const auto name = make_option_name(option, is_positional) + make_option_opts(option);
+  return described(name, make_option_desc(option), get_column_width());
 }
 
 std::string WrappedHelp::make_subcommand(const CLI::App* verb) const {
-  const size_t indent = get_column_width();
-  auto name = "  " + verb->get_display_name(true);
-  name.resize(std::max(name.size() + 1, indent), ' ');
-  return name + wrapped(verb->get_description(), help_width - indent, "\n" + std::string(indent, ' ')) + "\n";
+  return described(verb->get_display_name(true), verb->get_description(), get_column_width());
+}
+
+std::string WrappedHelp::make_subcommands(const CLI::App* verb, CLI::AppFormatMode mode) const {
+  const auto verbs = CLI::Formatter::make_subcommands(verb, mode);
+  const auto* program = verb;
+  while (program->get_parent() != nullptr) program = program->get_parent();
+  if (program == verb) return verbs;
+  std::vector<const CLI::Option*> of_every_verb;
+  for (const auto* name : {"--quiet", "--verbose"})
+    if (const auto* option = program->get_option_no_throw(name)) of_every_verb.push_back(option);
+  return make_group("Every verb", false, of_every_verb) + verbs;
 }
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {

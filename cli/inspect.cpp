@@ -1,4 +1,5 @@
 #include "cli/engine.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -23,6 +24,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
       "    --picture lengths.svg");
   objective->callback([=, &globals] {
     command->config = read_config(*file, *set);
+    if (const auto& tokens = command->config.data.tokens; !tokens.empty()) check_tokens_path(tokens);
     globals.exit_code = run_engine(*command);
   });
 }

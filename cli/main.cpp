@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "cli/help.h"
 #include "cli/near_names.h"
@@ -16,6 +17,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/readable.h"
+#include "core/text.h"
 
 namespace {
 
@@ -30,10 +32,24 @@ std::string first_lines(const std::string& text) {
 /// Whether LibTorch found no memory for a tensor, of which it throws a plain error.
 bool is_out_of_memory(const std::string& text) { return text.find("DefaultCPUAllocator") != std::string::npos; }
 
+/// Prints the sentence of an error, on a line of its own.
+void print_sentence(const std::string& text) {
+  end_progress();
+  std::fprintf(stderr, "%s\n", on_standard_error(text).c_str());
+}
+
+/// The sentence of an error of the file system.
+std::string sentence_of(const std::filesystem::filesystem_error& error) {
+  const auto path = error.path1().string();
+  const bool is_long = error.code() == std::errc::filename_too_long;
+  return (path.empty() ? "" : path + ": ") + error.code().message() +
+         (is_long ? "; give it a shorter name" : "; make room or permission for it, or name another folder");
+}
+
 void print_out_of_memory() {
-  std::fprintf(stderr,
-               "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
-               "train.gradient_checkpointing=true\n");
+  print_sentence(
+      "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
+      "train.gradient_checkpointing=true");
 }
 
 /// Refuses integers out of range; CLI11 would clamp them.
@@ -57,15 +73,38 @@ void check_numbers(CLI::App& app) {
   for (auto* verb : app.get_subcommands(nullptr)) check_numbers(*verb);
 }
 
-/// Whether the verb of a command line has work to save, or output to complete, when it is interrupted.
-bool saves_work(const CLI::App& app) {
+/// A verb that has work to save, or output to complete, when it is interrupted.
+struct SavingVerb {
+  std::string name;
+  const char* sentence;  ///< that it says to the first signal; null: it ends so soon that nothing needs to be said
+};
+
+/// The options of the verb of a command line, given ones and defaults, for --verbose.
+void log_options(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  for (const auto* option : verb->get_options()) {
+    const bool is_given = option->count() > 0;
+    if (!is_given && option->get_default_str().empty()) continue;
+    const auto value = is_given ? listed(option->results()) : option->get_default_str();
+    log_debug("options", words(option->get_name(), " = ", readable(in_one_line(value)), is_given ? "" : "  (default)"));
+  }
+}
+
+/// The verb of a command line, if it is one that saves.
+std::optional<SavingVerb> saving_verb(const CLI::App& app) {
   std::string verb;
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
     at = at->get_subcommands().front();
     verb += (verb.empty() ? "" : " ") + at->get_name();
   }
-  const std::vector<std::string> saving{"prepare", "tokenize", "pretrain", "study run", "generate"};
-  return std::find(saving.begin(), saving.end(), verb) != saving.end();
+  for (const auto& one :
+       {SavingVerb{"prepare", "\nstopping; a second Ctrl-C ends at once\n"},
+        SavingVerb{"pretrain", "\nsaving, then stopping; a second Ctrl-C ends without saving\n"},
+        SavingVerb{"study run", "\nstopping when every run has saved; a second Ctrl-C ends at once\n"},
+        SavingVerb{"tokenize", nullptr}, SavingVerb{"generate", nullptr}})
+    if (one.name == verb) return one;
+  return std::nullopt;
 }
 
 /// Parses a command line and runs its verb; returns the exit code, after the sentence of an error.
@@ -80,28 +119,21 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: error: %s\n", readable(usage_words(app, error)).c_str());
+    print_sentence("cloze: error: " + readable(usage_words(app, error)));
     return 2;
   } catch (const Error& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", readable(error.what()).c_str());
+    print_sentence((error.exit_code() == 130 ? "cloze: " : "cloze: error: ") + readable(error.what()));
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: error: %s: %s; make room or permission for it, or name another folder\n",
-                 error.path1().c_str(), error.code().message().c_str());
+    print_sentence("cloze: error: " + readable(sentence_of(error)));
   } catch (const std::bad_alloc&) {
-    end_progress();
     print_out_of_memory();
   } catch (const std::exception& error) {
-    end_progress();
     if (is_out_of_memory(error.what()))
       print_out_of_memory();
     else
-      std::fprintf(stderr,
-                   "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
-                   first_lines(error.what()).c_str());
+      print_sentence(words("cloze: error: ", readable(first_lines(error.what())),
+                           "\nThis is a bug in Cloze; please report it with the command and its input."));
   }
   return 1;
 }
@@ -135,10 +167,11 @@ int main(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");
-  app.add_flag("--verbose", verbose, "also print every value of the config, and what set it");
+  app.add_flag("--verbose", verbose, "also print options, config values and what set them, and the checkpoint in use");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
-    if (saves_work(app)) save_when_interrupted();
+    log_options(app);
+    if (const auto saving = saving_verb(app)) save_when_interrupted(saving->sentence);
   });
   for (const auto add :
        {add_prepare, add_tokenize, add_inspect,  add_pretrain, add_benchmark, add_study,    add_report,
@@ -148,8 +181,8 @@ int main(int argc, char** argv) {
   check_numbers(app);
   int code = run_verb(app, globals, argc, argv);
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
-    std::fprintf(stderr, "cloze: error: cannot write to standard output%s; the output is incomplete\n",
-                 written ? words(" (", system_reason(), ")").c_str() : "");
+    const auto reason = written ? words(" (", system_reason(), ")") : "";
+    print_sentence(words("cloze: error: cannot write to standard output", reason, "; the output is incomplete"));
     code = 1;
   }
   std::fflush(nullptr);

@@ -1,11 +1,8 @@
 #include "cli/near_names.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
-#include <set>
-#include <sstream>
 
+#include "cli/verbs.h"
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
@@ -13,14 +10,7 @@
 
 namespace cloze {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-bool has(const std::string& folder, const char* file) {
-  std::error_code ignored;
-  return fs::exists(fs::path(folder) / file, ignored);
-}
 
 /// The innermost verb that was given.
 const CLI::App& verb_of(const CLI::App& app) {
@@ -34,45 +24,167 @@ std::string words_to(const CLI::App& verb) {
   return verb.get_parent() == nullptr ? "" : words_to(*verb.get_parent()) + " " + verb.get_name();
 }
 
-/// `-h`, `--help`, ...: every spelling of the options of a verb.
+/// `--help`, ...: every long name of the options of a verb, and of those of every verb.
 std::vector<std::string> option_names_in(const CLI::App& verb) {
   std::vector<std::string> names;
-  for (const auto* option : verb.get_options()) {
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-    for (const auto& name : option->get_snames()) names.push_back("-" + name);
-  }
+  for (const CLI::App* at = &verb; at != nullptr; at = at->get_parent())
+    for (const auto* option : at->get_options())
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   return names;
 }
 
 std::vector<std::string> names_in(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const auto* inner : verb.get_subcommands(nullptr)) names.push_back(inner->get_name());
-  for (const auto* option : verb.get_options()) names.push_back(option->get_name());
+  for (const auto& name : option_names_in(verb)) names.push_back(name);
   return names;
 }
 
-/// The option among the words that were not expected, else the first of them.
-std::string unexpected(const std::string& text) {
-  std::istringstream stream(text);
-  std::string first;
-  for (std::string word; stream >> word;) {
-    if (word[0] == '-') return word;
-    if (first.empty()) first = word;
+/// In lower case, with `-` for `_`.
+std::string spelled(std::string word) {
+  for (auto& character : word) {
+    if (character == '_') character = '-';
+    if (character >= 'A' && character <= 'Z') character = static_cast<char>(character - 'A' + 'a');
   }
-  return first;
+  return word;
+}
+
+/// The option among the words that were not expected, else the first of them; empty for none.
+std::string unexpected(const CLI::App& app) {
+  auto left = app.remaining(/*recurse=*/true);
+  std::erase(left, "--");
+  const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with('-'); });
+  if (option != left.end()) return *option;
+  if (left.empty()) return "";
+  return left[0].substr(left[0].starts_with(bracket_guard) ? 1 : 0);
+}
+
+/// An option of other programs, and what a verb has instead.
+struct ForeignOption {
+  const char* verb;
+  const char* name;  ///< as `spelled` has it, without `--`
+  const char* own;   ///< the option that is meant; empty: `how` says what to do
+  const char* how = "";
+};
+
+const std::vector<ForeignOption>& foreign_options() {
+  static const std::vector<ForeignOption> options{
+      {"prepare", "output", "--out"},
+      {"prepare", "output-dir", "--out"},
+      {"prepare", "out-dir", "--out"},
+      {"prepare", "destdir", "--out"},
+      {"prepare", "input", "", "files of text stand after the verb: cloze prepare FILE --out DIR"},
+      {"prepare", "input-file", "", "files of text stand after the verb: cloze prepare FILE --out DIR"},
+      {"prepare", "files", "", "files of text stand after the verb: cloze prepare FILE --out DIR"},
+      {"prepare", "lower", "--lowercase"},
+      {"prepare", "do-lower-case", "--lowercase"},
+      {"prepare", "uncased", "--lowercase"},
+      {"prepare", "workers", "--threads"},
+      {"prepare", "num-workers", "--threads"},
+      {"prepare", "num-proc", "--threads"},
+      {"prepare", "jobs", "--threads"},
+      {"prepare", "overwrite", "--force"},
+      {"prepare", "validation", "--valid"},
+      {"prepare", "dev", "--valid"},
+      {"prepare", "validpref", "--valid"},
+      {"prepare", "test-size", "--held-out"},
+      {"prepare", "val-split", "--held-out"},
+      {"prepare", "model-type", "--train"},
+      {"prepare", "tokenizer-type", "--train"},
+      {"evaluate", "data", "--tokens"},
+      {"evaluate", "bs", "--batch-size"},
+      {"generate", "max-length", "--max-new-tokens"},
+      {"generate", "max-len", "--max-new-tokens"},
+      {"generate", "max-tokens", "--max-new-tokens"},
+      {"generate", "beam", "--num-beams"},
+      {"generate", "beams", "--num-beams"},
+      {"generate", "num-samples", "--num-return-sequences"},
+      {"generate", "prompt", "", "prompts stand after the run: cloze generate RUN PROMPT"},
+      {"generate", "input", "--file"},
+      {"fill", "text", "", "texts stand after the run: cloze fill RUN TEXT"},
+      {"fill", "input", "--file"},
+      {"fill", "top-k", "--top"},
+      {"export", "output", "--out"},
+      {"export", "output-dir", "--out"},
+      {"export", "format", "--to"},
+      {"import", "output", "--out"},
+      {"import", "output-dir", "--out"}};
+  return options;
+}
+
+/// What is meant by an option of another program, or by one that a verb spells otherwise; empty for others.
+std::string option_meant_by(const CLI::App& verb, const std::string& word) {
+  if (!word.starts_with("--")) return "";
+  const auto name = spelled(word.substr(0, word.find('=')));
+  for (const auto& known : option_names_in(verb))
+    if (spelled(known) == name) return "'" + word + "' is not known here; did you mean '" + known + "'?";
+  for (const auto& foreign : foreign_options()) {
+    if (verb.get_name() != foreign.verb || name.substr(2) != foreign.name) continue;
+    const std::string own = foreign.own;
+    return "'" + word + "' is not known here; " + (own.empty() ? foreign.how : "did you mean '" + own + "'?");
+  }
+  return "";
 }
 
 /// What is meant by an option that is a config key, or has advice; empty for others.
 std::string key_of_option(const CLI::App& verb, const std::string& word) {
-  if (word.rfind("--", 0) != 0 || verb.get_option_no_throw("--set") == nullptr) return "";
+  if (!word.starts_with("--") || verb.get_option_no_throw("--set") == nullptr) return "";
+  const bool only_evaluates = verb.get_name() == "evaluate";  // its --set takes keys of that section alone
   std::string text;
-  for (const auto& key : keys_meant_by(RunConfig{}, word)) text += (text.empty() ? "" : " or ") + key + "=VALUE";
-  if (!text.empty()) return "'" + word + "' is not an option; config keys are set by --set " + text;
+  for (const auto& key : keys_meant_by(RunConfig{}, word))
+    if (!only_evaluates || key.starts_with("evaluation.")) text += (text.empty() ? "" : " or ") + key + "=VALUE";
+  if (text.empty() && only_evaluates) return "";
   const auto advice = advice_on(word);
-  return advice.empty() ? "" : "'" + word + "' is not an option; " + advice;
+  if (text.empty()) return advice.empty() ? "" : "'" + word + "' is not an option; " + advice;
+  return "'" + word + "' is not an option; config keys are set by --set " + text +
+         (advice.empty() ? "" : "; " + advice);
+}
+
+/// A value of the config as Hydra takes it; empty for other words.
+std::string setting_of(const CLI::App& verb, const std::string& word) {
+  const bool is_setting = !word.starts_with('-') && word.find('=') != std::string::npos;
+  if (!is_setting || verb.get_option_no_throw("--set") == nullptr) return "";
+  return "'" + word + "' is not known here; write it as --set " + word;
+}
+
+/// What is said of a word that a verb does not know.
+std::string words_on(const CLI::App& verb, const std::string& word) {
+  for (const auto& meaning : {option_meant_by(verb, word), key_of_option(verb, word), setting_of(verb, word)})
+    if (!meaning.empty()) return meaning;
+  return "'" + word + "' is not known here" + did_you_mean(word.substr(0, word.find('=')), names_in(verb));
+}
+
+/// A value that other programs have for an option, and the one that is meant.
+struct ForeignValue {
+  const char* option;
+  const char* name;  ///< as `spelled` has it
+  const char* own;
+};
+
+const std::vector<ForeignValue>& foreign_values() {
+  static const std::vector<ForeignValue> values{
+      {"format", "json", "jsonl"},        {"format", "ndjson", "jsonl"},       {"format", "txt", "text"},
+      {"format", "plain", "text"},        {"format", "tsv", "pairs"},          {"format", "wikiextractor", "wiki"},
+      {"train", "gpt2", "byte_bpe"},      {"train", "gpt-2", "byte_bpe"},      {"train", "roberta", "byte_bpe"},
+      {"train", "bytelevel", "byte_bpe"}, {"train", "byte-level", "byte_bpe"}, {"train", "bbpe", "byte_bpe"},
+      {"train", "bert", "wordpiece"},     {"train", "wpm", "wordpiece"},       {"train", "sentencepiece", "unigram"},
+      {"train", "spm", "unigram"},        {"train", "t5", "unigram"},          {"train", "albert", "unigram"}};
+  return values;
 }
 
 }  // namespace
+
+void check_value(const std::string& option, const std::string& value, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  const auto name = spelled(value);
+  std::string meant;
+  for (const auto& own : known)
+    if (spelled(own) == name) meant = own;
+  for (const auto& foreign : foreign_values())
+    if (option == foreign.option && name == foreign.name) meant = foreign.own;
+  fail<ConfigError>("--", option, " is '", value, "', must be one of ", listed(known),
+                    did_you_mean(meant.empty() ? value : meant, known));
+}
 
 const std::vector<ForeignVerb>& foreign_verbs() {
   static const std::vector<ForeignVerb> verbs{
@@ -86,6 +198,7 @@ const std::vector<ForeignVerb>& foreign_verbs() {
       {"sample", "generate", "text is sampled by `cloze generate RUN TEXT --sample`"},
       {"convert", "export", "runs are converted by `cloze export`, Hugging Face folders by `cloze import`"},
       {"download", "import", "nothing is downloaded; `cloze import` reads a folder that is here"},
+      {"bench", "benchmark", "steps are timed by `cloze benchmark CONFIG`"},
       {"info", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
       {"summary", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
       {"sweep", "study", "arms of a config are compared by `cloze study`"},
@@ -112,9 +225,10 @@ const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
 }
 
 [[noreturn]] void refuse_verb(const CLI::App& app, const std::string& name) {
+  const auto word = spelled(name);
   for (const auto& foreign : foreign_verbs())
-    require<ConfigError>(name != foreign.name, "'", name, "' is not a verb; ", foreign.how);
-  const auto near = did_you_mean(name, verbs_in(app));
+    require<ConfigError>(word != foreign.name, "'", name, "' is not a verb; ", foreign.how);
+  const auto near = did_you_mean(word, verbs_in(app));
   fail<ConfigError>("'", name, "' is not a verb", near.empty() ? ";" : near, " see cloze --help");
 }
 
@@ -144,10 +258,13 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
     if (word.empty() || word[0] != '-') given.push_back(argv[i]);
   }
   if (given.empty()) {
-    const auto known = option_names_in(app);
-    for (int i = 1; i < argc; ++i)
+    auto known = option_names_in(app);
+    known.emplace_back("-h");
+    for (int i = 1; i < argc; ++i) {
+      const auto near = did_you_mean(argv[i], known);
       require<ConfigError>(std::find(known.begin(), known.end(), argv[i]) != known.end(), "'", argv[i],
-                           "' is not known", did_you_mean(argv[i], known), "; see cloze --help");
+                           "' is not known", near.empty() ? ";" : near, " see cloze --help");
+    }
     return;
   }
   const auto* verb = find_verb(app, given[0]);
@@ -158,138 +275,11 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
 std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   const auto& verb = verb_of(app);
-  const std::string marker = "not expected: ";
-  if (const auto at = text.find(marker); at != std::string::npos) {
-    const auto word = unexpected(text.substr(at + marker.size()));
-    text = key_of_option(verb, word);
-    if (text.empty()) text = "'" + word + "' is not known here" + did_you_mean(word, names_in(verb));
-  }
-  return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + words_to(verb) + " --help";
-}
-
-PathKind kind_of_path(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return PathKind::absent;
-  if (!fs::is_directory(path, ignored)) return PathKind::file;
-  if (has(path, "run.yaml")) return PathKind::run;
-  if (has(path, "state.json")) return PathKind::step;
-  if (has(path, "manifest.json")) return PathKind::tokens;
-  if (has(path, "config.json")) return PathKind::huggingface;
-  for (const auto* file : {"tokenizer.json", "vocab.txt", "spiece.model", "vocab.json"})
-    if (has(path, file)) return PathKind::tokenizer;
-  return PathKind::other;
-}
-
-std::string near_run(const std::string& path) {
-  auto wanted = fs::path(path).lexically_normal();
-  if (!wanted.has_filename()) wanted = wanted.parent_path();  // of a path that ends in a slash
-  std::vector<std::string> names;
-  std::map<std::string, std::string> paths;  // of runs, by their last component: that of the same folder, else of runs/
-  std::error_code error;
-  for (const auto& folder : {wanted.has_parent_path() ? wanted.parent_path() : fs::path("."), fs::path("runs")})
-    for (const auto& entry : fs::directory_iterator(folder, error))
-      if (kind_of_path(entry.path().string()) == PathKind::run)
-        paths.emplace(entry.path().filename().string(), entry.path().lexically_normal().string());
-  for (const auto& [name, run] : paths) names.push_back(name);
-  const auto near = nearest(wanted.filename().string(), names);
-  return near.empty() ? "" : "; did you mean '" + paths[near] + "'?";
-}
-
-void check_run_path(const std::string& path) {
-  switch (kind_of_path(path)) {
-    case PathKind::absent: {
-      const auto near = near_run(path);
-      fail<CheckpointError>(path, ": no such run directory",
-                            near.empty() ? "; name one that `cloze pretrain` or `cloze import` made" : near);
-    }
-    case PathKind::tokens:
-      fail<CheckpointError>(path,
-                            ": is prepared text, not a run; `cloze verify data` checks it, `cloze pretrain CONFIG "
-                            "--set data.tokens=",
-                            path, "` trains on it");
-    case PathKind::tokenizer:
-      fail<CheckpointError>(path, ": is a tokenizer, not a run; name the run directory it belongs to");
-    case PathKind::huggingface:
-      fail<CheckpointError>(path, ": is a Hugging Face folder, not a run; make it one with `cloze import ", path,
-                            " --out DIR`");
-    case PathKind::file:
-    case PathKind::run:
-    case PathKind::step:
-    case PathKind::other:
-      return;  // opened, or refused, by who reads it
-  }
-}
-
-namespace {
-
-/// `; did you mean 'FILE'?` of the YAML file whose name is most like that of `path` in its folder, or in the same
-/// folder of configs/; empty without one.
-std::string near_config(const std::string& path) {
-  const auto wanted = fs::path(path).lexically_normal();
-  for (const auto& root : {fs::path("."), fs::path("configs")}) {
-    const auto file = (root / wanted).lexically_normal().replace_extension(".yaml");
-    std::error_code error;
-    if (fs::exists(file, error)) return "; did you mean '" + file.string() + "'?";
-    const auto parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(parent, error))
-      if (entry.path().extension() == ".yaml") names.push_back(entry.path().filename().string());
-    const auto near = nearest(file.filename().string(), names);
-    if (!near.empty()) return "; did you mean '" + (file.parent_path() / near).string() + "'?";
-  }
-  return "";
-}
-
-}  // namespace
-
-void check_config_path(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  require<ConfigError>(kind != PathKind::tokens, path,
-                       ": is prepared text, not a config; name a config, and the text by --set data.tokens=", path);
-  require<ConfigError>(kind != PathKind::run, path, ": is a run, not a config; its config is ", path,
-                       "/run.yaml, and `cloze pretrain --run ", path, " --resume` continues it");
-  static const std::set<std::string> texts{".txt", ".md", ".gz", ".xz", ".jsonl", ".tsv", ".csv"};
-  const bool is_text = kind == PathKind::file && texts.count(fs::path(path).extension().string()) > 0;
-  require<ConfigError>(!is_text, path, ": is a text, not a config; prepare it with `cloze prepare ", path,
-                       " --out tokens`, then name a config, and the text by --set data.tokens=tokens");
-  if (kind != PathKind::absent) return;
-  const auto near = near_config(path);
-  require<ConfigError>(near.empty(), path, ": no such file", near);
-}
-
-void check_tokens_path(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  require<DataError>(kind != PathKind::run, path, ": is a run, not prepared text; `cloze verify run ", path,
-                     "` checks it");
-  require<DataError>(kind != PathKind::huggingface, path,
-                     ": is a Hugging Face folder, not prepared text; `cloze prepare` makes that");
-}
-
-void check_text_path(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  require<DataError>(kind != PathKind::tokens, path,
-                     ": is prepared text; `cloze pretrain CONFIG --set data.tokens=", path, "` trains on it");
-  require<DataError>(kind != PathKind::run && kind != PathKind::step, path, ": is a run, not text; name files of text");
-}
-
-std::string tokenizer_of(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
-  return kind == PathKind::step ? path + "/../tokenizer" : path;
-}
-
-void check_import_path(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  require<CheckpointError>(kind != PathKind::run && kind != PathKind::step, path,
-                           ": is a run already; `cloze pretrain --run ", path, " --resume` continues it");
-  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, not a Hugging Face folder");
-  if (kind != PathKind::absent || path.empty() || path[0] == '/' || path[0] == '.') return;
-  const auto name = fs::path(path).lexically_normal();
-  if (std::distance(name.begin(), name.end()) > 2) return;  // more than ORGANIZATION/MODEL
-  fail<ConfigError>(path, ": no such folder, and nothing is downloaded; fetch the model with `hf download ", path,
-                    " --local-dir ", name.filename().string(),
-                    "` (of the Python package huggingface_hub), then `cloze import ", name.filename().string(),
-                    " --out DIR`");
+  const auto word = unexpected(app);
+  // An option that is not known may be why a required one is missing.
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && word.starts_with('-');
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || is_missing) text = words_on(verb, word);
+  return text + (text.ends_with('?') ? " " : "; ") + "see cloze" + words_to(verb) + " --help";
 }
 
 }  // namespace cloze

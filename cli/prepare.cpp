@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "data/prepare.h"
@@ -44,11 +45,18 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
 /// An option whose value is a choice by name.
 template <class E>
 void add_choice(CLI::App& verb, const char* option, E& value, const std::string& help) {
-  const auto set = [&value, option](const std::string& name) { value = choice_of_option<E>(option, name); };
-  std::string names;
-  for (const auto& choice : choices(E{})) names += (names.empty() ? "" : ",") + std::string(choice.name);
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& choice : choices(E{})) {
+    list += (names.empty() ? "" : ",") + std::string(choice.name);
+    names.emplace_back(choice.name);
+  }
+  const auto set = [&value, option, names](const std::string& name) {
+    check_value(option, name, names);
+    value = choice_of_option<E>(option, name);
+  };
   verb.add_option_function<std::string>(std::string("--") + option, set, help)
-      ->type_name("TEXT:{" + names + "}")
+      ->type_name("TEXT:{" + list + "}")
       ->default_str(name_of(value));
 }
 
@@ -129,6 +137,7 @@ void check_arguments(const CLI::App& verb, PrepareOptions& options) {
   for (const auto* option : {"--train", "--vocab-size"})
     require<ConfigError>(verb.get_option(option)->count() == 0, option, " is of a tokenizer that is trained, and ",
                          tokenizer, " is given; leave one of them out");
+  check_tokenizer_path(tokenizer);
   tokenizer = tokenizer_of(tokenizer);
 }
 

@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "run/load_config.h"
 
@@ -24,6 +24,7 @@ void require_tokens(const RunConfig& config, const std::string& run) {
 
 void branch(Arguments& a) {
   require<ConfigError>(!a.command.run.empty(), "--branch-from makes a new run; name its folder with --run");
+  check_training_path(a.command.run);
   const auto from = run_directory_of(a.command.branch_from);
   a.command.config = read_resumed_config(from + "/run.yaml", a.set, from);
   require_tokens(a.command.config, from);
@@ -36,14 +37,24 @@ std::string default_run(const std::string& file) {
   return "runs/" + folder + (folder.empty() ? "" : "-") + path.stem().string();
 }
 
+/// Whether a new run may begin in a folder: it is absent or empty, or a run was killed before it wrote its config.
+bool holds_a_beginning(const std::string& run) {
+  std::error_code ignored;
+  return std::filesystem::exists(run + "/provenance.json") || !std::filesystem::exists(run, ignored) ||
+         std::filesystem::is_empty(run, ignored);
+}
+
 void start_or_resume(Arguments& a) {
   auto& run = a.command.run;
   if (a.command.resume && a.file.empty()) {
     require<ConfigError>(!run.empty(), "--resume continues a run; name its folder with --run");
+    check_training_path(run);
     const auto near =
         std::filesystem::exists(run) ? "" : near_run(run);  // a run that was killed at its beginning is meant
+    const auto otherwise =
+        holds_a_beginning(run) ? "; start it with a config, without --resume" : "; name the folder of a run with --run";
     require<ConfigError>(std::filesystem::exists(run + "/run.yaml"), run, ": contains no run to resume",
-                         near.empty() ? "; start it with a config, without --resume" : near);
+                         near.empty() ? otherwise : near);
     a.file = run + "/run.yaml";
   }
   require<ConfigError>(!a.file.empty(), "no config given; name a YAML file, or a run to resume: --run DIR --resume");
@@ -51,6 +62,10 @@ void start_or_resume(Arguments& a) {
   const bool resumes = a.command.resume && !a.command.allow_config_change && std::filesystem::exists(run + "/run.yaml");
   a.command.config = resumes ? read_resumed_config(a.file, a.set, run) : read_config(a.file, a.set);
   if (resumes) require_tokens(a.command.config, run);
+  check_training_path(run);
+  const auto& config = a.command.config;
+  if (!config.data.tokens.empty()) check_tokens_path(config.data.tokens);
+  if (!a.command.resume && !config.init.from.empty()) check_run_path(config.init.from);
 }
 
 }  // namespace

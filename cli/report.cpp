@@ -1,3 +1,4 @@
+#include "cli/paths.h"
 #include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "study/loose_runs.h"
@@ -29,6 +30,7 @@ void add_report(CLI::App& app, Globals&) {
       "Runs whose configs are equal but for the seed are an arm; arms are compared by\n"
       "pairs of one seed.");
   verb->callback([=] {
+    for (const auto& folder : question->folders) check_whole_run_path(folder);
     question->unit = choice_of<LossUnit>(*unit);
     put_report(report_of_runs(*question), *options, "report.html");
   });

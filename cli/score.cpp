@@ -1,5 +1,5 @@
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -13,10 +13,12 @@ void add_score(CLI::App& app, Globals& globals) {
                    "texts, one a line: plain, CONTEXT<tab>COMPLETION, or JSON lines; - is standard input")
       ->required();
   add_checkpoint_option(*verb, command->checkpoint);
-  verb->add_option("--as", *form, "pll, pll-word-l2r, likelihood or detection (default: what the run was trained for)")
-      ->check(CLI::IsMember({"pll", "pll-word-l2r", "likelihood", "detection"}));
+  verb->add_option("--as", *form,
+                   "pll, pll-word-l2r, pll-span, likelihood or detection (default: what the run was trained for)")
+      ->check(CLI::IsMember({"pll", "pll-word-l2r", "pll-span", "likelihood", "detection"}));
   verb->add_option("--normalise", command->normalise,
-                   "what a text's score is divided by in the table: sum, token, word, byte")
+                   "what a text's score is divided by in the table, and with --json in `normalised`: sum, token, word, "
+                   "byte")
       ->check(CLI::IsMember({"sum", "token", "word", "byte"}))
       ->capture_default_str();
   verb->add_option("--stride", command->stride,

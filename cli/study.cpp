@@ -66,7 +66,7 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   if (!has_tokens(plan)) return {};
   const auto note = [](const std::string& arm) { log_progress("probing arm " + arm, false); };
   auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
-  end_progress();
+  erase_progress();
   check_budgets(plan, probes);
   return probes;
 }

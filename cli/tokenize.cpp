@@ -2,10 +2,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "data/tokenizer.h"
 
 namespace cloze {
@@ -39,8 +40,8 @@ void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json,
   }
   std::printf("%8s  %-24s %s\n", "id", "token", "bytes");
   for (const auto& token : tokens)
-    std::printf("%8d  %-24s %zu..%zu  %s\n", token.id, tokenizer.piece(token.id).c_str(), token.begin, token.end,
-                text.substr(token.begin, token.end - token.begin).c_str());
+    std::printf("%8d  %s %zu..%zu  %s\n", token.id, padded(tokenizer.piece(token.id), 24).c_str(), token.begin,
+                token.end, text.substr(token.begin, token.end - token.begin).c_str());
 }
 
 }  // namespace
@@ -56,6 +57,7 @@ void add_tokenize(CLI::App& app, Globals&) {
   verb->add_flag("--json", *as_json, "print one line of JSON per text");
   verb->footer("Example:\n  cloze tokenize tokens \"the mouse ate the cheese\"");
   verb->callback([=] {
+    check_tokenizer_path(*path);
     const auto tokenizer = Tokenizer::open(tokenizer_of(*path));
     Totals totals;
     for (auto& text : *texts) {

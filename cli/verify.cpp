@@ -2,7 +2,7 @@
 #include <sys/prctl.h>
 
 #include "cli/engine.h"
-#include "cli/near_names.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "data/manifest.h"
@@ -35,7 +35,10 @@ void add_verify(CLI::App& app, Globals& globals) {
       ->required();
   parity->add_flag("--json", command->json, json_help);
   parity->footer("Example:\n  cloze verify parity tests/parity/bert");
-  parity->callback([command, &globals] { globals.exit_code = run_engine(*command); });
+  parity->callback([command, &globals] {
+    check_case_path(command->folder);
+    globals.exit_code = run_engine(*command);
+  });
 
   auto path = std::make_shared<std::string>();
   auto* data = verify->add_subcommand("data", "check prepared tokens against their checksums");
@@ -49,7 +52,7 @@ void add_verify(CLI::App& app, Globals& globals) {
   run->add_option("run", *path, "run directory")->required();
   run->footer("Example:\n  cloze verify run runs/first");
   run->callback([path, &globals] {
-    check_run_path(*path);
+    check_whole_run_path(*path);
     globals.exit_code = run_engine(VerifyRunCommand{*path});
   });
 

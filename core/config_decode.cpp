@@ -70,6 +70,19 @@ void check_range(const ConfigNode& node, const std::string& path, const Rule& ru
     issues.push_back({node.where, "'" + path + "' is " + shortened(node.text) + ", must be " + rule_words(rule)});
 }
 
+/// `; did you mean 'x'?` for a mistyped value, and for the name that other programs have for one; or empty.
+std::string meant_by_value(const std::string& text, const std::vector<std::string>& allowed) {
+  std::string lower = text;
+  for (auto& character : lower) character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  const bool is_precision = std::find(allowed.begin(), allowed.end(), "bf16") != allowed.end();
+  if (is_precision)
+    for (const auto* half : {"fp16", "float16", "half", "16"})
+      if (lower == half) return "; there is no fp16, and bf16 needs no loss scaling";
+  if (is_precision && lower == "bfloat16") lower = "bf16";
+  if (is_precision && (lower == "float32" || lower == "float")) lower = "fp32";
+  return did_you_mean(lower, allowed);
+}
+
 }  // namespace
 
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
@@ -85,9 +98,9 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
     if (__builtin_mul_overflow(value, unit, &value)) error = std::errc::result_out_of_range;
   }
   if (error == std::errc::result_out_of_range) {
-    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large"});
+    issues.push_back({node.where, "'" + path + "' is " + shortened(*text) + ", which is too large"});
   } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {
-    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
+    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + shortened(*text) + "'"});
   } else {
     check_range(node, path, rule, static_cast<double>(value), issues);
     out = value;
@@ -101,9 +114,10 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   double value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error == std::errc::result_out_of_range) {
-    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large or too small for a number"});
+    issues.push_back(
+        {node.where, "'" + path + "' is " + shortened(*text) + ", which is too large or too small for a number"});
   } else if (error != std::errc() || end != text->data() + text->size() || node.quoted || !std::isfinite(value)) {
-    issues.push_back({node.where, "'" + path + "' must be a number, not '" + *text + "'"});
+    issues.push_back({node.where, "'" + path + "' must be a number, not '" + shortened(*text) + "'"});
   } else {
     check_range(node, path, rule, value, issues);
     out = value;
@@ -115,7 +129,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&,
   const auto* text = scalar(node, path, "true or false", issues);
   if (!text) return;
   if (node.quoted || (*text != "true" && *text != "false"))
-    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + *text + "'"});
+    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + shortened(*text) + "'"});
   else
     out = *text == "true";
 }
@@ -125,8 +139,8 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   const auto* text = scalar(node, path, "a text", issues);
   if (!text) return;
   if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
-    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) +
-                                      did_you_mean(*text, rule.allowed)});
+    issues.push_back({node.where, "'" + path + "' is '" + shortened(*text) + "', must be one of " + rule_words(rule) +
+                                      meant_by_value(*text, rule.allowed)});
   else
     out = *text;
 }
@@ -168,7 +182,7 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
     if (std::find(former.begin(), former.end(), key) != former.end()) continue;
     const auto near = did_you_mean(key, known);
     const auto whole = join_path(path, key);
-    issues.push_back({node.key_where, "unknown key '" + whole + "'" + (near.empty() ? all : near), whole});
+    issues.push_back({node.key_where, "unknown key '" + shortened(whole) + "'" + (near.empty() ? all : near), whole});
   }
 }
 
@@ -179,8 +193,8 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
                                     ", not " +
                                     (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
-                                    (names_elements ? "; its elements are numbered: write " + path + ".0 where it is " +
-                                                          path + "." + node.items[0].first
+                                    (names_elements ? "; its elements are numbered from 0: write " + path +
+                                                          ".N where it is " + path + "." + shortened(node.items[0].first)
                                                     : "")});
   return false;
 }

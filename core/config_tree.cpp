@@ -6,7 +6,9 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -29,9 +31,39 @@ void check_size(size_t bytes, const std::string& name) {
                        "); name the YAML file of a run");
 }
 
+/// Finds the quotations and comments of a YAML text, whose brackets nest nothing. In a plain scalar or a block it may
+/// take an apostrophe for a quotation; the depth of what was parsed is checked too.
+class Quotations {
+ public:
+  /// Whether the next character belongs to a quotation or a comment.
+  bool contains(char c) {
+    const char before = std::exchange(before_, c);
+    if (std::exchange(escaped_, false)) return true;
+    if (open_ == '#') {
+      if (c == '\n') open_ = 0;
+      return true;
+    }
+    if (open_ != 0) {
+      escaped_ = open_ == '"' && c == '\\';
+      if (c == open_) open_ = 0;
+      return true;
+    }
+    const bool after_space = std::string_view(" \t\r\n").find(before) != std::string_view::npos;
+    const bool begins_value = after_space || std::string_view("[{,:").find(before) != std::string_view::npos;
+    const bool goes_on = c == '\'' && before == '\'';  // '' within single quotes
+    if (((c == '"' || c == '\'') && (begins_value || goes_on)) || (c == '#' && after_space)) open_ = c;
+    return open_ != 0;
+  }
+
+ private:
+  char open_ = 0, before_ = '\n';
+  bool escaped_ = false;
+};
+
 /// Rejects input that is unsafe for a YAML parser: binary content and unbounded nesting.
 void check_text(const std::string& text, const std::string& name) {
   check_size(text.size(), name);
+  Quotations quotations;
   int line = 1, column = 0, open = 0;
   for (const char c : text) {
     ++column;
@@ -42,6 +74,7 @@ void check_text(const std::string& text, const std::string& name) {
     const bool control = static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\r' && c != '\t';
     require<ConfigError>(!control, location(name, line, column),
                          ": a control character; this does not look like a YAML file");
+    if (quotations.contains(c)) continue;
     if (c == '[' || c == '{') ++open;
     if (c == ']' || c == '}') --open;
     require<ConfigError>(open <= max_depth, location(name, line, column), ": brackets are nested deeper than ",
@@ -90,7 +123,13 @@ struct Converter {
 ConfigNode parse_node(const std::string& text, const std::string& name) {
   check_text(text, name);
   try {
-    const auto root = YAML::Load(text);
+    const auto documents = YAML::LoadAll(text);
+    for (size_t i = 1; i < documents.size(); ++i) {
+      const auto mark = documents[i].Mark();
+      require<ConfigError>(documents[i].IsNull(), location(name, mark.line + 1, mark.column + 1),
+                           ": here begins a second YAML document, of which a config has one; remove it");
+    }
+    const auto root = documents.empty() ? YAML::Node() : documents[0];
     return Converter{name}.convert(root, location(name, 1, 1), 0);
   } catch (const YAML::Exception& e) {
     fail<ConfigError>(location(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
@@ -144,12 +183,18 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
   for (const auto& name : names) {
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
     const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
-    require<ConfigError>(std::filesystem::exists(file), name.where, ": base file '", name.text,
-                         "' was not found (looked for ", file, ")");
+    std::error_code error;
+    const auto shown_name = shortened(name.text);
+    require<ConfigError>(std::filesystem::exists(file, error), name.where, ": base file '", shown_name,
+                         "' was not found (",
+                         error                     ? error.message()
+                         : shown_name == name.text ? "looked for " + file
+                                                   : "no file has such a name",
+                         ")");
     require<ConfigError>(++files <= max_files, name.where, ": more than ", max_files,
                          " base files are read; name each of them once");
     require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases,
-                         name.where, ": base file '", name.text, "' extends itself; remove one of the `base:` lines");
+                         name.where, ": base file '", shown_name, "' extends itself; remove one of the `base:` lines");
     merge(merged, load_file(file, chain, files));
   }
   merge(merged, std::move(node));
@@ -195,13 +240,13 @@ void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
   while (true) {
     const auto dot = rest.find('.');
     const std::string key = rest.substr(0, dot);
-    require<ConfigError>(!key.empty(), where, ": '", path, "' is no key; write it as key.of.value");
+    require<ConfigError>(!key.empty(), where, ": '", shortened(path), "' is no key; write it as key.of.value");
     ConfigNode* next = nullptr;
     if (at->type == Type::list) {
       size_t index = 0;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
       require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where,
-                           ": '", key, "' must be the number of an element, 0 to ",
+                           ": '", shortened(key), "' must be the number of an element, 0 to ",
                            static_cast<int64_t>(at->items.size()) - 1, numbered(*at, path, key));
       next = &at->items[index].second;
     } else {

@@ -6,9 +6,16 @@
 
 namespace cloze {
 
+/// The text of a message, which would end at a NUL of a value that it repeats.
+inline std::string without_nul(std::string text) {
+  for (char& c : text)
+    if (c == '\0') c = '?';
+  return text;
+}
+
 /// A failure that a user can understand; its text is the whole message. Exit code 1.
 struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& text) : std::runtime_error(without_nul(text)) {}
   virtual int exit_code() const noexcept { return 1; }
 };
 

@@ -70,6 +70,23 @@ void sweep_siblings(const std::string& final_path) {
   }
 }
 
+/// A new file that is locked, which tells processes that sweep that it is written; -1 on an error (errno).
+int create_locked(const std::string& path) {
+  constexpr int attempts = 6;
+  for (int attempt = 1;; ++attempt) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0) return -1;
+    flock(file, LOCK_EX);  // where the file system has no locks, the file is written all the same
+    if (attempt == attempts || is_file_at(file, path)) return file;
+    close(file);  // a process that sweeps came between the two
+  }
+}
+
+/// Whether a process writes a file or fills a folder that `open_file` has open.
+bool is_in_use(int open_file) {
+  return open_file >= 0 && flock(open_file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 /// Writes everything; false on an error (errno).
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
@@ -103,7 +120,7 @@ std::string read_text(const std::string& path, uint64_t max_bytes) {
 
 void write_atomic(const std::string& path, std::string_view content) {
   const std::string temporary = words(path, ".tmp-", getpid());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = create_locked(temporary);
   require(file >= 0, path, ": cannot be written (", system_reason(), ")");
   const bool written = write_all(file, content) && fsync(file) == 0;
   const std::string reason = written ? "" : system_reason();
@@ -167,7 +184,11 @@ void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& 
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     if (is_left(entry.path().filename().string())) found.push_back(entry.path());
-  for (const auto& path : found) sweep_one(path);
+  for (const auto& path : found) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (!is_in_use(file)) sweep_one(path);
+    if (file >= 0) close(file);  // the lock goes after the file, so that who waits for it writes another one
+  }
 }
 
 uint64_t free_bytes(const std::string& path) {

@@ -39,8 +39,8 @@ class StagedFolder {
 /// Whether a file name is that of something half written: `NAME.tmp-PID`, or `NAME.tmp-PID.old`, which it replaces.
 bool is_staged(const std::string& name);
 
-/// Removes the entries of a folder that killed processes left half written, where no other process writes them: those
-/// that `is_left` by name. What was about to be replaced, and was not, gets its name back.
+/// Removes the entries of a folder that killed processes left half written: those that `is_left` by name, and that no
+/// process writes. What was about to be replaced, and was not, gets its name back.
 void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& name));
 
 /// Free bytes in the file system of `path` (or of its nearest existing parent).

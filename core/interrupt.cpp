@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -50,17 +51,32 @@ double seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+/// Writes a sentence to standard error with nothing but a system call: it runs in a signal handler. Its leading line
+/// break is for a terminal, where the cursor may stand behind a progress line and a `^C`.
+void say(Interrupts& state, const char* sentence) {
+  const int before = errno;
+  ++state.said;
+  if (!state.on_terminal) ++sentence;
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, sentence, std::strlen(sentence));
+  errno = before;
+}
+
 void on_signal(int signal) {
   constexpr double together = 0.2;  // `timeout` signals a process, then its group: it has asked once
   auto& state = *shared.load();
+  const bool is_owner = state.owner == getpid();  // and not a child that it has forked
+  const char* sentence = state.sentence;
   if (state.saves) {
     double first = 0;
     if (state.requested_at.compare_exchange_strong(first, seconds_now())) state.requested = true;
+    if (first == 0 && is_owner && sentence != nullptr) say(state, sentence);
     if (first == 0 || seconds_now() - first < together) return;
   }
-  if (state.owner == getpid())  // and not a child that it has forked
+  if (is_owner) {
+    say(state, state.saves && sentence != nullptr ? "\nended by a second signal\n" : "\n");
     for (const auto& path : state.doomed)
       if (path != nullptr) remove_in_handler(AT_FDCWD, path, 8);
+  }
   _exit(128 + signal);
 }
 
@@ -97,11 +113,17 @@ void DoomedFolder::spare() {
 InterruptFlag::operator bool() const { return interrupts().requested; }
 
 void install_interrupt_handlers() {
+  auto& state = interrupts();
+  state.owner = getpid();
+  state.on_terminal = isatty(STDERR_FILENO) == 1;
   listen(SA_RESTART);
   signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported by the write
 }
 
-void save_when_interrupted() { interrupts().saves = true; }
+void save_when_interrupted(const char* sentence) {
+  interrupts().sentence = sentence;
+  interrupts().saves = true;
+}
 
 Interrupts& interrupts() { return *shared.load(); }
 

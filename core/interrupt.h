@@ -21,13 +21,17 @@ class DoomedFolder {
   std::atomic<const char*>* slot_ = nullptr;
 };
 
-/// What signals have asked for. The program owns one; its engine, a library with its own copy of this code, shares it.
+/// What signals have asked for, and what they have said. The program owns one; its engine, a library with its own copy
+/// of this code, shares it.
 struct Interrupts {
-  std::atomic<bool> requested{false};   ///< a signal came, and the work is to be saved
-  std::atomic<double> requested_at{0};  ///< by the monotonic clock [s]
-  std::atomic<bool> saves{false};       ///< there is work to save: the first signal does not end the program
+  std::atomic<bool> requested{false};          ///< a signal came, and the work is to be saved
+  std::atomic<double> requested_at{0};         ///< by the monotonic clock [s]
+  std::atomic<bool> saves{false};              ///< there is work to save: the first signal does not end the program
+  std::atomic<const char*> sentence{nullptr};  ///< that the first signal says, after a line break; null: nothing
+  std::atomic<int> said{0};                    ///< times that a signal has written to standard error
+  std::atomic<bool> on_terminal{false};        ///< standard error is one
   std::array<std::atomic<const char*>, 8> doomed{};  ///< paths of the DoomedFolders of the process `owner`
-  std::atomic<int> owner{0};
+  std::atomic<int> owner{0};                         ///< the process that speaks and removes, which its children do not
 };
 
 /// True after the first signal to a program that saves; one that comes a fifth of a second later or more ends it at
@@ -39,8 +43,9 @@ inline constexpr InterruptFlag interrupted;
 
 /// Without `save_when_interrupted` a signal ends the program at once, with 128 plus its number.
 void install_interrupt_handlers();
-/// From now on the first signal sets `interrupted`.
-void save_when_interrupted();
+/// From now on the first signal sets `interrupted`, and says `sentence`, which begins and ends with a line break and
+/// lives as long as the program; without one it says nothing.
+void save_when_interrupted(const char* sentence = nullptr);
 
 /// Those of this copy of the code.
 Interrupts& interrupts();

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "core/error.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
@@ -27,6 +30,25 @@ size_t too_deep(std::string_view text, size_t max_depth) {
 nlohmann::json parse_json(std::string_view text) {
   if (too_deep(text) != std::string_view::npos) return nlohmann::json::value_t::discarded;
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+nlohmann::json parse_json_line(std::string_view line, const std::string& where) {
+  using nlohmann::json;
+  if (too_deep(line) != std::string_view::npos) return json::value_t::discarded;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto take = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) keys.emplace_back();
+    if (event == json::parse_event_t::object_end) keys.pop_back();
+    if (event == json::parse_event_t::key)
+      require<DataError>(keys.back().insert(value.get<std::string>()).second, where, ": has the key `",
+                         shortened(value.get<std::string>()), "` twice; remove one of the two");
+    return true;
+  };
+  return json::parse(line, take, /*allow_exceptions=*/false);
+}
+
+bool is_json_lines(const std::string& name) {
+  return name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") || name.ends_with(".jsonl.xz");
 }
 
 std::string json_fault(std::string_view text) {

@@ -17,6 +17,13 @@ size_t too_deep(std::string_view text, size_t max_depth = max_json_depth);
 /// The value of a JSON text; a discarded one if it is not JSON or nested deeper than `max_json_depth`.
 nlohmann::json parse_json(std::string_view text);
 
+/// The same of a line of JSON lines. Throws DataError with its place for an object that has a key twice, of which JSON
+/// leaves open which value counts.
+nlohmann::json parse_json_line(std::string_view line, const std::string& where);
+
+/// Whether a name ends in `.jsonl`, `.jsonl.gz` or `.jsonl.xz`.
+bool is_json_lines(const std::string& name);
+
 /// Why `parse_json` discards a text, as part of a message: ` (line 3, column 7: ...)`. Empty for valid text.
 std::string json_fault(std::string_view text);
 

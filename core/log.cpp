@@ -6,39 +6,69 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
+#include "core/columns.h"
+#include "core/interrupt.h"
+#include "core/text.h"
+
 namespace cloze {
 
 namespace {
 
+constexpr size_t head_width = 10;  // `[data]    `
+
+bool is_terminal() {
+  static const bool terminal = isatty(STDERR_FILENO) != 0;
+  return terminal;
+}
+
 struct Log {
   std::mutex mutex;
   LogLevel level = LogLevel::normal;
-  bool progress_shown = false;  // the cursor is at the end of a progress line
+  size_t drawn = 0;  // columns of the progress line at whose end the cursor is; 0: there is none
+  int said = 0;      // what signals had said when it was drawn
   std::shared_ptr<spdlog::logger> console, file;
 
   Log() {
     console = std::make_shared<spdlog::logger>("console", std::make_shared<spdlog::sinks::stderr_sink_st>());
     console->set_pattern("%v");
   }
-  void write(const std::string& line, bool to_console) {
+  /// One line; on a terminal it is broken between words.
+  void write(const std::string& head, const std::string& text, bool to_console) {
     if (to_console) {
       clear_progress();
-      console->info(line);
+      console->info(is_terminal() ? broken(head, text) : head + text);
       console->flush();
     }
     if (file) {
-      file->info(line);
+      file->info(head + text);
       file->flush();
     }
   }
+  /// False also where a signal has spoken after the line, and so begun another.
+  bool has_progress() const { return drawn > 0 && said == interrupts().said; }
   void clear_progress() {
-    if (progress_shown) std::fputs("\r\033[K", stderr);
-    progress_shown = false;
+    if (has_progress()) std::fputs(erasure(drawn, terminal_columns(STDERR_FILENO, 80)).c_str(), stderr);
+    drawn = 0;
+  }
+  void draw_progress(const Progress& progress) {
+    const size_t columns = terminal_columns(STDERR_FILENO, 80);
+    const auto before = erasure(has_progress() ? drawn : 0, columns), line = fitted_line(progress, columns);
+    said = interrupts().said;
+    std::fputs((before + line).c_str(), stderr);
+    std::fflush(stderr);
+    drawn = width_of(line);
+  }
+
+ private:
+  static std::string broken(const std::string& head, const std::string& text) {
+    const size_t columns = terminal_columns(STDERR_FILENO, 80);
+    return wrapped_lines(head, text, static_cast<int64_t>(columns), std::min(head_width, columns / 4));
   }
 };
 
@@ -47,32 +77,34 @@ Log& log() {
   return *instance;
 }
 
-std::string prefixed(std::string_view from, std::string_view text) {
-  std::string line = from.empty() ? "" : "[" + std::string(from) + "]";
-  if (!from.empty()) line.resize(std::max<size_t>(line.size() + 1, 10), ' ');
-  return line + std::string(text);
+/// `[data]    `
+std::string head_of(std::string_view from) {
+  if (from.empty()) return "";
+  auto head = "[" + std::string(from) + "]";
+  head.resize(std::max(head.size() + 1, head_width), ' ');
+  return head;
 }
 
 }  // namespace
 
 void log_info(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(prefixed(from, text), log().level != LogLevel::quiet);
+  log().write(head_of(from), std::string(text), log().level != LogLevel::quiet);
 }
 
 void log_warning(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(prefixed(from, "warning: " + std::string(text)), true);
+  log().write(head_of(from), "warning: " + std::string(text), true);
 }
 
 void log_result(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(prefixed(from, text), true);
+  log().write(head_of(from), std::string(text), true);
 }
 
 void log_debug(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  if (log().level == LogLevel::verbose) log().write(prefixed(from, text), true);
+  if (log().level == LogLevel::verbose) log().write(head_of(from), std::string(text), true);
 }
 
 void set_log_level(LogLevel level) {
@@ -93,9 +125,8 @@ void set_log_file(const std::string& path) {
     log().file = std::make_shared<spdlog::logger>("file", std::make_shared<spdlog::sinks::basic_file_sink_st>(path));
     log().file->set_pattern("%Y-%m-%d %H:%M:%S  %v");
   } catch (const spdlog::spdlog_ex& e) {
-    log().write(prefixed("log", "warning: " + path + " cannot be written (" + e.what() +
-                                    "); the log goes to the terminal only"),
-                true);
+    log().write(head_of("log"),
+                "warning: " + path + " cannot be written (" + e.what() + "); the log goes to the terminal only", true);
   }
 }
 
@@ -116,20 +147,25 @@ void log_progress(std::string_view text, bool plain) { log_progress(Progress{{st
 
 void log_progress(const Progress& progress, bool plain) {
   const std::lock_guard lock(log().mutex);
-  static const bool terminal = isatty(STDERR_FILENO) != 0;
   const bool quiet = log().level == LogLevel::quiet;
-  if (terminal && !quiet) {
-    std::fprintf(stderr, "\r\033[K%s", fitted_line(progress, terminal_columns(STDERR_FILENO, 80)).c_str());
-    std::fflush(stderr);
-    log().progress_shown = true;
-  }
-  if (plain) log().write(whole_line(progress), !terminal && !quiet);
+  if (is_terminal() && !quiet) log().draw_progress(progress);
+  if (plain) log().write("", whole_line(progress), !is_terminal() && !quiet);
 }
 
 void end_progress() {
   const std::lock_guard lock(log().mutex);
-  if (log().progress_shown) std::fputc('\n', stderr);
-  log().progress_shown = false;
+  if (log().has_progress()) std::fputc('\n', stderr);
+  log().drawn = 0;
+}
+
+void erase_progress() {
+  const std::lock_guard lock(log().mutex);
+  log().clear_progress();
+}
+
+std::string on_standard_error(const std::string& text) {
+  if (!is_terminal()) return text;
+  return wrapped_lines("", text, static_cast<int64_t>(terminal_columns(STDERR_FILENO, 80)), 2);
 }
 
 std::string thousands(uint64_t n) {

@@ -34,6 +34,10 @@ size_t terminal_columns(int file, size_t otherwise);
 bool has_colours(int file);
 /// Ends a progress line, so that the next output starts on a line of its own.
 void end_progress();
+/// Removes a progress line that says nothing once its work is done.
+void erase_progress();
+/// A text as standard error shows it: on a terminal its lines are broken between words.
+std::string on_standard_error(const std::string& text);
 
 /// `1234567` -> `1,234,567`.
 std::string thousands(uint64_t n);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t shortest_bar = 10, longest_bar = 30;  // between its brackets
 constexpr size_t bar_frame = 4;                        // two spaces and the brackets
+constexpr size_t free_columns = 3;                     // for the cursor and a ^C
 
 std::string bar(double share, size_t width) {
   const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
@@ -25,7 +26,7 @@ std::string whole_line(const Progress& progress) {
 }
 
 std::string fitted_line(const Progress& progress, size_t columns) {
-  const size_t room = columns > 0 ? columns - 1 : 0;
+  const size_t room = columns > free_columns ? columns - free_columns : 0;
   auto shown = progress;
   while (shown.fields.size() > 1 && width_of(whole_line(shown)) > room) shown.fields.pop_back();
   const auto line = cut(whole_line(shown), room);
@@ -33,6 +34,12 @@ std::string fitted_line(const Progress& progress, size_t columns) {
   const bool has_bar = progress.share >= 0 && shown.fields.size() == progress.fields.size();
   if (!has_bar || left < bar_frame + shortest_bar) return line;
   return line + bar(progress.share, std::min(left - bar_frame, longest_bar));
+}
+
+std::string erasure(size_t width, size_t columns) {
+  const size_t rows_above = width > 0 && columns > 0 ? (width - 1) / columns : 0;
+  if (rows_above == 0) return "\r\033[K";
+  return "\033[" + std::to_string(rows_above) + "A\r\033[J";
 }
 
 }  // namespace cloze

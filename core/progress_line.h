@@ -15,7 +15,12 @@ struct Progress {
 /// All fields in one line, two spaces apart.
 std::string whole_line(const Progress& progress);
 /// The line for a terminal of `columns` columns: fields that do not fit are dropped from the right, the first one is
-/// cut, and a bar follows where there is room for it. The last column stays free, so that the cursor does not wrap.
+/// cut, and a bar follows where there is room for it. The last three columns stay free, so that neither the cursor
+/// wraps nor the `^C` of an interrupt.
 std::string fitted_line(const Progress& progress, size_t columns);
+
+/// What erases a line of `width` columns at whose end the cursor is, on a terminal that has `columns` columns by now: a
+/// window that was made narrower shows it in several rows.
+std::string erasure(size_t width, size_t columns);
 
 }  // namespace cloze

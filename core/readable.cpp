@@ -13,7 +13,8 @@ std::string readable(const std::string& message) {
     const auto end = std::min(message.find_first_of(" \n", at), message.size());
     const auto word = message.substr(at, end - at);
     const auto last = std::min(word.find_last_not_of("',;:.)") + 1, word.size());  // where a quotation ends
-    text += word.size() > longest_word ? shortened(word) + word.substr(std::max(last, word.size() - 3)) : word;
+    const bool is_long = word.size() > longest_word;
+    text += is_long ? shortened(word) + visible(word.substr(std::max(last, word.size() - 3))) : visible(word);
     if (end < message.size()) text += message[end];
     at = end + 1;
   }

@@ -34,12 +34,31 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "" : "; did you mean '" + near + "'?";
 }
 
+std::string visible(const std::string& text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      shown += "\\n";
+    else if (c == '\t')
+      shown += "\\t";
+    else if (c == '\r')
+      shown += "\\r";
+    else if (byte < 32 || byte == 127)
+      shown += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+    else
+      shown += c;
+  }
+  return shown;
+}
+
 std::string shortened(const std::string& text) {
   constexpr size_t longest = 100;
-  if (text.size() <= longest) return text;
+  if (text.size() <= longest) return visible(text);
   size_t end = longest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no cut character
-  return text.substr(0, end) + "...";
+  return visible(text.substr(0, end)) + "...";
 }
 
 std::string shortest(double value) {

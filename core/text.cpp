@@ -81,14 +81,26 @@ std::string wrapped(const std::string& head, const std::string& text, int64_t co
     const auto word = text.substr(at, end - at);
     at = end + 1;
     if (!is_empty && static_cast<int64_t>(width_of(line) + 1 + width_of(word)) > columns) {
-      lines += line + "\n";
+      lines += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
       line = std::string(indent, ' ') + word;
+      is_empty = word.empty();  // spaces at a break are dropped
     } else {
       line += (is_empty ? "" : " ") + word;
+      is_empty = is_empty && word.empty() && !lines.empty();
     }
-    is_empty = false;
   }
   return lines + line + "\n";
+}
+
+std::string wrapped_lines(const std::string& head, const std::string& text, int64_t columns, size_t indent) {
+  std::string lines;
+  for (size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    lines += wrapped(at == 0 ? head : "", text.substr(at, end - at), columns, indent);
+    at = end + 1;
+  }
+  lines.pop_back();
+  return lines;
 }
 
 std::string digits(double value, int count) {

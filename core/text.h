@@ -11,7 +11,11 @@ std::string padded(const std::string& text, size_t width);
 std::string aligned_right(const std::string& text, size_t width);
 
 /// `head`, whose spaces stay, and a paragraph after it, in lines of at most `columns`; all but the first are indented.
+/// Spaces at a break are dropped.
 std::string wrapped(const std::string& head, const std::string& text, int64_t columns, size_t indent);
+
+/// As `wrapped` for each line of a text, the first of them after `head`; without the last line break.
+std::string wrapped_lines(const std::string& head, const std::string& text, int64_t columns, size_t indent);
 
 /// A number with so many significant digits.
 std::string digits(double value, int count);

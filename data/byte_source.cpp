@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include "core/error.h"
@@ -86,6 +87,11 @@ struct XzSource final : ByteSource {
 
 }  // namespace
 
+std::string unpacked_name(const std::string& name) {
+  const bool is_packed = name.ends_with(".gz") || name.ends_with(".xz");
+  return is_packed ? name.substr(0, name.size() - 3) : name;
+}
+
 std::unique_ptr<ByteSource> open_bytes(const std::string& name) {
   if (name == "-") return std::make_unique<PlainSource>("standard input", 0);
   if (name.ends_with(".gz")) return std::make_unique<GzipSource>(name);
@@ -95,6 +101,13 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& name) {
   auto plain = std::make_unique<PlainSource>(name, file);
   if (name.ends_with(".xz")) return std::make_unique<XzSource>(name, std::move(plain));
   return plain;
+}
+
+std::string plain_or_packed(const std::string& name) {
+  std::error_code ignored;
+  for (const auto* ending : {"", ".xz", ".gz"})
+    if (auto file = name + ending; std::filesystem::exists(file, ignored)) return file;
+  return name;
 }
 
 }  // namespace cloze

@@ -13,8 +13,15 @@ struct ByteSource {
   virtual size_t read(char* out, size_t n) = 0;
 };
 
+/// A file name without its `.gz` or `.xz`.
+std::string unpacked_name(const std::string& name);
+
 /// Opens a file, or standard input for `-`; `.gz` and `.xz` are decompressed. Throws DataError with the name of a file
 /// that cannot be read, or is damaged (when its bytes are read).
 std::unique_ptr<ByteSource> open_bytes(const std::string& name);
+
+/// The file of a name, or the packed one in its place: the first of `name`, `name.xz` and `name.gz` that is there, else
+/// `name`.
+std::string plain_or_packed(const std::string& name);
 
 }  // namespace cloze

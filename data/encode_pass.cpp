@@ -91,19 +91,6 @@ EncodeProgress load_progress(const json& j) {
   return p;
 }
 
-/// Size of all inputs; 0 if it is not known: of packed files and of streams.
-uint64_t input_bytes(const std::vector<std::string>& inputs) {
-  uint64_t total = 0;
-  for (const auto& file : expand_inputs(inputs)) {
-    std::error_code ignored;
-    const bool packed =
-        file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
-    if (packed || !fs::is_regular_file(file, ignored)) return 0;
-    total += fs::file_size(file, ignored);
-  }
-  return total;
-}
-
 }  // namespace
 
 EncodePass::EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key,
@@ -249,13 +236,13 @@ void EncodePass::show(uint64_t bytes_done, uint64_t total) {
   const bool plain = now - shown_plain_ > 10;
   if (plain) shown_plain_ = now;
   shown_ = now;
-  std::string text = words("[data]    ", bytes(static_cast<double>(bytes_done)),
-                           total ? " of " + bytes(static_cast<double>(total)) : "", "  ",
-                           thousands(progress_.report.tokens + progress_.report.valid_tokens), " tokens  ",
-                           bytes(static_cast<double>(bytes_done) / now), "/s");
-  if (total > bytes_done)
-    text += "  eta " + duration(now * static_cast<double>(total - bytes_done) / static_cast<double>(bytes_done));
-  log_progress(text, plain);
+  const auto done = static_cast<double>(bytes_done), whole = static_cast<double>(total);
+  Progress shown{{words("[data]    ", bytes(done), total > 0 ? " of " + bytes(whole) : "")},
+                 total > 0 ? done / whole : -1};
+  if (total > bytes_done) shown.fields.push_back("eta " + duration(now * (whole - done) / done));
+  shown.fields.push_back(thousands(progress_.report.tokens + progress_.report.valid_tokens) + " tokens");
+  shown.fields.push_back(bytes(done / now) + "/s");
+  log_progress(shown, plain);
 }
 
 }  // namespace cloze

@@ -5,14 +5,22 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "data/byte_source.h"
 
 namespace cloze {
 
+/// A file that is not text; says what it is, as far as that is known.
+struct NotText : DataError {
+  NotText(std::string file_name, const std::string& message) : DataError(message), file(std::move(file_name)) {}
+  std::string file;
+};
+
 /// Lines of a file, without carriage returns at line ends and without a byte order mark. Throws DataError for a line
-/// over 16 MB or with a NUL.
+/// over 16 MB, NotText for one with a NUL and for a file that begins as other kinds do.
 class LineReader {
  public:
   explicit LineReader(const std::string& file_name);

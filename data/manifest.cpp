@@ -59,9 +59,21 @@ void write_manifest(const std::string& folder, const Manifest& m) {
       {"counts", m.counts},
       {"made_from", m.made_from},
       {"report", m.report}};
+  if (!m.contents.empty()) content["contents"] = m.contents;
   for (const auto& [name, shards] : m.splits) content["splits"][name] = to_json(shards);
   content["fingerprint"] = hash_of(content);
   write_atomic(folder + "/manifest.json", content.dump(1) + "\n");
+}
+
+bool is_token_store(const std::string& folder) {
+  const std::string path = folder + "/manifest.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  try {
+    return read_text(path).find("\"cloze-tokens\"") != std::string::npos;
+  } catch (const Error&) {
+    return false;  // unreadable, or longer than a manifest
+  }
 }
 
 Manifest read_manifest(const std::string& folder) {
@@ -90,6 +102,7 @@ Manifest read_manifest(const std::string& folder) {
     m.counts = content.at("counts").get<std::vector<uint64_t>>();
     m.made_from = content.at("made_from");
     m.report = content.at("report");
+    m.contents = content.value("contents", json::object());
     m.fingerprint = content.at("fingerprint");
   } catch (const json::exception&) {
     damaged();

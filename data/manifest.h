@@ -17,7 +17,8 @@ struct Manifest {
   std::vector<uint64_t> counts;  ///< occurrences of each id in the training split
   nlohmann::json made_from;      ///< options and inputs, for reuse
   nlohmann::json report;
-  std::string fingerprint;  ///< over everything else
+  nlohmann::json contents = nlohmann::json::object();  ///< hashes of the input files by path; empty for none
+  std::string fingerprint;                             ///< over everything else
 };
 
 /// Writes `folder`/manifest.json, with its fingerprint.
@@ -25,6 +26,9 @@ void write_manifest(const std::string& folder, const Manifest& manifest);
 
 /// Throws DataError for a missing, damaged or foreign manifest.
 Manifest read_manifest(const std::string& folder);
+
+/// Whether a folder has a manifest of Cloze, whole or damaged.
+bool is_token_store(const std::string& folder);
 
 nlohmann::json to_json(const std::vector<ShardFacts>& shards);
 std::vector<ShardFacts> shards_from(const nlohmann::json& list);

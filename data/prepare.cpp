@@ -15,7 +15,9 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "data/encode_pass.h"
+#include "data/input_facts.h"
 #include "data/line_reader.h"
+#include "data/first_few.h"
 #include "data/manifest.h"
 #include "data/prepare_warnings.h"
 #include "data/split.h"
@@ -32,6 +34,23 @@ namespace {
 
 std::string manifest_of(const PrepareOptions& options) { return options.out + "/manifest.json"; }
 
+/// The folder that `out` names, without `.`, links and slashes at its end, so that its siblings and its lock are the
+/// same whatever it is called; `out` as given where that is such a name. Throws ConfigError for the current folder, and
+/// for a link to nothing.
+std::string output_folder(const std::string& out) {
+  std::error_code error;
+  auto plain = out;
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  auto whole = fs::weakly_canonical(fs::absolute(plain), error);
+  require(!error, out, ": cannot be used (", error.message(), "); name another --out");
+  if (!whole.has_filename()) whole = whole.parent_path();  // `new/.` where `new` does not exist
+  require<ConfigError>(whole != fs::current_path(), out,
+                       ": is the current folder, which cannot be replaced; name a folder in it, such as tokens");
+  require<ConfigError>(!fs::is_symlink(whole, error), out,
+                       ": is a link to a folder that does not exist; create that folder, or name another --out");
+  return fs::absolute(plain) == whole ? plain : whole.string();
+}
+
 /// Throws ConfigError if the output folder has something else in it.
 void require_own_folder(const PrepareOptions& options) {
   if (!fs::exists(options.out) || fs::exists(manifest_of(options))) return;
@@ -39,12 +58,8 @@ void require_own_folder(const PrepareOptions& options) {
                        ": exists and is not prepared text; name another --out");
 }
 
-/// The folder in which tokens are made; a sibling of the output folder also where that is named `out/`.
-std::string partial_of(const std::string& out) {
-  auto name = out;
-  while (name.size() > 1 && name.back() == '/') name.pop_back();
-  return name + ".partial";
-}
+/// The folder in which tokens are made, a sibling of the output folder.
+std::string partial_of(const std::string& out) { return out + ".partial"; }
 
 /// The old tokens while new ones take their folder.
 std::string replaced_folder(const std::string& out) { return partial_of(out) + ".old"; }
@@ -79,17 +94,30 @@ void mend(const std::string& out, const std::string& partial) {
   remove_folder(replaced);
 }
 
+/// The inputs of options: the text and the held-out text, and the other side of each.
+std::array<std::vector<std::string>*, 4> inputs_of(PrepareOptions& options) {
+  return {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
+}
+
+/// The options with inputs that are files. Folders do not stand for what is made in `out`.
+PrepareOptions with_files(PrepareOptions options, const std::string& out) {
+  const std::vector<std::string> own{out, partial_of(out), replaced_folder(out)};
+  for (auto* inputs : inputs_of(options))
+    if (!inputs->empty()) *inputs = expand_inputs(*inputs, own);
+  return options;
+}
+
 /// The lock on the output folder, with the folder that is to have both. Throws Error that names the process that works
-/// there.
-Lock lock_folder(const std::string& out, const std::string& partial) {
+/// there; `named`: the output folder as given.
+Lock lock_folder(const std::string& named, const std::string& partial) {
   const auto parent = fs::path(partial).parent_path();
   std::error_code error;
   if (!parent.empty()) fs::create_directories(parent, error);
   require(!error, parent.string(), ": cannot be created (", error.message(), ")");
-  return Lock::take_or_fail(partial + ".lock", out);
+  return Lock::take_or_fail(partial + ".lock", named);
 }
 
-/// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; inputs`.
+/// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; a.txt: modified since`.
 std::string differences(const json& was, const json& is) {
   std::set<std::string> keys;
   for (const auto* side : {&was, &is})
@@ -98,9 +126,14 @@ std::string differences(const json& was, const json& is) {
   for (const auto& key : keys) {
     const auto before = was.value(key, json()), after = is.value(key, json());
     if (before == after) continue;
+    if (!list.empty()) list += "; ";
+    if (before.is_array() || after.is_array()) {
+      list += first_few(changed_files(before, after), "; ");
+      continue;
+    }
     const auto old_text = before.is_null() ? "none" : before.dump(), new_text = after.is_null() ? "none" : after.dump();
     const bool is_short = !before.is_structured() && !after.is_structured() && old_text.size() + new_text.size() < 80;
-    list += (list.empty() ? "" : "; ") + key;
+    list += key;
     if (is_short) list += words(" was ", old_text, ", is ", new_text);
     if (before.is_object() && after.is_object()) list += ": " + differences(before, after);
   }
@@ -117,18 +150,29 @@ std::string remedy(json was, json is, const std::string& out) {
                "tokenizer: --tokenizer ", out, "/tokenizer with another --out");
 }
 
+/// Throws DataError unless the tokenizer of a complete folder is the one that made its tokens.
+void require_own_tokenizer(const std::string& out, const Manifest& manifest) {
+  const auto folder = out + "/tokenizer";
+  require<DataError>(Tokenizer::open(folder).has_fingerprint(manifest.tokenizer_fingerprint), folder,
+                     ": is not the tokenizer that made these tokens; make them again with --force");
+}
+
 /// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if
-/// it is of others and may not be overwritten.
+/// it is of others and may not be overwritten, DataError if its tokenizer is not that of its tokens.
 std::optional<PrepareReport> existing(const PrepareOptions& options) {
   if (options.force || !fs::exists(manifest_of(options))) return std::nullopt;
   for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
     require<ConfigError>(std::all_of(inputs->begin(), inputs->end(), can_be_read_again), options.out,
                          ": exists; name another --out, or overwrite it with --force");
   const auto manifest = read_manifest(options.out);
-  const auto wanted = made_from(options, {});
+  auto wanted = made_from(options, {});
+  for (const auto* list : {"inputs", "targets", "valid_inputs", "valid_targets"})
+    if (wanted.contains(list) && manifest.made_from.contains(list))
+      wanted[list] = with_known_times(wanted[list], manifest.made_from[list], manifest.contents);
   require<ConfigError>(manifest.made_from == wanted, options.out, ": has tokens of other text or options (",
                        differences(manifest.made_from, wanted), "); name another --out, or overwrite it with --force",
                        remedy(manifest.made_from, wanted, options.out));
+  require_own_tokenizer(options.out, manifest);
   const auto count = [&](const char* name) { return manifest.report.value(name, uint64_t{0}); };
   PrepareReport report;
   report.reused = true;
@@ -197,6 +241,17 @@ json as_json(const PrepareReport& report) {
           {"invalid_utf8", report.invalid_utf8}};
 }
 
+/// Hashes of the files that the tokens were made from. Throws DataError if one has changed meanwhile.
+json hashes_of(PrepareOptions options, const Split& split, const std::map<std::string, Spooled>& spooled) {
+  std::vector<std::string> files;
+  for (const auto* inputs : inputs_of(options))
+    for (const auto& file : *inputs)
+      if (!spooled.contains(file)) files.push_back(file);
+  const auto contents = contents_of(files);
+  split.require_unchanged();
+  return contents;
+}
+
 /// Makes the complete `partial` the output folder. What stood there is renamed first and removed last, so that at every
 /// moment the old tokens or the new ones are whole; `mend` ends what a killed process began.
 void complete_output(const std::string& partial, const std::string& out, const std::map<std::string, Spooled>& spooled,
@@ -231,6 +286,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto contents = options.for_scoring ? json::object() : hashes_of(named, split, spooled);
   complete_output(partial, options.out, spooled,
                   {.tokenizer_kind = tokenizer.kind(),
                    .tokenizer_fingerprint = tokenizer.fingerprint(),
@@ -239,6 +295,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
                    .counts = counts,
                    .made_from = key,
                    .report = as_json(report),
+                   .contents = contents,
                    .fingerprint = {}});
   warn_of_text(options, split, report);
   return report;
@@ -262,35 +319,77 @@ std::string with_names(std::string message, const std::map<std::string, Spooled>
   return message;
 }
 
-}  // namespace
+/// Whether a file has a path that a walk of this folder gives it.
+bool is_in(const std::string& file, const std::string& folder) {
+  return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
+}
 
-PrepareReport prepare(const PrepareOptions& given) {
-  check_options(given);
-  require_own_folder(given);
-  PrepareOptions options = given;
-  const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
-  for (auto* inputs : all_inputs)
-    if (!inputs->empty()) *inputs = expand_inputs(*inputs);
-  const PrepareOptions named = options;
-  if (const auto report = existing(named)) return *report;
-  const std::string partial = partial_of(options.out);
+/// A glob for the files of a folder, most of them, that are not named like one of them.
+std::string glob_of_others(const std::vector<std::string>& files, const std::string& folder, const std::string& file) {
+  std::map<std::string, size_t> counts;
+  for (const auto& name : files) {
+    const fs::path path(name);
+    const bool is_other = path.has_extension() && path.extension() != fs::path(file).extension();
+    if (is_other && is_in(name, folder)) ++counts[(path.parent_path() / "*").string() + path.extension().string()];
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? (fs::path(folder) / "*.txt").string() : most->first;
+}
+
+/// `prepare` of inputs that are files and streams, into a folder that is not complete. `out`: what `named.out` names.
+PrepareReport prepare_files(const PrepareOptions& named, const std::string& out) {
+  const std::string partial = partial_of(out);
+  check_field(named);
   warn_of_tables(named);
-  const auto lock = lock_folder(options.out, partial);
-  mend(options.out, partial);
+  const auto lock = lock_folder(named.out, partial);
+  mend(out, partial);
   if (const auto report = existing(named)) return *report;  // of a process that has ended meanwhile, or was killed
   std::error_code error;
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be created (", error.message(), ")");
+  PrepareOptions options = named;
+  options.out = out;
   std::map<std::string, Spooled> spooled;
   try {
-    spooled = spool(all_inputs, partial);
+    spooled = spool(inputs_of(options), partial);
     return make_tokens(options, named, partial, spooled);
+  } catch (const NotText& fault) {
+    leave(partial, spooled);
+    throw NotText(fault.file, with_names(fault.what(), spooled));
   } catch (const DataError& fault) {
     leave(partial, spooled);
     throw DataError(with_names(fault.what(), spooled));
   } catch (...) {
     leave(partial, spooled);
     throw;
+  }
+}
+
+/// How to name the text of a folder without one of its files, which is no text; empty if the folder was not named.
+std::string way_out(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
+  PrepareOptions folders = given, files = named;
+  const auto given_inputs = inputs_of(folders), named_inputs = inputs_of(files);
+  for (size_t i = 0; i < given_inputs.size(); ++i)
+    for (const auto& folder : *given_inputs[i])
+      if (fs::is_directory(folder) && is_in(file, folder))
+        return words("; the folder ", folder, " stands for all its files: name its text alone by a glob, such as '",
+                     glob_of_others(*named_inputs[i], folder, file), "'");
+  return "";
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareOptions& given) {
+  check_options(given);
+  const auto out = output_folder(given.out);
+  require_own_folder(given);
+  const auto named = with_files(given, out);
+  if (const auto report = existing(named)) return *report;
+  try {
+    return prepare_files(named, out);
+  } catch (const NotText& fault) {
+    throw DataError(fault.what() + way_out(given, named, fault.file));
   }
 }
 

@@ -1,10 +1,10 @@
 #include "data/prepare_options.h"
 
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "data/input_facts.h"
 #include "data/tokenizer.h"
 
 namespace cloze {
@@ -48,6 +48,9 @@ void check_training(const PrepareOptions& o) {
     require<ConfigError>(!o.byte_fallback && !has_coverage,
                          "--byte-fallback and --character-coverage are of a tokenizer that is trained; leave them out, "
                          "or --tokenizer");
+    require<ConfigError>(o.seed == PrepareOptions().seed,
+                         "--seed chooses the sentences that a tokenizer is trained on, and ", o.tokenizer,
+                         " is given; leave --seed out");
     return;
   }
   require<ConfigError>(
@@ -55,22 +58,6 @@ void check_training(const PrepareOptions& o) {
       "--lowercase is not of byte_bpe, which keeps every byte; choose another --train, or leave it out");
   require<ConfigError>(sentencepiece || (!o.byte_fallback && !has_coverage),
                        "--byte-fallback and --character-coverage are of unigram and bpe; --train is ", o.train_kind);
-}
-
-/// Files by path, size and modification time, copies of streams by their content.
-json facts_of(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled) {
-  json list = json::array();
-  for (const auto& file : expand_inputs(inputs)) {
-    if (const auto copy = spooled.find(file); copy != spooled.end()) {
-      list.push_back({{"path", file}, {"bytes", copy->second.bytes}, {"xxh3", copy->second.xxh3}});
-      continue;
-    }
-    struct stat info{};
-    stat(file.c_str(), &info);
-    list.push_back(
-        {{"path", file}, {"bytes", info.st_size}, {"mtime", info.st_mtim.tv_sec}, {"mtime_ns", info.st_mtim.tv_nsec}});
-  }
-  return list;
 }
 
 }  // namespace
@@ -86,6 +73,19 @@ void check_options(const PrepareOptions& o) {
   check_columns(o);
   check_training(o);
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
+}
+
+void check_field(const PrepareOptions& o) {
+  if (o.field == PrepareOptions().field || o.format == TextFormat::jsonl) return;
+  const auto has_keys = [](const std::string& file) {
+    return !can_be_read_again(file) || format_of(file) == TextFormat::jsonl;
+  };
+  const bool is_open = o.format == TextFormat::automatic || (o.format == TextFormat::pairs && o.targets.empty());
+  const bool any = is_open && (std::any_of(o.inputs.begin(), o.inputs.end(), has_keys) ||
+                               std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), has_keys));
+  require<ConfigError>(any, "--field is '", o.field,
+                       "', a key of JSON lines, and none of the text is JSON lines; leave --field out",
+                       is_open ? ", or read the text as such with --format jsonl" : "");
 }
 
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,

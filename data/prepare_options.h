@@ -76,6 +76,9 @@ E choice_of_option(const char* option, const std::string& name) {
 /// Throws ConfigError for values out of range, and for options that contradict each other.
 void check_options(const PrepareOptions& options);
 
+/// Throws ConfigError for a --field where no text has keys. Inputs: files and streams; the latter may have keys.
+void check_field(const PrepareOptions& options);
+
 /// How the text of `options` is read.
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& targets);

@@ -43,20 +43,62 @@ void warn_of_share(double asked, const PrepareReport& report) {
   log_warning("data", text);
 }
 
+/// A line that is not blank, without the white space around it.
+std::string_view trimmed(std::string_view line) {
+  const auto first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t");
+  return line.substr(first, last - first + 1);
+}
+
+/// What the first line of a file says that is no prose; empty where it says nothing.
+std::string seems_to_begin(std::string_view line, const std::string& file) {
+  const auto next = line.substr(1);
+  const bool is_list = line[0] == '[' && (is_blank(next) || std::string_view("{[\"").find(next[0]) != next.npos);
+  const bool is_object = line[0] == '{' && !nlohmann::json::accept(line);  // a whole object is read as JSON lines
+  if (is_list || is_object) return "JSON";
+  const auto name = unpacked_name(file);
+  const bool named_table = name.ends_with(".csv") || name.ends_with(".tsv");
+  return named_table || std::count(line.begin(), line.end(), '\t') > 1 ? "a table" : "";
+}
+
+/// Whether a line is two columns. A speaker before the text, as in transcripts (`*MOT:`), is no column.
+bool has_two_columns(std::string_view line) {
+  const auto tab = line.find('\t');
+  return tab != line.npos && line.find('\t', tab + 1) == line.npos && line[tab - 1] != ':';
+}
+
 /// What a text looks like that is no prose, though it would be read as prose; empty for prose.
 std::string seems_to_be(const std::string& file) {
+  constexpr int enough = 4, looked_at = 50;  // lines with two columns each that are a table, and lines to look at
   LineReader lines(file);
   std::string_view line;
-  while (lines.next(line))
-    if (!is_blank(line)) break;
-  const auto first = line.find_first_not_of(" \t");
-  if (first == std::string_view::npos || line.starts_with("<doc id=")) return "";
-  const auto next = line.substr(first + 1);
-  const bool is_list = line[first] == '[' && (is_blank(next) || std::string_view("{[\"").find(next[0]) != next.npos);
-  const bool is_object = line[first] == '{' && !nlohmann::json::accept(line);  // a whole object is read as JSON lines
-  if (is_list || is_object) return "JSON";
-  const bool named_table = file.ends_with(".csv") || file.ends_with(".tsv");
-  return named_table || std::count(line.begin(), line.end(), '\t') > 1 ? "a table" : "";
+  int columns = 0;
+  while (columns < looked_at && lines.next(line)) {
+    if (is_blank(line)) continue;
+    const auto text = trimmed(line);
+    if (columns == 0) {
+      if (text.starts_with("<doc id=")) return "";
+      if (const auto kind = seems_to_begin(text, file); !kind.empty()) return kind;
+    }
+    if (!has_two_columns(text)) return "";
+    ++columns;
+  }
+  return columns >= enough ? "a table" : "";
+}
+
+/// Warns of tokens that cover too little text each.
+void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
+  constexpr uint64_t few_tokens = 1000;  // too few for a rate
+  constexpr int64_t few_pieces = 256;    // asked for: such a vocabulary has little but characters
+  const bool is_trained = options.tokenizer.empty();
+  const uint64_t tokens = report.tokens + (options.valid_inputs.empty() ? report.valid_tokens : 0);
+  if (tokens <= few_tokens || 3 * tokens <= 2 * report.bytes) return;
+  if (is_trained && options.vocab_size < few_pieces) return;
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.2f", static_cast<double>(report.bytes) / static_cast<double>(tokens));
+  log_warning("data", words("a token covers ", rate,
+                            " bytes of text, where 3 to 5 are usual; the tokenizer does not fit the text: ",
+                            is_trained ? "raise --vocab-size, or name more text to train it on"
+                                       : "train one with --train, or name another --tokenizer"));
 }
 
 }  // namespace
@@ -69,15 +111,7 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
     log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were skipped"));
   if (report.invalid_utf8 > 0)
     log_warning("data", words(thousands(report.invalid_utf8), " invalid UTF-8 sequences were replaced by U+FFFD"));
-  const uint64_t tokens = report.tokens + (options.valid_inputs.empty() ? report.valid_tokens : 0);
-  constexpr uint64_t few_tokens = 1000;  // too few for a rate
-  if (!options.tokenizer.empty() && tokens > few_tokens && 3 * tokens > 2 * report.bytes) {
-    char rate[32];
-    std::snprintf(rate, sizeof rate, "%.2f", static_cast<double>(report.bytes) / static_cast<double>(tokens));
-    log_warning("data", words("a token covers ", rate,
-                              " bytes of text; the tokenizer does not fit the text, which 3 to 5 "
-                              "bytes would: train one with --train, or name another --tokenizer"));
-  }
+  warn_of_rate(options, report);
   const uint64_t all_tokens = report.tokens + report.valid_tokens;  // as unknown tokens are counted
   if (report.unknown_tokens * 20 > all_tokens)
     log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(all_tokens),
@@ -89,7 +123,8 @@ void warn_of_tables(const PrepareOptions& options) {
   if (options.format != TextFormat::automatic) return;
   for (size_t i = 0; i < std::min(options.inputs.size(), looked_at); ++i) {
     const auto& file = options.inputs[i];
-    if (!can_be_read_again(file) || file.ends_with(".jsonl") || file.ends_with(".ndjson")) continue;
+    const auto name = unpacked_name(file);
+    if (!can_be_read_again(file) || name.ends_with(".jsonl") || name.ends_with(".ndjson")) continue;
     const auto kind = seems_to_be(file);
     if (kind.empty()) continue;
     log_warning("data", words(file, " looks like ", kind,

@@ -8,7 +8,10 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/log.h"
 #include "data/line_reader.h"
+#include "data/first_few.h"
+#include "data/manifest.h"
 #include "data/pair_reader.h"
 #include "data/text_lines.h"
 #include "data/tokenizers/utf8.h"
@@ -22,27 +25,47 @@ namespace {
 constexpr size_t max_document = 16 << 20;
 
 TextFormat detect_format(const std::string& name, std::string_view first) {
-  std::string plain = name;
-  for (const std::string_view end : {".gz", ".xz"})
-    if (plain.ends_with(end)) plain.resize(plain.size() - end.size());
+  const auto plain = unpacked_name(name);
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
   return TextFormat::text;
 }
 
-/// Appends the files of a folder and of the folders in it, sorted by path, without hidden ones.
-void add_folder(const std::string& folder, std::vector<std::string>& files) {
+/// Whether Cloze made a folder, or is making it: prepared text, a run, or one of `own`.
+bool is_made_by_cloze(const fs::path& folder, const std::vector<std::string>& own) {
+  std::error_code ignored;  // a folder of `own` that does not exist
+  for (const auto& one : own)
+    if (fs::equivalent(folder, one, ignored)) return true;
+  const bool half_made = folder.extension() == ".partial" && fs::exists(folder / "key.json", ignored);
+  return half_made || fs::exists(folder / "run.yaml", ignored) || is_token_store(folder.string());
+}
+
+/// Appends the files of a folder and of the folders in it, sorted by path, without hidden ones and what Cloze made.
+void add_folder(const std::string& folder, const std::vector<std::string>& own, std::vector<std::string>& files) {
   const size_t before = files.size();
+  std::vector<std::string> left_out;
   std::error_code error, ignored;  // a link to nothing is no file
   auto entry = fs::recursive_directory_iterator(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    const bool hidden = entry->path().filename().string().starts_with(".");
-    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
-    if (!hidden && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
+    const auto& path = entry->path();
+    const bool hidden = path.filename().string().starts_with(".");
+    if (entry->is_directory(ignored)) {
+      const bool is_made = !hidden && is_made_by_cloze(path, own);
+      if (is_made) left_out.push_back(path.string());
+      if (hidden || is_made) entry.disable_recursion_pending();
+      continue;
+    }
+    const bool is_lock = path.string().ends_with(".partial.lock");
+    if (!hidden && !is_lock && entry->is_regular_file(ignored)) files.push_back(path.string());
   }
   require<DataError>(!error, folder, ": cannot be read (", error.message(), ")");
-  require<DataError>(files.size() > before, folder, ": is a folder without files; name one with text");
+  std::sort(left_out.begin(), left_out.end());
+  require<DataError>(files.size() > before, folder, ": is a folder without files",
+                     left_out.empty() ? "" : words(" but those of Cloze (", first_few(left_out), ")"),
+                     "; name one with text");
+  if (!left_out.empty())
+    log_info("data", words("prepared text and runs in ", folder, " are left out: ", first_few(left_out)));
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
 }
 
@@ -80,7 +103,7 @@ std::string texts_of(const nlohmann::json& object) {
 
 }  // namespace
 
-std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
+std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs, const std::vector<std::string>& own) {
   std::vector<std::string> files;
   for (const auto& input : inputs) {
     if (input == "-" || fs::is_regular_file(input) || fs::is_fifo(input) || fs::is_character_file(input)) {
@@ -88,7 +111,7 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
       continue;
     }
     if (fs::is_directory(input)) {
-      add_folder(input, files);
+      add_folder(input, own, files);
       continue;
     }
     glob_t found{};
@@ -103,6 +126,26 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
   }
   require<DataError>(!files.empty(), "no text was given; name files, globs, or - for standard input");
   return files;
+}
+
+uint64_t input_bytes(const std::vector<std::string>& inputs) {
+  uint64_t total = 0;
+  for (const auto& file : expand_inputs(inputs)) {
+    std::error_code ignored;
+    const bool packed =
+        file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
+    if (packed || !fs::is_regular_file(file, ignored)) return 0;
+    total += fs::file_size(file, ignored);
+  }
+  return total;
+}
+
+TextFormat format_of(const std::string& file) {
+  LineReader lines(file);
+  std::string_view line;
+  while (lines.next(line))
+    if (!is_blank(line)) return detect_format(file, line);
+  return detect_format(file, "");
 }
 
 struct DocumentReader::Impl {

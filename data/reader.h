@@ -35,7 +35,7 @@ struct RawDocument {
 };
 
 struct ReaderOptions {
-  std::vector<std::string> inputs;     ///< files, globs, `-`
+  std::vector<std::string> inputs;     ///< files, folders, globs, `-`
   std::vector<std::string> targets{};  ///< pairs in two files: line n of the second belongs to line n of the first
   TextFormat format = TextFormat::automatic;
   std::string field = "text";  ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
@@ -44,8 +44,18 @@ struct ReaderOptions {
   bool refuse_invalid_utf8 = false;
 };
 
-/// The files of `inputs`, globs expanded and sorted. Throws DataError for a name without a match.
-std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
+/// The files of `inputs`, globs expanded and sorted. A folder stands for the files in it and in its folders, without
+/// hidden ones and without what Cloze makes: prepared text, runs, and the folders `own`; what is left out is logged.
+/// Throws DataError for a name without a match.
+std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs,
+                                       const std::vector<std::string>& own = {});
+
+/// Size of all inputs [bytes]; 0 if it is not known: of packed files and of streams.
+uint64_t input_bytes(const std::vector<std::string>& inputs);
+
+/// The format of a file by its name and its first line with text. Throws DataError for one that cannot be read as
+/// lines.
+TextFormat format_of(const std::string& file);
 
 /// Reads documents one after the other. `.gz` and `.xz` are decompressed on the fly. A document over 16 MB is split.
 /// Throws DataError with file and line, or byte, for unusable input; ConfigError if the numbers of targets and inputs

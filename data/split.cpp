@@ -46,6 +46,7 @@ class Survey {
       for (const auto& document : batch.documents) out.push_back(survey(document, sentences_given));
       return out;
     });
+    const uint64_t total = input_bytes(inputs);
     bool more = true;
     while (more || !pool.idle()) {
       if (interrupted) throw Interrupted("stopped while documents were compared; nothing was written");
@@ -58,7 +59,7 @@ class Survey {
         documents.push_back(facts);
         near_.add(facts.hash, sketch);
       }
-      show(reader.bytes());
+      show(reader.bytes(), total);
     }
   }
 
@@ -76,12 +77,14 @@ class Survey {
             sketch_of(document.lines)};
   }
 
-  void show(uint64_t done) {
+  void show(uint64_t done, uint64_t total) {
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     if (now - shown_ < 0.5) return;
     shown_ = now;
-    log_progress(words("[data]    comparing documents: ", bytes(static_cast<double>(done)), ", ",
-                       thousands(documents.size()), " documents"),
+    const auto read = static_cast<double>(done), whole = static_cast<double>(total);
+    log_progress(Progress{{"[data]    comparing documents", bytes(read) + (total > 0 ? " of " + bytes(whole) : ""),
+                           thousands(documents.size()) + " documents"},
+                          total > 0 ? read / whole : -1},
                  false);
   }
 

@@ -98,9 +98,10 @@ std::vector<int32_t> Tokenizer::encode_after(std::string_view text) const {
 std::vector<TokenSpan> Tokenizer::encode_with_offsets(std::string_view text) const {
   std::vector<TokenSpan> tokens;
   impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
-    if (id >= 0) return tokens.push_back({id, begin, end});
+    const auto word = tokens.empty() ? 0 : tokens.back().word + 1;
+    if (id >= 0) return tokens.push_back({id, begin, end, word});
     for (const auto& token : impl_->model->encode_with_offsets(text.substr(begin, end - begin)))
-      tokens.push_back({token.id, begin + token.begin, begin + token.end});
+      tokens.push_back({token.id, begin + token.begin, begin + token.end, word + token.word});
   });
   return tokens;
 }

@@ -45,7 +45,7 @@ class Tokenizer {
   std::vector<int32_t> encode(std::string_view text, bool inside = false) const;
   /// The same for a text directly after another character, where SentencePiece would start a new word.
   std::vector<int32_t> encode_after(std::string_view text) const;
-  /// The same tokens with their byte offsets in `text`.
+  /// The same tokens with their byte offsets in `text` and the words that the tokenizer cuts it into.
   std::vector<TokenSpan> encode_with_offsets(std::string_view text) const;
   /// Text of `ids`; special tokens are skipped.
   std::string decode(std::span<const int64_t> ids) const;

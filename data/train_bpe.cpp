@@ -1,6 +1,7 @@
 #include "data/train_bpe.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <queue>
@@ -9,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/log.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/wordpiece.h"
@@ -16,6 +18,32 @@
 namespace cloze {
 
 namespace {
+
+void stop_if_interrupted() {
+  if (interrupted) throw Interrupted("stopped while a tokenizer was trained; nothing was written");
+}
+
+/// How far a training has come, shown twice a second once it has taken half a second.
+class TrainingProgress {
+ public:
+  TrainingProgress() = default;
+  TrainingProgress(const TrainingProgress&) = delete;
+  TrainingProgress& operator=(const TrainingProgress&) = delete;
+  ~TrainingProgress() { end_progress(); }
+  /// units  that are counted, such as `sentences`
+  void show(size_t done, size_t total, const char* units) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    if (passed.count() - shown_ < 0.5) return;
+    shown_ = passed.count();
+    const auto counted = words(thousands(done), " of ", thousands(total), " ", units);
+    const double share = static_cast<double>(done) / static_cast<double>(std::max<size_t>(total, 1));
+    log_progress(Progress{{"[data]    tokenizer", counted, duration(shown_)}, share}, false);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double shown_ = 0;
+};
 
 uint64_t pair_of(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
@@ -83,18 +111,20 @@ bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t whole, std
 void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
                   uint64_t min_count) {
   std::unordered_map<uint64_t, PairFacts> pairs;
-  for (uint32_t w = 0; w < words.size(); ++w)
+  for (uint32_t w = 0; w < words.size(); ++w) {
+    stop_if_interrupted();
     for (size_t i = 0; i + 1 < words[w].symbols.size(); ++i) {
       auto& facts = pairs[pair_of(words[w].symbols[i], words[w].symbols[i + 1])];
       facts.count += static_cast<int64_t>(words[w].count);
       if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
     }
+  }
   // Counts may be stale: a pair is pushed again whenever its count grows, and checked when popped.
   std::priority_queue<Candidate> queue;
   for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
   std::map<uint64_t, int64_t> changes;
   while (!queue.empty()) {
-    if (interrupted) throw Interrupted("stopped while a tokenizer was trained; nothing was written");
+    stop_if_interrupted();
     const auto [count, pair] = queue.top();
     queue.pop();
     auto& facts = pairs[pair];
@@ -140,14 +170,18 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   require<ConfigError>(max_size > entries.list.size(), "--vocab-size ", size,
                        " is too small for byte-level BPE, which has ", entries.list.size() + 1,
                        " tokens before the first merge; raise it");
+  TrainingProgress progress;
   std::map<std::string, uint64_t, std::less<>> counts;
-  for (const auto& sentence : sentences)
-    each_pretoken(sentence, [&](std::string_view token) {
+  for (size_t s = 0; s < sentences.size(); ++s) {
+    stop_if_interrupted();
+    each_pretoken(sentences[s], [&](std::string_view token) {
       if (const auto found = counts.find(token); found != counts.end())
         ++found->second;
       else
         counts.emplace(token, 1);
     });
+    progress.show(s + 1, sentences.size(), "sentences");
+  }
   std::vector<CountedWord> words;
   for (const auto& [token, count] : counts) {
     auto& word = words.emplace_back();
@@ -158,6 +192,7 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   files.merges = "#version: 0.2\n";
   learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (entries.list.size() + 1 >= max_size) return std::nullopt;  // the last one is <mask>
+    progress.show(entries.list.size(), max_size, "pieces");
     const auto a = entries.list[static_cast<size_t>(left)], b = entries.list[static_cast<size_t>(right)];
     files.merges += a + " " + b + "\n";
     return entries.add(a + b);
@@ -183,15 +218,17 @@ void each_character(const std::string& word, const F& f) {
 using WordCounts = std::map<std::string, uint64_t, std::less<>>;
 
 /// The words of BERT's basic tokenizer.
-WordCounts count_words(const std::vector<std::string>& sentences, bool lowercase) {
+WordCounts count_words(const std::vector<std::string>& sentences, bool lowercase, TrainingProgress& progress) {
   WordCounts counts;
-  for (const auto& sentence : sentences) {
-    const auto spaced = basic_tokenize(sentence, WordPieceRules::bert(lowercase));
+  for (size_t s = 0; s < sentences.size(); ++s) {
+    stop_if_interrupted();
+    const auto spaced = basic_tokenize(sentences[s], WordPieceRules::bert(lowercase));
     for (size_t begin = 1; begin < spaced.size();) {
       const size_t end = std::min(spaced.find(' ', begin), spaced.size());
       if (end > begin) ++counts[spaced.substr(begin, end - begin)];
       begin = end + 1;
     }
+    progress.show(s + 1, sentences.size(), "sentences");
   }
   return counts;
 }
@@ -201,6 +238,7 @@ Entries wordpiece_characters(const WordCounts& counts) {
   std::map<std::string, uint64_t> frequency;
   std::set<std::string> inside;  // characters that continue a word
   for (const auto& [word, count] : counts) {
+    stop_if_interrupted();
     bool first = true;
     each_character(word, [&, times = count](const std::string& c) {
       frequency[c] += times;
@@ -225,6 +263,7 @@ Entries wordpiece_characters(const WordCounts& counts) {
 std::vector<CountedWord> words_of(const WordCounts& counts, const Entries& entries) {
   std::vector<CountedWord> words;
   for (const auto& [word, count] : counts) {
+    stop_if_interrupted();
     CountedWord counted;
     counted.count = count;
     bool known = true;
@@ -241,7 +280,8 @@ std::vector<CountedWord> words_of(const WordCounts& counts, const Entries& entri
 }  // namespace
 
 std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
-  const auto counts = count_words(sentences, lowercase);
+  TrainingProgress progress;
+  const auto counts = count_words(sentences, lowercase, progress);
   auto entries = wordpiece_characters(counts);
   const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
   require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
@@ -249,6 +289,7 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
                        entries.list.size(), " tokens; raise it");
   learn_merges(words_of(counts, entries), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (entries.list.size() >= max_size) return std::nullopt;
+    progress.show(entries.list.size(), max_size, "pieces");
     return entries.add(entries.list[static_cast<size_t>(left)] +
                        entries.list[static_cast<size_t>(right)].substr(2));  // a continuation starts with ##
   });

@@ -15,6 +15,8 @@ struct CountedWord {
   uint64_t count = 0;
 };
 
+// Each of these throws Interrupted soon after a signal.
+
 /// Merges the most frequent pair of symbols until `merged` returns no id or every pair is rarer than `min_count`; of
 /// equally frequent pairs the one with the smaller ids comes first. `merged(left, right)` returns the id of the merged
 /// symbol. Source: Sennrich et al. 2016, algorithm 1 (arXiv 1508.07909).

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -124,12 +125,6 @@ bool read_some(int file, std::string& text) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/// The number of pieces in the newest line of the trainer's log that has one; 0 before that.
-uint64_t newest_size(const std::string& log) {
-  const auto at = log.rfind(" size=");
-  return at == std::string::npos ? 0 : std::strtoull(log.c_str() + at + 6, nullptr, 10);
-}
-
 Progress progress_of(uint64_t pieces, int64_t vocab_size, double seconds) {
   Progress progress{{"[data]    training the tokenizer", duration(seconds)}};
   if (pieces > 0)
@@ -138,6 +133,14 @@ Progress progress_of(uint64_t pieces, int64_t vocab_size, double seconds) {
 }
 
 }  // namespace
+
+uint64_t pieces_in(const std::string& log) {
+  const std::string_view size = " size=", of_alphabet = "Alphabet";
+  for (auto at = log.rfind(size); at != std::string::npos; at = at > 0 ? log.rfind(size, at - 1) : std::string::npos)
+    if (!std::string_view(log).substr(0, at).ends_with(of_alphabet))
+      return std::strtoull(log.c_str() + at + size.size(), nullptr, 10);
+  return 0;
+}
 
 TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,
                                          int64_t vocab_size) {
@@ -162,7 +165,7 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
     if ((files[1].revents & POLLIN) != 0) read_some(log.from, told);
     if ((files[0].revents & (POLLIN | POLLHUP)) != 0) open = read_some(result.from, sent);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    if (passed.count() > 1) log_progress(progress_of(newest_size(told), vocab_size, passed.count()), false);
+    if (passed.count() > 1) log_progress(progress_of(pieces_in(told), vocab_size, passed.count()), false);
   }
   end_progress();
   const int status = child.wait();

@@ -11,6 +11,10 @@ struct TrainedSentencePiece {
   std::string trouble;  ///< what SentencePiece says against the text or the settings; empty for a model
 };
 
+/// The number of pieces in the newest line of the trainer's log that has one; 0 before that. The size of the alphabet
+/// is none.
+uint64_t pieces_in(const std::string& log);
+
 /// Trains with the options `spec` of SentencePieceTrainer, and shows how far it has come on the way to `vocab_size`
 /// pieces. Throws Interrupted as soon as a signal comes, Error if the process is killed or cannot be started.
 TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,

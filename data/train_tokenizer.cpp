@@ -1,6 +1,7 @@
 #include "data/train_tokenizer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "core/error.h"
@@ -56,6 +57,41 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
   return kept;
 }
 
+/// How many special tokens and characters need a piece, by SentencePiece's words that there are too few; 0 for other
+/// words: `... required_chars. 3000 vs 3037. ...`
+uint64_t pieces_needed(const std::string& trouble) {
+  const auto named = trouble.find("required_chars");
+  if (named == std::string::npos) return 0;
+  const auto versus = trouble.find(" vs ", named);
+  return versus == std::string::npos ? 0 : std::strtoull(trouble.c_str() + versus + 4, nullptr, 10);
+}
+
+/// Throws DataError if SentencePiece made no model.
+void require_trained(const PrepareOptions& options, const TrainedSentencePiece& trained) {
+  const auto& trouble = trained.trouble;
+  if (const auto needed = pieces_needed(trouble); needed > 0)
+    fail<DataError>("a vocabulary of ", thousands(static_cast<uint64_t>(options.vocab_size)),
+                    " pieces is too small for this text, whose special tokens and characters are ", thousands(needed),
+                    "; raise --vocab-size to that or more, or leave rare characters out with a --character-coverage "
+                    "below ",
+                    options.character_coverage);
+  if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
+    fail<DataError>("a vocabulary of ", options.vocab_size,
+                    " pieces does not fit this text; choose another --vocab-size (SentencePiece: ",
+                    trouble.substr(trouble.rfind(']') == std::string::npos ? 0 : trouble.rfind(']') + 1), ")");
+  require<DataError>(trouble.empty() && !trained.model.empty(),
+                     "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
+}
+
+/// What the characters of a unigram or bpe tokenizer cover, where some are left out.
+std::string coverage_of(const PrepareOptions& options) {
+  const bool has_coverage = options.train_kind == TokenizerKind::unigram || options.train_kind == TokenizerKind::bpe;
+  if (!has_coverage || options.character_coverage == 1) return "";
+  return words("; its characters cover a share of ", options.character_coverage,
+               " of the text (--character-coverage), rarer ones ",
+               options.byte_fallback ? "become bytes" : "are unknown");
+}
+
 }  // namespace
 
 void train_tokenizer(const PrepareOptions& options, const Split& split, const std::string& folder) {
@@ -64,7 +100,7 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
                      ": has no text to train a tokenizer on; name files with text");
   log_info("data", words("training a ", options.train_kind, " tokenizer of ",
                          thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
-                         thousands(sentences.size()), " sentences"));
+                         thousands(sentences.size()), " sentences", coverage_of(options)));
   std::filesystem::create_directories(folder);
   if (options.train_kind == TokenizerKind::byte_bpe) {
     const auto files = train_byte_bpe(sentences, options.vocab_size);
@@ -91,14 +127,9 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
   if (options.byte_fallback) spec += " --byte_fallback=true";
   if (options.character_coverage != PrepareOptions().character_coverage)
     spec += words(" --character_coverage=", options.character_coverage);
-  const auto [model, trouble] = train_sentencepiece(spec, sentences, options.vocab_size);
-  if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
-    fail<DataError>("a vocabulary of ", options.vocab_size,
-                    " pieces does not fit this text; choose another --vocab-size (SentencePiece: ",
-                    trouble.substr(trouble.rfind(']') == std::string::npos ? 0 : trouble.rfind(']') + 1), ")");
-  require<DataError>(trouble.empty() && !model.empty(),
-                     "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
-  write_atomic(folder + "/spiece.model", model);
+  const auto trained = train_sentencepiece(spec, sentences, options.vocab_size);
+  require_trained(options, trained);
+  write_atomic(folder + "/spiece.model", trained.model);
 }
 
 }  // namespace cloze

@@ -15,6 +15,11 @@ struct HuggingFaceModel {
 /// Reads config.json and the weights. Throws CheckpointError or ConfigError.
 HuggingFaceModel read_huggingface(const std::string& folder);
 
+/// Throws ConfigError for a network with far more parameters than the weights of `model` (and of `generator`) have,
+/// before memory is written for them. `config`: the file that describes it.
+void require_size(const Network& network, const HuggingFaceModel& model, const std::string& config,
+                  const HuggingFaceModel* generator = nullptr);
+
 /// Copies tensors into a network; lists unused tensors in `ignored`, and parameters without a tensor in `fresh`.
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored,
                       std::vector<std::string>& fresh);

@@ -41,7 +41,9 @@ const Family& family_named(const std::string& name, const std::string& path) {
     known.push_back(family.model_type);
     list += (list.empty() ? "" : ", ") + family.model_type;
   }
-  fail<ConfigError>(path, ": model_type is '", name, "'", did_you_mean(name, known), "; this version imports ", list);
+  const auto near = did_you_mean(name, known);
+  fail<ConfigError>(path, ": model_type is '", name, "'", near, near.empty() ? "; " : " ", "this version imports ",
+                    list);
 }
 
 void check_sizes(const ModelConfig& model, const std::string& path) {

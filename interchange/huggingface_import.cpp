@@ -83,22 +83,9 @@ void load_generator(const HuggingFaceModel& generator, Network& network, ImportR
   report.tensors += static_cast<int64_t>(generator.tensors.size());
 }
 
-/// Throws ConfigError for a config with far more parameters than the file, before memory is written for them.
-void check_size(const Network& network, const HuggingFaceModel& model, const HuggingFaceModel* generator,
-                const std::string& path) {
-  constexpr int64_t max_head = 1 << 26;  // parameters of a newly initialized head
-  int64_t described = 0, stored = 0;
-  for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
-  for (const auto* part : {&model, generator})
-    for (const auto& [name, tensor] : part ? part->tensors : TensorMap()) stored += tensor.numel();
-  require<ConfigError>(described <= 4 * stored + max_head, path, ": describes a model of ",
-                       thousands(static_cast<uint64_t>(described)), " parameters, but the weights have ",
-                       thousands(static_cast<uint64_t>(stored)), "; they do not belong together");
-}
-
-/// Saves the tokenizer of a folder, if it has one, for a model of `vocab_size` tokens. Throws CheckpointError for a
-/// larger tokenizer.
-void copy_tokenizer(const std::string& folder, const std::string& out, int64_t vocab_size) {
+/// Saves the tokenizer of a folder, if it has one, for a model of `vocab_size` tokens. Its fingerprint; empty without
+/// one. Throws CheckpointError for a larger tokenizer.
+std::string copy_tokenizer(const std::string& folder, const std::string& out, int64_t vocab_size) {
   constexpr std::array files{"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model",
                              "spm.model", "vocab.json",   "tokenizer.json"};
   if (std::none_of(files.begin(), files.end(), [&](const char* file) { return fs::exists(folder + "/" + file); })) {
@@ -106,12 +93,13 @@ void copy_tokenizer(const std::string& folder, const std::string& out, int64_t v
         "import",
         folder +
             " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json), so the run takes ids, not text");
-    return;
+    return "";
   }
   const auto tokenizer = Tokenizer::open(folder);
   require<CheckpointError>(tokenizer.size() <= vocab_size, folder, ": the tokenizer has ", tokenizer.size(),
                            " tokens, the model has ", vocab_size, "; they do not belong together");
   tokenizer.save(out);
+  return tokenizer.fingerprint();
 }
 
 }  // namespace
@@ -126,7 +114,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
     add_generator(model, *generator, generator_folder);
   }
   const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
-  check_size(*network, model, generator ? &*generator : nullptr, folder + "/config.json");
+  require_size(*network, model, folder + "/config.json", generator ? &*generator : nullptr);
   ImportReport report;
   report.architecture = model.architecture;
   load_huggingface(model, *network, report.ignored, report.fresh);
@@ -138,11 +126,12 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   const auto params = collect_params(*network);
   for (const auto& p : params) report.parameters += p.param.value().numel();
   StagedFolder staged(run);
-  copy_tokenizer(folder, staged.path() + "/tokenizer", backbone_of(model.config.model).vocab_size);
+  const auto tokenizer =
+      copy_tokenizer(folder, staged.path() + "/tokenizer", backbone_of(model.config.model).vocab_size);
   write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
-  write_atomic(
-      staged.path() + "/provenance.json",
-      json{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}}.dump(2) + "\n");
+  json origin{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}};
+  if (!tokenizer.empty()) origin["tokenizer"] = tokenizer;
+  write_atomic(staged.path() + "/provenance.json", origin.dump(2) + "\n");
   save_checkpoint(staged.path(), {}, params, {});
   staged.commit();
   return report;

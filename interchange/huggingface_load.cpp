@@ -1,6 +1,7 @@
 // Copies the tensors of a Hugging Face folder into a network.
 #include <set>
 
+#include "core/log.h"
 #include "interchange/huggingface.h"
 #include "interchange/huggingface_weights.h"
 
@@ -58,6 +59,18 @@ void copy_aliases(const ModelConfig& model, const NamedParam& named, Source& sou
 }
 
 }  // namespace
+
+void require_size(const Network& network, const HuggingFaceModel& model, const std::string& config,
+                  const HuggingFaceModel* generator) {
+  constexpr int64_t max_head = 1 << 26;  // parameters of a newly initialized head
+  int64_t described = 0, stored = 0;
+  for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
+  for (const auto* part : {&model, generator})
+    for (const auto& [name, tensor] : part ? part->tensors : TensorMap()) stored += tensor.numel();
+  require<ConfigError>(described <= 4 * stored + max_head, config, ": describes a model of ",
+                       thousands(static_cast<uint64_t>(described)), " parameters, but the weights have ",
+                       thousands(static_cast<uint64_t>(stored)), "; they do not belong together");
+}
 
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored,
                       std::vector<std::string>& fresh) {

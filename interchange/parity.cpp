@@ -222,6 +222,7 @@ void compare_outputs(const SafeTensors& expected, const TensorMap& computed, con
 std::vector<ParityRow> verify_parity(const std::string& folder) {
   const auto model = read_huggingface(folder);
   const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
+  require_size(*network, model, folder + "/config.json");
   std::vector<std::string> ignored, fresh;
   load_huggingface(model, *network, ignored, fresh);
   require<CheckpointError>(fresh.empty(), folder, ": the weights lack ", fresh.empty() ? "" : fresh.front());

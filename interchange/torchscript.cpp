@@ -80,6 +80,7 @@ void move_file(const std::string& from, const std::string& to) {
 
 json provenance_of(const LoadedRun& run, const std::string& dtype) {
   json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
+  if (run.has_tokenizer) provenance["tokenizer"] = run.tokenizer.fingerprint();
   if (fs::exists(run.folder + "/provenance.json"))
     provenance["run_provenance"] = parse_json(read_text(run.folder + "/provenance.json"));
   return provenance;

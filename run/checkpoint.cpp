@@ -10,10 +10,11 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/tensor/safetensors.h"
-#include "data/tokenizer.h"
 #include "objectives/collator.h"
+#include "run/load_config.h"
 #include "run/milestones.h"
 #include "run/run.h"
+#include "run/run_tokenizer.h"
 
 namespace cloze {
 
@@ -129,13 +130,46 @@ std::string find_damage(const std::string& folder) {
   return "";
 }
 
-/// The step folder that the file `name` (`latest`, `best`) names; empty without that file.
+/// Why the file `latest` or `best`, which says `text`, names no step folder of the run; empty where it does.
+std::string pointer_fault(const std::string& run, const std::string& text) {
+  if (text.empty()) return "is empty";
+  std::error_code none;
+  if (is_step_folder(text) && fs::is_directory(run + "/" + text, none)) return "";
+  const auto prints = [](unsigned char byte) { return std::isprint(byte) != 0; };
+  const bool is_shown = std::all_of(text.begin(), text.end(), prints);
+  return is_shown ? words("'", shortened(text), "' is no checkpoint of this run") : "names no checkpoint of this run";
+}
+
+/// The step folder that the file `name` (`latest`, `best`) names; empty without that file, and for one that names none,
+/// which is warned of: the step folders themselves say which is the newest.
 std::string read_pointer(const std::string& run, const std::string& name) {
   const auto path = run + "/" + name;
-  if (!fs::exists(path)) return "";
-  auto text = read_text(path, 4096);
+  std::error_code unknown;
+  if (!fs::exists(path, unknown)) return "";
+  std::string text;
+  try {
+    require(fs::is_regular_file(path, unknown), path, ": is no file");
+    text = read_text(path, 4096);
+  } catch (const Error& e) {
+    log_warning("train", words(e.what(), "; it is ignored"));
+    return "";
+  }
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-  return text;
+  const auto fault = pointer_fault(run, text);
+  if (fault.empty()) return text;
+  log_warning("train", words(path, ": ", fault, "; it is ignored"));
+  return "";
+}
+
+/// Gives a folder that stands where a run writes a file another name.
+void move_aside(const std::string& path) {
+  std::error_code error, unknown;
+  auto aside = path + ".aside";
+  for (int i = 2; fs::exists(fs::symlink_status(aside, unknown)); ++i) aside = words(path, ".aside-", i);
+  fs::rename(path, aside, error);
+  require(!error, path, ": is a folder where the run writes a file, and cannot be moved (", error.message(),
+          "); move it away");
+  log_warning("train", words(path, ": is a folder where the run writes a file; it is ", aside, " now"));
 }
 
 /// All tensors of a file; empty if the file does not exist.
@@ -151,6 +185,13 @@ std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& file
 
 bool is_step_folder(const std::string& name) {
   return name.size() == 13 && name.starts_with("step-") && std::all_of(name.begin() + 5, name.end(), ::isdigit);
+}
+
+void write_pointer(const std::string& run, const std::string& name, const std::string& step_folder) {
+  const auto path = run + "/" + name;
+  std::error_code unknown;
+  if (fs::is_directory(fs::symlink_status(path, unknown))) move_aside(path);
+  write_atomic(path, step_folder + "\n");
 }
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
@@ -176,7 +217,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     write_atomic(staged.path() + "/manifest.json",
                  json{{"format", "cloze-checkpoint"}, {"version", 1}, {"files", files}}.dump(2) + "\n");
     staged.commit();
-    write_atomic(run + "/latest", name + "\n");
+    write_pointer(run, "latest", name);
   } catch (const CheckpointError&) {
     throw;
   } catch (const Error& e) {
@@ -190,10 +231,6 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
     candidates = step_folders(run);
   } else if (which == "best") {
     const auto named = read_pointer(run, "best");
-    if (!named.empty() && !(is_step_folder(named) && fs::is_directory(run + "/" + named))) {
-      log_warning("train", words(run, "/best: '", shortened(named), "' is no checkpoint of this run; it is ignored"));
-      return "";
-    }
     if (named.empty()) return "";
     candidates = {named};
   } else {
@@ -291,14 +328,16 @@ std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder)
 
 namespace {
 
-/// The fingerprint of the tokenizer in the provenance.json of a run; empty where it has none, as imported runs.
-std::string recorded_tokenizer(const std::string& run) {
-  const auto path = run + "/provenance.json";
-  if (!fs::exists(path)) return "";
-  const auto recorded = parse_json(read_text(path, 16 << 20));
-  const json::json_pointer at("/data/tokenizer");
-  const bool is_there = recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string();
-  return is_there ? recorded.at(at).get<std::string>() : "";
+/// Throws CheckpointError where a run has not the tokenizer that it was trained with, or a damaged provenance.json.
+void verify_tokenizer(const std::string& run) {
+  const auto recorded = recorded_tokenizer(run);
+  const auto tokenizer = open_run_tokenizer(run, recorded);
+  if (!tokenizer) return;
+  const auto config = run + "/run.yaml";
+  if (fs::exists(config))
+    require_fitting(*tokenizer, backbone_of(decode<RunConfig>(load_run_config(config)).model).vocab_size, run);
+  if (recorded.fingerprint.empty() || tokenizer->has_fingerprint(recorded.fingerprint))
+    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer->fingerprint()));
 }
 
 }  // namespace
@@ -311,16 +350,7 @@ void verify_run(const std::string& run) {
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
     log_result("train", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
-  if (!fs::exists(run + "/tokenizer")) return;
-  const auto tokenizer = Tokenizer::open(run + "/tokenizer");  // compares its fingerprint with the recorded one
-  const auto trained_with = recorded_tokenizer(run);
-  if (trained_with.empty() || tokenizer.has_fingerprint(trained_with)) {
-    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer.fingerprint()));
-    return;
-  }
-  // A run that was resumed with other tokens on request is whole.
-  log_warning("train", words(run, "/tokenizer: has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ",
-                             trained_with, "; unless the run was resumed on other tokens, restore its tokenizer"));
+  verify_tokenizer(run);
 }
 
 }  // namespace cloze

@@ -37,12 +37,15 @@ bool is_half_written(const std::string& name) {
 /// Throws where a run that is resumed does not exist, or a new one would replace another.
 void check_folder(const std::string& run, bool resume) {
   const auto found = run_folder(run);
-  if (!resume)
-    require<ConfigError>(found == RunFolder::vacant || found == RunFolder::begun, run,
-                         ": exists; continue it with --resume, or name another folder with --run");
-  if (resume)
-    require<ConfigError>(fs::exists(run) && found != RunFolder::other, run,
-                         ": contains no run to resume; start it without --resume");
+  if (resume) {
+    require<ConfigError>(fs::exists(run), run, ": contains no run to resume; start it without --resume");
+    require<ConfigError>(found != RunFolder::other, run,
+                         ": contains no run to resume; name the folder of a run with --run");
+    return;
+  }
+  require<ConfigError>(found != RunFolder::saved, run,
+                       ": exists; continue it with --resume, or name another folder with --run");
+  require<ConfigError>(found != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
 }
 
 }  // namespace

@@ -8,23 +8,25 @@ namespace {
 
 constexpr size_t few = 3;
 
-/// The last part of a key or an option, in the spelling of the table.
+/// A key or an option without its value, in the spelling of the table.
 std::string spelled(const std::string& name) {
-  const auto equals = std::min(name.find('='), name.size());
-  auto last = name.substr(0, equals);
-  last = last.substr(last.find_last_of('.') + 1);  // npos + 1 is 0
-  last.erase(0, last.find_first_not_of('-'));
-  for (auto& character : last) {
+  auto key = name.substr(0, name.find('='));
+  key.erase(0, key.find_first_not_of('-'));
+  for (auto& character : key) {
     if (character == '-') character = '_';
     if (character >= 'A' && character <= 'Z') character = static_cast<char>(character - 'A' + 'a');
   }
-  return last;
+  return key;
 }
 
+/// The last part of a key.
+std::string last_part(const std::string& key) { return key.substr(key.find_last_of('.') + 1); }  // npos + 1 is 0
+
 const ForeignName* find_foreign(const std::string& name) {
-  const auto word = spelled(name);
-  for (const auto& foreign : foreign_names())
-    if (word == foreign.name) return &foreign;
+  const auto key = spelled(name);
+  for (const auto& word : {key, last_part(key)})
+    for (const auto& foreign : foreign_names())
+      if (word == foreign.name) return &foreign;
   return nullptr;
 }
 
@@ -32,6 +34,18 @@ const ForeignName* find_foreign(const std::string& name) {
 
 const std::vector<ForeignName>& foreign_names() {
   static const std::vector<ForeignName> names{
+      {"model", "model.kind"},
+      {"model_type", "model.kind"},
+      {"arch", "model.kind"},
+      {"init", "init.from"},
+      {"init_from", "init.from"},
+      {"objectives", "", "they are a list: --set 'objectives=[{kind: mlm}]', or one by its number, objectives.0.kind"},
+      {"task", "objectives.0.kind"},
+      {"criterion", "objectives.0.kind"},
+      {"data", "data.tokens"},
+      {"dataset", "data.tokens", "no data set is downloaded; prepare its text with `cloze prepare`"},
+      {"optimizer", "optimizer.kind"},
+      {"schedule", "schedule.shape"},
       {"lr", "optimizer.learning_rate"},
       {"peak_lr", "optimizer.learning_rate"},
       {"optim", "optimizer.kind"},
@@ -40,6 +54,9 @@ const std::vector<ForeignName>& foreign_names() {
       {"adam_epsilon", "optimizer.epsilon"},
       {"adam_eps", "optimizer.epsilon"},
       {"eps", "optimizer.epsilon"},
+      {"betas", "optimizer.beta1", "the second is optimizer.beta2"},
+      {"adam_betas", "optimizer.beta1", "the second is optimizer.beta2"},
+      {"wd", "optimizer.weight_decay"},
       {"clip_norm", "optimizer.max_grad_norm"},
       {"grad_clip", "optimizer.max_grad_norm"},
       {"lr_scheduler_type", "schedule.shape"},
@@ -48,6 +65,11 @@ const std::vector<ForeignName>& foreign_names() {
       {"warmup_ratio", "schedule.warmup"},
       {"warmup_updates", "schedule.warmup"},
       {"num_warmup_steps", "schedule.warmup"},
+      {"warmup_iters", "schedule.warmup"},
+      {"min_lr", "schedule.end_factor", "it is a share of the learning rate"},
+      {"lr_decay_iters", "train.budget.steps", "the schedule ends with the budget"},
+      {"total_num_update", "train.budget.steps", "the schedule ends with the budget"},
+      {"max_iters", "train.budget.steps"},
       {"max_steps", "train.budget.steps"},
       {"num_steps", "train.budget.steps"},
       {"num_train_steps", "train.budget.steps"},
@@ -58,15 +80,20 @@ const std::vector<ForeignName>& foreign_names() {
       {"max_epoch", "train.budget.epochs"},
       {"per_device_train_batch_size", "train.batch_size"},
       {"train_batch_size", "train.batch_size"},
+      {"bs", "train.batch_size"},
+      {"max_tokens", "train.batch_size", "it counts sequences of at most data.max_seq_length tokens"},
+      {"per_device_eval_batch_size", "train.batch_size", "held-out sequences are read in batches of that size too"},
       {"gradient_accumulation_steps", "train.accumulation"},
       {"update_freq", "train.accumulation"},
       {"dataloader_num_workers", "train.workers"},
       {"num_workers", "train.workers"},
+      {"random_seed", "train.seed"},
       {"data_seed", "train.seeds.order"},
       {"mixed_precision", "train.precision"},
       {"torch_dtype", "train.precision"},
       {"use_cpu", "train.device"},
       {"no_cuda", "train.device"},
+      {"gpu", "train.device", "its value is cpu, cuda or cuda:N"},
       {"dtype", "train.precision"},
       {"logging_steps", "checkpoint.log_every"},
       {"log_interval", "checkpoint.log_every"},
@@ -74,9 +101,15 @@ const std::vector<ForeignName>& foreign_names() {
       {"save_checkpoints_steps", "checkpoint.every"},
       {"save_interval_updates", "checkpoint.every"},
       {"save_every", "checkpoint.every"},
+      {"save_interval", "checkpoint.every"},
+      {"checkpoint.steps", "checkpoint.every"},
       {"save_total_limit", "checkpoint.keep"},
       {"keep_interval_updates", "checkpoint.keep"},
       {"eval_steps", "evaluation.every"},
+      {"evaluation.steps", "evaluation.every"},
+      {"evaluation_strategy", "evaluation.every", "it counts steps"},
+      {"eval_interval", "evaluation.every"},
+      {"eval_iters", "evaluation.sequences", "it counts sequences, not batches"},
       {"validate_interval_updates", "evaluation.every"},
       {"early_stopping_patience", "evaluation.patience"},
       {"max_length", "data.max_seq_length"},
@@ -95,11 +128,19 @@ const std::vector<ForeignName>& foreign_names() {
       {"model_name_or_path", "init.from", "a Hugging Face folder becomes a run by `cloze import`"},
       {"resume_from_checkpoint", "", "a run is continued by `cloze pretrain --run DIR --resume`"},
       {"output_dir", "", "the folder of a run is named with --run"},
+      {"out_dir", "", "the folder of a run is named with --run"},
+      {"overwrite_output_dir", "", "no run is overwritten; name another folder with --run"},
       {"save_dir", "", "the folder of a run is named with --run"},
       {"run_name", "", "the folder of a run is named with --run"},
       {"fp16", "train.precision", "there is no fp16; bf16 needs no loss scaling"},
       {"bf16", "train.precision", "its value is bf16 or fp32"},
+      {"report_to", "", "TensorBoard reads the folder of a run, and its metrics.jsonl has every logged step"},
+      {"wandb", "", "TensorBoard reads the folder of a run, and its metrics.jsonl has every logged step"},
+      {"compile", "", "nothing is compiled at run time; fused operators are used by default"},
       {"masked_lm_prob", "objectives.0.mlm_probability"},
+      {"mask_prob", "objectives.0.mlm_probability",
+       "mask_prob of an objective is the share of these that become [MASK]"},
+      {"whole_word_mask", "objectives.0.unit", "its value is word"},
       {"mlm_prob", "objectives.0.mlm_probability"},
       {"d_model", "model.hidden_size"},
       {"n_embd", "model.hidden_size"},
@@ -133,7 +174,8 @@ std::vector<std::string> keys_meant_by(const RunConfig& config, const std::strin
   };
   const auto* foreign = find_foreign(name);
   if (foreign && has(foreign->key)) return {foreign->key};
-  const auto end = "." + spelled(name);
+  if (foreign && std::string(foreign->key).empty()) return {};
+  const auto end = "." + last_part(spelled(name));
   std::vector<std::string> found;
   for (const auto& entry : all)
     if (entry.leaf && entry.path.ends_with(end)) found.push_back(entry.path);
@@ -151,7 +193,9 @@ std::string meaning_of_unknown(const RunConfig& config, const std::string& key) 
     if (meant == key) return "";
     text += (text.empty() ? "; did you mean '" : " or '") + meant + "'";
   }
-  const auto advice = advice_on(key);
+  const auto* foreign = find_foreign(key);
+  const bool is_of_key = foreign && !std::string(foreign->key).empty();
+  const auto advice = text.empty() && is_of_key ? "" : advice_on(key);  // of a key that this config does not have
   return text + (text.empty() ? "" : "?") + (advice.empty() ? "" : (text.empty() ? "; " : " ") + advice);
 }
 

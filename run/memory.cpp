@@ -5,22 +5,99 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "objectives/objective.h"
 
 namespace cloze {
 
+namespace {
+
+double size(int64_t n) { return static_cast<double>(n); }
+
+/// Weights of the matrices of `blocks` blocks.
+double stack_weights(const StackConfig& c, double blocks) {
+  const double width = size(c.hidden_size), heads = size(c.heads_width()), positions = size(c.max_position_embeddings);
+  double sum = 4 * width * heads + (c.feed_forward == FeedForward::gated ? 3 : 2) * width * size(c.intermediate_size);
+  if (c.cross_attention) sum += 4 * width * heads;
+  if (c.relative_positions > 0) sum += 4 * size(c.relative_positions) * size(c.head_width());
+  if (c.has_relative_keys()) sum += (2 * positions - 1) * size(c.head_width());
+  if (const auto* projected = std::get_if<LinformerAttention>(&c.attention))
+    sum += (projected->shared_kv_compressed ? 1 : 2) * std::floor(positions / size(projected->compressed)) * positions;
+  return blocks * sum;
+}
+
+/// The decoder's own blocks, and its tables where it has some; 0 for models of one stack.
+double decoder_weights(const ModelConfig& model, double position_table) {
+  const auto* both = as<EncoderDecoderConfig>(model);
+  if (both == nullptr || !both->is_encoder_decoder()) return 0;
+  StackConfig decoder = *both;
+  decoder.num_attention_heads = both->decoder_heads();
+  decoder.intermediate_size = both->decoder_inner_size();
+  decoder.attention = FullAttention{};
+  decoder.cross_attention = true;
+  const double words = both->shared_embeddings ? 0 : size(both->vocab_size) * size(both->embedding_width());
+  return stack_weights(decoder, size(both->decoder_layers())) + position_table + words;
+}
+
+/// Blocks of a model with weights of their own.
+double own_blocks(const ModelConfig& model) {
+  return size(part_of<LayerSharing>(model).groups_of(backbone_of(model).num_hidden_layers));
+}
+
+/// The table of positions, in weights: a fixed one has no gradient, and counts half.
+double position_weights(const BackboneConfig& c) {
+  if (!c.has_position_table()) return 0;
+  const bool fixed = c.position_embeddings == PositionEmbeddings::sinusoidal ||
+                     c.position_embeddings == PositionEmbeddings::sinusoidal_halves;
+  return (fixed ? 0.5 : 1) * size(c.max_position_embeddings) * size(c.embedding_width());
+}
+
+/// The tables of tokens, positions and segment types that are added up to the input of a stack.
+double embedding_weights(const BackboneConfig& c) {
+  const bool has_types = c.token_types && !c.is_two_stream();  // two streams have types relative to each other
+  return (size(c.vocab_size) + (has_types ? size(c.type_vocab_size) : 0)) * size(c.embedding_width()) +
+         position_weights(c);
+}
+
+/// An output table that is not the token embedding.
+double output_weights(const BackboneConfig& c) {
+  if (c.tie_word_embeddings) return 0;
+  return size(c.vocab_size) * size(std::min(c.embedding_width(), c.hidden_size));
+}
+
+/// The generator of replaced token detection; 0 for other objectives.
+double generator_weights(const RunConfig& config) {
+  double sum = 0;
+  for (const auto& objective : config.objectives) {
+    const auto* rtd = std::get_if<RtdConfig>(&objective);
+    if (rtd == nullptr || rtd->replace_by != ReplaceBy::generator) continue;
+    const auto model = generator_of(*rtd, config.model);
+    const auto& generator = backbone_of(model);
+    sum += stack_weights(generator, own_blocks(model)) + output_weights(generator);
+    if (rtd->tie == EmbeddingTie::none) sum += embedding_weights(generator);
+  }
+  return sum;
+}
+
+/// The weights of the largest matrices.
+double least_weights(const RunConfig& config) {
+  const auto& model = backbone_of(config.model);
+  const bool has_output = std::any_of(config.objectives.begin(), config.objectives.end(), predicts_tokens);
+  return stack_weights(model, own_blocks(config.model)) + embedding_weights(model) +
+         decoder_weights(config.model, position_weights(model)) + (has_output ? output_weights(model) : 0) +
+         generator_weights(config);
+}
+
+}  // namespace
+
 LeastMemory least_memory(const RunConfig& config, double row_tokens) {
   const auto& model = backbone_of(config.model);
-  const auto size = [](int64_t n) { return static_cast<double>(n); };
   const double width = size(model.hidden_size), inner = size(model.intermediate_size),
                layers = size(model.num_hidden_layers);
-  const double own_layers = size(part_of<LayerSharing>(config.model).groups_of(model.num_hidden_layers));
-  const double table = size(model.vocab_size) * size(model.embedding_width());
-  const double weights = table + own_layers * 2 * width * inner;  // of the feed-forward layers
-  const double bytes_of_weight = config.init.probe ? 4 : 8;       // in fp32, with its gradient where it is trained
-  const double bytes_kept = config.init.probe ? 0 : 2;            // of an activation, in bf16
+  const double bytes_of_weight = config.init.probe ? 4 : 8;  // in fp32, with its gradient where it is trained
+  const double bytes_kept = config.init.probe ? 0 : 2;       // of an activation, in bf16
   const double tokens = size(config.train.batch_size) * std::min(row_tokens, size(config.data.max_seq_length));
   const double kept = config.train.gradient_checkpointing ? width : 2 * width + inner;
-  return {.parameters = bytes_of_weight * weights, .activations = bytes_kept * tokens * layers * kept};
+  return {.parameters = bytes_of_weight * least_weights(config), .activations = bytes_kept * tokens * layers * kept};
 }
 
 double likely_memory(const RunConfig& config, double row_tokens) {
@@ -34,15 +111,17 @@ void require_memory(const RunConfig& config, double row_tokens, double machine) 
   const auto& model = backbone_of(config.model);
   const auto least = least_memory(config, row_tokens);
   const double shown_tokens = std::min(row_tokens, static_cast<double>(config.data.max_seq_length));
-  require<ConfigError>(least.parameters <= machine, "the model (model.hidden_size ", model.hidden_size,
-                       ", model.num_hidden_layers ", model.num_hidden_layers, ", model.vocab_size ", model.vocab_size,
-                       ") takes at least ", bytes(least.parameters), " to train, and the machine has ", bytes(machine),
-                       " of memory; choose a smaller model");
+  require<ConfigError>(
+      least.parameters <= machine, "the model (model.hidden_size ", model.hidden_size, ", model.num_hidden_layers ",
+      model.num_hidden_layers, ", model.intermediate_size ", model.intermediate_size, ", model.vocab_size ",
+      model.vocab_size, ", model.max_position_embeddings ", model.max_position_embeddings, ") takes at least ",
+      bytes(least.parameters), " to train, and the machine has ", bytes(machine), " of memory; choose a smaller model");
   require<ConfigError>(least.parameters + least.activations <= machine, "train.batch_size ", config.train.batch_size,
                        " with rows of ", std::llround(shown_tokens), " tokens takes at least ",
                        bytes(least.parameters + least.activations), ", and the machine has ", bytes(machine),
                        " of memory; lower train.batch_size and raise train.accumulation, or set "
                        "train.gradient_checkpointing=true");
+  if (row_tokens <= 0) return;  // the call that knows the text warns
   if (const double likely = likely_memory(config, row_tokens); likely > machine)
     log_warning("train", words("a step with train.batch_size ", config.train.batch_size, " and rows of ",
                                std::llround(shown_tokens), " tokens takes about ", bytes(likely),

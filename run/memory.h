@@ -4,9 +4,9 @@
 
 namespace cloze {
 
-/// Bytes that training takes at the least: weights and gradients of the largest matrices, and what the blocks keep of a
-/// batch for the backward pass. Tables of a vocabulary that comes from the data count nothing, nor does what a probe
-/// does not train.
+/// Bytes that training takes at the least: weights and gradients of the largest matrices (the blocks of every stack and
+/// of a generator, and the tables of tokens, positions and segment types), and what the blocks keep of a batch for the
+/// backward pass. Tables of a vocabulary that comes from the data count nothing, nor does what a probe does not train.
 struct LeastMemory {
   double parameters = 0;
   double activations = 0;
@@ -19,8 +19,8 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens);
 /// About what training takes [bytes]: Adam's moments as well, and all that the blocks keep. It errs in both directions.
 double likely_memory(const RunConfig& config, double row_tokens);
 
-/// Throws ConfigError if training on the processor takes more than `machine` bytes, and warns if it is likely to;
-/// 0: not known.
+/// Throws ConfigError if training on the processor takes more than `machine` bytes, and warns if it is likely to, once
+/// the length of a row is known; 0: not known.
 void require_memory(const RunConfig& config, double row_tokens, double machine);
 
 }  // namespace cloze

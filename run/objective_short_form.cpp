@@ -87,7 +87,8 @@ void check_kind(const std::string& kind, const std::string& option) {
   const auto known = known_kinds();
   if (std::find(known.begin(), known.end(), kind) != known.end()) return;
   const std::set<std::string> sorted(known.begin(), known.end());
-  fail<ConfigError>(option, ": there is no objective '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
+  const auto near = did_you_mean(kind, known);
+  fail<ConfigError>(option, ": there is no objective '", kind, "'", near, near.empty() ? "; " : " ", "the kinds are ",
                     listed(sorted));
 }
 

@@ -21,6 +21,17 @@ namespace cloze {
 
 using nlohmann::json;
 
+namespace {
+
+json data_of(const TokenStore& store) {
+  return {{"fingerprint", store.fingerprint()},
+          {"documents", store.num_documents()},
+          {"tokens", store.num_tokens()},
+          {"tokenizer", store.tokenizer().fingerprint()}};
+}
+
+}  // namespace
+
 json provenance(const TokenStore& store, const std::string& command_line) {
   char date[32];
   const std::time_t now = std::time(nullptr);
@@ -43,22 +54,44 @@ json provenance(const TokenStore& store, const std::string& command_line) {
             {"cores", usable_cores()},
             {"isa", best_isa()},
             {"bf16_units", cpu_has_bf16()}}},
-          {"data",
-           {{"fingerprint", store.fingerprint()},
-            {"documents", store.num_documents()},
-            {"tokens", store.num_tokens()},
-            {"tokenizer", store.tokenizer().fingerprint()}}}};
+          {"tokenizer", store.tokenizer().fingerprint()},  // of the run's folder (run/run_tokenizer.h)
+          {"data", data_of(store)}};
 }
 
 std::string recorded_data(const std::string& run) {
   const auto path = run + "/provenance.json";
   const auto recorded = parse_json(read_text(path, 16 << 20));
-  if (recorded.is_object() && recorded.contains("imported_from")) return "";
+  if (recorded.is_object() && recorded.contains("imported_from") && !recorded.contains("data")) return "";
   const nlohmann::json::json_pointer at("/data/fingerprint");
   require<CheckpointError>(
       recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string(), path,
       ": is damaged, so that the tokens of the run are not known; restore it, or start a new run in another folder");
   return recorded.at(at).get<std::string>();
+}
+
+void record_data(const std::string& run, const TokenStore& store, int64_t step) {
+  const auto path = run + "/provenance.json";
+  const auto before = parse_json(read_text(path, 16 << 20));
+  auto now = before.is_object() ? before : json::object();
+  const auto data = now.value("data", json());
+  const bool same = data.is_object() && data.value("fingerprint", json()) == store.fingerprint();
+  if (!same) {
+    auto earlier = now.value("earlier_data", json::array());
+    if (!earlier.is_array()) earlier = json::array();
+    if (data.is_object()) earlier.push_back(data);
+    if (!earlier.empty()) now["earlier_data"] = earlier;
+    now["data"] = data_of(store);
+    now["data"]["since_step"] = step;
+  }
+  now["tokenizer"] = store.tokenizer().fingerprint();
+  if (now != before) write_atomic(path, now.dump(2) + "\n");
+}
+
+std::optional<int64_t> data_since(const std::string& run) {
+  const auto recorded = parse_json(read_text(run + "/provenance.json", 16 << 20));
+  const json::json_pointer at("/data/since_step");
+  const bool is_there = recorded.is_object() && recorded.contains(at) && recorded.at(at).is_number_integer();
+  return is_there ? std::optional(recorded.at(at).get<int64_t>()) : std::nullopt;
 }
 
 }  // namespace cloze

@@ -1,6 +1,8 @@
 #pragma once
 // Provenance of a run: versions, machine, data.
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "data/token_store.h"
@@ -12,8 +14,15 @@ namespace cloze {
 /// tokenizer.
 nlohmann::json provenance(const TokenStore& store, const std::string& command_line);
 
-/// The fingerprint of the data in the provenance.json of a run. Throws CheckpointError if the file cannot be read or is
-/// damaged.
+/// The fingerprint of the data in the provenance.json of a run; empty for an imported one that was not trained since.
+/// Throws CheckpointError if the file cannot be read or is damaged.
 std::string recorded_data(const std::string& run);
+
+/// Records the data and the tokenizer with which a run goes on from `step`; other data before it stays as a part of
+/// `earlier_data`. Throws Error with the system's reason.
+void record_data(const std::string& run, const TokenStore& store, int64_t step);
+
+/// The step from which a run went on with other data than before; none for the data that it began with.
+std::optional<int64_t> data_since(const std::string& run);
 
 }  // namespace cloze

@@ -1,22 +1,67 @@
 #include "run/run.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
 #include "objectives/objective.h"
 #include "run/load_config.h"
+#include "run/run_tokenizer.h"
 
 namespace cloze {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// The checksum of the weights in the manifest of a checkpoint; empty where it has none.
+std::string weights_checksum(const std::string& checkpoint) {
+  const auto path = checkpoint + "/manifest.json";
+  if (!fs::exists(path)) return "";
+  const auto manifest = parse_json(read_text(path, 64 << 20));
+  const nlohmann::json::json_pointer checksum("/files/weights.safetensors/xxh3");
+  if (!manifest.contains(checksum) || !manifest.at(checksum).is_string()) return "";
+  return manifest.at(checksum).get<std::string>();
+}
+
+void log_checkpoint(const LoadedRun& run, int64_t step) {
+  if (log_level() != LogLevel::verbose) return;
+  const auto checksum = weights_checksum(run.checkpoint);
+  log_debug("run", words(run.checkpoint, ": ", kind_of(run.config.model), ", step ", step, ", weights with the XXH3 ",
+                         checksum.empty() ? "of no manifest" : checksum));
+}
+
+/// Opens the tokenizer of the run, whose config is known. A damaged provenance.json is warned of.
+void open_tokenizer(LoadedRun& run) {
+  RecordedTokenizer recorded;
+  try {
+    recorded = recorded_tokenizer(run.folder);
+  } catch (const Error& e) {
+    log_warning("train", e.what());
+  }
+  const auto tokenizer = open_run_tokenizer(run.folder, recorded);
+  run.has_tokenizer = tokenizer.has_value();
+  if (!tokenizer) return;
+  require_fitting(*tokenizer, backbone_of(run.config.model).vocab_size, run.folder);
+  run.tokenizer = *tokenizer;
+}
+
+/// The folder that a step folder is in. Tab writes a slash after the name of a folder.
+std::string folder_around(const std::string& step_folder) {
+  const auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
 
 LoadedRun open_run(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path,
                            ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
   const bool step = fs::exists(path + "/state.json");
-  run.folder = step ? fs::path(path).lexically_normal().parent_path().string() : path;
-  if (step && run.folder.empty()) run.folder = ".";
+  run.folder = step ? folder_around(path) : path;
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
@@ -26,8 +71,7 @@ LoadedRun open_run(const std::string& path) {
                            ": holds no valid checkpoint; train it, or import it again");
   const auto tree = load_run_config(run.folder + "/run.yaml");
   run.config = decode<RunConfig>(tree);
-  run.has_tokenizer = fs::exists(run.folder + "/tokenizer");
-  if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
+  open_tokenizer(run);
   // Earlier versions did not record it for encoder families, whose decoders were trained with the tokenizer's.
   if (!tree.find("model.eos_token_id"))
     backbone_of(run.config.model).eos_token_id = run.has_tokenizer ? run.tokenizer.special().sep : -1;
@@ -37,6 +81,7 @@ LoadedRun open_run(const std::string& path) {
   for (const auto& objective : run.network->objectives)
     objective->set_step(std::max<int64_t>(steps_done - 1, 0));  // the losses of its last step
   run.network->eval();
+  log_checkpoint(run, steps_done);
   return run;
 }
 

@@ -70,8 +70,12 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
                      const std::vector<std::pair<std::string, Tensor>>& mems = {},
                      const std::vector<NamedParam>& iterate = {});
 
-/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
-/// `which`: `latest`, `best`, or a step number.
+/// Writes the file `latest` or `best` of a run. A folder in its place is moved aside with a warning. Throws Error with
+/// the system's reason.
+void write_pointer(const std::string& run, const std::string& name, const std::string& step_folder);
+
+/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning, as is a file `best` that
+/// names none. `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
 /// Throws CheckpointError for a step folder whose files are not those of its manifest.
@@ -83,7 +87,8 @@ bool is_step_folder(const std::string& name);
 /// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
-/// Checks every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.
+/// Checks every checkpoint of a run against its manifest, and the tokenizer against the recorded one. Throws
+/// CheckpointError naming folder and file.
 void verify_run(const std::string& run);
 
 /// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,
@@ -106,7 +111,7 @@ struct LoadedRun {
 };
 
 /// Opens `path`: a run directory (its best checkpoint, or the newest), or one of its step folders. Throws
-/// CheckpointError, ConfigError.
+/// CheckpointError, ConfigError, and DataError for a damaged tokenizer.
 LoadedRun open_run(const std::string& path);
 
 /// Pairs of the generator's parameters: in the network `joint` that trains it with its discriminator, and in

@@ -14,12 +14,13 @@ class CausalScoring final : public RowsOfPassages {
       : always_begins_(backbone_of(run.config.model).prepend_bos),
         begin_(static_cast<int32_t>(always_begins_ ? run.tokenizer.special().cls : run.tokenizer.special().sep)),
         begin_name_(begin_ >= 0 ? run.tokenizer.piece(begin_) : ""),
-        room_(static_cast<size_t>(backbone_of(run.config.model).max_input_length())) {
+        room_(static_cast<size_t>(row_length(run, 0))),
+        room_of_windows_(static_cast<size_t>(row_length(run, 1))) {
     require_token(run, begin_, "[SEP] or </s>", "the token that ends a text, after which the next one is predicted");
   }
 
   PassageText text() const override { return PassageText::to_scored; }
-  size_t room() const override { return room_; }
+  size_t room(size_t stride) const override { return stride > 0 ? room_of_windows_ : room_; }
   std::string description() const override {
     return words("log-likelihood: each token given those before it, the first given ", begin_name_);
   }
@@ -42,7 +43,7 @@ class CausalScoring final : public RowsOfPassages {
   bool always_begins_;
   int32_t begin_;
   std::string begin_name_;
-  size_t room_;
+  size_t room_, room_of_windows_;
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "scoring/rows.h"
+
 namespace cloze {
 
 namespace {
@@ -35,9 +37,9 @@ int64_t cls_position(const LoadedRun& run, const std::vector<int64_t>& ids) {
 Tensor pooled(const LoadedRun& run, const std::vector<std::vector<int64_t>>& rows, const EmbeddingOptions& options) {
   std::vector<Tensor> ids;
   for (const auto& row : rows) ids.push_back(at::tensor(row, at::kLong));
-  const auto states = states_of(run, at::stack(ids));
+  const auto states = states_of(run, at::stack(ids).to(run.network->backbone->token_embedding().value().device()));
   const auto layer = static_cast<size_t>(options.layer.value_or(num_layers(run.config)));
-  const auto state = [&](size_t i) { return states.at(i).to(at::kDouble); };
+  const auto state = [&](size_t i) { return states.at(i).to(at::kCPU).to(at::kDouble); };
   switch (options.pooling) {
     case Pooling::mean:
       return state(layer).mean(1);
@@ -92,7 +94,7 @@ namespace {
 /// framed_text. Throws DataError for a text without tokens, and for one that is too long.
 std::vector<int64_t> checked_row(const LoadedRun& run, const std::string& text) {
   auto row = framed_text(run, text);
-  const auto room = backbone_of(run.config.model).max_input_length();
+  const auto room = row_length(run, 0);
   require<DataError>(!row.empty(), "'", shortened(text), "' has no tokens, so it has no embedding");
   require<DataError>(static_cast<int64_t>(row.size()) <= room, "'", shortened(text), "' has ", row.size(),
                      " tokens, the model reads at most ", room, "; shorten it");

@@ -9,45 +9,24 @@ namespace cloze {
 
 namespace {
 
-/// The byte at which each word of a text begins.
-struct WordStarts {
-  std::vector<size_t> begin;
-  std::vector<bool> space;  ///< of each byte
-};
-WordStarts word_starts(std::string_view text) {
-  WordStarts found{.begin = {}, .space = std::vector<bool>(text.size(), false)};
-  bool inside = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t first = at;
-    const bool space = is_white_space(next_code_point(text, at));
-    if (!space && !inside) found.begin.push_back(first);
-    if (space)
-      std::fill(found.space.begin() + static_cast<std::ptrdiff_t>(first),
-                found.space.begin() + static_cast<std::ptrdiff_t>(at), true);
-    inside = !space;
-  }
-  return found;
-}
-
-/// Appends the tokens of a text that begins at byte `offset` of its passage.
-void append(std::vector<TokenSpan>& tokens, std::vector<TokenSpan> more, size_t offset) {
-  for (auto& token : more) tokens.push_back({token.id, token.begin + offset, token.end + offset});
+/// Appends the tokens of a text that begins at byte `offset` of its passage, and a word of its own.
+void append(std::vector<TokenSpan>& tokens, const std::vector<TokenSpan>& more, size_t offset) {
+  const auto word = tokens.empty() ? 0 : tokens.back().word + 1;
+  for (const auto& token : more)
+    tokens.push_back({token.id, token.begin + offset, token.end + offset, token.word + word});
 }
 
 }  // namespace
 
-int64_t count_words(std::string_view text) { return static_cast<int64_t>(word_starts(text).begin.size()); }
-
-std::vector<int64_t> words_of_tokens(std::string_view text, std::span<const TokenSpan> tokens) {
-  const auto [begins, space] = word_starts(text);
-  std::vector<int64_t> words;
-  for (const auto& token : tokens) {
-    size_t at = token.begin;
-    while (at < text.size() && space[at]) ++at;
-    const auto after = std::upper_bound(begins.begin(), begins.end(), at) - begins.begin();
-    words.push_back(at < text.size() ? std::max<int64_t>(after - 1, 0) : static_cast<int64_t>(begins.size()));
+int64_t count_words(std::string_view text) {
+  int64_t count = 0;
+  bool inside = false;
+  for (size_t at = 0; at < text.size();) {
+    const bool space = is_white_space(next_code_point(text, at));
+    count += !space && !inside;
+    inside = !space;
   }
-  return words;
+  return count;
 }
 
 EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, PassageText text) {
@@ -70,7 +49,6 @@ EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, Passag
     found.begin = static_cast<size_t>(begin - found.tokens.begin());
     found.end = static_cast<size_t>(end - found.tokens.begin());
   }
-  found.words = words_of_tokens(read, found.tokens);
   return found;
 }
 

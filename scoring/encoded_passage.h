@@ -1,6 +1,5 @@
 #pragma once
-// The tokens of a passage, its words, and the windows in which a model reads it.
-#include <span>
+// The tokens of a passage, and the windows in which a model reads it.
 #include <string_view>
 
 #include "data/tokenizer.h"
@@ -10,8 +9,6 @@ namespace cloze {
 
 /// The number of words of a text, separated by white space.
 int64_t count_words(std::string_view text);
-/// The word of each token by its bytes, from 0. A token of white space alone belongs to the word after it.
-std::vector<int64_t> words_of_tokens(std::string_view text, std::span<const TokenSpan> tokens);
 
 /// What of a passage is tokenized, and how.
 enum class PassageText {
@@ -23,7 +20,6 @@ enum class PassageText {
 /// A passage in tokens.
 struct EncodedPassage {
   std::vector<TokenSpan> tokens{};  ///< offsets in the text of the passage
-  std::vector<int64_t> words{};     ///< of each token, from 0
   size_t begin = 0, end = 0;        ///< the tokens that count are [begin, end)
 };
 EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, PassageText text);

@@ -17,25 +17,25 @@ using Forms = std::vector<ScoringForm>;
 struct FormsOf {
   const BackboneConfig& model;
 
-  Forms operator()(const MlmConfig&) const { return {pll, pll_word_l2r}; }
+  Forms operator()(const MlmConfig&) const { return {pll, pll_word_l2r, pll_span}; }
   Forms operator()(const NspConfig&) const { return {}; }
   Forms operator()(const SopConfig&) const { return {}; }
   Forms operator()(const SboConfig&) const { return {}; }
   Forms operator()(const RtdConfig& rtd) const {
-    return rtd.replace_by == ReplaceBy::generator ? Forms{detection, pll, pll_word_l2r} : Forms{detection};
+    return rtd.replace_by == ReplaceBy::generator ? Forms{detection, pll, pll_word_l2r, pll_span} : Forms{detection};
   }
   Forms operator()(const MntpConfig& mntp) const {
-    return model.is_decoder() && mntp.causal_share > 0 ? Forms{pll, pll_word_l2r, likelihood}
-                                                       : Forms{pll, pll_word_l2r};
+    return model.is_decoder() && mntp.causal_share > 0 ? Forms{pll, pll_word_l2r, pll_span, likelihood}
+                                                       : Forms{pll, pll_word_l2r, pll_span};
   }
   Forms operator()(const ClmConfig&) const { return {likelihood}; }
   Forms operator()(const PlmConfig&) const { return {likelihood}; }
   Forms operator()(const SpanCorruptionConfig& spans) const {
     if (spans.corruption == Corruption::deshuffle) return {};  // its source is the text that it predicts
     return placeholder_of(spans.corruption) == Placeholder::none ? Forms{likelihood}
-                                                                 : Forms{pll, pll_word_l2r, likelihood};
+                                                                 : Forms{pll, pll_word_l2r, pll_span, likelihood};
   }
-  Forms operator()(const DenoisingConfig&) const { return {pll, pll_word_l2r, likelihood}; }
+  Forms operator()(const DenoisingConfig&) const { return {pll, pll_word_l2r, pll_span, likelihood}; }
   Forms operator()(const GapSentencesConfig&) const { return {likelihood}; }
   Forms operator()(const PairsConfig&) const { return {likelihood}; }
 };
@@ -45,6 +45,7 @@ const char* reason(ScoringForm form) {
   switch (form) {
     case pll:
     case pll_word_l2r:
+    case pll_span:
       return "it was not trained to predict masked tokens";
     case likelihood:
       return "it was not trained to predict tokens from those before them";

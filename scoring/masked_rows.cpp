@@ -41,17 +41,26 @@ TextFrame frame_of(const LoadedRun& run) {
   return {.before = {static_cast<int32_t>(special.cls)}, .after = {static_cast<int32_t>(special.sep)}};
 }
 
-size_t room_of(const LoadedRun& run, const TextFrame& frame) {
-  const auto length = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
-  return length > frame.size() ? length - frame.size() : 0;
-}
+/// The tokens of a text that a row has room for, without a stride and with one.
+struct Room {
+  Room(const LoadedRun& run, const TextFrame& frame)
+      : whole(of(row_length(run, 0), frame)), window(of(row_length(run, 1), frame)) {}
+  size_t of(size_t stride) const { return stride > 0 ? window : whole; }
+
+ private:
+  static size_t of(int64_t length, const TextFrame& frame) {
+    const auto all = static_cast<size_t>(length);
+    return all > frame.size() ? all - frame.size() : 0;
+  }
+  size_t whole, window;
+};
 
 class MaskedScoring final : public RowsOfPassages {
  public:
   MaskedScoring(const LoadedRun& run, ScoringForm form)
       : form_(form),
         frame_(frame_of(run)),
-        room_(room_of(run, frame_)),
+        room_(run, frame_),
         mask_(static_cast<int32_t>(run.tokenizer.special().mask)),
         shifted_(predicts_shifted(run.config.objectives)),
         bidirectional_(shifted_ && backbone_of(run.config.model).is_decoder()) {
@@ -59,13 +68,16 @@ class MaskedScoring final : public RowsOfPassages {
   }
 
   PassageText text() const override { return PassageText::whole; }
-  size_t room() const override { return room_; }
+  size_t room(size_t stride) const override { return room_.of(stride); }
 
   std::string description() const override {
-    const std::string how = form_ == ScoringForm::pll
-                                ? "pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020)"
-                                : "pseudo-log-likelihood: each token masked in turn, together with the later tokens of "
-                                  "its word (Kauf and Ivanova 2023)";
+    std::string how = "pseudo-log-likelihood: ";
+    if (form_ == ScoringForm::pll_span)
+      how += "all tokens masked together, and each predicted for itself (Kassner et al. 2021)";
+    else if (form_ == ScoringForm::pll_word_l2r)
+      how += "each token masked in turn, together with the later tokens of its word (Kauf and Ivanova 2023)";
+    else
+      how += "each token masked in turn (Salazar et al. 2020)";
     return shifted_ ? how + ", predicted by the state one position earlier" : how;
   }
 
@@ -73,33 +85,36 @@ class MaskedScoring final : public RowsOfPassages {
            std::vector<ScoringRow>& rows) const override {
     const auto unmasked = framed(frame_, passage, window);
     const auto [first, last] = counted(passage, window);
-    for (size_t at = first; at < last; ++at) {
+    const bool together = form_ == ScoringForm::pll_span;
+    for (size_t at = first, next = 0; at < last; at = next) {
+      next = together ? last : at + 1;
+      const size_t end = together ? last : masked_end(passage, at, window.end, form_);
       auto& row = rows.emplace_back(unmasked);
-      const auto position = position_of(frame_, window, at);
-      const size_t count = masked_end(passage, at, window.end, form_) - at;
-      std::fill_n(row.ids.begin() + static_cast<std::ptrdiff_t>(position), count, mask_);
+      std::fill_n(row.ids.begin() + static_cast<std::ptrdiff_t>(position_of(frame_, window, at)), end - at, mask_);
       if (bidirectional_) row.prefix = static_cast<int32_t>(row.ids.size());
-      row.predictions = {{.position = static_cast<int32_t>(position) - (shifted_ ? 1 : 0),
-                          .label = passage.tokens[at].id,
-                          .passage = number,
-                          .token = scored_number(passage, at)}};
+      for (size_t k = at; k < next; ++k)
+        row.predictions.push_back(
+            {.position = static_cast<int32_t>(position_of(frame_, window, k)) - (shifted_ ? 1 : 0),
+             .label = passage.tokens[k].id,
+             .passage = number,
+             .token = scored_number(passage, k)});
     }
   }
 
  private:
   ScoringForm form_;
   TextFrame frame_;
-  size_t room_;
+  Room room_;
   int32_t mask_;
   bool shifted_, bidirectional_;  // a decoder reads masked rows in both directions
 };
 
 class DetectionScoring final : public RowsOfPassages {
  public:
-  explicit DetectionScoring(const LoadedRun& run) : frame_(frame_of(run)), room_(room_of(run, frame_)) {}
+  explicit DetectionScoring(const LoadedRun& run) : frame_(frame_of(run)), room_(run, frame_) {}
 
   PassageText text() const override { return PassageText::whole; }
-  size_t room() const override { return room_; }
+  size_t room(size_t stride) const override { return room_.of(stride); }
   std::string description() const override {
     return "detection: log-probability that each token is original, by the discriminator, in one pass without masks";
   }
@@ -117,7 +132,7 @@ class DetectionScoring final : public RowsOfPassages {
 
  private:
   TextFrame frame_;
-  size_t room_;
+  Room room_;
 };
 
 }  // namespace

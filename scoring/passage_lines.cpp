@@ -26,9 +26,9 @@ std::string text_at(const json& object, const char* key, const std::string& wher
 }
 
 Passage json_passage(std::string_view line, const std::string& where) {
-  const auto object = parse_json(line);
-  require<DataError>(!object.is_discarded(), where, ": is not JSON", json_fault(line), "; the first line is");
-  require<DataError>(object.is_object(), where, ": is not a JSON object");
+  const auto object = parse_json_line(line, where);
+  require<DataError>(object.is_object(), where, ": is not a JSON object", json_fault(line),
+                     "; a file NAME.jsonl, or one whose first line begins with {, has one object per line");
   if (object.contains("text")) return {.left = {}, .scored = text_at(object, "text", where), .right = {}};
   if (object.contains("completion"))
     return completed(text_at(object, "context", where), text_at(object, "completion", where));
@@ -56,8 +56,9 @@ std::vector<Passage> read_passages(const std::string& file) {
   std::vector<Passage> passages;
   Passage (*read)(std::string_view, const std::string&) = nullptr;
   for (std::string_view line; lines.next(line);) {
-    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-    if (!read && line.front() == '{')
+    const auto first = line.find_first_not_of(" \t");
+    if (first == std::string_view::npos) continue;
+    if (!read && (is_json_lines(file) || line[first] == '{'))
       read = json_passage;
     else if (!read && line.find('\t') != std::string_view::npos)
       read = tabbed_passage;

@@ -13,13 +13,14 @@ class PermutedScoring final : public RowsOfPassages {
  public:
   explicit PermutedScoring(const LoadedRun& run)
       : frame_{static_cast<int32_t>(run.tokenizer.special().sep), static_cast<int32_t>(run.tokenizer.special().cls)},
-        room_(static_cast<size_t>(std::max<int64_t>(backbone_of(run.config.model).max_input_length() - 2, 0))) {
+        room_(room_of(row_length(run, 0))),
+        room_of_windows_(room_of(row_length(run, 1))) {
     require_token(run, frame_[0], "[SEP] or <sep>", "the token that ends a text");
     require_token(run, frame_[1], "[CLS] or <cls>", "the last token of a row");
   }
 
   PassageText text() const override { return PassageText::to_scored; }
-  size_t room() const override { return room_; }
+  size_t room(size_t stride) const override { return stride > 0 ? room_of_windows_ : room_; }
   std::string description() const override {
     return "log-likelihood in the factorisation order [SEP], [CLS], then the text from left to right, by the query "
            "stream";
@@ -39,8 +40,10 @@ class PermutedScoring final : public RowsOfPassages {
   }
 
  private:
+  static size_t room_of(int64_t length) { return static_cast<size_t>(std::max<int64_t>(length - 2, 0)); }
+
   std::vector<int32_t> frame_;
-  size_t room_;
+  size_t room_, room_of_windows_;
 };
 
 }  // namespace

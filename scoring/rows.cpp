@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -11,6 +12,19 @@
 
 namespace cloze {
 
+bool is_unlimited(const RunConfig& config) {
+  return backbone_of(config.model).max_input_length() >= BackboneConfig::unlimited_length;
+}
+
+int64_t row_length(const LoadedRun& run, size_t stride) {
+  const auto& model = backbone_of(run.config.model);
+  if (!is_unlimited(run.config)) return model.max_input_length();
+  if (stride > 0) return run.config.data.max_seq_length;
+  constexpr double most_scores = (1 << 30) / sizeof(float);
+  const auto heads = static_cast<double>(std::max<int64_t>(model.num_attention_heads, 1));
+  return static_cast<int64_t>(std::sqrt(most_scores / heads));
+}
+
 void require_token(const LoadedRun& run, int64_t id, const char* name, const char* use) {
   require<ConfigError>(id >= 0, run.folder, ": its tokenizer has no ", name, ", ", use,
                        "; score a model whose tokenizer has one");
@@ -18,7 +32,8 @@ void require_token(const LoadedRun& run, int64_t id, const char* name, const cha
 
 size_t masked_end(const EncodedPassage& passage, size_t at, size_t end, ScoringForm form) {
   size_t last = at + 1;
-  while (form == ScoringForm::pll_word_l2r && last < end && passage.words[last] == passage.words[at]) ++last;
+  while (form == ScoringForm::pll_word_l2r && last < end && passage.tokens[last].word == passage.tokens[at].word)
+    ++last;
   return last;
 }
 

@@ -32,11 +32,11 @@ class RowsOfPassages {
   virtual PassageText text() const = 0;
   /// The score in words.
   virtual std::string description() const = 0;
-  /// Number of tokens that a row has room for.
-  virtual size_t room() const = 0;
+  /// Number of tokens of a text that a row has room for, by row_length.
+  virtual size_t room(size_t stride) const = 0;
   /// The windows of a passage, as windows_of.
   virtual std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const {
-    return windows_of(passage, room(), stride);
+    return windows_of(passage, room(stride), stride);
   }
   /// Appends the rows of one window of a passage.
   virtual void add(const EncodedPassage& passage, const Window& window, uint32_t number,
@@ -57,6 +57,13 @@ std::unique_ptr<RowsOfPassages> make_source_target_scoring(const LoadedRun& run,
 /// The one of the objective that answers `form`. Throws ConfigError for a tokenizer without a special token that it
 /// needs.
 std::unique_ptr<RowsOfPassages> make_scoring_rows(const LoadedRun& run, ScoringForm form);
+
+/// The tokens of a row: as many as the model reads. Of a model without a limit those of its training rows
+/// (data.max_seq_length) where texts are read in windows, so with a stride; without one as many as have attention
+/// scores of a gigabyte.
+int64_t row_length(const LoadedRun& run, size_t stride);
+/// The model reads rows of any length.
+bool is_unlimited(const RunConfig& config);
 
 /// Throws ConfigError for a tokenizer without the special token `id`, which `use` names.
 void require_token(const LoadedRun& run, int64_t id, const char* name, const char* use);

@@ -17,9 +17,9 @@ namespace cloze {
 
 namespace {
 
-/// A record: two words of key, the number of log-probabilities, these, and the XXH3 of all that.
+/// A record: two words of key, the number of values, these, and the XXH3 of all that.
 constexpr size_t head_words = 3, word = sizeof(uint64_t);
-constexpr uint64_t most_tokens = 1 << 28;
+constexpr uint64_t most_values = 1 << 28;
 
 /// A file that is open while one exists, locked against other processes.
 class LockedFile {
@@ -77,7 +77,10 @@ ScoreCache::ScoreCache(const std::string& folder, const std::string& name) : pat
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require(!error, folder, ": cannot be created (", error.message(), "); name another folder for earlier scores");
-  read_new(LockedFile(path_));
+  if (std::filesystem::exists(path_))
+    read_new(LockedFile(path_));
+  else  // it is made when there is something to keep
+    require(access(folder.c_str(), W_OK) == 0, path_, ": cannot be created (", system_reason(), ")");
 }
 
 ScoreCache::Key ScoreCache::key_of(const Passage& passage) {
@@ -96,7 +99,7 @@ uint64_t ScoreCache::read_new(int file) {
   size_t at = 0;
   while (bytes.size() - at >= (head_words + 1) * word) {
     const auto count = word_at(bytes, at + 2 * word);
-    if (count > most_tokens || bytes.size() - at < (head_words + 1 + count) * word) break;
+    if (count > most_values || bytes.size() - at < (head_words + 1 + count) * word) break;
     const size_t length = (head_words + count) * word;
     if (XXH3_64bits(bytes.data() + at, length) != word_at(bytes, at + length)) break;
     std::vector<double> values(count);
@@ -114,9 +117,9 @@ std::optional<std::span<const double>> ScoreCache::find(const Passage& passage) 
   return std::span<const double>(found->second);
 }
 
-void ScoreCache::add(const Passage& passage, std::vector<double> log_probabilities) {
+void ScoreCache::add(const Passage& passage, std::vector<double> values) {
   const auto key = key_of(passage);
-  const auto [entry, fresh] = known_.try_emplace(key, std::move(log_probabilities));
+  const auto [entry, fresh] = known_.try_emplace(key, std::move(values));
   if (!fresh) return;
   const auto begin = pending_.size();
   append(pending_, key.low);

@@ -16,12 +16,12 @@ namespace cloze {
 /// processes append whole records under a lock, and what a killed one left half written is cut off.
 class ScoreCache {
  public:
-  /// Creates the folder. Throws Error with the system's reason.
+  /// Creates the folder, not yet the file. Throws Error with the system's reason.
   ScoreCache(const std::string& folder, const std::string& name);
-  /// The log-probabilities of the tokens of a passage, or none.
+  /// The numbers of a passage, or none: the log-probabilities of its tokens, and what else its scores have.
   std::optional<std::span<const double>> find(const Passage& passage) const;
-  /// Remembers the log-probabilities of a passage; written by `flush`.
-  void add(const Passage& passage, std::vector<double> log_probabilities);
+  /// Remembers the numbers of a passage; written by `flush`.
+  void add(const Passage& passage, std::vector<double> values);
   /// Appends what was added, after what other processes appended meanwhile. Throws Error with the system's reason; the
   /// file stays readable.
   void flush();

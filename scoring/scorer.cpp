@@ -71,10 +71,28 @@ PassageScore unscored(const Passage& passage, const EncodedPassage& encoded) {
   return score;
 }
 
-std::vector<double> values_of(const PassageScore& score) {
+/// The numbers of a score that are kept: log-probabilities, then with `ranks` ranks, then the best log-probabilities.
+std::vector<double> values_of(const PassageScore& score, bool ranks) {
   std::vector<double> values;
   for (const auto& token : score.tokens) values.push_back(token.log_probability);
+  if (!ranks) return values;
+  for (const auto& token : score.tokens) values.push_back(static_cast<double>(token.rank));
+  for (const auto& token : score.tokens) values.push_back(token.best);
   return values;
+}
+
+/// Takes kept numbers; false for those of another number of tokens.
+bool take_values(std::span<const double> values, bool ranks, PassageScore& score) {
+  const size_t count = score.tokens.size();
+  if (values.size() != (ranks ? 3 : 1) * count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    auto& token = score.tokens[i];
+    token.log_probability = values[i];
+    if (!ranks) continue;
+    token.rank = static_cast<int64_t>(values[count + i]);
+    token.best = values[2 * count + i];
+  }
+  return true;
 }
 
 void add_up(PassageScore& score) {
@@ -119,23 +137,29 @@ struct Scorer::Impl {
         rows(make_scoring_rows(run, form)),
         forward(*run.network, head_of(*scored_objective(run.config.objectives, backbone_of(run.config.model), form)),
                 form == ScoringForm::detection, wanted.precision, wanted.batch_tokens) {
-    const auto room = rows->room();
+    const auto room = rows->room(stride());
     require<ConfigError>(room > 0, run.folder, ": the model reads at most ",
                          backbone_of(run.config.model).max_input_length(),
                          " tokens, which leaves none for a text between special ones; score a longer model");
     require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder,
                          ": a stride of ", options.stride, " tokens is not in [0, ", room,
                          "], the tokens of a text that the model reads at once; choose a smaller one");
-    if (!options.cache.empty() && !options.ranks)
-      cache.emplace(options.cache, scores_name(run, form, options.stride, options.precision));
+  }
+
+  /// Opens the cache, when something is scored: whether texts fit is known without it.
+  void open_cache() const {
+    if (options.cache.empty() || cache || gave_up) return;
+    const auto name = scores_name(run, form, options.stride, options.precision);
+    cache.emplace(options.cache, options.ranks ? name + "-ranks" : name);
   }
 
   void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
-    const bool fits =
-        encoded.begin == encoded.end || !rows->windows(encoded, static_cast<size_t>(options.stride)).empty();
+    const bool fits = encoded.begin == encoded.end || !rows->windows(encoded, stride()).empty();
     require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
-                       run.folder, " reads at most ", rows->room(),
-                       " of a text; shorten it, or score it in windows with a stride (cloze score --stride N)");
+                       run.folder, " reads at most ", rows->room(stride()), " of a text",
+                       is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
+                       options.takes_stride ? "score it in windows with a stride (--stride N)"
+                                            : "take a model that reads more");
   }
 
   void check_finite(double value, const Passage& passage) const {
@@ -145,6 +169,13 @@ struct Scorer::Impl {
   }
 
   bool by_generator() const { return run.network != given; }
+  size_t stride() const { return static_cast<size_t>(options.stride); }
+
+  /// The windows of a model that has no length of its own.
+  std::string windows() const {
+    if (stride() == 0 || !is_unlimited(run.config)) return "";
+    return words(", in windows of ", row_length(run, stride()), " tokens (data.max_seq_length)");
+  }
 
   /// Tokenizes the passages of a kind, and takes their score from the cache. Throws DataError if they do not fit.
   void read(Work& work, size_t kind) const {
@@ -152,10 +183,7 @@ struct Scorer::Impl {
     auto encoded = encode(run.tokenizer, passage, rows->text());
     auto& score = work.scores[kind] = unscored(passage, encoded);
     const auto known = cache ? cache->find(passage) : std::nullopt;
-    if (known && known->size() == score.tokens.size()) {
-      for (size_t i = 0; i < known->size(); ++i) score.tokens[i].log_probability = (*known)[i];
-      return;
-    }
+    if (known && take_values(*known, options.ranks, score)) return;
     check_fits(passage, encoded);
     work.left[kind] = score.tokens.size();
     work.encoded[kind] = std::move(encoded);
@@ -163,7 +191,7 @@ struct Scorer::Impl {
 
   /// Scores the rows of windows from `next` on, as many as are merged and sorted together.
   void score_part(Work& work, WindowPlace& next, Done& done) const {
-    auto made = next_rows(*rows, work.encoded, static_cast<size_t>(options.stride), tokens_at_once, next);
+    auto made = next_rows(*rows, work.encoded, stride(), tokens_at_once, next);
     forward.score(
         distinct(std::move(made)),
         [&](const Prediction& prediction, const Answer& answer) {
@@ -175,7 +203,7 @@ struct Scorer::Impl {
           token.best = answer.best;
           if (--work.left[kind] > 0) return;
           done.add(work.all.count[kind]);
-          if (cache) cache->add(work.passage(kind), values_of(work.scores[kind]));
+          if (cache) cache->add(work.passage(kind), values_of(work.scores[kind], options.ranks));
         },
         options.ranks);
     save();
@@ -189,6 +217,7 @@ struct Scorer::Impl {
     } catch (const Error& error) {
       log_warning("score", words(error.what(), "; scores are no longer kept"));
       cache.reset();
+      gave_up = true;
     }
   }
 
@@ -199,13 +228,14 @@ struct Scorer::Impl {
   std::unique_ptr<RowsOfPassages> rows;
   RowScorer forward;
   mutable std::optional<ScoreCache> cache;
+  mutable bool gave_up = false;  ///< the cache cannot be written
 };
 
 Scorer::Scorer(const LoadedRun& run, const ScoringOptions& options) : impl_(std::make_unique<Impl>(run, options)) {}
 Scorer::~Scorer() = default;
 ScoringForm Scorer::form() const { return impl_->form; }
 std::string Scorer::description() const {
-  return impl_->rows->description() + (impl_->by_generator() ? ", by the generator" : "");
+  return impl_->rows->description() + (impl_->by_generator() ? ", by the generator" : "") + impl_->windows();
 }
 
 void Scorer::check_fit(std::span<const Passage> passages) const {
@@ -215,6 +245,7 @@ void Scorer::check_fit(std::span<const Passage> passages) const {
 
 std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const {
   const auto& impl = *impl_;
+  impl.open_cache();
   Work work{.passages = passages, .all = distinct_passages(passages), .encoded = {}, .scores = {}, .left = {}};
   Done done(impl.options.progress, passages.size());
   const size_t kinds = work.all.first.size();

@@ -11,11 +11,12 @@
 namespace cloze {
 
 struct ScoringOptions {
-  std::optional<ScoringForm> form{};  ///< none: default_form of the run
-  int64_t stride = 0;                 ///< scored tokens of each window over a text longer than the model; 0: refused
-  std::string cache{};                ///< folder of earlier scores by hash of weights and text; empty: none
+  std::optional<ScoringForm> form{};      ///< none: default_form of the run
+  int64_t stride = 0;                     ///< scored tokens of each window over a text longer than a row; 0: refused
+  bool takes_stride = true;               ///< whoever asks can give one: what the refusal of a long text advises
+  std::string cache{};                    ///< folder of earlier scores by hash of weights and text; empty: none
   Precision precision = Precision::fp32;  ///< of the states; logits are fp32
-  bool ranks = false;                     ///< also the rank of each token; not cached
+  bool ranks = false;                     ///< also the rank of each token
   int64_t batch_tokens = 0;               ///< tokens of a forward pass; 0: chosen by the model's size
   std::function<void(int64_t done, int64_t all)> progress{};  ///< in passages
 };

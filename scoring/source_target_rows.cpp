@@ -66,6 +66,8 @@ class SourceTargetScoring final : public RowsOfPassages {
         prefix_(part_of<PrefixAttention>(run.config.model)),
         decoding_(decoding_ids_of(run.config.model)),
         layout_(std::visit(LayoutOf{}, objective)),
+        length_(row_length(run, 0)),
+        length_of_windows_(row_length(run, 1)),
         bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
         eos_(static_cast<int32_t>(run.tokenizer.special().sep)) {
     require_token(run, eos_, "[SEP] or </s>", "the token that ends a source");
@@ -80,10 +82,11 @@ class SourceTargetScoring final : public RowsOfPassages {
   }
 
   /// Tokens of a text that stands on one side, or on both; of a decoder both sides share the positions.
-  size_t room() const override {
+  size_t room(size_t stride) const override {
+    const int64_t all = stride > 0 ? length_of_windows_ : length_;
     const int64_t placeholder = layout_.prefix == Prefix::source ? 0 : 1, begin = model_.prepend_bos ? 1 : 0;
-    const int64_t length = model_.max_input_length() - begin - 1 - (has_two_texts() ? 0 : placeholder);
-    const int64_t of_decoder = model_.max_input_length() - 2 * (begin + 1 + placeholder);
+    const int64_t length = all - begin - 1 - (has_two_texts() ? 0 : placeholder);
+    const int64_t of_decoder = all - 2 * (begin + 1 + placeholder);
     const int64_t room = model_.is_encoder_decoder() ? length : has_two_texts() ? of_decoder / 2 : of_decoder;
     return static_cast<size_t>(std::max<int64_t>(room, 0));
   }
@@ -92,8 +95,8 @@ class SourceTargetScoring final : public RowsOfPassages {
   /// is its context.
   std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
     if (form_ != ScoringForm::likelihood || has_two_texts() || !model_.is_encoder_decoder())
-      return windows_of(passage, room(), stride);
-    const size_t longest = room();
+      return windows_of(passage, room(stride), stride);
+    const size_t longest = room(stride);
     const bool fits = passage.begin <= longest && passage.end - passage.begin <= longest;
     std::vector<Window> found;
     for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && longest > 0; at = end) {
@@ -109,7 +112,9 @@ class SourceTargetScoring final : public RowsOfPassages {
            std::vector<ScoringRow>& rows) const override {
     if (form_ == ScoringForm::likelihood) return add_completion(passage, window, number, rows);
     const auto [first, last] = counted(passage, window);
-    for (size_t at = first; at < last; ++at) add_masked(passage, window, at, number, rows);
+    if (form_ == ScoringForm::pll_span) return add_masked(passage, window, first, last, last, number, rows);
+    for (size_t at = first; at < last; ++at)
+      add_masked(passage, window, at, masked_end(passage, at, window.end, form_), at + 1, number, rows);
   }
 
  private:
@@ -139,9 +144,9 @@ class SourceTargetScoring final : public RowsOfPassages {
 
   Ids begun() const { return model_.prepend_bos ? Ids{bos_} : Ids{}; }
 
-  void add_masked(const EncodedPassage& passage, const Window& window, size_t at, uint32_t number,
-                  std::vector<ScoringRow>& rows) const {
-    const size_t end = masked_end(passage, at, window.end, form_);
+  /// The tokens [at, end) are masked, and those of [at, predicted) predicted.
+  void add_masked(const EncodedPassage& passage, const Window& window, size_t at, size_t end, size_t predicted,
+                  uint32_t number, std::vector<ScoringRow>& rows) const {
     auto source = begun(), target = begun();
     append(source, passage, window.begin, at);
     source.insert(source.end(), layout_.one_mask ? 1 : end - at, placeholder_);
@@ -152,7 +157,7 @@ class SourceTargetScoring final : public RowsOfPassages {
     else
       target.push_back(placeholder_);
     const auto first = target.size();
-    target.push_back(passage.tokens[at].id);
+    append(target, passage, at, predicted);
     add_row(std::move(source), target, first, at, passage, number, rows);
   }
 
@@ -197,12 +202,16 @@ class SourceTargetScoring final : public RowsOfPassages {
   PrefixAttention prefix_;
   DecodingIds decoding_;
   Layout layout_;
+  int64_t length_, length_of_windows_;  // of a row
   int32_t bos_, eos_, placeholder_ = -1;
   bool ends_source_ = true;
 };
 
 std::string SourceTargetScoring::description() const {
   const std::string side = model_.is_encoder_decoder() ? "decoder" : "target";
+  if (form_ == ScoringForm::pll_span)
+    return words("mask form: all tokens together replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
+                 " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
   if (form_ != ScoringForm::likelihood) {
     const std::string later = form_ == ScoringForm::pll_word_l2r ? ", together with the later tokens of its word," : "";
     const std::string given = layout_.target_has_text ? "the tokens before it" : "the sentinel";

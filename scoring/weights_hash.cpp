@@ -4,13 +4,14 @@
 
 #include "core/fingerprint.h"
 #include "scoring/forward.h"
+#include "scoring/rows.h"
 
 namespace cloze {
 
 namespace {
 
 /// Raised when the rows or the head of a score change.
-constexpr int rules = 1;
+constexpr int rules = 2;
 
 uint64_t hash_of_weights(const Network& network) {
   uint64_t hash = 0;
@@ -29,7 +30,8 @@ std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride, 
   described.model = run.config.model;
   described.objectives = run.config.objectives;
   return hash_hex(words("rules ", rules, "\nweights ", hash_of_weights(*run.network), "\ntokenizer ",
-                        run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride,
+                        run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride, "\nrow ",
+                        row_length(run, static_cast<size_t>(stride)),
                         computes_in_bf16(*run.network, precision) ? "\nbf16\n" : "\n", to_yaml(described)));
 }
 

@@ -70,8 +70,9 @@ std::vector<Record> records_of(const std::string& text) {
 /// The index of a column. `option` names it on the command line.
 size_t column_of(const std::string& path, const Record& head, const std::string& name, const char* option) {
   const auto found = std::find(head.cells.begin(), head.cells.end(), name);
-  require<DataError>(found != head.cells.end(), path, ": has no column '", name, "'", did_you_mean(name, head.cells),
-                     "; its columns are ", listed(head.cells), "; name one with ", option);
+  const auto near = did_you_mean(name, head.cells);
+  require<DataError>(found != head.cells.end(), path, ": has no column '", name, "'", near, near.empty() ? "; " : " ",
+                     "its columns are ", listed(head.cells), "; name one with ", option);
   return static_cast<size_t>(found - head.cells.begin());
 }
 

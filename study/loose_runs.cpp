@@ -136,8 +136,9 @@ std::string common_metric(const std::vector<LooseRun>& runs, const std::string& 
   require<ConfigError>(!wanted.empty() || common.size() == 1, "the runs have several held-out losses (", listed(common),
                        "); name the one to compare by with --metric");
   if (wanted.empty()) return common.front();
+  const auto near = did_you_mean(wanted, common);
   require<ConfigError>(std::find(common.begin(), common.end(), wanted) != common.end(), "--metric ", wanted,
-                       ": not all runs have this held-out loss", did_you_mean(wanted, common), "; they have ",
+                       ": not all runs have this held-out loss", near, near.empty() ? "; " : " ", "they have ",
                        listed(common));
   return wanted;
 }
@@ -258,8 +259,9 @@ size_t baseline_of(const std::vector<LooseArm>& arms, const std::string& wanted)
     names.push_back(arm.name);
     all += (all.empty() ? "" : "; ") + arm.name;
   }
-  fail<ConfigError>("--baseline ", wanted, ": is no arm of these runs", did_you_mean(wanted, names),
-                    "; the arms are: ", all);
+  const auto near = did_you_mean(wanted, names);
+  fail<ConfigError>("--baseline ", wanted, ": is no arm of these runs", near, near.empty() ? "; " : " ",
+                    "the arms are: ", all);
 }
 
 void add_arm(StudyReport& report, const LooseArm& arm) {

@@ -223,14 +223,29 @@ std::vector<Arm> arms_of(const StudyConfig& study) {
   const auto baseline = std::find_if(arms.begin(), arms.end(), [&](const Arm& arm) {
     return arm.name == wanted || (arm.name.starts_with(wanted) && arm.name.substr(wanted.size(), 1) == ",");
   });
-  require<ConfigError>(baseline != arms.end(), "baseline '", wanted, "' is no arm", did_you_mean(wanted, names),
-                       names.size() <= 12 ? "" : "; `cloze study plan` lists them");
+  const auto near = did_you_mean(wanted, names);
+  require<ConfigError>(baseline != arms.end(), "baseline '", wanted, "' is no arm", near,
+                       !near.empty() || names.size() <= 12 ? "" : "; `cloze study plan` lists them");
   std::rotate(arms.begin(), baseline, baseline + 1);
   return arms;
 }
 
+namespace {
+
+/// Throws ConfigError for the config of a run.
+void check_is_study(const ConfigTree& tree, const std::string& file) {
+  for (const auto* key : {"study", "arms", "sweep", "space", "tune"})
+    if (tree.find(key)) return;
+  for (const auto* key : {"model", "objectives", "data", "optimizer", "schedule", "train"})
+    require<ConfigError>(!tree.find(key), file, ": is the config of a run, not a study; `cloze pretrain ", file,
+                         "` trains it, and a study starts from it with a line `base: ", file, "`");
+}
+
+}  // namespace
+
 StudyConfig read_study(const std::string& file) {
   const auto tree = ConfigTree::load_alone(file);
+  check_is_study(tree, file);
   for (const std::string key : {"seeds", "tuning.seeds"}) {
     const auto* seeds = tree.find(key);
     if (!seeds || seeds->type != ConfigNode::Type::list || seeds->items.size() != 1) continue;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/columns.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/text.h"
 
@@ -105,10 +106,12 @@ void ProgressView::show(bool last) {
     if (statuses_[i].state != RunState::done) statuses_[i] = status_of(plan_, plan_.runs[i]);
   const auto table = progress_table(plan_, statuses_, static_cast<int64_t>(terminal_columns(STDERR_FILENO, 80)));
   std::string text;
-  if (drawn_ > 0) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
+  const bool is_last = said_ == interrupts().said;  // and not a sentence that a signal has said since
+  if (drawn_ > 0 && is_last) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
   text += table;
   std::fwrite(text.data(), 1, text.size(), stderr);
   drawn_ = std::count(table.begin(), table.end(), '\n');
+  said_ = interrupts().said;
 }
 
 void ProgressView::note(const PlannedRun& run, const std::string& failure) {

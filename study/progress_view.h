@@ -23,6 +23,7 @@ class ProgressView {
   const Plan& plan_;
   bool terminal_ = false;
   int64_t drawn_ = 0;  ///< lines of the last table
+  int said_ = 0;       ///< what signals had said when it was drawn
   int64_t ended_ = 0;
   std::vector<RunStatus> statuses_{};  ///< of all runs, as last shown; one that is done is not read again
   size_t selected_;                    ///< runs that this process may do

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "core/file.h"
@@ -32,6 +33,20 @@ void copy_run(const std::string& source, const std::string& folder) {
   fs::remove_all(part);
   fs::copy(source, part, fs::copy_options::recursive);
   fs::rename(part, folder);
+}
+
+/// Whether a file name is that of a config or a record of a study that was left half written.
+bool is_half_written(const std::string& name) {
+  if (!is_staged(name)) return false;
+  const auto extension = fs::path(name.substr(0, name.rfind(".tmp-"))).extension();
+  return extension == ".json" || extension == ".yaml";
+}
+
+/// Removes what killed processes left half written in the folder of a study and in those of its arms.
+void sweep_study(const Plan& plan) {
+  std::set<std::string> folders{plan.root, plan.folder};
+  for (const auto& run : plan.runs) folders.insert(fs::path(run_path(plan, run)).parent_path().string());
+  for (const auto& folder : folders) sweep_staged(folder, is_half_written);
 }
 
 struct Child {
@@ -221,9 +236,11 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
     if (wanted) found.push_back(&run);
   }
   for (const auto& arm : plan.arms) names.push_back(arm.name);
-  for (const auto& name : only)
+  for (const auto& name : only) {
+    const auto near = did_you_mean(name, names);
     require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), "--only ", name,
-                         " names no run of this study", did_you_mean(name, names), "; write arm or arm/seed");
+                         " names no run of this study", near, near.empty() ? "; " : " ", "write arm or arm/seed");
+  }
   return found;
 }
 
@@ -237,6 +254,7 @@ int64_t concurrent_runs(int64_t jobs, const Plan& plan) {
 int64_t threads_of_run(int64_t jobs) { return std::max<int64_t>(1, cores() / jobs); }
 
 StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
+  sweep_study(plan);
   Runner runner(plan, options);
   declare(plan);
   return runner.run();

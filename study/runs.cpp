@@ -1,14 +1,18 @@
 #include "study/runs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <set>
+#include <utility>
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/log.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 
@@ -27,21 +31,48 @@ double number_at(const json& row, const char* part, const char* key, double othe
   return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
 }
 
-/// What a line of metrics.jsonl says; a line that was cut says nothing.
+/// A count of a line of metrics.jsonl; none for what no run counts, whose conversion would be undefined.
+std::optional<int64_t> count_of(const json& value) {
+  constexpr double most = 9e15;  // below 2^53, so that every count up to it is exact
+  if (!value.is_number()) return std::nullopt;
+  const auto number = value.get<double>();
+  if (!(number >= 0 && number <= most)) return std::nullopt;
+  return value.is_number_float() ? static_cast<int64_t>(number) : value.get<int64_t>();
+}
+
+/// What a line of metrics.jsonl says; a line that was cut or damaged says nothing.
 json row_of(const std::string& line) {
   const auto row = json::parse(line, nullptr, false);
-  return row.is_object() && row.contains("step") && row["step"].is_number() ? row : json();
+  return row.is_object() && row.contains("step") && count_of(row["step"]) ? row : json();
 }
+
+/// Whether a line that is not parsed looks like one that a run wrote.
+bool looks_whole(const std::string& line) {
+  const auto is_control = [](unsigned char byte) { return byte < 0x20; };
+  return line.starts_with('{') && line.ends_with('}') && std::none_of(line.begin(), line.end(), is_control);
+}
+
+/// The damaged lines of a file.
+struct DamagedLines {
+  int64_t count = 0;
+  int64_t first = 0;  ///< its number, counted from 1
+  void add(int64_t number) {
+    if (count++ == 0) first = number;
+  }
+};
 
 /// What a run had used up at a line of its metrics; numbers that the line lacks stay.
 void take_usage(const json& row, CurvePoint& now) {
   if (row.is_null()) return;
-  now.step = row["step"].get<int64_t>();
-  const auto take = [&](const char* key, auto& value) {
-    if (row.contains(key) && row[key].is_number()) value = row[key];
+  now.step = count_of(row["step"]).value_or(now.step);
+  const auto take_count = [&](const char* key, int64_t& value) {
+    if (row.contains(key)) value = count_of(row[key]).value_or(value);
   };
-  take("tokens", now.tokens);
-  take("predicted_tokens", now.predicted_tokens);
+  const auto take = [&](const char* key, double& value) {
+    if (row.contains(key) && row[key].is_number()) value = row[key].get<double>();
+  };
+  take_count("tokens", now.tokens);
+  take_count("predicted_tokens", now.predicted_tokens);
   take("flops", now.flops);
   take("epochs", now.epochs);
   now.seconds = number_at(row, "time", "seconds", now.seconds);
@@ -52,33 +83,55 @@ struct RunProgress {
   std::vector<CurvePoint> curve{};
   CurvePoint last{};
   double share = 0;  ///< of the budget
+  DamagedLines damaged{};
 };
 
-/// Of the lines between two evaluations only the last is parsed. `name`: of the loss; empty: the sum of all.
+/// Of the lines between two evaluations only the last is parsed; of the others it is looked whether they are whole.
+/// `name`: of the loss; empty: the sum of all.
 RunProgress read_progress(const std::string& folder, const std::string& name, int64_t points) {
   RunProgress found;
   std::ifstream file(folder + "/metrics.jsonl");
-  const auto take = [&](const json& row) {
+  constexpr double most_share = 1000;  // of no budget is more used up
+  int64_t number = 0, number_before = 0;
+  std::string before;  // the last line without an evaluation that looks whole
+  const auto take = [&](const std::string& line, int64_t at) {
+    auto row = row_of(line);
+    if (row.is_null()) found.damaged.add(at);
     take_usage(row, found.last);
-    found.share = number_at(row, "time", "budget_share", found.share);
+    const double share = number_at(row, "time", "budget_share", found.share);
+    if (share >= 0 && share <= most_share) found.share = share;
+    return row;
   };
-  std::string before;
+  const auto take_before = [&] {
+    if (!before.empty()) take(std::exchange(before, ""), number_before);
+  };
   for (std::string line; std::getline(file, line);) {
+    ++number;
     if (line.find("\"held_out_loss\"") == std::string::npos) {
-      before = line;
+      const bool is_whole = looks_whole(line);
+      if (is_whole) before = line;
+      if (is_whole) number_before = number;
+      if (!is_whole) found.damaged.add(number);
       continue;
     }
-    take(row_of(std::exchange(before, "")));
-    const auto row = row_of(line);
-    take(row);
+    take_before();
+    const auto row = take(line, number);
     if (row.is_null() || !row.contains("held_out_loss") || !row["held_out_loss"].is_number()) continue;
     auto& point = found.curve.emplace_back(found.last);
     point.share = found.share;
     point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
     point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
   }
-  take(row_of(before));
+  take_before();
   return found;
+}
+
+/// Warns, once a process, of the damaged lines of a run's metrics.
+void warn_of_damage(const std::string& folder, const DamagedLines& damaged) {
+  static std::set<std::string> warned;
+  if (damaged.count == 0 || !warned.insert(folder).second) return;
+  log_warning("study", words(folder, "/metrics.jsonl: ", damaged.count, " damaged lines, the first of them line ",
+                             damaged.first, "; curve and use of the run are those of the other lines"));
 }
 
 void add_usage(CurvePoint& point, const CurvePoint& before) {
@@ -153,7 +206,9 @@ void write_record(const std::string& path, const RunRecord& record) {
 }
 
 std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
-  return read_progress(folder, name, points).curve;
+  auto progress = read_progress(folder, name, points);
+  warn_of_damage(folder, progress.damaged);
+  return std::move(progress.curve);
 }
 
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {

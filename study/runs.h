@@ -80,7 +80,8 @@ struct CurvePoint {
   double seconds = 0, flops = 0, epochs = 0, loss = 0;
   double share = 0;  ///< of the budget that was used up
 };
-/// The held-out losses along a run; that of a probe begins where its source ended. A line that was cut ends the curve.
+/// The held-out losses along a run; that of a probe begins where its source ended. Damaged lines are left out with a
+/// warning.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
 /// The same for a run directory: losses of the objective `name`, `points` evaluations at equal shares of the budget;
 /// 0: so many steps apart, which then are the index.

@@ -56,10 +56,10 @@ ConfigNode draw_value(const std::string& key, const ConfigNode& of, Stream strea
   }
   const std::string wanted =
       of.type == ConfigNode::Type::map && of.items.size() == 1 ? of.items.front().first : std::string();
-  require<ConfigError>(
-      std::find(kinds.begin(), kinds.end(), wanted) != kinds.end(), of.where, ": space '", key, "' is ", one_line(of),
-      did_you_mean(wanted, kinds),
-      "; give a list of values, {log: [low, high]}, {uniform: [low, high]} or {integers: [low, high]}");
+  const auto near = did_you_mean(wanted, kinds);
+  require<ConfigError>(std::find(kinds.begin(), kinds.end(), wanted) != kinds.end(), of.where, ": space '", key,
+                       "' is ", one_line(of), near, near.empty() ? "; " : " ",
+                       "give a list of values, {log: [low, high]}, {uniform: [low, high]} or {integers: [low, high]}");
   const auto [low, high] = limits_of(key, of.items.front().second, wanted);
   ConfigNode value;
   value.type = ConfigNode::Type::scalar;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -74,9 +75,8 @@ ChildAges ages_beside(const fs::path& file) {
   const auto folder = file.parent_path();
   for (const auto& at : {folder, folder / "aoa", folder / ".." / "aoa"})
     for (const auto* name : {"cdi_human.csv", "aoa_word_list.csv"})
-      for (const auto* packed : {"", ".xz", ".gz"})
-        if (const auto table = at / (std::string(name) + packed); fs::exists(table))
-          return child_ages(read_csv(table.string()));
+      if (const auto table = plain_or_packed((at / name).string()); fs::exists(table))
+        return child_ages(read_csv(table));
   return {};
 }
 
@@ -118,7 +118,7 @@ size_t AcquisitionSuite::size() const {
 std::optional<AcquisitionSuite> read_acquisition(const std::string& path) {
   auto file = fs::path(path);
   if (fs::is_directory(file)) {
-    file /= "cdi_childes.json";
+    file = plain_or_packed((file / "cdi_childes.json").string());
     if (!fs::exists(file)) return {};
   }
   auto name = file;
@@ -184,9 +184,14 @@ SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<
   check(suite, checkpoints);
   const auto curves = curves_of(suite, checkpoints);
   const auto ages = acquisition_ages(curves, suite.ages, chance);
+  constexpr size_t fewest = 3;
+  const bool has_correlation = ages.words.size() >= fewest;
   SuiteResult result;
+  if (!has_correlation)
+    result.notes = {words("a correlation needs ", fewest, " words that children and the run both learn, and there are ",
+                          ages.words.size())};
   result.figures = {{.metric = "pearson",
-                     .value = ages.correlation(),
+                     .value = has_correlation ? ages.correlation() : std::numeric_limits<double>::quiet_NaN(),
                      .official = acquisition_ages(curves, suite.ages, babylm_chance).correlation(),
                      .count = static_cast<int64_t>(ages.words.size())}};
   for (size_t w = 0; w < ages.words.size(); ++w)

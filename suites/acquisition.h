@@ -46,7 +46,8 @@ std::vector<double> babylm_acquisition_surprisals(const LoadedRun& run, const Ac
 
 /// Correlation of the ages of children and of a run over its checkpoints, in the order of training. `chance` is the
 /// surprisal before training [nats], the logarithm of the vocabulary's size; `official` is of `babylm_chance`. Items:
-/// the words with both ages. Throws DataError for a suite without ages, and for fewer than three checkpoints.
+/// the words with both ages; of fewer than three the value is NaN, with a note, and `official` the 0 of the published
+/// program. Throws DataError for a suite without ages, and for fewer than three checkpoints.
 SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals>& checkpoints,
                                double chance);
 

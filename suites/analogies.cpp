@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/spelling.h"
 #include "data/line_reader.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
@@ -51,10 +52,15 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
   std::string_view line;
   if (!lines.next(line) || !line.starts_with(": ")) return {};
   AnalogyFile file{.name = suite_name(path)};
+  std::map<std::string, std::string> places;  // of sections, by name
   do {
     if (line.empty()) continue;
     if (line.starts_with(": ")) {
-      file.sections.push_back({.name = std::string(line.substr(2))});
+      const auto name = std::string(line.substr(2));
+      const auto [place, is_new] = places.emplace(name, lines.where());
+      require<DataError>(is_new, lines.where(), ": the section '", shortened(name), "' is there twice, first in ",
+                         place->second, "; join the two, or give one another name");
+      file.sections.push_back({.name = name});
       continue;
     }
     std::istringstream text{std::string(line)};

@@ -77,8 +77,8 @@ void add_prefix(const LoadedRun& run, const BabylmCandidate& candidate, Rows& ro
   rows.counts.push_back(1);
 }
 
-std::vector<float> sums_of_rows(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
-                                BabylmBackend backend) {
+/// The rows of a backend that is not read by the Scorer.
+Rows rows_of(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates, BabylmBackend backend) {
   const auto frame = babylm_frame(run);
   Rows rows;
   for (const auto& candidate : candidates) {
@@ -86,6 +86,12 @@ std::vector<float> sums_of_rows(const LoadedRun& run, const std::vector<BabylmCa
     if (backend == BabylmBackend::enc_dec_mask) add_masked_encoder(run, candidate, frame, rows);
     if (backend == BabylmBackend::enc_dec_prefix) add_prefix(run, candidate, rows);
   }
+  return rows;
+}
+
+std::vector<float> sums_of_rows(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                                BabylmBackend backend) {
+  const auto rows = rows_of(run, candidates, backend);
   const auto logs = log_probabilities(run, rows.rows);
   std::vector<float> sums;
   size_t at = 0;
@@ -146,6 +152,10 @@ std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCan
                        "' is not the end of '", candidate.sentence, "'");
   if (backend == BabylmBackend::mlm || backend == BabylmBackend::mntp) return sums_of_scorer(run, candidates, options);
   return sums_of_rows(run, candidates, backend);
+}
+
+void check_babylm_fit(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates, BabylmBackend backend) {
+  check_fit(run, rows_of(run, candidates, backend).rows);
 }
 
 }  // namespace cloze

@@ -33,4 +33,8 @@ std::string babylm_fault(const LoadedRun& run, BabylmBackend backend);
 std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
                                BabylmBackend backend, const ScoringOptions& options);
 
+/// Throws DataError for a candidate that babylm_sums finds too long; computes nothing. Rows of mlm and mntp are those
+/// of the Scorer, which has a check of its own.
+void check_babylm_fit(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates, BabylmBackend backend);
+
 }  // namespace cloze

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/log.h"
+#include "core/spelling.h"
 #include "suites/json_lines.h"
 #include "suites/statistics.h"
 
@@ -75,7 +76,8 @@ Fact asked(const std::string& pattern, const std::string& subject) {
 }
 
 void add_facts(const std::string& path, const std::map<std::string, std::string>& templates,
-               std::map<std::string, FactRelation>& relations, std::map<std::string, int64_t>& left_out) {
+               std::map<std::string, FactRelation>& relations, std::map<std::string, int64_t>& left_out,
+               std::map<std::string, std::string>& places) {
   SuiteLines lines(path);
   while (const auto line = lines.next()) {
     const auto& name = line->text("predicate_id");
@@ -86,16 +88,27 @@ void add_facts(const std::string& path, const std::map<std::string, std::string>
     }
     auto& relation = relations[name];
     relation.name = name;
-    auto fact = asked(pattern->second, line->text("sub_label"));
-    fact.object = line->text("obj_label");
-    require<DataError>(!fact.object.empty(), line->where, ": the object is empty");
+    auto fact = asked(pattern->second, line->filled("sub_label"));
+    fact.object = line->filled("obj_label");
     fact.name = words(name, "/", line->has("uuid") ? line->text("uuid") : words(relation.facts.size()));
+    const auto [place, is_new] = places.emplace(fact.name, line->where);
+    require<DataError>(is_new, line->where, ": the fact '", shortened(fact.name), "' is there twice, first in ",
+                       place->second, "; remove one, or give it another uuid");
     relation.objects.push_back(fact.object);
     relation.facts.push_back(std::move(fact));
   }
 }
 
-bool is_masked(ScoringForm form) { return form == ScoringForm::pll || form == ScoringForm::pll_word_l2r; }
+bool is_masked(ScoringForm form) {
+  return form == ScoringForm::pll || form == ScoringForm::pll_word_l2r || form == ScoringForm::pll_span;
+}
+
+/// How facts are scored: where masked tokens are predicted, with the whole object masked. A token of an object of
+/// several is easily guessed from the others, which favours long objects.
+ScoringOptions asking(const LoadedRun& run, ScoringOptions options) {
+  if (!options.form && is_masked(default_form(run.config))) options.form = ScoringForm::pll_span;
+  return options;
+}
 
 Passage passage_of(const Fact& fact, const std::string& object, bool masked) {
   if (masked) return {.left = fact.left, .scored = object, .right = fact.right};
@@ -122,7 +135,8 @@ double rank_of(const std::vector<double>& scores, size_t right) {
 class Asker {
  public:
   Asker(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options)
-      : scorer_(run, counting(options.scoring, asked_, passages_of(suite))), masked_(is_masked(scorer_.form())) {}
+      : scorer_(run, counting(asking(run, options.scoring), asked_, passages_of(suite))),
+        masked_(is_masked(scorer_.form())) {}
 
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }
@@ -162,8 +176,13 @@ class Asker {
   void add(const FactRelation& relation, const Fact& fact, std::span<const PassageScore> scores, Found& found,
            std::vector<nlohmann::json>& items) const {
     std::vector<double> values;
-    for (const auto& score : scores)
-      values.push_back(normalised(score, masked_ ? Normalisation::token : Normalisation::sum));
+    for (size_t i = 0; i < scores.size(); ++i) {
+      // A score of nothing is 0, the best of all.
+      require<DataError>(!scores[i].tokens.empty(), "fact ", fact.name, ": the object '",
+                         shortened(relation.objects[i]),
+                         "' has no token to score; its characters are none of the tokenizer's; remove its facts");
+      values.push_back(normalised(scores[i], masked_ ? Normalisation::token : Normalisation::sum));
+    }
     const auto right = static_cast<size_t>(
         std::lower_bound(relation.objects.begin(), relation.objects.end(), fact.object) - relation.objects.begin());
     const double rank = rank_of(values, right);
@@ -253,7 +272,8 @@ std::optional<FactSuite> read_facts(const std::string& path) {
   const auto templates = read_templates(files.templates);
   std::map<std::string, FactRelation> relations;
   std::map<std::string, int64_t> left_out;
-  for (const auto& file : files.facts) add_facts(file, templates, relations, left_out);
+  std::map<std::string, std::string> places;  // of facts, by name
+  for (const auto& file : files.facts) add_facts(file, templates, relations, left_out, places);
   require<DataError>(!relations.empty() || left_out.empty(), files.templates, ": has no template for any relation of ",
                      path, ", such as '", left_out.empty() ? "" : left_out.begin()->first, "'; add one");
   FactSuite suite;
@@ -273,7 +293,7 @@ std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptio
 }
 
 void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
-  const Scorer scorer(run, options.scoring);
+  const Scorer scorer(run, asking(run, options.scoring));
   const auto tokens = [&](const std::string& object) { return run.tokenizer.encode(object).size(); };
   for (const auto& relation : suite.relations) {
     const auto longest = std::ranges::max_element(relation.objects, {}, tokens);

@@ -54,4 +54,10 @@ std::string find_suite(const std::string& name, const std::string& option) {
                     known.empty() ? ", which is empty" : ", which has " + shortened(listed(known)), "; ", how);
 }
 
+bool is_babylm_data(const std::string& folder) {
+  std::error_code ignored;
+  const auto has = [&](const char* part) { return fs::is_directory(fs::path(folder) / part, ignored); };
+  return has("full_eval") || has("fast_eval");
+}
+
 }  // namespace cloze

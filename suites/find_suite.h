@@ -12,4 +12,8 @@ std::string suites_folder();
 /// `option`: where it is named, for the message.
 std::string find_suite(const std::string& name, const std::string& option = "--suite");
 
+/// Whether a folder is laid out as BabyLM's evaluation data, which is no suite but holds many: it has `full_eval` or
+/// `fast_eval`.
+bool is_babylm_data(const std::string& folder);
+
 }  // namespace cloze

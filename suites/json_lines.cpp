@@ -2,37 +2,15 @@
 
 #include <cmath>
 #include <filesystem>
-#include <set>
 
 #include "core/error.h"
-#include "core/json.h"
 #include "core/spelling.h"
 
 namespace cloze {
 
-namespace {
-
 using nlohmann::json;
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
-
-/// The value of a line; a discarded one as parse_json. Throws DataError for an object that has a key twice, of which
-/// JSON leaves open which value counts.
-json parse_line(std::string_view line, const std::string& where) {
-  if (too_deep(line) != std::string_view::npos) return json::value_t::discarded;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto take = [&](int, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key)
-      require<DataError>(keys.back().insert(value.get<std::string>()).second, where, ": has the key `",
-                         shortened(value.get<std::string>()), "` twice; remove one of the two");
-    return true;
-  };
-  return json::parse(line, take, /*allow_exceptions=*/false);
-}
-
-}  // namespace
+bool is_blank_text(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
 
 std::string described(const json& value) {
   if (value.is_string()) return "'" + shortened(value.get_ref<const std::string&>()) + "'";
@@ -52,6 +30,12 @@ const std::string& SuiteLine::text(const char* key) const {
   const auto& value = at(key);
   require<DataError>(value.is_string(), where, ": `", key, "` is ", described(value), "; it must be a text");
   return value.get_ref<const std::string&>();
+}
+
+const std::string& SuiteLine::filled(const char* key) const {
+  const auto& value = text(key);
+  require<DataError>(!is_blank_text(value), where, ": `", key, "` is empty; give it text, or remove the line");
+  return value;
 }
 
 double SuiteLine::number(const char* key) const {
@@ -83,8 +67,8 @@ std::optional<SuiteLine> SuiteLines::next() {
   std::string_view line;
   do {
     if (!lines_.next(line)) return std::nullopt;
-  } while (is_blank(line));
-  SuiteLine found{parse_line(line, lines_.where()), lines_.where()};
+  } while (is_blank_text(line));
+  SuiteLine found{parse_json_line(line, lines_.where()), lines_.where()};
   if (found.object.is_object()) return found;
   const auto fault = json_fault(line);
   const bool is_cut = fault.find("ends in the middle") != std::string::npos;
@@ -97,14 +81,10 @@ std::optional<SuiteLine> first_line(const std::string& path) {
   std::string_view line;
   do {
     if (!lines.next(line)) return std::nullopt;
-  } while (is_blank(line));
+  } while (is_blank_text(line));
   SuiteLine found{parse_json(line), lines.where()};
   if (!found.object.is_object()) return std::nullopt;
   return found;
-}
-
-bool is_json_lines(const std::string& name) {
-  return name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") || name.ends_with(".jsonl.xz");
 }
 
 std::string suite_name(const std::string& path) {

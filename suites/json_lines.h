@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/json.h"
 #include "data/line_reader.h"
 
 namespace cloze {
@@ -18,10 +20,14 @@ struct SuiteLine {
   bool has(const char* key) const { return object.contains(key); }
   const nlohmann::json& at(const char* key) const;
   const std::string& text(const char* key) const;
+  const std::string& filled(const char* key) const;  ///< a text that is not blank
   double number(const char* key) const;
   int64_t integer(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
 };
+
+/// Whether a text is white space alone, or empty.
+bool is_blank_text(std::string_view text);
 
 /// `'x'`, `3`, `a list`: a value as an error names it.
 std::string described(const nlohmann::json& value);
@@ -40,9 +46,6 @@ class SuiteLines {
 
 /// The first object of a file; none for a file that is empty or begins with something else.
 std::optional<SuiteLine> first_line(const std::string& path);
-
-/// Whether a name ends in `.jsonl`, `.jsonl.gz` or `.jsonl.xz`.
-bool is_json_lines(const std::string& name);
 
 /// The name of a suite: that of its file or folder without the folders before it and the endings of is_json_lines, of
 /// compression and of tables.

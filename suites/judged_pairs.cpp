@@ -1,7 +1,9 @@
 #include "suites/judged_pairs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "suites/embedding_figures.h"
 
@@ -58,20 +60,42 @@ std::vector<std::string> texts_of(const std::vector<JudgedFile>& files) {
   return texts;
 }
 
+namespace {
+
+/// Why a file has no correlation, as a sentence.
+std::string constant_note(const JudgedFile& file) {
+  const auto same = [&](const JudgedPair& pair) { return pair.judgement == file.pairs.front().judgement; };
+  return words("no correlation of '", file.name, "', for its ",
+               std::ranges::all_of(file.pairs, same) ? "judgements" : "similarities", " are all equal");
+}
+
+/// The mean of the correlations that there are; NaN where there are none.
+SuiteFigure mean_of(const std::vector<SuiteFigure>& figures) {
+  SuiteFigure mean{.metric = "spearman"};
+  double sum = 0, files = 0;
+  for (const auto& figure : figures) {
+    if (std::isnan(figure.value)) continue;
+    sum += figure.value;
+    mean.count += figure.count;
+    ++files;
+  }
+  mean.value = files > 0 ? sum / files : std::numeric_limits<double>::quiet_NaN();
+  return mean;
+}
+
+}  // namespace
+
 SuiteResult answer_pairs(const LoadedRun& run, const std::vector<JudgedFile>& files, const SuiteOptions& options) {
   const auto embedded = embed_distinct(run, texts_of(files), options);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
   std::vector<SuiteFigure> figures;
-  for (const auto& file : files) figures.push_back(figure_of(file, embedded, result.items));
-  auto whole = figures.front();
-  if (figures.size() > 1) {
-    whole = {.metric = "spearman"};
-    for (const auto& figure : figures) {
-      whole.value += figure.value / static_cast<double>(figures.size());
-      whole.count += figure.count;
-    }
+  for (const auto& file : files) {
+    figures.push_back(figure_of(file, embedded, result.items));
+    if (std::isnan(figures.back().value))
+      result.notes.push_back(constant_note(file) + (files.size() > 1 ? "; the mean is without it" : ""));
   }
+  auto whole = figures.size() > 1 ? mean_of(figures) : figures.front();
   whole.level = SuiteLevel::suite;
   whole.group.clear();
   result.figures = {whole, isotropy_figure(embedded)};

@@ -26,7 +26,8 @@ std::vector<std::string> texts_in(const std::string& folder);
 std::vector<std::string> texts_of(const std::vector<JudgedFile>& files);
 
 /// The suite's figures: `spearman`, the mean of that of the files, and `mean_cosine` of all texts; of several files
-/// also `spearman` of each.
+/// also `spearman` of each. A file whose similarities or judgements are all equal has none: it is NaN, not in the mean,
+/// and named by a note.
 SuiteResult answer_pairs(const LoadedRun& run, const std::vector<JudgedFile>& files, const SuiteOptions& options);
 
 }  // namespace cloze

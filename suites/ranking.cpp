@@ -41,7 +41,11 @@ bool has_equal_candidates(const RankingItem& item) {
 /// Reads the files of a suite of one form.
 class Reader {
  public:
-  explicit Reader(const RankingForm& form) : form_(form) { suite_.form = form.name; }
+  /// `whole`: the paradigm of files that are splits of one set; empty: each file is a paradigm.
+  Reader(const RankingForm& form, std::string whole) : form_(form), whole_(std::move(whole)) {
+    suite_.form = form.name;
+    suite_.is_official = form.is_official();
+  }
 
   /// Reads a file of several, or leaves it out with a note: one whose first line is of no form, or has no answer.
   void read_one_of(const std::string& file) {
@@ -68,6 +72,7 @@ class Reader {
                          ", the lines before it are of ", form_.name, "; make it a suite of its own");
       const auto before = suite_.items.size();
       form_.read(*line, source, suite_.items);
+      if (!whole_.empty() && !line->has("paradigm")) join(suite_.items.back(), source.name);
       for (size_t i = before; i < suite_.items.size(); ++i) note(suite_.items[i], line->where);
     }
     require<DataError>(!is_empty, file, ": is empty; remove it, or get it again");
@@ -84,6 +89,12 @@ class Reader {
   }
 
  private:
+  /// Makes an item of a split one of the whole set: splits are no clusters, since their items are not alike.
+  void join(RankingItem& item, const std::string& split) const {
+    item.paradigm = whole_;
+    if (item.phenomenon.empty()) item.phenomenon = split;
+  }
+
   void note(const RankingItem& item, const std::string& where) {
     const auto [place, is_new] = places_.emplace(item.name, where);
     require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ",
@@ -92,6 +103,7 @@ class Reader {
   }
 
   const RankingForm& form_;
+  std::string whole_;
   RankingSuite suite_;
   std::map<std::string, std::string> places_;  ///< of items, by name
   uint64_t equal_ = 0;
@@ -117,6 +129,12 @@ auto with_names(const RankingSuite& suite, const F& f) {
           fail<DataError>("item ", item.name, ": ", message);
     throw;
   }
+}
+
+/// Removes what the rules of the program of BabyLM say of items that it does not have.
+void drop_official(SuiteResult& result) {
+  for (auto& figure : result.figures) figure.official.reset();
+  for (auto& item : result.items) item.erase("official_choice");
 }
 
 /// What is said of items with tokens that stand for unknown text; empty for none.
@@ -152,7 +170,7 @@ std::optional<RankingSuite> read_ranking(const std::string& path) {
   for (; known != files.end() && form == nullptr; known += form == nullptr)
     if (const auto first = first_line(*known)) form = form_of(*first);
   if (form == nullptr) return std::nullopt;
-  Reader reader(*form);
+  Reader reader(*form, files.size() > 1 && form->has_splits() ? suite_name(path) : "");
   for (const auto& file : files) files.size() == 1 ? reader.read(file) : reader.read_one_of(file);
   if (reader.is_empty()) reader.read(*known);  // which says what all of them lack
   return std::move(reader).suite();
@@ -199,6 +217,7 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
+  if (!suite.is_official) drop_official(result);
   result.notes = suite.notes;
   if (const auto note = unknown_note(run, suite, scores); !note.empty()) result.notes.push_back(note);
   return result;

@@ -27,13 +27,15 @@ struct RankingItem {
 struct RankingSuite {
   std::vector<RankingItem> items{};
   std::string form{};                ///< of its lines, in words: `minimal pairs`
+  bool is_official = true;           ///< whether the program of BabyLM has such items, and so an official figure
   std::vector<std::string> notes{};  ///< on items that cannot tell models apart, and on files that are left out
 };
 
 /// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
-/// another kind. The forms are listed in suites/ranking_forms.h. Files of a folder whose lines are of no form, or whose
-/// items have no answers as those of test splits, are left out with a note. Throws DataError with the place of what is
-/// damaged, empty, of another form or named twice.
+/// another kind. Files of a folder are paradigms, but splits of multiple choice are phenomena of one. The forms are
+/// listed in suites/ranking_forms.h. Files of a folder whose lines are of no form, or whose items have no answers as
+/// those of test splits, are left out with a note. Throws DataError with the place of what is damaged, empty, of
+/// another form or named twice.
 std::optional<RankingSuite> read_ranking(const std::string& path);
 
 /// Keeps the first `items` of each paradigm, counted for each metric.

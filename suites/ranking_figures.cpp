@@ -52,23 +52,31 @@ RankedItem rank_item(const RankingItem& item, std::span<const PassageScore> scor
 
 /// What the items of a paradigm came to.
 struct Tally {
-  std::string paradigm, phenomenon;
+  std::string paradigm;
   double right = 0, official = 0;
   int64_t count = 0, ties = 0;
   bool differs = false;  ///< of some item, the official credit from its own
 };
 
-/// Tallies of the items with an answer that count for `metric`, in the order of their first items.
-std::vector<Tally> tallies_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked,
-                              const std::string& metric) {
+/// The items of a suite that count for a metric: those with an answer.
+struct Counted {
+  std::span<const RankingItem> items;
+  std::span<const RankedItem> ranked;
+  const std::string& metric;
+  bool has(size_t i) const { return items[i].metric == metric && items[i].answer.has_value(); }
+};
+
+/// Tallies of paradigms in the order of their first items; of their items in a phenomenon, or of all.
+std::vector<Tally> tallies_of(const Counted& counted, const std::string* phenomenon = nullptr) {
+  const auto& [items, ranked, metric] = counted;
   std::vector<Tally> tallies;
   for (size_t i = 0; i < items.size(); ++i) {
     const auto& item = items[i];
-    if (item.metric != metric || !item.answer) continue;
+    if (!counted.has(i) || (phenomenon && item.phenomenon != *phenomenon)) continue;
     auto at =
         std::find_if(tallies.rbegin(), tallies.rend(), [&](const Tally& t) { return t.paradigm == item.paradigm; });
     if (at == tallies.rend()) {
-      tallies.push_back({.paradigm = item.paradigm, .phenomenon = item.phenomenon});
+      tallies.push_back({.paradigm = item.paradigm});
       at = tallies.rbegin();
     }
     const double official = ranked[i].official_choice == *item.answer ? 1 : 0;
@@ -131,21 +139,27 @@ std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, st
   return figure;
 }
 
+/// The phenomena of items, in their order.
+std::vector<std::string> phenomena_of(const Counted& counted) {
+  std::vector<std::string> phenomena;
+  for (size_t i = 0; i < counted.items.size(); ++i) {
+    const auto& name = counted.items[i].phenomenon;
+    if (counted.has(i) && !name.empty() && std::find(phenomena.rbegin(), phenomena.rend(), name) == phenomena.rend())
+      phenomena.push_back(name);
+  }
+  return phenomena;
+}
+
 /// The figures of one metric, by level.
-void add_accuracies(const std::vector<Tally>& tallies, const std::string& metric, std::vector<SuiteFigure>& suite,
-                    std::vector<SuiteFigure>& narrower) {
+void add_accuracies(const Counted& counted, std::vector<SuiteFigure>& suite, std::vector<SuiteFigure>& narrower) {
+  const auto tallies = tallies_of(counted);
+  if (tallies.empty()) return;
+  const auto& metric = counted.metric;
   suite.push_back(figure_of(SuiteLevel::suite, "", metric, tallies, Mean::of_paradigms));
   if (tallies.size() > 1) suite.push_back(figure_of(SuiteLevel::suite, "", "micro_" + metric, tallies, Mean::of_items));
-  std::vector<std::string> phenomena;
-  for (const auto& tally : tallies)
-    if (!tally.phenomenon.empty() && std::find(phenomena.begin(), phenomena.end(), tally.phenomenon) == phenomena.end())
-      phenomena.push_back(tally.phenomenon);
-  for (const auto& phenomenon : phenomena) {
-    std::vector<Tally> inside;
-    for (const auto& tally : tallies)
-      if (tally.phenomenon == phenomenon) inside.push_back(tally);
-    narrower.push_back(figure_of(SuiteLevel::phenomenon, phenomenon, metric, inside, Mean::of_paradigms));
-  }
+  for (const auto& phenomenon : phenomena_of(counted))
+    narrower.push_back(
+        figure_of(SuiteLevel::phenomenon, phenomenon, metric, tallies_of(counted, &phenomenon), Mean::of_paradigms));
   for (const auto& tally : tallies)
     narrower.push_back(figure_of(SuiteLevel::paradigm, tally.paradigm, metric, {&tally, 1}, Mean::of_items));
 }
@@ -180,9 +194,7 @@ std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std
   if (const auto all = correlation_of(items, ranked, "")) suite.push_back(*all);
   for (const auto& paradigm : judged)
     if (const auto one = correlation_of(items, ranked, paradigm)) narrower.push_back(*one);
-  for (const auto& metric : metrics)
-    if (const auto tallies = tallies_of(items, ranked, metric); !tallies.empty())
-      add_accuracies(tallies, metric, suite, narrower);
+  for (const auto& metric : metrics) add_accuracies({items, ranked, metric}, suite, narrower);
   std::stable_sort(narrower.begin(), narrower.end(),
                    [](const SuiteFigure& a, const SuiteFigure& b) { return a.level < b.level; });
   suite.insert(suite.end(), narrower.begin(), narrower.end());

@@ -12,7 +12,6 @@ namespace {
 using Items = std::vector<RankingItem>;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_blank(const std::string& text) { return std::all_of(text.begin(), text.end(), is_space); }
 
 /// A text at a key that lines may lack.
 std::string text_or_empty(const SuiteLine& line, const char* key) { return line.has(key) ? line.text(key) : ""; }
@@ -31,7 +30,7 @@ std::string item_name(const SuiteLine& line, const std::string& paradigm, Rankin
 /// Appends an item whose candidates, named by `labels`, all have text.
 void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>& labels, Items& items) {
   for (size_t i = 0; i < labels.size(); ++i)
-    require<DataError>(!is_blank(item.candidates[i].scored), line.where, ": ", labels[i],
+    require<DataError>(!is_blank_text(item.candidates[i].scored), line.where, ": ", labels[i],
                        " is empty; give it text, or remove the line");
   items.push_back(std::move(item));
 }
@@ -68,15 +67,14 @@ void read_pair(const SuiteLine& line, RankingSource& source, Items& items) {
       {"`sentence_good`", "`sentence_bad`"}, items);
 }
 
+/// Of a property after a concept that has it and one that has not: by the kind of the latter where lines name it.
 void read_comps(const SuiteLine& line, RankingSource& source, Items& items) {
-  const auto& property = line.text("property_phrase");
-  require<DataError>(!is_blank(property), line.where, ": `property_phrase` is empty; give it text, or remove the line");
-  add(line,
-      {.name = item_name(line, source.name, source),
-       .paradigm = source.name,
-       .candidates = {completion(line.text("prefix_acceptable"), property),
-                      completion(line.text("prefix_unacceptable"), property)}},
-      {"`prefix_acceptable`", "`prefix_unacceptable`"}, items);
+  const auto& property = line.filled("property_phrase");
+  items.push_back({.name = item_name(line, source.name, source),
+                   .paradigm = source.name,
+                   .phenomenon = text_or_empty(line, "negative_sample_type"),
+                   .candidates = {completion(line.filled("prefix_acceptable"), property),
+                                  completion(line.filled("prefix_unacceptable"), property)}});
 }
 
 /// Targets in the first context, as the BabyLM pipeline compares them; and contexts of each target. Source: Ivanova et
@@ -85,22 +83,19 @@ void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
   const auto& domain = line.text("Domain");
   const auto name = item_name(line, domain, source);
   const auto passage = [&](const char* context, const char* target) {
-    return Passage{.left = line.text(context), .scored = " " + line.text(target)};
+    return Passage{.left = line.filled(context), .scored = " " + line.filled(target)};
   };
   const auto a = passage("Context1", "Target1"), b = passage("Context1", "Target2"), c = passage("Context2", "Target1"),
              d = passage("Context2", "Target2");
-  const std::vector<std::string> targets{"`Target1`", "`Target2`"}, contexts{"`Context1`", "`Context2`"};
-  add(line, {.name = name, .paradigm = domain, .candidates = {a, b}}, targets, items);
-  add(line, {.name = name + ":Target1", .paradigm = domain, .metric = "context_accuracy", .candidates = {a, c}},
-      contexts, items);
-  add(line,
-      {.name = name + ":Target2", .paradigm = domain, .metric = "context_accuracy", .candidates = {b, d}, .answer = 1},
-      contexts, items);
+  items.push_back({.name = name, .paradigm = domain, .candidates = {a, b}});
+  items.push_back({.name = name + ":Target1", .paradigm = domain, .metric = "context_accuracy", .candidates = {a, c}});
+  items.push_back(
+      {.name = name + ":Target2", .paradigm = domain, .metric = "context_accuracy", .candidates = {b, d}, .answer = 1});
 }
 
 void read_entity_tracking(const SuiteLine& line, RankingSource& source, Items& items) {
   const auto subset = line.has("subset") ? line.text("subset") : source.name;
-  const auto& prefix = line.text("input_prefix");
+  const auto& prefix = line.filled("input_prefix");
   RankingItem item{.name{}, .paradigm = words(subset, "_", line.integer("numops"), "_ops"), .phenomenon = subset};
   item.name = item_name(line, item.paradigm, source);
   for (const auto& option : line.texts("options")) item.candidates.push_back({.left = prefix, .scored = option});
@@ -157,7 +152,7 @@ void read_copa(const SuiteLine& line, RankingSource& source, Items& items) {
   const auto& question = line.text("question");
   require<DataError>(question == "cause" || question == "effect", line.where, ": `question` is '", shortened(question),
                      "'; it must be cause or effect");
-  const auto context = without_stop(line.text("premise")) + (question == "cause" ? " because " : " so ");
+  const auto context = without_stop(line.filled("premise")) + (question == "cause" ? " because " : " so ");
   RankingItem item{.name = item_name(line, source.name, source), .paradigm = source.name};
   for (const auto* choice : {"choice1", "choice2"})
     item.candidates.push_back({.left = context, .scored = without_capital(line.text(choice))});
@@ -193,17 +188,29 @@ Choices choices_of(const SuiteLine& line) {
 }
 
 /// `Question: QUESTION`, `Answer: CHOICE` in two lines, as the zero-shot evaluations of ARC since Brown et al. 2020.
-void read_question(const SuiteLine& line, RankingSource& source, Items& items) {
-  const auto choices = choices_of(line);
+void add_question(const SuiteLine& line, const std::string& question, const Choices& choices, RankingSource& source,
+                  Items& items) {
   const auto& key = line.text("answerKey");
   const auto right = std::find(choices.labels.begin(), choices.labels.end(), key);
   require<DataError>(right != choices.labels.end(), line.where, ": `answerKey` is '", shortened(key),
                      "', which is no label of its choices; test splits without answers cannot be scored");
   RankingItem item{.name = item_name(line, source.name, source), .paradigm = source.name};
   for (const auto& choice : choices.texts)
-    item.candidates.push_back(completion("Question: " + line.text("question") + "\nAnswer:", choice));
+    item.candidates.push_back(completion("Question: " + question + "\nAnswer:", choice));
   item.answer = static_cast<size_t>(right - choices.labels.begin());
   add(line, std::move(item), numbered("choices", choices.texts.size()), items);
+}
+
+void read_question(const SuiteLine& line, RankingSource& source, Items& items) {
+  const auto& question = line.filled("question");
+  add_question(line, question, choices_of(line), source, items);
+}
+
+/// The layout in which AI2 publishes ARC, OpenBookQA and CommonsenseQA: `question` holds its text and its choices.
+void read_stem(const SuiteLine& line, RankingSource& source, Items& items) {
+  const SuiteLine question{line.at("question"), line.where + ": `question`"};
+  const auto& stem = question.filled("stem");
+  add_question(line, stem, choices_of(question), source, items);
 }
 
 /// An item of Cloze's own forms, whose groups its line may name.
@@ -240,9 +247,18 @@ const std::vector<RankingForm>& ranking_forms() {
       {"pairs with judgements", "ratio", "sentences, ratio", read_wug},
       {"COPA", "choice1", "premise, choice1, choice2, question, label", read_copa, "label"},
       {"multiple choice", "choices", "question, choices, answerKey", read_question, "answerKey"},
+      {"multiple choice of AI2", "question.stem", "question.stem, question.choices, answerKey", read_stem, "answerKey"},
       {"completions", "completions", "context, completions, answer", read_completions, "answer"},
       {"sentences", "sentences", "sentences, answer", read_sentences, "answer"}};
   return forms;
+}
+
+bool RankingForm::fits(const SuiteLine& line) const {
+  const std::string path = signature;
+  const auto dot = path.find('.');
+  if (dot == std::string::npos) return line.has(signature);
+  const auto outer = line.object.find(path.substr(0, dot));
+  return outer != line.object.end() && outer->is_object() && outer->contains(path.substr(dot + 1));
 }
 
 bool RankingForm::lacks_answer(const SuiteLine& line) const {
@@ -254,7 +270,7 @@ bool RankingForm::lacks_answer(const SuiteLine& line) const {
 
 const RankingForm* form_of(const SuiteLine& line) {
   for (const auto& form : ranking_forms())
-    if (line.has(form.signature)) return &form;
+    if (form.fits(line)) return &form;
   return nullptr;
 }
 

@@ -20,12 +20,17 @@ struct RankingSource {
 /// A form of lines. Every line of a file has the keys of the first one's form.
 struct RankingForm {
   const char* name;       ///< in words: `minimal pairs`
-  const char* signature;  ///< the key that only its lines have
+  const char* signature;  ///< the key that only its lines have; `OUTER.INNER`: a key of the object at OUTER
   const char* keys;       ///< of a line, as a message lists them
   /// Appends the items of a line. Throws DataError.
   void (*read)(const SuiteLine& line, RankingSource& source, std::vector<RankingItem>& items);
   const char* answer = nullptr;  ///< the key of the right answer; null: the first candidate, or people's preference
 
+  bool fits(const SuiteLine& line) const;  ///< whether a line has its signature
+  /// Whether the program of BabyLM ranks such lines, so that its rules give an official figure.
+  bool is_official() const { return answer == nullptr; }
+  /// Whether files of such lines are splits of one set, not paradigms.
+  bool has_splits() const { return answer != nullptr; }
   /// Whether a line of this form has no answer, as those of test splits: no key, null, -1 or "".
   bool lacks_answer(const SuiteLine& line) const;
 };

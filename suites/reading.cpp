@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "data/byte_source.h"
 #include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
@@ -175,6 +176,11 @@ bool predicts_before_masks(const RunConfig& config, const ScoringOptions& option
   return !options.form && masked_backend(config);
 }
 
+/// There is an option that only the rows of the Scorer have.
+bool asks_of_scorer(const ScoringOptions& options) {
+  return !options.cache.empty() || options.stride > 0 || options.precision != Precision::fp32;
+}
+
 std::vector<SuiteFigure> figures_of(const ReadingGains& gains, const std::optional<ReadingGains>& official) {
   std::vector<SuiteFigure> figures;
   const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& value) {
@@ -202,9 +208,8 @@ nlohmann::json json_of(double value) { return std::isnan(value) ? nlohmann::json
 std::optional<ReadingSuite> read_reading(const std::string& path) {
   auto file = path;
   if (fs::is_directory(path)) {
-    const auto inside = fs::path(path) / "reading_data.csv";
-    if (!fs::exists(inside)) return {};
-    file = inside.string();
+    file = plain_or_packed((fs::path(path) / "reading_data.csv").string());
+    if (!fs::exists(file)) return {};
   }
   auto name = fs::path(file);
   if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
@@ -280,6 +285,10 @@ SuiteResult run_suite(const LoadedRun& run, const ReadingSuite& suite, const Sui
   result.scored_by = predicts_before_masks(run.config, options.scoring)
                          ? "surprisal of a word before three masks, its tokens from left to right"
                          : Scorer(run, options.scoring).description();
+  if (predicts_before_masks(run.config, options.scoring) && asks_of_scorer(options.scoring))
+    result.notes.emplace_back(
+        "reading times of masked models are computed in rows of their own, without --cache, --stride and --precision; "
+        "--as pll scores them with these");
   return result;
 }
 

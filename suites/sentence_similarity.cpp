@@ -43,7 +43,7 @@ std::optional<std::array<size_t, 3>> columns_of(const std::vector<std::string>& 
 }
 
 void add_pair(JudgedFile& file, const std::string& where, JudgedPair pair) {
-  require<DataError>(!pair.a.empty() && !pair.b.empty(), where, ": one of the two sentences is empty");
+  require<DataError>(!is_blank_text(pair.a) && !is_blank_text(pair.b), where, ": one of the two sentences is empty");
   require<DataError>(std::isfinite(pair.judgement), where, ": the judgement is not a finite number");
   file.pairs.push_back(std::move(pair));
 }
@@ -81,6 +81,16 @@ std::optional<JudgedFile> read_lines(const std::string& path) {
   return file;
 }
 
+/// The JSON lines of a folder, by name.
+std::vector<std::string> json_lines_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file() && is_json_lines(entry.path().filename().string()))
+      paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
 /// The pairs of a file; none for one of another kind.
 std::optional<JudgedFile> read_judged(const std::string& path) {
   auto file = is_json_lines(path) ? read_lines(path) : read_table(path);
@@ -91,7 +101,8 @@ std::optional<JudgedFile> read_judged(const std::string& path) {
 }  // namespace
 
 std::optional<SentenceSimilaritySuite> read_sentence_similarity(const std::string& path) {
-  const auto paths = fs::is_directory(path) ? texts_in(path) : std::vector{path};
+  auto paths = fs::is_directory(path) ? texts_in(path) : std::vector{path};
+  if (paths.empty()) paths = json_lines_in(path);
   SentenceSimilaritySuite suite;
   for (const auto& one : paths) {
     auto file = read_judged(one);

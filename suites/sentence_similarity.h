@@ -17,8 +17,8 @@ struct SentenceSimilaritySuite {
 };
 
 /// The suite in a table with tabs and the heads `sentence_A`, `sentence_B`, `relatedness_score` (SICK) or `sentence1`,
-/// `sentence2`, `score` (STS), in a folder whose texts_in are such tables, or in JSON lines with the latter; none for a
-/// file of another kind. Throws DataError with the place.
+/// `sentence2`, `score` (STS), in JSON lines with the latter, or in a folder whose texts_in, or else whose JSON lines,
+/// are such; none for a file of another kind. Throws DataError with the place.
 std::optional<SentenceSimilaritySuite> read_sentence_similarity(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "suites/find_suite.h"
 #include "suites/json_lines.h"
 
 namespace cloze {
@@ -44,6 +45,8 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
 /// Says what is wrong with a file or a folder that no reader knew; of a folder by its first file of JSON lines.
 [[noreturn]] void refuse(const std::string& path) {
   if (!fs::is_directory(path)) refuse_file(path);
+  require<DataError>(!is_babylm_data(path), path, ": is BabyLM's evaluation data, which `cloze evaluate RUN --suite ",
+                     path, "` answers; a suite is each set in it, such as full_eval/blimp_filtered (docs/babylm.md)");
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.is_regular_file() && is_json_lines(entry.path().filename().string()))

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "core/columns.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -96,6 +98,7 @@ bool is_share(const std::string& metric) {
 }
 
 std::string cell(double value, const std::string& metric) {
+  if (std::isnan(value)) return "none";
   char text[48];
   if (is_share(metric))
     std::snprintf(text, sizeof text, "%.2f", 100 * value);
@@ -119,6 +122,7 @@ std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
 
 /// Removes the columns in which every row is empty.
 void drop_empty_columns(Table& table) {
+  if (table.rows.empty()) return;
   for (size_t k = table.header.size(); k-- > 0;) {
     const auto is_empty = [&](const auto& row) { return row[k].empty(); };
     if (!std::all_of(table.rows.begin(), table.rows.end(), is_empty)) continue;
@@ -126,6 +130,26 @@ void drop_empty_columns(Table& table) {
     table.header.erase(table.header.begin() + at);
     for (auto& row : table.rows) row.erase(row.begin() + at);
   }
+}
+
+/// The columns of the longest line of a table's text, without its title.
+size_t width_of_lines(Table table) {
+  table.title.clear();
+  size_t widest = 0;
+  std::istringstream lines(to_text(table));
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, width_of(line));
+  return widest;
+}
+
+/// Columns as rows, and rows as columns.
+Table transposed(const Table& table) {
+  Table turned{.title = table.title, .header = {table.header[0]}, .of_numbers = table.of_numbers};
+  for (size_t k = 1; k < table.header.size(); ++k) turned.rows.push_back({table.header[k]});
+  for (const auto& row : table.rows) {
+    turned.header.push_back(row[0]);
+    for (size_t k = 1; k < row.size(); ++k) turned.rows[k - 1].push_back(row[k]);
+  }
+  return turned;
 }
 
 /// The parts of a path between slashes.
@@ -158,11 +182,21 @@ std::vector<std::string> short_names(std::span<const SuiteAnswers> answers) {
   return names;
 }
 
+/// The official number in brackets; empty where the figure has none that differs in print.
+std::string in_brackets(const SuiteFigure& figure) {
+  if (!figure.official) return "";
+  const auto official = cell(*figure.official, figure.metric);
+  return official == cell(figure.value, figure.metric) ? "" : " (" + official + ")";
+}
+
 std::string several_runs_cell(const SuiteFigure* figure) {
-  if (figure == nullptr) return "-";
-  const auto own = cell(figure->value, figure->metric);
-  const auto official = figure->official ? cell(*figure->official, figure->metric) : own;
-  return official == own ? own : own + " (" + official + ")";
+  return figure == nullptr ? "-" : cell(figure->value, figure->metric) + in_brackets(*figure);
+}
+
+/// Adds what is known of a checkpoint besides its step.
+void add_progress(json& object, const SuiteAnswers& answers) {
+  if (answers.words) object["words"] = *answers.words;
+  if (!answers.revisions.empty()) object["revisions"] = answers.revisions;
 }
 
 }  // namespace
@@ -190,7 +224,7 @@ Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
 
 Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
   Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
-              .header = {"step"},
+              .header = {"step", "words", "revision"},
               .of_numbers = true};
   const auto keys = keys_of(answers, detail);
   for (const auto& key : keys) {
@@ -198,10 +232,26 @@ Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail de
     table.header.push_back(words(key.suite, group, " ", metric_words(key.metric)));
   }
   for (const auto& one : answers) {
-    auto& row = table.rows.emplace_back(std::vector{thousands(static_cast<uint64_t>(one.step))});
+    std::string revisions;
+    for (const auto& name : one.revisions) revisions += (revisions.empty() ? "" : ", ") + name;
+    auto& row =
+        table.rows.emplace_back(std::vector{thousands(static_cast<uint64_t>(one.step)),
+                                            one.words ? thousands(static_cast<uint64_t>(*one.words)) : "", revisions});
     for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key)));
   }
-  return table;
+  drop_empty_columns(table);
+  if (width_of_lines(table) <= 80) return table;
+  const auto turned = transposed(table);
+  return width_of_lines(turned) < width_of_lines(table) ? turned : table;
+}
+
+std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+  for (const auto& key : keys_of(answers, detail))
+    for (const auto& one : answers)
+      if (const auto* figure = find(one, key); figure != nullptr && !in_brackets(*figure).empty())
+        return "a number in brackets is the official one, by the rules of the suite's published program, where it "
+               "differs";
+  return "";
 }
 
 std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
@@ -243,11 +293,13 @@ json to_json(const SuiteAnswers& answers) {
     suites.push_back(
         {{"suite", result.suite}, {"scored_by", result.scored_by}, {"figures", figures}, {"notes", result.notes}});
   }
-  return {{"run", answers.run},
-          {"checkpoint", answers.checkpoint},
-          {"step", answers.step},
-          {"suites", suites},
-          {"unanswered", answers.unanswered}};
+  json found{{"run", answers.run},
+             {"checkpoint", answers.checkpoint},
+             {"step", answers.step},
+             {"suites", suites},
+             {"unanswered", answers.unanswered}};
+  add_progress(found, answers);
+  return found;
 }
 
 std::string results_lines(std::span<const SuiteAnswers> answers) {
@@ -259,6 +311,7 @@ std::string results_lines(std::span<const SuiteAnswers> answers) {
         line["run"] = one.run;
         line["checkpoint"] = one.checkpoint;
         line["step"] = one.step;
+        add_progress(line, one);
         line["suite"] = result.suite;
         line["scored_by"] = result.scored_by;
         lines += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";

@@ -1,6 +1,7 @@
 #pragma once
 // The figures of runs on suites, as tables and as JSON.
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct SuiteAnswers {
   std::string run;         ///< as the user names it
   std::string checkpoint;  ///< its step folder
   int64_t step = 0;
+  std::optional<int64_t> words{};        ///< read until then; none: not recorded
+  std::vector<std::string> revisions{};  ///< that the checkpoint is: `main`, `chck_7M`
   std::vector<SuiteResult> results{};
   std::vector<std::string> unanswered{};  ///< suites that it cannot answer, with the reason, a sentence each
 };
@@ -30,8 +33,13 @@ enum class SuiteDetail {
 /// are any; several have a column each, with an official figure that differs in brackets.
 Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail);
 
-/// One row for each checkpoint, a column for each figure.
+/// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure;
+/// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each figure and a
+/// column for each checkpoint.
 Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail);
+
+/// What the numbers in brackets are in a table of several runs or of checkpoints; empty if it has none.
+std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail detail);
 
 /// How each suite was scored, what a reader must know of its figures, and which a run cannot answer: a sentence each.
 std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers);
@@ -39,9 +47,10 @@ std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers);
 /// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a figure
 /// lacks.
 nlohmann::json to_json(const SuiteFigure& figure);
-/// {"run", "checkpoint", "step", "suites": [{"suite", "scored_by", "figures", "notes"}], "unanswered"}
+/// {"run", "checkpoint", "step", "words", "revisions", "suites": [{"suite", "scored_by", "figures", "notes"}],
+/// "unanswered"}, without words and revisions that are not known. A value that is none is null.
 nlohmann::json to_json(const SuiteAnswers& answers);
-/// One line for each figure, with its run and suite: the content of results.jsonl.
+/// One line for each figure, with its run, checkpoint and suite: the content of results.jsonl.
 std::string results_lines(std::span<const SuiteAnswers> answers);
 /// One line for each item of a result, with its run and suite: a part of predictions.jsonl.
 std::string prediction_lines(const SuiteAnswers& answers, const SuiteResult& result);

@@ -69,13 +69,14 @@ Tensor stacked(const std::vector<const TokenIds*>& rows, std::vector<int64_t> To
 /// The hidden states [B T, D] of a batch.
 Tensor states_of(const LoadedRun& run, const RowBatch& batch, bool bidirectional) {
   auto& backbone = *run.network->backbone;
-  Inputs inputs{.input_ids = stacked(batch.rows, &TokenIds::ids)};
+  const auto device = backbone.token_embedding().value().device();
+  Inputs inputs{.input_ids = stacked(batch.rows, &TokenIds::ids).to(device)};
   if (!batch.rows[0]->decoder.empty()) {
-    inputs.decoder_input_ids = stacked(batch.rows, &TokenIds::decoder);
+    inputs.decoder_input_ids = stacked(batch.rows, &TokenIds::decoder).to(device);
     inputs.encoded = backbone.encode(inputs);
   }
   if (bidirectional && backbone_of(run.config.model).is_decoder())
-    inputs.prefix = at::full({inputs.input_ids.size(0)}, inputs.input_ids.size(1), at::kLong);
+    inputs.prefix = at::full({inputs.input_ids.size(0)}, inputs.input_ids.size(1), at::kLong).to(device);
   return backbone.hidden(inputs).flatten(0, 1);
 }
 
@@ -95,7 +96,7 @@ void answer(const LoadedRun& run, const Tensor& states, std::span<const RowBatch
     chosen.push_back(question.state);
     targets.push_back(question.target);
   }
-  const auto logits = logits_of(run, states.index_select(0, at::tensor(chosen, at::kLong)));
+  const auto logits = logits_of(run, states.index_select(0, at::tensor(chosen, at::kLong).to(states.device()))).cpu();
   const auto logs = logits.log_softmax(1).gather(1, at::tensor(targets, at::kLong).unsqueeze(1)).contiguous();
   const auto* values = logs.data_ptr<float>();
   for (size_t k = 0; k < questions.size(); ++k) {
@@ -106,16 +107,20 @@ void answer(const LoadedRun& run, const Tensor& states, std::span<const RowBatch
 
 }  // namespace
 
+void check_fit(const LoadedRun& run, const std::vector<TokenRow>& rows) {
+  const auto longest = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
+  for (const auto& row : rows) {
+    const size_t length = std::max(row.read.ids.size(), row.read.decoder.size());
+    require<DataError>(length <= longest, run.folder, ": reads at most ", longest, " tokens; a text has ", length);
+  }
+}
+
 std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,
                                                   bool bidirectional) {
   at::NoGradGuard no_grad;
-  const auto longest = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
+  check_fit(run, rows);
   std::vector<std::vector<float>> answers;
-  for (const auto& [read, asked] : rows) {
-    const size_t length = std::max(read.ids.size(), read.decoder.size());
-    require<DataError>(length <= longest, run.folder, ": reads at most ", longest, " tokens; a text has ", length);
-    answers.emplace_back(asked.size());
-  }
+  for (const auto& row : rows) answers.emplace_back(row.asked.size());
   for (const auto& batch : batches_of(rows)) {
     if (batch.questions.empty()) continue;
     const auto states = states_of(run, batch, bidirectional);

@@ -32,4 +32,7 @@ struct TokenRow {
 std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,
                                                   bool bidirectional = false);
 
+/// Throws DataError for a row that is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const std::vector<TokenRow>& rows);
+
 }  // namespace cloze

@@ -29,6 +29,9 @@ void check_keys(const BranchPoint& point, const RunConfig& now) {
 void check_text(const BranchPoint& point, const TokenStore& store) {
   require<ConfigError>(recorded_data(point.run) == store.fingerprint(), point.run,
                        ": was trained on different tokens; name the same tokens");
+  require<ConfigError>(load_state(point.checkpoint, nullptr).step >= data_since(point.run).value_or(0),
+                       point.checkpoint, ": was trained on the tokens that ", point.run,
+                       " had before it went on with others; branch from a later checkpoint");
 }
 
 /// Throws ConfigError for phases, which begin at shares of the budget.

@@ -157,7 +157,7 @@ void save_milestone(Session& session) {
 
 void mark_best(const std::string& run, int64_t step) {
   const auto best = find_checkpoint(run, std::to_string(step));
-  if (!best.empty()) write_atomic(run + "/best", fs::path(best).filename().string() + "\n");
+  if (!best.empty()) write_pointer(run, "best", fs::path(best).filename().string());
 }
 
 }  // namespace cloze

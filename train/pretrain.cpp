@@ -123,12 +123,25 @@ void log_step(Session& session, Pace& pace, double rate) {
   pace.seconds_at_log = state.seconds;
 }
 
-/// One optimizer step; false if it was not finite and is skipped.
+[[noreturn]] void stop(const Session& session) {
+  end_progress();
+  throw Interrupted(words("stopped at step ", session.state.step, "; continue with --resume"));
+}
+
+/// Saves the state of the last whole step, if there is one, and stops. The next process makes the step that a signal
+/// has ended again.
+[[noreturn]] void leave_step(Session& session) {
+  if (session.state.step > 0) save(session, /*must=*/true);
+  stop(session);
+}
+
+/// One optimizer step; false if it was not finite and is skipped. Throws Interrupted if a signal ends it.
 bool train_step(Session& session, Loader& loader, Pace& pace) {
   auto& state = session.state;
   const auto batches = next_batches(session, loader);
   const double rate = session.config.optimizer.learning_rate * rate_factor(session);
   const auto result = session.stepper->step(batches, state.step, rate);
+  if (!result.complete) leave_step(session);
   if (!result.finite) refuse(session, result, ++pace.skips);
   state.sequences += session.step_size.sequences();
   if (!result.finite) return false;
@@ -138,11 +151,6 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
   warn_of_babylm_rules(session);
   log_step(session, pace, rate);
   return true;
-}
-
-[[noreturn]] void stop(const Session& session) {
-  end_progress();
-  throw Interrupted(words("stopped at step ", session.state.step, "; continue with --resume"));
 }
 
 /// The evaluation and the checkpoint that are due after a step; true if the run ends here for want of gain. Throws
@@ -200,10 +208,11 @@ void loop(Session& session) {
 
 // -- After the last step --------------------------------------------------------------------------------------------
 
-PretrainReport report_of(const Session& session) {
+PretrainReport report_of(const Session& session, int64_t resumed_at) {
   const auto& state = session.state;
   const auto baseline = first_unigram(session);
-  return {.steps = state.step,
+  return {.resumed_at = resumed_at,
+          .steps = state.step,
           .tokens = state.tokens,
           .seconds = state.seconds,
           .tokens_per_second = static_cast<double>(state.tokens) / std::max(state.seconds, 1e-9),
@@ -217,13 +226,13 @@ PretrainReport report_of(const Session& session) {
           .stopped_by = session.stopped_by};
 }
 
-PretrainReport finish(Session& session) {
+PretrainReport finish(Session& session, int64_t resumed_at) {
   const auto& state = session.state;
   if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
   answer_suites(session);
   save(session, true);
   draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
-  const auto report = report_of(session);
+  const auto report = report_of(session, resumed_at);
   write_summary(session, report);
   write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
                  session.config.train.batch_size);
@@ -243,8 +252,9 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
   const RunLock lock(options.run, options.resume);
   Session session(config, options);
   start(session);
+  const int64_t resumed_at = options.resume ? session.saved_at : -1;
   loop(session);
-  return finish(session);
+  return finish(session, resumed_at);
 }
 
 }  // namespace cloze

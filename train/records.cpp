@@ -2,8 +2,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
 #include "run/process.h"
 #include "train/suites.h"
 
@@ -53,11 +56,21 @@ json best_checkpoint(const Session& session) {
 /// can be read.
 json last_train_losses(const Session& session) {
   if (!session.train_losses.is_null()) return session.train_losses;
-  std::ifstream rows(session.options.run + "/metrics.jsonl");
-  std::string last;
-  for (std::string row; std::getline(rows, row);)
-    if (row.find("\"learning_rate\"") != std::string::npos) last = row;
-  const auto row = json::parse(last, nullptr, /*allow_exceptions=*/false);
+  const auto path = session.options.run + "/metrics.jsonl";
+  std::ifstream rows(path);
+  json row;
+  int64_t number = 0, damaged = 0;  // of the line; of one after the last whole one, 0: none
+  for (std::string line; std::getline(rows, line);) {
+    ++number;
+    if (line.find("\"learning_rate\"") == std::string::npos) continue;
+    auto parsed = parse_json(line);
+    damaged = parsed.is_object() ? 0 : number;
+    if (parsed.is_object()) row = std::move(parsed);
+  }
+  if (damaged > 0)
+    log_warning("train", words(path, ": line ", damaged,
+                               " is damaged; the training losses of summary.json are those of ",
+                               row.is_null() ? "no line" : "the line before"));
   if (!row.is_object()) return {};
   json losses;
   for (const auto& [name, value] : row.items())

@@ -28,7 +28,7 @@ std::vector<std::string> changes_since_start(const Session& session) {
   return changed_keys(before, session.config);
 }
 
-void check_resumed(Session& session) {
+void check_resumed(Session& session, int64_t step) {
   const auto& options = session.options;
   const auto changed = changes_since_start(session);
   std::string list;
@@ -38,7 +38,8 @@ void check_resumed(Session& session) {
                        "continues with its own), or allow them with --allow-config-change:",
                        list);
   const bool same_text = recorded_data(options.run) == session.store.fingerprint();
-  session.changed = !changed.empty() || !same_text;
+  // A run that went on with other tokens at this step may have been killed before its next checkpoint.
+  session.changed = !changed.empty() || !same_text || data_since(options.run) == step;
   require<ConfigError>(same_text || options.overwrite_config, options.run, ": was trained on different tokens than ",
                        session.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
 }
@@ -50,18 +51,28 @@ void write_provenance(const Session& session, const std::optional<BranchPoint>& 
   write_atomic(session.options.run + "/provenance.json", origin.dump(2) + "\n");
 }
 
+/// The tokenizer of the tokens, alone in its folder: files of another kind would be opened in its place.
+void save_tokenizer(const Session& session) {
+  StagedFolder staged(session.options.run + "/tokenizer");
+  session.store.tokenizer().save(staged.path());
+  staged.commit();
+}
+
 }  // namespace
 
-void open_run_folder(Session& session, const std::optional<BranchPoint>& branch) {
+void open_run_folder(Session& session, const Origin& origin) {
   const auto& run = session.options.run;
+  const auto& branch = origin.branch;
+  const int64_t step = origin.checkpoint.empty() ? 0 : load_state(origin.checkpoint, nullptr).step;
   if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
-  if (exists) check_resumed(session);
+  if (exists) check_resumed(session, step);
+  if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
   if (branch)
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
-  if (!exists) write_provenance(session, branch);
   write_atomic(run + "/run.yaml", to_yaml(session.config));
-  session.store.tokenizer().save(run + "/tokenizer");
+  save_tokenizer(session);
+  if (exists) record_data(run, session.store, step);
   set_log_file(run + "/log.txt");
 }
 

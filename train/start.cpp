@@ -103,7 +103,7 @@ void start(Session& session) {
   if (!origin.initial.empty())
     initialized = init_from(origin.initial, *session.network, session.store.tokenizer(), config.init.probe);
   if (config.init.probe) session.network->freeze_backbone();
-  open_run_folder(session, origin.branch);
+  open_run_folder(session, origin);
   if (!origin.initial.empty()) {
     log_info("init", to_text(initialized));
     write_atomic(session.options.run + "/init.json", to_json(initialized).dump(2) + "\n");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/interrupt.h"
 #include "run/device.h"
 #include "train/optimizer.h"
 #include "train/stopwatch.h"
@@ -156,9 +157,16 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   in.network.train();
   if (in.network.before_step(number, in.rng)) in.flat.refresh_shadow();
   const auto predictions = count_predictions(in.network, batches);
+  const auto mems_before = in.mems;
   if (in.layers > 0) in.mems.resize(batches.size());
   Result result;
   for (size_t micro = 0; micro < batches.size(); ++micro) {
+    if (micro > 0 && interrupted) {
+      in.flat.grads.zero_();
+      in.mems = mems_before;
+      result.complete = false;
+      return result;
+    }
     const auto& batch = batches[micro];
     const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
     add(result.parts, in.pass(batch, micro, key, predictions, ledger));

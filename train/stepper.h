@@ -23,11 +23,13 @@ class Stepper {
     double flops = 0;
     bool finite = true;
     std::string nonfinite;  ///< the first loss or gradient that is not finite
+    bool complete = true;   ///< false: a signal came between its micro-batches, and the step has left nothing
   };
   /// Forward and backward passes over `batches`, normalised by the predictions of all of them, then the update at
   /// `learning_rate`. No update if a loss or gradient is not finite; gradients are cleared either way. With mems, each
   /// micro-batch passes its mems to the micro-batch of the same index in the next step, if that continues its text; a
-  /// step without update clears them.
+  /// step without update clears them. After a signal no further micro-batch begins: gradients and mems are then those
+  /// before the step, and nothing is updated.
   Result step(const std::vector<Batch>& batches, int64_t number, double learning_rate);
   /// The weights of the last step, which the next one continues from.
   std::vector<NamedParam> params() const;

@@ -13,6 +13,13 @@ namespace {
 
 using nlohmann::json;
 
+/// How suites of a training are answered: no option of theirs gives a stride.
+SuiteOptions training_options() {
+  SuiteOptions options;
+  options.scoring.takes_stride = false;
+  return options;
+}
+
 /// The network that is trained, as the run that a suite asks.
 LoadedRun run_of(const Session& session) {
   return {.folder = session.options.run,
@@ -31,16 +38,20 @@ json figure_json(const SuiteFigure& figure) {
 }
 
 /// The answers to all suites. One without an answer, such as one with a text that is too long and could not be known
-/// before, is told and left out: it is no reason to lose a training.
+/// before, or one for which the device has too little memory, is told and left out: it is no reason to lose a training.
 std::vector<SuiteResult> answers_of(const Session& session) {
   std::vector<SuiteResult> answers;
   const auto run = run_of(session);
   for (const auto& suite : session.suites) {
     try {
-      answers.push_back(run_suite(run, suite, {}));
-    } catch (const DataError& e) {
+      answers.push_back(run_suite(run, suite, training_options()));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception& e) {  // also of LibTorch, whose text goes on with the stack
+      const std::string text = e.what();
       end_progress();
-      log_warning("train", words("suite ", suite.name, " is left out at step ", session.state.step, ": ", e.what()));
+      log_warning("train", words("suite ", suite.name, " is left out at step ", session.state.step, ": ",
+                                 text.substr(0, text.find('\n'))));
     }
   }
   return answers;
@@ -78,7 +89,7 @@ void check_suites(const Session& session) {
   const auto run = run_of(session);
   for (const auto& suite : session.suites) {
     try {
-      check_fit(run, suite, {});
+      check_fit(run, suite, training_options());
     } catch (const DataError& e) {
       fail<DataError>("evaluation.suites: ", suite.name, ": ", e.what(), ", or leave the suite out");
     }

@@ -26,25 +26,33 @@ std::string figure(const LineChart& chart) {
   return paragraph(chart.title) + "<div class=\"plot\">" + to_svg(chart) + "</div>\n";
 }
 
-/// A line over groups, which stand side by side, and their table.
-std::string groups_section(const std::string& heading, const std::string& first,
-                           const std::vector<TokenGroup>& groups) {
+/// An axis over the rows of a table, from 1.
+Axis axis_of_rows(size_t count) {
+  Axis axis{.low = 1, .high = std::max(2.0, static_cast<double>(count))};
+  for (size_t row = 1; row <= count; ++row) axis.ticks.push_back(static_cast<double>(row));
+  return axis;
+}
+
+/// A line over groups, which stand side by side, and their table. `note`: what is said before them.
+std::string groups_section(const std::string& heading, const std::string& first, const std::vector<TokenGroup>& groups,
+                           const std::string& note = "") {
   double highest = 0;
   PlotLine line{.style = "a1", .title = "loss"};
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < groups.size(); ++i) {
     const auto& group = groups[i];
     highest = std::max(highest, group.loss);
-    line.points.push_back({static_cast<double>(i), group.loss});
+    line.points.push_back({static_cast<double>(i + 1), group.loss});
     rows.push_back(
         {group.name, std::to_string(group.count), fixed_digits(group.loss, 4), fixed_digits(100 * group.accuracy, 2)});
   }
   const LineChart chart{.title = "loss [nats]",
                         .x_label = first + ", row of the table",
-                        .x = nice_axis(0, std::max<double>(1, static_cast<double>(groups.size()) - 1), 8, false),
+                        .x = axis_of_rows(groups.size()),
                         .y = nice_axis(0, highest, 5, true),
                         .lines = {line}};
-  return html_section(heading, figure(chart) + html_table({first, "tokens", "loss", "right %"}, rows, 1));
+  const auto before = note.empty() ? "" : paragraph(note);
+  return html_section(heading, before + figure(chart) + html_table({first, "tokens", "loss", "right %"}, rows, 1));
 }
 
 std::string calibration_section(const Calibration& calibration) {
@@ -64,7 +72,9 @@ std::string calibration_section(const Calibration& calibration) {
       words("Expected calibration error ", fixed_digits(calibration.error, 4), " over ", calibration.count,
             " tokens, 15 bins of equal width (Guo et al. 2017): the mean distance between the probability "
             "of the most probable token and the share of times that it is right.");
-  return html_section("Calibration", paragraph(text) + figure(chart) +
+  std::vector<LegendEntry> legend;
+  for (const auto& [style, title, points] : chart.lines) legend.push_back({style, title});
+  return html_section("Calibration", paragraph(text) + html_legend(legend) + figure(chart) +
                                          html_table({"confidence", "tokens", "mean confidence", "right"}, rows, 1));
 }
 
@@ -124,7 +134,11 @@ std::string to_html(const View& view) {
   std::string body = maps_style + ("<h1>" + escaped_html(title) + "</h1>\n");
   body += paragraph(words(view.texts, " texts, checkpoint ", view.checkpoint, "; ", view.scored_by, "."));
   body += groups_section("Loss by position", "position in the text", view.positions);
-  body += groups_section("Loss by frequency", "occurrences in these texts", view.frequencies);
+  body += view.has_training_counts
+              ? groups_section("Loss by frequency", "occurrences in the training text", view.frequencies)
+              : groups_section("Loss by frequency", "occurrences in these texts", view.frequencies,
+                               "How often a token occurs in the training text is not known, for the tokens of the run "
+                               "were not found; these are the numbers in the texts of this page.");
   body += calibration_section(view.calibration);
   body += projection_section(view);
   body += attention_section(view);

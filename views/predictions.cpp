@@ -70,9 +70,15 @@ std::vector<TokenGroup> by_position(const std::vector<SeenToken>& tokens) {
   return grouped(tokens, [](const SeenToken& token) { return range_of(token.position, 2); });
 }
 
-std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens) {
+std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens, std::span<const uint64_t> counts) {
   std::map<int64_t, int64_t> occurrences;
-  for (const auto& token : tokens) ++occurrences[token.id];
+  for (const auto& token : tokens) {
+    const auto id = static_cast<size_t>(token.id);
+    if (counts.empty())
+      ++occurrences[token.id];
+    else
+      occurrences[token.id] = id < counts.size() ? static_cast<int64_t>(counts[id]) : 0;
+  }
   return grouped(tokens, [&](const SeenToken& token) { return range_of(occurrences[token.id], 10); });
 }
 

@@ -34,7 +34,8 @@ struct TokenGroup {
 /// By position in the text: 0, 1, 2 to 3, 4 to 7, 8 to 15, ...
 std::vector<TokenGroup> by_position(const std::vector<SeenToken>& tokens);
 
-/// By the number of times that a token occurs in these texts: once, 2 to 9, 10 to 99, ...
-std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens);
+/// By the number of times that a token occurs in the training text: never, once, 2 to 9, 10 to 99, ... `counts`: of
+/// each id; empty: the numbers in these texts.
+std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens, std::span<const uint64_t> counts = {});
 
 }  // namespace cloze

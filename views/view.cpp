@@ -38,7 +38,8 @@ View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const 
             .texts = static_cast<int64_t>(texts.size())};
   const auto tokens = predict_tokens(run, texts, scoring);
   view.positions = by_position(tokens);
-  view.frequencies = by_frequency(tokens);
+  view.frequencies = by_frequency(tokens, options.training_counts);
+  view.has_training_counts = !options.training_counts.empty();
   view.calibration = calibration_of(tokens);
   const auto count = std::min(texts.size(), static_cast<size_t>(options.sentences));
   view.sentences.assign(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(count));
@@ -65,6 +66,7 @@ json to_json(const View& view) {
       {"texts", view.texts},
       {"by_position", groups_json(view.positions)},
       {"by_frequency", groups_json(view.frequencies)},
+      {"frequency_of", view.has_training_counts ? "training" : "texts"},
       {"calibration", {{"error", view.calibration.error}, {"count", view.calibration.count}, {"bins", bins}}},
       {"mean_cosine", view.mean_cosine},
       {"projection",

@@ -18,6 +18,7 @@ struct View {
   std::string run, checkpoint, scored_by;
   int64_t texts = 0;
   std::vector<TokenGroup> positions{}, frequencies{};
+  bool has_training_counts = false;  ///< whether frequencies are of the training text, not of these texts
   Calibration calibration{};
   std::vector<std::string> sentences{};  ///< that the projection shows
   Projection projection{};
@@ -29,8 +30,9 @@ struct View {
 struct ViewOptions {
   ScoringOptions scoring{};
   EmbeddingOptions embeddings{};
-  int64_t sentences = 200;  ///< at most, in the plane
-  std::string sentence{};   ///< whose attention is shown; empty: the first text
+  int64_t sentences = 200;                  ///< at most, in the plane
+  std::string sentence{};                   ///< whose attention is shown; empty: the first text
+  std::vector<uint64_t> training_counts{};  ///< of each id in the training text; empty: not known
 };
 
 /// Tokens of rtd are predicted by the generator. Throws ConfigError for a discriminator without one, and ConfigError

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "babylm/evaluate.h"
 #include "cli/engine/parts.h"
@@ -57,11 +58,20 @@ BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config, const 
   return *backend;
 }
 
-/// Asks each run for its backend, before weights are read.
+/// Asks each run for its backend, and whether that can score it, before weights are read.
 void check_backends(const SuitesCommand& c, const std::vector<Revisions>& checkpoints) {
+  std::set<std::string> asked;
   for (const auto& one : checkpoints) {
-    const auto file = run_directory_of(one.checkpoint) + "/run.yaml";
-    backend_of(c, decode<RunConfig>(load_run_config(file)), one.run);
+    const auto folder = run_directory_of(one.checkpoint);
+    if (!asked.insert(folder).second) continue;  // checkpoints of one run
+    LoadedRun run;
+    run.config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
+    const auto backend = backend_of(c, run.config, one.run);
+    require<CheckpointError>(fs::exists(folder + "/tokenizer"), one.run,
+                             ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+    run.tokenizer = Tokenizer::open(folder + "/tokenizer");
+    const auto fault = babylm_fault(run, backend);
+    require<ConfigError>(fault.empty(), one.run, ": ", fault);
   }
 }
 
@@ -96,6 +106,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
     backend = backend_of(c, opened.config, run);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
     auto options = options_of(c).scoring;
+    options.takes_stride = false;
     options.progress = suite_progress("ages of acquisition, " + step_folder);
     checkpoints.push_back({.name = revision_of(words_read),
                            .words = static_cast<double>(words_read),
@@ -115,35 +126,54 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   return result;
 }
 
+/// Adds the ages of acquisition of a run. One that cannot be told, such as for a text that is too long, is left out.
+void add_acquisition(SuiteAnswers& answers, const AcquisitionSuite& suite, const SuitesCommand& c) {
+  try {
+    if (auto ages = acquisition_of(answers.run, suite, c)) answers.results.push_back(std::move(*ages));
+  } catch (const DataError& e) {
+    end_progress();
+    answers.unanswered.push_back(words("cannot answer AoA_word: ", e.what()));
+    log_warning("babylm", words(answers.run, ": ", answers.unanswered.back()));
+  }
+}
+
 /// The answers of one checkpoint.
 SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const SuitesCommand& c, SuiteOutput& output) {
   const auto run = open_run(one.checkpoint);
-  require<CheckpointError>(run.has_tokenizer, one.run,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto backend = backend_of(c, run.config, one.run);
   auto options = options_of(c);
+  options.scoring.takes_stride = false;
   options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
   std::vector<std::string> folders;
   for (const auto& name : one.names) folders.push_back(zero_shot_folder(c.results, model_of(one.run), name, backend));
-  SuiteAnswers answers{.run = one.run,
-                       .checkpoint = run.checkpoint,
-                       .step = load_state(run.checkpoint, nullptr).step,
-                       .results = evaluate_babylm(run, data, backend, options, folders)};
+  auto answers = blank_answers(one.run, run);
+  answers.revisions = one.names;
+  answers.results = evaluate_babylm(run, data, backend, options, folders, answers.unanswered);
   end_progress();
-  if (data.acquisition && !c.all_checkpoints)
-    if (auto ages = acquisition_of(one.run, *data.acquisition, c)) answers.results.push_back(std::move(*ages));
+  if (data.acquisition && !c.all_checkpoints) add_acquisition(answers, *data.acquisition, c);
   for (auto& result : answers.results) {
     output.add(answers, result);
     result.items.clear();
   }
-  for (const auto& folder : folders) log_info("babylm", words(folder, ": predictions and reports"));
+  if (!answers.results.empty())
+    for (const auto& folder : folders) log_info("babylm", words(folder, ": predictions and reports"));
   return answers;
 }
 
-/// The evaluation data of a name: a folder, or `babylm` among the suites that are called by name.
+/// A folder of the suites that are called by name.
+std::string folder_by_name(const std::string& name) { return (fs::path(suites_folder()) / name).string(); }
+
+/// Whether a --suite is BabyLM's evaluation data: `babylm`, a folder of it, or its name among the suites.
+bool is_of_babylm(const std::string& name) {
+  if (name == "babylm" || is_babylm_data(name)) return true;
+  std::error_code ignored;
+  return !fs::exists(name, ignored) && is_babylm_data(folder_by_name(name));
+}
+
+/// The evaluation data of a name. Throws ConfigError for `babylm` where that is not there.
 std::string data_folder(const std::string& name) {
   if (is_babylm_data(name)) return name;
-  const auto folder = (fs::path(suites_folder()) / name).string();
+  const auto folder = folder_by_name(name);
   require<ConfigError>(
       is_babylm_data(folder), folder,
       ": is not BabyLM's evaluation data, a folder with `full_eval` or `fast_eval` in it; put it there, "
@@ -152,18 +182,21 @@ std::string data_folder(const std::string& name) {
 }
 
 void check(const SuitesCommand& c) {
-  require<ConfigError>(c.names.size() == 1, "--suite ", c.names[0],
+  const auto of_babylm = std::find_if(c.names.begin(), c.names.end(), is_of_babylm);
+  require<ConfigError>(c.names.size() == 1, "--suite ", *of_babylm,
                        " of BabyLM stands alone; answer other suites in a command of their own");
   require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer && !c.pooling, "--suite ", c.names[0],
                        " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep, "
                        "--layer and --pooling");
+  require<ConfigError>(!c.stride && !c.precision, "--suite ", c.names[0],
+                       " is answered as by the published program of BabyLM, in fp32 and without windows; leave out "
+                       "--stride and --precision");
 }
 
 }  // namespace
 
 bool names_babylm(const SuitesCommand& c) {
-  const bool any = std::any_of(c.names.begin(), c.names.end(),
-                               [](const std::string& name) { return name == "babylm" || is_babylm_data(name); });
+  const bool any = std::any_of(c.names.begin(), c.names.end(), is_of_babylm);
   require<ConfigError>(any || (!c.fast && !c.backend && c.results.empty()),
                        "--fast, --backend and --results are of --suite babylm; leave them out");
   return any;
@@ -182,9 +215,15 @@ int evaluate_babylm(const EvaluateCommand& c) {
   check_names(checkpoints);
   SuiteOutput output(suites.out);
   std::vector<SuiteAnswers> answers;
-  for (const auto& one : checkpoints) answers.push_back(answers_of(one, data, suites, output));
+  bool any = false, all = true;
+  for (const auto& one : checkpoints) {
+    answers.push_back(answers_of(one, data, suites, output));
+    any = any || !answers.back().results.empty();
+    all = all && answers.back().unanswered.empty();
+  }
+  require<DataError>(any || all, "no task of BabyLM was answered; the warnings above say why");
   output.finish(command, answers);
-  return 0;
+  return all ? 0 : 1;
 }
 
 }  // namespace cloze

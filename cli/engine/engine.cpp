@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/engine/parts.h"
+#include "cli/engine/training_counts.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -18,6 +17,7 @@
 #include "generation/generate.h"
 #include "analysis/inspect.h"
 #include "interchange/interchange.h"
+#include "run/moved.h"
 #include "run/process.h"
 #include "train/pretrain.h"
 #include "views/view.h"
@@ -30,15 +30,7 @@ using nlohmann::json;
 
 std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
 
-/// The step of the newest checkpoint by its folder's name; -1 without one.
-int64_t newest_step(const std::string& run) {
-  const auto path = run + "/latest", beginning = std::string("step-");
-  const auto name = std::filesystem::exists(path) ? read_text(path, 4096) : "";
-  return name.rfind(beginning, 0) == 0 ? std::atoll(name.c_str() + beginning.size()) : -1;
-}
-
 int run(const PretrainCommand& c) {
-  const int64_t steps_before = c.resume ? newest_step(c.run) : -1;
   const auto r = pretrain(c.config, {.run = c.run,
                                      .resume = c.resume,
                                      .overwrite_config = c.allow_config_change,
@@ -69,7 +61,7 @@ int run(const PretrainCommand& c) {
                  ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
                  ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
                  ", checkpoints ", duration(l.checkpoint)));
-  if (c.resume && r.steps == steps_before)
+  if (r.steps == r.resumed_at)
     log_result("train", words(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
   const auto loss = std::isfinite(r.held_out_loss)
                         ? words("held-out loss ", number(r.held_out_loss, 4), " at step ", r.steps, "; ")
@@ -163,7 +155,11 @@ int run(const FillCommand& c) {
 
 int run(const ViewCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
-  const auto view = view_of(opened, c.texts, {.sentence = c.sentence});
+  TrainingCounts known;
+  if (opened.has_tokenizer)
+    known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
+  if (!known.why.empty()) log_info("view", words(c.run, ": tokens are counted in these texts, because ", known.why));
+  const auto view = view_of(opened, c.texts, {.sentence = c.sentence, .training_counts = known.counts});
   write_atomic(c.out, to_html(view));
   if (c.json)
     print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
@@ -226,8 +222,24 @@ int run(const ExportCommand& c) {
   return 0;
 }
 
+/// A row of `verify parity`, with the note that it may have.
+std::string parity_line(const ParityRow& row, size_t name_width) {
+  char numbers[64];
+  std::snprintf(numbers, sizeof numbers, "%10.2e  of %.0e", row.error, row.tolerance);
+  const auto note = row.note.empty() ? "" : "  " + row.note;
+  return words(row.passed ? "ok   " : "FAIL ", padded(row.name, name_width), " ", numbers, note, "\n");
+}
+
+/// Columns for the names of `verify parity`: as many as a terminal has besides the numbers.
+size_t parity_name_width() {
+  constexpr size_t widest = 70, of_numbers = 28;
+  const size_t columns = terminal_columns(STDOUT_FILENO, widest + of_numbers);
+  return std::clamp<size_t>(columns - std::min(columns, of_numbers), 20, widest);
+}
+
 int run(const VerifyParityCommand& c) {
   const auto rows = verify_parity(c.folder);
+  const size_t name_width = parity_name_width();
   bool passed = true;
   json list = json::array();
   for (const auto& row : rows) {
@@ -239,8 +251,7 @@ int run(const VerifyParityCommand& c) {
                       {"passed", row.passed},
                       {"note", row.note}});
     else
-      std::printf("%-4s %-70s %10.2e  of %.0e%s%s\n", row.passed ? "ok" : "FAIL", row.name.c_str(), row.error,
-                  row.tolerance, row.note.empty() ? "" : "  ", row.note.c_str());
+      print_report(parity_line(row, name_width), 5);
   }
   if (c.json)
     std::printf("%s\n", json{{"passed", passed}, {"tensors", list}}.dump().c_str());
@@ -261,7 +272,10 @@ int run(const RunTorchScriptCommand& c) {
 
 int run(const DescribeCommand& c) {
   const auto d = describe_run(c.config);
-  std::printf("%s\n", c.json ? to_json(d).dump().c_str() : to_text(d).c_str());
+  if (c.json)
+    print(to_json(d).dump() + "\n");
+  else
+    print_report(to_text(d) + "\n", 11);
   return 0;
 }
 
@@ -270,7 +284,7 @@ int run(const InspectCommand& c) {
   if (c.json) {
     std::printf("%s\n", to_json(found).dump().c_str());
   } else {
-    std::printf("%s", to_text(found, has_colours(STDOUT_FILENO)).c_str());
+    print_report(to_text(found, has_colours(STDOUT_FILENO)), 11);
     for (const auto& line : deviations(c.config)) std::printf("differs from the preset: %s\n", line.c_str());
   }
   std::fflush(stdout);
@@ -280,7 +294,7 @@ int run(const InspectCommand& c) {
 
 int run(const BenchmarkCommand& c) {
   const auto r = benchmark(c.config, {c.steps, c.seconds, c.plain, c.steps_only});
-  std::printf("%s\n", to_text(r).c_str());
+  print_report(to_text(r) + "\n", 11);
   if (c.json) std::printf("%s\n", to_json(r).dump().c_str());
   return 0;
 }

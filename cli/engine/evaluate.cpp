@@ -1,15 +1,14 @@
 // The verb `evaluate`.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/common_evaluation.h"
 #include "cli/engine/evaluation_output.h"
 #include "cli/engine/generated_pairs.h"
 #include "cli/engine/parts.h"
+#include "cli/engine/training_counts.h"
 #include "core/log.h"
-#include "data/manifest.h"
 #include "run/moved.h"
 
 namespace cloze {
@@ -17,30 +16,12 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
-namespace fs = std::filesystem;
 
 /// Token counts of the run's training text, for its unigram baseline. Empty if they are unknown; the reason is logged.
-std::vector<uint64_t> training_counts(const EvaluatedRun& one) {
-  const auto& tokens = one.run.config.data.tokens;
-  std::vector<uint64_t> counts;
-  std::string why;
-  if (tokens.empty())
-    why = "its training tokens are not named";
-  else if (!fs::exists(tokens + "/manifest.json"))
-    why = words("its training tokens, ", tokens, ", no longer exist");
-  try {
-    const auto manifest = why.empty() ? read_manifest(tokens) : Manifest{};
-    if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint)) {
-      counts = manifest.counts;
-      if (!counts.empty()) counts.resize(static_cast<size_t>(one.store->tokenizer().size()));
-    } else if (why.empty()) {
-      why = words(tokens, " has another tokenizer");
-    }
-  } catch (const DataError& e) {
-    why = e.what();
-  }
-  if (!why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, because ", why));
-  return counts;
+std::vector<uint64_t> baseline_counts(const EvaluatedRun& one) {
+  auto known = training_counts(one.run.config.data.tokens, one.store->tokenizer());
+  if (!known.why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, because ", known.why));
+  return std::move(known.counts);
 }
 
 /// The bits per byte of the first of the losses that is of a generative objective; none without byte counts, which is
@@ -65,7 +46,7 @@ std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<M
 void score(EvaluatedRun& one, int64_t batch_size) {
   const auto wrong = evaluation_errors(one.config);
   require<ConfigError>(wrong.empty(), one.path, ": ", wrong.empty() ? "" : wrong[0]);
-  const auto measures = held_out_measures(one.config, *one.store, training_counts(one));
+  const auto measures = held_out_measures(one.config, *one.store, baseline_counts(one));
   const auto missing = missing_sequences(measures, one.config.evaluation.sequences);
   if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
   one.losses = evaluate(*one.run.network, measures, batch_size, at::kCPU);

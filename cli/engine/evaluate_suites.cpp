@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "cli/engine/parts.h"
 #include "cli/engine/suite_output.h"
@@ -61,14 +63,21 @@ void check_options(const SuitesCommand& c, const std::vector<Suite>& suites) {
   constexpr const char* embeddings = "suites of embeddings, which are similarities and analogies";
   check(c.layer.has_value(), uses.embeddings, "--layer", embeddings);
   check(c.pooling.has_value(), uses.embeddings, "--pooling", embeddings);
-  check(c.form.has_value(), uses.scores, "--as", "suites of scores, which are all but similarities and analogies");
+  constexpr const char* scores = "suites of scores, which are all but similarities and analogies";
+  check(c.form.has_value(), uses.scores, "--as", scores);
+  check(c.stride.has_value(), uses.scores, "--stride", scores);
+  check(c.precision.has_value(), uses.scores, "--precision", scores);
+  check(!c.cache.empty(), uses.scores, "--cache", scores);
   check(c.normalisation.has_value(), uses.candidates, "--normalise", "minimal pairs and completions");
 }
 
 }  // namespace
 
 SuiteOptions options_of(const SuitesCommand& c) {
-  return {.scoring = {.form = c.form, .cache = c.cache},
+  return {.scoring = {.form = c.form,
+                      .stride = c.stride.value_or(0),
+                      .cache = c.cache,
+                      .precision = c.precision.value_or(Precision::fp32)},
           .normalisation = c.normalisation.value_or(Normalisation::sum),
           .layer = c.layer,
           .pooling = c.pooling.value_or(Pooling::mean)};
@@ -135,50 +144,171 @@ std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& s
   return tasks;
 }
 
-/// The answer of a run to a suite, written to `output`; its predictions are not kept.
-SuiteResult answer_of(const LoadedRun& run, const SuiteAnswers& answers, const Suite& suite, SuiteOptions options,
-                      SuiteOutput& output) {
+/// The answer of a run to a suite.
+SuiteResult answer_of(const LoadedRun& run, const Suite& suite, SuiteOptions options) {
   const auto start = Clock::now();
   options.scoring.progress = suite_progress(suite.name + ", " + run.checkpoint);
   auto result = run_suite(run, suite, options);
   end_progress();
   log_info("suites", words(suite.name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
                            duration(std::chrono::duration<double>(Clock::now() - start).count())));
-  output.add(answers, result);
-  result.items.clear();
   return result;
 }
 
-/// Calls `f`; a DataError of it is the fault of a suite for a run, and is told, unless the suite is all that is asked.
+/// Calls `f`; the message of an Error of it, after `what`, is told and returned, so that other answers are not lost
+/// with it. Empty: there is none. An Error passes where nothing else is asked, and where the program is stopped.
 template <class F>
-void catch_fault(Task& task, size_t suite, const std::string& name, bool is_all, const F& f) {
+std::string fault_in(const std::string& run, const std::string& what, bool is_all, const F& f) {
   try {
     f();
-  } catch (const DataError& e) {
+    return "";
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& e) {
     if (is_all) throw;
     end_progress();
-    task.faults[suite] = words("cannot answer ", name, ": ", e.what());
-    log_warning("suites", words(task.run, ": ", task.faults[suite]));
+    const auto fault = words(what, ": ", e.what());
+    log_warning("suites", words(run, ": ", fault));
+    return fault;
   }
 }
 
-/// The answers of one run. A suite with an item that cannot be scored, such as a text that is too long, is left out:
-/// the others are not lost with it. Texts that are too long are told before any is scored.
-SuiteAnswers answers_of(Task task, const std::vector<Suite>& suites, const SuiteOptions& options, SuiteOutput& output,
-                        bool is_all) {
-  const auto run = open_run(task.checkpoint);
-  SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
-  for (size_t s = 0; s < suites.size(); ++s)
-    if (task.faults[s].empty())
-      catch_fault(task, s, suites[s].name, is_all, [&] { check_fit(run, suites[s], options); });
-  for (size_t s = 0; s < suites.size(); ++s) {
-    if (task.faults[s].empty())
-      catch_fault(task, s, suites[s].name, is_all,
-                  [&] { answers.results.push_back(answer_of(run, answers, suites[s], options, output)); });
-    if (!task.faults[s].empty()) answers.unanswered.push_back(task.faults[s]);
+/// The surprisals of words at the checkpoints of a run, in their order.
+struct SurprisalCurves {
+  std::vector<CheckpointSurprisals> checkpoints{};
+  double chance = 0;  ///< the surprisal before training
+  void add(const LoadedRun& run, const TrainState& state, const SuiteResult& result) {
+    const bool has_words = state.words > 0 || state.step == 0;
+    if (!has_words) return;  // the checkpoint does not say how many it had read
+    auto& one = checkpoints.emplace_back(CheckpointSurprisals{
+        .name = fs::path(run.checkpoint).filename().string(), .words = std::max(state.words, 0.0), .surprisals = {}});
+    for (const auto& item : result.items) one.surprisals.push_back(item.at("surprisal").get<double>());
+    chance = std::log(static_cast<double>(run.tokenizer.size()));
   }
-  return answers;
-}
+};
+
+/// Asks runs one after the other.
+class Asker {
+ public:
+  /// `tasks`: the number of runs and checkpoints.
+  Asker(const EvaluateCommand& c, const std::vector<Suite>& suites, size_t tasks)
+      : suites_(suites),
+        options_(options_of(c.suites)),
+        output_(c.suites.out),
+        of_checkpoints_(c.suites.all_checkpoints),
+        tasks_(tasks),
+        curves_(suites.size()) {}
+
+  /// Adds the answers of one run. What cannot be read, or scored as a text that is too long cannot, is left out: the
+  /// others are not lost with it. Texts that are too long are told before any is scored.
+  void ask(Task task) {
+    auto& answers = answers_.emplace_back(SuiteAnswers{.run = task.run, .checkpoint = task.checkpoint});
+    LoadedRun run;
+    TrainState state;
+    const auto name = fs::path(task.checkpoint).filename().string();
+    const auto unread =
+        fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1, [&] {
+          run = open_run(task.checkpoint);
+          state = load_state(run.checkpoint, nullptr);
+        });
+    if (!unread.empty()) {
+      answers.step = step_of(name);
+      answers.unanswered.push_back(unread);
+      has_failed_ = true;
+      return;
+    }
+    answers = blank_answers(task.run, run);
+    check_texts(task, run);
+    for (size_t s = 0; s < suites_.size(); ++s) {
+      if (task.faults[s].empty()) answer(task, s, run, state, answers);
+      if (!task.faults[s].empty()) answers.unanswered.push_back(task.faults[s]);
+    }
+  }
+
+  /// Prints the answers; the exit code of the program: 1 where something that was asked has failed.
+  int finish(const EvaluateCommand& c) {
+    const auto has_any = [](const SuiteAnswers& one) { return !one.results.empty(); };
+    require<DataError>(std::ranges::any_of(answers_, has_any),
+                       "no run has answered a suite; the warnings above say why");
+    for (size_t s = 0; s < suites_.size() && of_checkpoints_; ++s)
+      if (const auto* of_words = std::get_if<AcquisitionSuite>(&suites_[s].items); of_words && !of_words->ages.empty())
+        add_ages(suites_[s].name, *of_words, curves_[s]);
+    output_.finish(c, answers_);
+    return has_failed_ ? 1 : 0;
+  }
+
+ private:
+  bool is_all() const { return tasks_ * suites_.size() == 1; }
+
+  /// The step in the name of a folder whose state cannot be read; 0 for another folder.
+  static int64_t step_of(const std::string& name) {
+    return is_step_folder(name) ? std::stoll(name.substr(name.find('-') + 1)) : 0;
+  }
+
+  /// Once for a run, its tokenizer and a suite: all checkpoints of a run cut texts alike.
+  void check_texts(Task& task, const LoadedRun& run) {
+    for (size_t s = 0; s < suites_.size(); ++s) {
+      const auto texts = words(task.run, "\n", run.has_tokenizer ? run.tokenizer.fingerprint() : "", "\n", s);
+      if (!task.faults[s].empty() || fitting_.contains(texts)) continue;
+      task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
+                                [&] { check_fit(run, suites_[s], options_); });
+      if (task.faults[s].empty()) fitting_.insert(texts);
+    }
+  }
+
+  /// Adds the answer to a suite; its predictions are written, and not kept.
+  void answer(Task& task, size_t s, const LoadedRun& run, const TrainState& state, SuiteAnswers& answers) {
+    SuiteResult result;
+    task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
+                              [&] { result = answer_of(run, suites_[s], options_); });
+    if (!task.faults[s].empty()) {
+      has_failed_ = true;
+      return;
+    }
+    output_.add(answers, result);
+    if (std::holds_alternative<AcquisitionSuite>(suites_[s].items)) curves_[s].add(run, state, result);
+    result.items.clear();
+    answers.results.push_back(std::move(result));
+  }
+
+  /// Adds the correlation of ages over the checkpoints to the answer of the last one; a note where there is none.
+  void add_ages(const std::string& name, const AcquisitionSuite& suite, const SurprisalCurves& curves) {
+    const auto is_answer = [&](const SuiteResult& result) { return result.suite == name; };
+    const auto last = std::find_if(answers_.rbegin(), answers_.rend(), [&](const SuiteAnswers& one) {
+      return std::ranges::any_of(one.results, is_answer);
+    });
+    if (last == answers_.rend()) return;
+    auto& result = *std::ranges::find_if(last->results, is_answer);
+    const auto count = curves.checkpoints.size();
+    if (count < 3) {
+      result.notes.push_back(
+          words("no ages of acquisition, which need 3 checkpoints that record the words they have "
+                "read; there are ",
+                count));
+      return;
+    }
+    auto ages = acquisition_result(suite, curves.checkpoints, curves.chance);
+    ages.suite = name;
+    output_.add(*last, ages);
+    for (auto& figure : ages.figures) {
+      figure.official.reset();  // the published program has surprisals of its own
+      result.notes.push_back(words(figure.metric, " is that of the ages at which children and the run know ",
+                                   figure.count, " words, by their surprisals at ", count, " checkpoints",
+                                   figure.count < 3 ? ", and 0 because these are fewer than 3 words" : ""));
+      result.figures.push_back(figure);
+    }
+  }
+
+  const std::vector<Suite>& suites_;
+  SuiteOptions options_;
+  SuiteOutput output_;
+  bool of_checkpoints_;
+  size_t tasks_;
+  std::set<std::string> fitting_;        ///< runs with their tokenizers and suites whose texts the run has room for
+  std::vector<SurprisalCurves> curves_;  ///< of each suite
+  std::vector<SuiteAnswers> answers_;
+  bool has_failed_ = false;
+};
 
 }  // namespace
 
@@ -186,18 +316,10 @@ int evaluate_suites(const EvaluateCommand& c) {
   if (names_babylm(c.suites)) return evaluate_babylm(c);
   const auto suites = read_suites(c.suites);
   check_options(c.suites, suites);
-  const auto options = options_of(c.suites);
-  const auto tasks = tasks_of(c, suites, options);
-  SuiteOutput output(c.suites.out);
-  std::vector<SuiteAnswers> answers;
-  bool any = false;
-  for (const auto& task : tasks) {
-    answers.push_back(answers_of(task, suites, options, output, tasks.size() * suites.size() == 1));
-    any = any || !answers.back().results.empty();
-  }
-  require<DataError>(any, "no run has answered a suite; the warnings above say why");
-  output.finish(c, answers);
-  return 0;
+  const auto tasks = tasks_of(c, suites, options_of(c.suites));
+  Asker asker(c, suites, tasks.size());
+  for (const auto& task : tasks) asker.ask(task);
+  return asker.finish(c);
 }
 
 }  // namespace cloze

@@ -44,7 +44,7 @@ class LossTable {
                .header = {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"},
                .of_numbers = true} {}
 
-  void add(const std::string& name, const HeldOut& part, const std::optional<Difference>& gap = {}) {
+  void add(const std::string& name, const HeldOut& part, const std::optional<LossDifference>& gap = {}) {
     const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
     add_row(name, part.loss, error, part.accuracy, part.count);
     if (part.f1) table_.rows.back()[6] = number(*part.f1, 4);

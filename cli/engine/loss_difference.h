@@ -5,14 +5,14 @@
 namespace cloze {
 
 /// The difference of two losses of the same predictions, and its standard error.
-struct Difference {
+struct LossDifference {
   double mean = 0;
   std::optional<double> standard_error;
 };
 
 /// The difference between the loss `a` of `one` and the same loss `b` of `first`. None if their predictions differ:
 /// those of other tokens, and those of tokens that each run's own generator replaced.
-std::optional<Difference> difference(const EvaluatedRun& one, const HeldOut& a, const EvaluatedRun& first,
-                                     const HeldOut& b);
+std::optional<LossDifference> difference(const EvaluatedRun& one, const HeldOut& a, const EvaluatedRun& first,
+                                         const HeldOut& b);
 
 }  // namespace cloze

@@ -5,6 +5,7 @@
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
+#include "core/spelling.h"
 #include "core/text.h"
 #include "scoring/passage_lines.h"
 #include "scoring/scorer.h"
@@ -16,12 +17,14 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-std::string json_line(const LoadedRun& run, const Passage& passage, const PassageScore& score, bool tokens) {
+std::string json_line(const LoadedRun& run, const Passage& passage, const PassageScore& score, Normalisation by,
+                      bool tokens) {
   json line{{"text", passage.text()},
             {"sum", score.sum},
             {"tokens", score.tokens.size()},
             {"words", score.words},
             {"bytes", score.bytes}};
+  if (by != Normalisation::sum) line["normalised"] = normalised(score, by);
   if (tokens) {
     json list = json::array();
     for (const auto& token : score.tokens)
@@ -76,8 +79,8 @@ int run_score(const ScoreCommand& c) {
   Totals all;
   for (size_t i = 0; i < passages.size(); ++i) {
     all.add(scores[i], run.tokenizer.special().unk);
-    print(c.json ? json_line(run, passages[i], scores[i], c.tokens)
-                 : words(number(normalised(scores[i], by), 4), "\t", in_one_line(passages[i].text()), "\n"));
+    print(c.json ? json_line(run, passages[i], scores[i], by, c.tokens)
+                 : words(number(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)

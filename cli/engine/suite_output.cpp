@@ -1,11 +1,15 @@
 #include "cli/engine/suite_output.h"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "run/milestones.h"
 
 namespace cloze {
 
@@ -37,6 +41,14 @@ std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
   };
 }
 
+SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {
+  const auto state = load_state(run.checkpoint, nullptr);
+  SuiteAnswers answers{.run = name, .checkpoint = run.checkpoint, .step = state.step};
+  if (state.words > 0) answers.words = std::llround(state.words);
+  for (const auto milestone : state.at_words) answers.revisions.push_back(revision_of(milestone));
+  return answers;
+}
+
 SuiteOutput::SuiteOutput(const std::string& folder) {
   if (folder.empty()) return;
   staged_.emplace(folder);
@@ -54,14 +66,15 @@ void SuiteOutput::check() const {
                  ")");
 }
 
-void SuiteOutput::commit(std::span<const SuiteAnswers> answers, const Table& table) {
+void SuiteOutput::commit(std::span<const SuiteAnswers> answers, const Table& table,
+                         std::span<const std::string> notes) {
   if (!staged_) return;
   predictions_.close();
   check();
-  std::string notes;
-  for (const auto& note : notes_of(answers)) notes += "- " + escaped_markdown(note) + "\n";
+  std::string list;
+  for (const auto& note : notes) list += "- " + escaped_markdown(note) + "\n";
   write_atomic(staged_->path() + "/results.jsonl", results_lines(answers));
-  write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + notes);
+  write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + list);
   write_atomic(staged_->path() + "/table.tex", to_latex(table));
   staged_->commit();
 }
@@ -70,13 +83,18 @@ void SuiteOutput::finish(const EvaluateCommand& c, std::span<const SuiteAnswers>
   const auto usual = c.suites.all_checkpoints ? SuiteDetail::suites : SuiteDetail::phenomena;
   const auto detail = c.suites.paradigms ? SuiteDetail::paradigms : usual;
   const auto table = c.suites.all_checkpoints ? table_of_checkpoints(answers, detail) : table_of_runs(answers, detail);
-  commit(answers, table);
+  auto notes = notes_of(answers);
+  const auto brackets = note_of_brackets(answers, detail);
+  const bool has_columns_of_official = answers.size() == 1 && !c.suites.all_checkpoints;
+  if (!brackets.empty() && !has_columns_of_official) notes.insert(notes.begin(), brackets);
+  commit(answers, table, notes);
   if (c.json) {
     print(to_json(answers).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
   print(to_text(table) + "\n");
-  for (const auto& note : notes_of(answers)) print(note + "\n");
+  const auto columns = static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 0));
+  for (const auto& note : notes) print(columns > 0 ? wrapped("", note, columns, 2) : note + "\n");
 }
 
 }  // namespace cloze

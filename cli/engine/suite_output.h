@@ -18,6 +18,9 @@ SuiteOptions options_of(const SuitesCommand& command);
 /// Shows how many texts of a suite are scored, a few times a second.
 std::function<void(int64_t, int64_t)> suite_progress(const std::string& what);
 
+/// The answers of a checkpoint of a run before there are any, with the progress that its state has.
+SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run);
+
 /// The folder of --out while it is filled, if there is one, and standard output.
 class SuiteOutput {
  public:
@@ -30,7 +33,7 @@ class SuiteOutput {
 
  private:
   void check() const;
-  void commit(std::span<const SuiteAnswers> answers, const Table& table);
+  void commit(std::span<const SuiteAnswers> answers, const Table& table, std::span<const std::string> notes);
   std::optional<StagedFolder> staged_;
   std::ofstream predictions_;
 };

@@ -133,7 +133,7 @@ Entry read_entry(const std::string& name, const json& value, const std::string& 
   const auto type = value["dtype"].get<std::string>();
   const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes), [&](const auto& d) { return d.name == type; });
   if (known == std::end(dtypes))
-    fail<CheckpointError>(path, ": tensor '", name, "' has dtype ", type.substr(0, 20),
+    fail<CheckpointError>(path, ": tensor '", shortened(name), "' has dtype ", shortened(type.substr(0, 20)),
                           ", which is not supported; convert it to F32");
   entry.type = known->type;
   uint64_t bytes = c10::elementSize(entry.type);

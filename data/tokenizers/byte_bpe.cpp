@@ -131,16 +131,22 @@ struct ByteBpe final : TokenizerModel {
   }
 
   std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
-    std::vector<int32_t> found;
-    encode(text, found);
     std::vector<TokenSpan> tokens;
     const size_t added = prefix_space && !text.empty() && text[0] != ' ' ? 1 : 0;
+    const std::string read = std::string(added, ' ') + std::string(text);
+    std::vector<int32_t> found;
     size_t at = 0;
-    for (const auto id : found) {
-      const size_t begin = at;
-      at += text_of(pieces[static_cast<size_t>(id)]).size();
-      tokens.push_back({id, begin - std::min(begin, added), at - std::min(at, added)});
-    }
+    int64_t word = 0;
+    each_pretoken(read, [&](std::string_view pretoken) {
+      found.clear();
+      encode_token(pretoken, found);
+      for (const auto id : found) {
+        const size_t begin = at;
+        at += text_of(pieces[static_cast<size_t>(id)]).size();
+        tokens.push_back({id, begin - std::min(begin, added), at - std::min(at, added), word});
+      }
+      ++word;
+    });
     return tokens;
   }
 

@@ -84,8 +84,10 @@ struct Pipeline final : TokenizerModel {
   std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
     auto whole = prepared(text, true, false);
     std::vector<TokenSpan> tokens, found;
+    int64_t word = -1;
     for (const auto& part : whole.parts) {
       found.clear();
+      ++word;
       const auto view = whole.view(part);
       if (part.id >= 0)
         found.push_back({part.id, 0, view.size()});
@@ -93,8 +95,9 @@ struct Pipeline final : TokenizerModel {
         model->encode(view, found);
       for (const auto& piece : found) {
         const auto origin = whole.origin(part, piece.begin, piece.end);
+        word += !splits && piece.begin > 0 && begins_with_space(view.substr(piece.begin));
         tokens.push_back(
-            {piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size())});
+            {piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size()), word});
         if (post.trims)
           trim(part.id >= 0 ? view : pieces[static_cast<size_t>(piece.id)], text, tokens.size() == 1, tokens.back());
       }
@@ -177,6 +180,7 @@ struct Pipeline final : TokenizerModel {
       if (replaced && replaces_spaces(*replaced)) space_mark = replaced->content;
     }
     for (const auto& step : pre_tokenizers) {
+      splits = splits || splits_words(step);
       in_bytes = in_bytes || std::holds_alternative<ByteLevelPreTokenizer>(step);
       const auto* metaspace = std::get_if<MetaspacePreTokenizer>(&step);
       if (!metaspace) continue;
@@ -191,6 +195,20 @@ struct Pipeline final : TokenizerModel {
     std::vector<PatternSpan> spans;
     step.pattern.split(" ", spans);
     return spans.size() == 1 && spans[0].matched && !step.content.empty() && step.content != " ";
+  }
+
+  /// False for a rule that only marks spaces, so that a text stays in one part.
+  static bool splits_words(const PreTokenizer& step) {
+    if (const auto* metaspace = std::get_if<MetaspacePreTokenizer>(&step)) return metaspace->split;
+    const auto* bytes = std::get_if<ByteLevelPreTokenizer>(&step);
+    return !bytes || bytes->use_regex;
+  }
+
+  /// True for normalised text that begins with a space or its mark.
+  bool begins_with_space(std::string_view text) const {
+    size_t at = 0;
+    return (!space_mark.empty() && text.starts_with(space_mark)) ||
+           (!text.empty() && is_white_space(next_code_point(text, at)));
   }
 
   bool is_used(int64_t id) const { return !pieces[static_cast<size_t>(id)].empty(); }
@@ -271,6 +289,7 @@ struct Pipeline final : TokenizerModel {
   std::vector<uint8_t> controls;
   std::string space_mark;  // prefix of tokens at the start of a word
   bool in_bytes = false;   // tokens are spelled in byte symbols
+  bool splits = false;     // the pre-tokenizer makes words of a text
   bool tracks = false;     // ids depend on the source offsets of parts
   bool keeps = false;
   uint64_t serial = 0;                   // unique among all opened tokenizers

@@ -77,8 +77,11 @@ struct SentencePiece final : TokenizerModel {
       return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size();
     };
     std::vector<TokenSpan> tokens;
+    int64_t word = 0;
     for (const auto& piece : found.pieces()) {
-      const TokenSpan one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end())};
+      // The piece of an unknown token is its text.
+      word += !tokens.empty() && std::string_view(piece.piece()).starts_with(space_mark);
+      const TokenSpan one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end()), word};
       std::vector<int32_t> parts{one.id};
       if (rules.split_digit_commas) split_digit_commas(parts, 0);
       size_t at = one.begin;
@@ -87,7 +90,7 @@ struct SentencePiece final : TokenizerModel {
         const bool marked = spelled.starts_with(space_mark), space = marked && at < text.size() && text[at] == ' ';
         const size_t bytes = spelled.size() - (marked ? space_mark.size() : 0) + (space ? 1 : 0);
         const size_t end = i + 1 == parts.size() ? one.end : std::min(at + bytes, one.end);
-        tokens.push_back({parts[i], at, end});
+        tokens.push_back({parts[i], at, end, word});
         at = end;
       }
     }

@@ -10,10 +10,13 @@
 
 namespace cloze {
 
-/// A token of a text and its byte offsets.
+/// A token of a text, its byte offsets, and the number of its word, from 0: of its pre-token, as transformers'
+/// `word_ids`. For SentencePiece, and for a tokenizer.json whose pre-tokenizer splits nothing, a word begins with the
+/// mark of a space.
 struct TokenSpan {
   int32_t id = 0;
   size_t begin = 0, end = 0;
+  int64_t word = 0;
 };
 
 /// A vocabulary with its rules. Every const member may be called from many threads.

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/spelling.h"
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/tokenizer_model.h"
 #include "data/tokenizers/utf8.h"
@@ -98,6 +99,7 @@ struct WordPiece final : TokenizerModel {
   WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given)
       : file(std::move(vocabulary)), rules(given) {
     lowercase = rules.lowercase;
+    if (file.starts_with("\xEF\xBB\xBF")) file.erase(0, 3);  // a byte order mark is no part of the first token
     for (size_t begin = 0; begin < file.size();) {
       const size_t end = std::min(file.find('\n', begin), file.size());
       std::string piece = file.substr(begin, end - begin);
@@ -116,7 +118,7 @@ struct WordPiece final : TokenizerModel {
       const bool continues = !starts_word(static_cast<int64_t>(id));
       if (continues) piece.remove_prefix(2);
       const bool fresh = (continues ? continuing : starting).emplace(piece, static_cast<int32_t>(id)).second;
-      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the token '", pieces[id],
+      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the token '", shortened(pieces[id]),
                          "' is a duplicate; every line of a vocabulary must differ");
       longest = std::max(longest, piece.size());
     }
@@ -141,6 +143,7 @@ struct WordPiece final : TokenizerModel {
     std::vector<uint32_t> offsets;
     const std::string spaced = basic_tokenize(text, rules, &offsets);
     std::vector<TokenSpan> tokens;
+    int64_t number = 0;
     each_word(spaced, [&](std::string_view word) {
       std::vector<int32_t> ids;
       encode_word(word, ids);
@@ -153,9 +156,10 @@ struct WordPiece final : TokenizerModel {
       for (const auto id : ids) {
         const auto& piece = pieces[static_cast<size_t>(id)];
         const size_t n = ids.size() == 1 ? word.size() : piece.size() - (starts_word(id) ? 0 : 2);
-        tokens.push_back({id, offsets[at], past(at + n)});
+        tokens.push_back({id, offsets[at], past(at + n), number});
         at += n;
       }
+      ++number;
     });
     return tokens;
   }

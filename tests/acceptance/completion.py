@@ -32,6 +32,11 @@ ASKED = [
     ("cloze pretrain x.yaml --set optimizer.learning_r", ["optimizer.learning_rate="]),
     ("cloze pretrain x.yaml --set train.precision=b", ["train.precision=bf16"]),
     ("cloze pretrain min", ["mine.yaml"]),
+    ("cloze config --resolved min", ["mine.yaml"]),
+    ("cloze pretrain --run min", ["mine.yaml"]),
+    ("cloze pretrain --qui", ["--quiet"]),
+    ("cloze evaluate runs/a --format jso", ["jsonl"]),
+    ("cloze pretrain x.yaml --set like=google", ["like=google-bert"]),
 ]
 ZSH = r"""
 autoload -Uz compinit; compinit -u -D

@@ -56,6 +56,8 @@ FILES = {
     "evaluation/full_eval/readme": "",
     "sat/fast_eval/blimp_fast/sat.jsonl": PAIR,
     "cut_evaluation/full_eval/blimp_filtered/sat.jsonl": PAIR + PAIR[:40],
+    "empty_evaluation/fast_eval/blimp_fast/sat.jsonl": PAIR,
+    "empty_evaluation/fast_eval/blimp_fast/slept.jsonl": "",
     "results/made/main/zero_shot/mlm/reading/predictions.json": "{}",
 }
 

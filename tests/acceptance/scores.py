@@ -9,7 +9,7 @@ at a time.
 For each run it exports a Hugging Face folder, opens it with the Auto classes, and scores every text by the definition of
 the form in fp64 from fp32 logits: no batch, no cache, no code of Cloze. Of a suite it scores every candidate of every item
 (minimal pairs, completions), or every fact with its rank. It prints the largest difference of a text's sum for each run and
-form, of lines of texts also bits per byte, and fails where a difference is above --tolerance. Needs torch and transformers.
+form, of lines of texts also bits per byte, and fails where a difference is above --tolerance. Needs torch, transformers and yaml.
 """
 import argparse
 import json
@@ -21,9 +21,10 @@ import tempfile
 
 import torch
 import transformers
+import yaml
 
 FORMS = {
-    "masked": ["pll", "pll-word-l2r"],
+    "masked": ["pll", "pll-word-l2r", "pll-span"],
     "causal": ["likelihood"],
     "xlnet": ["likelihood"],
     "t5": ["pll", "likelihood"],
@@ -46,21 +47,6 @@ def open_model(folder, kind):
 
 def log_probability(logits, token):
     return torch.log_softmax(logits.double(), -1)[token].item()
-
-
-def words_of(text, spans):
-    """The number of the white-space word of each token, by its last character; a space belongs to the word after it."""
-    numbers, starts = [], []
-    inside = False
-    word = -1
-    for character in text:
-        word += not character.isspace() and not inside
-        inside = not character.isspace()
-        numbers.append(word)
-    for begin, end in spans:
-        blank = not text[begin:end].strip()
-        starts.append(numbers[max(begin, end - 1)] + blank)
-    return starts
 
 
 class Windows:
@@ -97,7 +83,7 @@ class Windows:
 class Oracle:
     """The scores of a passage: a list with the log-probability of each token that counts."""
 
-    def __init__(self, folder, stride):
+    def __init__(self, folder, stride, row_length):
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         self.config = transformers.AutoConfig.from_pretrained(folder)
         self.kind = kind_of(self.config)
@@ -105,7 +91,7 @@ class Oracle:
         self.stride = stride
         sizes = ["max_position_embeddings", "n_positions"]
         known = [getattr(self.config, name, None) for name in sizes]
-        self.length = next((size for size in known if size and self.kind not in ("t5", "xlnet")), 512)
+        self.length = next((size for size in known if size and self.kind not in ("t5", "xlnet")), row_length)
         self.ranks = []
 
     def passage(self, left, scored, right):
@@ -114,7 +100,7 @@ class Oracle:
         first, last = len(left), len(left) + len(scored)
         counts = [begin < last and (end > first or begin == end == first) for begin, end in spans]
         begin = counts.index(True) if any(counts) else 0
-        return Windows(ids, spans, words_of(left + scored + right, spans), begin, begin + sum(counts))
+        return Windows(ids, spans, encoded.word_ids(), begin, begin + sum(counts))
 
     def take(self, logits, token):
         self.ranks.append(1 + (logits > logits[token]).sum().item())
@@ -125,8 +111,9 @@ class Oracle:
         for begin, end, first, last in passage.over(self.length - 2, self.stride):
             for i in range(first, last):
                 row = list(passage.ids[begin:end])
-                for j in range(i, end):
-                    if j == i or (form == "pll-word-l2r" and passage.words[j] == passage.words[i]):
+                for j in range(begin, end):
+                    later = form == "pll-word-l2r" and j > i and passage.words[j] == passage.words[i]
+                    if j == i or later or (form == "pll-span" and first <= j < last):
                         row[j - begin] = tokenizer.mask_token_id
                 row = [tokenizer.cls_token_id] + row + [tokenizer.sep_token_id]
                 found.append(self.take(self.model(torch.tensor([row])).logits[0, i - begin + 1], passage.ids[i]))
@@ -217,6 +204,15 @@ def lines_of(command):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def row_length_of(run):
+    """The length of windows of a model without a limit: data.max_seq_length of its run."""
+    for folder in (run, os.path.dirname(os.path.abspath(run))):
+        if os.path.exists(os.path.join(folder, "run.yaml")):
+            with open(os.path.join(folder, "run.yaml"), encoding="utf-8") as file:
+                return yaml.safe_load(file)["data"]["max_seq_length"]
+    sys.exit(f"{run}: has no run.yaml")
+
+
 def parts_of(line):
     """The context, the scored text and what follows it, of a line as `cloze score` reads it."""
     if line.startswith("{"):
@@ -249,7 +245,7 @@ def compare_texts(arguments, run, oracle, form):
 
 
 def compare_fact(item, oracle, form):
-    masked = form in ("pll", "pll-word-l2r")
+    masked = form.startswith("pll")
     if masked:
         logs = oracle.score(item["left"], item["object"], item["right"], form)
     else:
@@ -293,7 +289,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             exported = os.path.join(folder, "exported")
             subprocess.run([arguments.cloze, "--quiet", "export", run, "--to", "huggingface", "--out", exported], check=True)
-            oracle = Oracle(exported, arguments.stride)
+            oracle = Oracle(exported, arguments.stride, row_length_of(run))
             for form in FORMS[oracle.kind]:
                 if arguments.suite:
                     found = compare_suite(arguments, run, oracle, form, folder)

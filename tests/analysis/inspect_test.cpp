@@ -404,3 +404,16 @@ TEST_CASE("histograms of all kinds of lengths are plotted", "[inspect]") {
                     Catch::Contains("there are no lengths to plot; leave --picture out"));
   CHECK_THROWS_WITH(draw_lengths({}, dir / "lengths.pdf"), Catch::Contains("must end in .svg or .png"));
 }
+
+TEST_CASE("more examples than fit into memory, and more sequences than anybody counts, are refused at once",
+          "[inspect]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 1);
+  config.data.max_seq_length = 32;
+  CHECK_THROWS_WITH(inspect_objective(config, 9'000'000'000'000'000'000, 1),
+                    Catch::StartsWith("--examples 9000000000000000000 are too many to show (at most 2097152 of "
+                                      "data.max_seq_length 32); lower it"));
+  CHECK_THROWS_WITH(inspect_objective(config, 3, 9'000'000'000'000'000'000),
+                    Catch::Contains("--sequences 9000000000000000000 are too many to count over"));
+  CHECK_THROWS_AS(inspect_objective(config, 3, 1'000'000'001), ConfigError);
+}

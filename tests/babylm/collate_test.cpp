@@ -1,6 +1,7 @@
 // The file of a submission, and the scores in it, against those of the published program.
 #include "babylm/collate.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "babylm/fast_scores.h"
@@ -50,6 +51,13 @@ struct Results {
       dir.write(begin + task + "/predictions.json", content.get<std::string>());
   }
   void remove(const std::string& path) const { fs::remove_all(dir.path / path); }
+  /// Removes a part of predictions.
+  void remove_part(const std::string& folder, const std::string& part) const {
+    const auto file = folder + "/predictions.json";
+    auto predictions = json::parse(read_file(dir / file));
+    REQUIRE(predictions.erase(part) == 1);
+    dir.write(file, predictions.dump());
+  }
 
   /// What a collation throws.
   std::string refusal() const {
@@ -145,6 +153,34 @@ TEST_CASE("what is missing or has another size is listed, and no file is written
     CHECK_THAT(said, Contains(part));
   CHECK_FALSE(fs::exists(results.dir / "results/baby/all_full_preds_and_fast_scores_mlm.json"));
   CHECK_FALSE(fs::exists(results.dir / "results/baby/partial_full_preds_and_fast_scores_mlm.json"));
+}
+
+TEST_CASE("a paradigm without predictions is listed, of the full evaluation and of checkpoints", "[babylm]") {
+  const Results results(true);
+  results.remove_part(results.main + "zero_shot/mlm/blimp/blimp_filtered", "raising");
+  results.remove_part("results/baby/chck_3M/zero_shot/mlm/blimp/blimp_fast", "npi_1");
+  results.remove_part("results/baby/chck_3M/zero_shot/mlm/entity_tracking/entity_tracking_fast", "regular_1_ops");
+  results.remove_part("results/baby/chck_3M/zero_shot/mlm/wug_past/wug_past_tense", "wug_past");
+  const auto said = results.refusal();
+  for (const std::string part :
+       {"blimp_filtered/predictions.json: has no 'raising', of which the published data have 4 items",
+        "chck_3M/zero_shot/mlm/blimp/blimp_fast/predictions.json: has no 'npi_1', which is in ",
+        "entity_tracking_fast/predictions.json: has no 'regular_1_ops', of which the published data have 3 items",
+        "wug_past_tense/predictions.json: has no predictions"})
+    CHECK_THAT(said, Contains(part));
+}
+
+TEST_CASE("right answers are read from packed files, too", "[babylm]") {
+  const Results results;
+  const auto pack = "cd '" + results.dir / "fast_eval" + "' && xz ewok_fast/*.jsonl && gzip reading/reading_data.csv";
+  REQUIRE(std::system(pack.c_str()) == 0);
+  const auto found = [&](const std::string& task, const std::string& folder) {
+    const auto predictions = parse_python_json(given()["fast"][folder].get<std::string>(), folder);
+    return fast_scores(task, predictions, results.options.fast_data);
+  };
+  CHECK(python_json(found("ewok", "ewok/ewok_fast")) == given()["scores"]["ewok"].get<std::string>());
+  check_gains(found("reading", "reading"),
+              parse_python_json(given()["scores"]["reading"].get<std::string>(), "wanted"));
 }
 
 TEST_CASE("a partial submission is written under another name, with its faults", "[babylm]") {

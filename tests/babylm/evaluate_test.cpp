@@ -1,10 +1,13 @@
 // BabyLM's tasks answered by runs of random weights.
 #include "babylm/evaluate.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "suites/babylm.h"
+#include "suites/babylm_sums.h"
+#include "suites/find_suite.h"
 #include "tests/scoring/random_run.h"
 #include "tests/suites/reading_table.h"
 
@@ -37,6 +40,27 @@ void write_data(const TempDir& dir, const std::string& part, const std::string& 
             "\"ratio\": 0.25}\n"
             "{\"sentences\": \"a birdling\\ta birds\", \"ratio\": 0.5}\n");
   dir.write(part + "/reading/reading_data.csv", reading_table(72));
+}
+
+/// The answers to data of which every task can be answered.
+std::vector<SuiteResult> answers_to(const BabylmData& data, const LoadedRun& run, BabylmBackend backend,
+                                    const std::vector<std::string>& folders = {}) {
+  std::vector<std::string> unanswered;
+  auto results = evaluate_babylm(run, data, backend, {}, folders, unanswered);
+  CHECK(unanswered.empty());
+  return results;
+}
+
+/// A question about boxes, whose text begins with this one.
+std::string boxes_line(const std::string& prefix) {
+  return json{{"numops", 0}, {"input_prefix", prefix}, {"options", json::array({" see a cat", " see a dog"})}}.dump() +
+         "\n";
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += (i > 0 ? " " : "") + text;
+  return all;
 }
 
 /// The token log-probabilities of a masked model, summed in fp32.
@@ -76,7 +100,7 @@ TEST_CASE("the official figures stand beside the corrected ones, in results and 
   const auto data = read_babylm_data(dir / "data", true);
   const std::vector<std::string> folders{dir / "results/baby/main/zero_shot/mlm",
                                          dir / "results/baby/chck_1M/zero_shot/mlm"};
-  const auto results = evaluate_babylm(run, data, BabylmBackend::mlm, {}, folders);
+  const auto results = answers_to(data, run, BabylmBackend::mlm, folders);
   REQUIRE(results.size() == 3);
   // The pair of equal sides is a tie, which the published program gives to the first.
   const auto& pairs = results[0];
@@ -114,7 +138,7 @@ TEST_CASE("judgements of people are correlated with probabilities in both ways",
   write_data(dir, "data/fast_eval", "blimp_fast");
   const auto run = random_run(dir, "bert");
   const auto data = read_babylm_data(dir / "data", true);
-  const auto result = evaluate_babylm(run, data, BabylmBackend::mlm, {}, {})[1];
+  const auto result = answers_to(data, run, BabylmBackend::mlm)[1];
   CHECK(result.figures[0].metric == "spearman");
   std::vector<double> probabilities;
   for (const auto& item : data.tasks[1].items)
@@ -129,12 +153,67 @@ TEST_CASE("a decoder is answered by the sums of its own backend", "[babylm]") {
   write_data(dir, "data/fast_eval", "blimp_fast");
   const auto run = random_run(dir, "gpt2");
   const auto data = read_babylm_data(dir / "data", true);
-  const auto result = evaluate_babylm(run, data, BabylmBackend::causal, {}, {})[0];
+  const auto result = answers_to(data, run, BabylmBackend::causal)[0];
   for (size_t i = 0; i < 3; ++i) {
     const auto sums = babylm_sums(run, data.tasks[0].items[i].candidates, BabylmBackend::causal, {});
     CHECK(result.items[i]["official_choice"] == babylm_choice(sums));
   }
-  CHECK_THROWS_AS(evaluate_babylm(run, data, BabylmBackend::mlm, {}, {}), ConfigError);
-  CHECK_THROWS_WITH(evaluate_babylm(run, data, BabylmBackend::mlm, {}, {}),
-                    Contains("runs/random: backend mlm scores runs of mlm"));
+  CHECK_THROWS_AS(answers_to(data, run, BabylmBackend::mlm), ConfigError);
+  CHECK_THROWS_WITH(answers_to(data, run, BabylmBackend::mlm), Contains("runs/random: backend mlm scores runs of mlm"));
+}
+
+TEST_CASE("a task with a text longer than the model is told before any is scored, and the others are answered",
+          "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  dir.write("data/fast_eval/entity_tracking_fast/regular.jsonl",
+            boxes_line("the river") + boxes_line(repeated("the old river", 20)));
+  const auto run = random_run(dir, "gpt2");  // 40 positions
+  const auto data = read_babylm_data(dir / "data", true);
+  const auto folder = dir / "results/baby/main/zero_shot/causal";
+  std::vector<std::string> unanswered;
+  std::optional<size_t> told;  // reasons that were there when scoring began
+  SuiteOptions options;
+  options.scoring.takes_stride = false;
+  options.scoring.progress = [&](int64_t, int64_t) { told = told.value_or(unanswered.size()); };
+  const auto results = evaluate_babylm(run, data, BabylmBackend::causal, options, {folder}, unanswered);
+  REQUIRE(results.size() == 3);
+  CHECK(results[0].suite == "blimp_fast");
+  CHECK(results[2].suite == "reading");
+  REQUIRE(unanswered.size() == 1);
+  CHECK_THAT(unanswered[0],
+             Catch::StartsWith("cannot answer entity_tracking_fast: item regular_0_ops/1: the text 'the old river") &&
+                 Catch::EndsWith("reads at most 40 of a text; shorten it, or take a model that reads more"));
+  REQUIRE(told);
+  CHECK(*told == 1);
+  CHECK(fs::exists(folder + "/blimp/blimp_fast/predictions.json"));
+  CHECK_FALSE(fs::exists(folder + "/entity_tracking"));
+}
+
+TEST_CASE("reading times that are too long are left out when they are read", "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto run = random_run(dir, "gpt2");
+  auto data = read_babylm_data(dir / "data", true);
+  data.reading->times.words[5].context = repeated("the old river", 20);
+  std::vector<std::string> unanswered;
+  CHECK(evaluate_babylm(run, data, BabylmBackend::causal, {}, {}, unanswered).size() == 2);
+  REQUIRE(unanswered.size() == 1);
+  CHECK_THAT(unanswered[0], Catch::StartsWith("cannot answer reading: ") && Contains(" reads at most 40 "));
+}
+
+TEST_CASE("packed files of the evaluation data are read in place of plain ones", "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/full_eval", "blimp_filtered");
+  dir.write("data/full_eval/cdi_childes/cdi_childes.json", R"({"cats": [{"context": "the old"}]})");
+  const auto plain = read_babylm_data(dir / "data", false);
+  const auto pack = "cd '" + dir / "data/full_eval" +
+                    "' && xz blimp_filtered/agreement.jsonl cdi_childes/cdi_childes.json && gzip reading/*.csv";
+  REQUIRE(std::system(pack.c_str()) == 0);
+  const auto packed = read_babylm_data(dir / "data", false);
+  CHECK(packed.missing == plain.missing);
+  CHECK(packed.tasks[0].items.size() == 3);
+  REQUIRE((packed.reading && packed.acquisition));
+  CHECK(packed.reading->times.words.size() == 72);
+  CHECK(packed.acquisition->size() == 1);
 }

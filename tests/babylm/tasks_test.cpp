@@ -74,6 +74,15 @@ TEST_CASE("an item that is cut, lacks a field or has an empty side is refused wi
                     Contains("data: has no items; blimp reads .jsonl files in it"));
 }
 
+TEST_CASE("an empty file of a task is refused, not passed over", "[babylm]") {
+  const TempDir dir;
+  dir.write("data/agreement.jsonl", pair + "\n");
+  dir.write("data/order.jsonl", "");
+  const BabylmDataset dataset{"blimp", "data", BabylmFormat::blimp};
+  CHECK_THROWS_AS(read_babylm_items(dir / "data", dataset), DataError);
+  CHECK_THROWS_WITH(read_babylm_items(dir / "data", dataset), Contains("data/order.jsonl: is empty; get it again"));
+}
+
 TEST_CASE("sides that are the same are kept, as in the published BLiMP", "[babylm]") {
   const auto items = items_of(BabylmFormat::blimp, R"({"sentence_good": "an owl", "sentence_bad": "an owl"})");
   CHECK(items[0].candidates[0].sentence == items[0].candidates[1].sentence);

@@ -48,6 +48,16 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
                Catch::Contains(parameters));
 }
 
+TEST_CASE("the table of describe fits 80 columns", "[cli]") {
+  for (const std::string name : {"bert/base", "bart/base", "t5/base", "transformer/base", "xlnet/base"}) {
+    std::istringstream lines(cloze("describe " SOURCE_DIR "/configs/" + name + ".yaml").text);
+    for (std::string line; std::getline(lines, line) && !line.empty();) {
+      INFO(name << ": " << line);
+      CHECK((line.size() <= 80 || line.starts_with("  (")));  // a remark on the vocabulary
+    }
+  }
+}
+
 TEST_CASE("docs/config.md has all config keys and is current", "[cli][docs]") {
   const auto text = read_file(SOURCE_DIR "/docs/config.md");
   const auto tables = cloze("config --markdown").text;

@@ -18,7 +18,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("prepare " + w.dir / "text.txt" + " --format wkii --out " + w.dir / "x", 2,
                 "--format is 'wkii', must be one of");
   check_refused("prepare " + w.dir / "text.txt" + " --vocab-size 17 --out " + w.dir / "y", 1,
-                "a vocabulary of 17 pieces does not fit this text; choose another --vocab-size");
+                "a vocabulary of 17 pieces is too small for this text, whose special tokens and characters are ");
   check_refused("fill " + w.run + " --tpo 3 '[MASK]'", 2, "did you mean '--top'?");
   CHECK(cloze("fill " + w.run + " '[MASK] sat on [MASK]'").code == 0);
   check_refused("pretrain " + w.config() + " --run " + w.run, 2,
@@ -54,7 +54,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
                 "--revisions writes Hugging Face folders, and --to is torchscript");
   check_refused("export " + w.run + " --to huggingface --revisions --out " + w.dir / "x", 1,
                 "keeps no checkpoint for a number of words; train with checkpoint.at_words");
-  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
+  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "is a file, not a Hugging Face folder");
   REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
   check_refused("verify parity " + w.dir / "no-case", 1,
                 "is not a golden case, it lacks inputs.safetensors; a case has config.json, model.safetensors, "
@@ -69,6 +69,16 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
   check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");
+}
+
+TEST_CASE("a path of any length is refused in a short sentence", "[cli]") {
+  const std::string path(100'000, 'x');
+  for (const auto& verb : {"prepare " + path + " --out out", "tokenize " + path + " x", "verify data " + path}) {
+    const auto answer = cloze(verb);
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.text, Catch::Contains("File name too long; give it a shorter name"));
+    CHECK(answer.text.size() < 1000);
+  }
 }
 
 TEST_CASE("a full disk gives a one-sentence error, and leaves no partial output", "[cli]") {
@@ -167,6 +177,16 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
   // Also while it waits for its input.
   const auto waits = cloze("evaluate " + world().run + " --text -", "sleep 5 | timeout --preserve-status -s TERM 2 ");
   CHECK(waits.code == 143);
+}
+
+TEST_CASE("a verb that saves says at the first signal that it heard it, and what a second one does", "[cli]") {
+  TempDir dir;
+  const auto endless = "pretrain " + world().config() + " --set train.budget.steps=1000000 --run " + dir / "run";
+  const auto answer = cloze(endless, "timeout --preserve-status -k 60 -s INT 3 ");
+  INFO(answer.text);
+  CHECK(answer.code == 130);
+  CHECK_THAT(answer.text, Catch::Contains("saving, then stopping; a second Ctrl-C ends without saving\n") &&
+                              Catch::Contains("cloze: stopped at step "));
 }
 
 TEST_CASE("a signal removes the folder that a verb was filling, and all in it", "[cli]") {

@@ -1,31 +1,60 @@
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/cli/program.h"
 
+namespace {
+
+/// Every verb with a help of its own; those of `study` and their like are two words.
+const std::vector<std::string> verbs{"prepare",       "tokenize",     "inspect",        "inspect objective",
+                                     "pretrain",      "benchmark",    "study",          "study plan",
+                                     "study run",     "study status", "study report",   "study commands",
+                                     "report",        "fit",          "evaluate",       "generate",
+                                     "fill",          "score",        "view",           "import",
+                                     "export",        "babylm",       "babylm collate", "verify",
+                                     "verify parity", "verify data",  "verify run",     "config",
+                                     "explain",       "describe",     "completion"};
+
+/// Calls `f(line)` for each line of a text.
+template <class F>
+void each_line(const std::string& text, const F& f) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    f(line);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("help fits 80 columns and has an example for every verb; version and defaults are printed", "[cli]") {
   CHECK(cloze("--version").text.find("cloze ") == 0);
-  const auto check_width = [](const std::string& help) {
-    std::istringstream lines(help);
-    for (std::string line; std::getline(lines, line);) {
-      INFO(line);
-      CHECK(line.size() <= 80);
-    }
-  };
-  for (const std::string verb : {"", "inspect objective", "verify parity", "verify data", "verify run"})
-    check_width(cloze(verb + " --help").text);
-  for (const std::string verb : {"prepare", "tokenize", "inspect", "pretrain", "benchmark", "evaluate", "generate",
-                                 "fill", "import", "export", "verify", "config", "explain", "describe", "completion"}) {
+  const auto check_width = [](const std::string& line) { CHECK(line.size() <= 80); };
+  each_line(cloze("--help").text, check_width);
+  for (const auto& verb : verbs) {
     const auto help = cloze(verb + " --help");
+    INFO(verb);
     CHECK(help.code == 0);
-    check_width(help.text);
-    CHECK_THAT(help.text, Catch::Contains("Example") &&
-                              Catch::Contains("cloze " + (verb == "completion" ? std::string("completion")
-                                                          : verb == "pretrain" ? "pretrain"
-                                                                               : verb)));
+    each_line(help.text, check_width);
+    if (verb.starts_with("study ")) continue;  // whose examples are those of `study`
+    CHECK_THAT(help.text, Catch::Contains("Example") && Catch::Contains("cloze " + verb));
   }
   CHECK_THAT(cloze("config mlm").text,
              Catch::Contains("# share of the tokens that are predicted (in [0, 1])\nmlm_probability: 0.15"));
   CHECK_THAT(cloze("completion bash").text, Catch::Contains("complete -o filenames -F _cloze cloze"));
+}
+
+TEST_CASE("the help of every verb has the options of all, and no name runs into its description", "[cli]") {
+  for (const auto& verb : verbs) {
+    INFO(verb);
+    const auto help = cloze(verb + " --help").text;
+    CHECK_THAT(help, Catch::Contains("Every verb:\n  --quiet ") && Catch::Contains("\n  --verbose "));
+  }
+  const auto evaluate = cloze("evaluate --help").text;
+  CHECK(evaluate.find("--batch-size") < evaluate.find("\nTexts:"));  // losses are computed in batches too
+  CHECK_THAT(evaluate, Catch::Contains("--keep TEXT Needs: --suite  table ") &&
+                           Catch::Contains("--cache TEXT Needs: --suite\n" + std::string(30, ' ') + "folder "));
 }
 
 TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
@@ -111,6 +140,10 @@ TEST_CASE("completion has nested verbs, options, values and config keys", "[cli]
   CHECK(completed("cloze pretrain x.yaml --set train.precision = b") == "bf16\n");
   CHECK(completed("cloze pretrain x.yaml --set train.precision =") == "fp32 bf16\n");
   CHECK(completed("cloze pretrain x.yaml --set train.precision=b") == "train.precision=bf16\n");
+  CHECK(completed("cloze pretrain x.yaml --set like = google") == "google-bert\n");
+  CHECK(completed("cloze evaluate x --format jso") == "jsonl\n");
+  CHECK(completed("cloze config --resolved " + script) == script + "\n");
+  CHECK(completed("cloze config --resolved optimi") == "\n");
 }
 
 TEST_CASE("--verbose prints the values of the config, and what set them", "[cli]") {
@@ -118,4 +151,12 @@ TEST_CASE("--verbose prints the values of the config, and what set them", "[cli]
   CHECK_THAT(cloze("--verbose " + describe).text,
              Catch::Contains("train.batch_size = 7  (--set") && Catch::Contains("optimizer.beta1 = 0.9  (default)"));
   CHECK(cloze(describe).text.find("optimizer.beta1 = ") == std::string::npos);
+}
+
+TEST_CASE("--verbose prints the options of a verb, and the checkpoint that it opens", "[cli]") {
+  const auto fill = "fill " + world().run + " 'The cat [MASK] on mat'";
+  CHECK_THAT(cloze("--verbose " + fill + " --checkpoint newest").text,
+             Catch::Contains("--checkpoint = newest\n") && Catch::Contains("--top = 5  (default)") &&
+                 Catch::Contains("step-00000006: bert, step 6, weights with the XXH3 "));
+  CHECK_THAT(cloze(fill).text, !Catch::Contains("--top = ") && !Catch::Contains("XXH3"));
 }

@@ -1,8 +1,10 @@
 #pragma once
 // The built program, run as a user runs it.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
@@ -22,6 +24,12 @@ inline Answer cloze(const std::string& arguments, const std::string& before = ""
   for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) answer.text.append(block.data(), n);
   answer.code = exit_code_of(pclose(pipe));
   return answer;
+}
+
+/// Characters of a text of UTF-8.
+inline size_t characters(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 /// The JSON after the log lines.

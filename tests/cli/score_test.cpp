@@ -64,6 +64,34 @@ TEST_CASE("a text with a line break is one line of the table", "[cli][score]") {
   CHECK_THAT(table.text, Catch::Contains("\tThe cat sat.\n") && Catch::Contains("\tIt woke.\n"));
 }
 
+TEST_CASE("a long text is shortened in the table, and whole in JSON with its normalised score", "[cli][score]") {
+  const auto& w = world();
+  std::string text = "The cat";
+  for (int i = 0; i < 40; ++i) text += " sat on mat";
+  const auto score = "score " + w.run + " " + w.dir.write("book.txt", text + "\n") + " --stride 10 --normalise word";
+  const auto table = cloze(score);
+  CHECK(table.code == 0);
+  CHECK_THAT(table.text, Catch::Contains("\tThe cat sat on mat") && !Catch::Contains(text));
+  const auto line = lines_of(cloze(score + " --json")).at(0);
+  CHECK(line["text"] == text);
+  CHECK(line["normalised"].get<double>() == Approx(line["sum"].get<double>() / 122));
+}
+
+TEST_CASE("a file of JSON lines is never read as raw text, and a bad line is refused with its place", "[cli][score]") {
+  const auto& w = world();
+  const auto refused = [&](const std::string& name, const std::string& content, const std::string& sentence) {
+    check_refused("score " + w.run + " " + w.dir.write(name, content), 1, sentence);
+  };
+  const std::string good = "{\"text\": \"It woke.\"}\n";
+  refused("headcut.jsonl", "xt\": \"The cat\"}\n" + good, "headcut.jsonl:1: is not a JSON object (line 1, column ");
+  refused("list.jsonl", "[1]\n" + good, "list.jsonl:1: is not a JSON object; a file NAME.jsonl");
+  refused("tail.txt", "  " + good + "It woke.\n", "tail.txt:2: is not a JSON object (");
+  refused("doubled.jsonl", good + "{\"text\": \"a\", \"text\": \"b\"}\n",
+          "doubled.jsonl:2: has the key `text` twice; remove one of the two");
+  const auto led = lines_of(cloze("score " + w.run + " " + w.dir.write("led.txt", " " + good) + " --json"));
+  CHECK(led.at(0)["text"] == "It woke.");
+}
+
 TEST_CASE("a completion is scored after its context, in each form of a line", "[cli][score]") {
   const auto& w = world();
   const auto tabs = lines_of(cloze("score " + w.run + " - --json --tokens", "printf 'The cat\\tsat on mat' | "));
@@ -85,7 +113,7 @@ TEST_CASE("a text longer than the model is scored in windows, and text without k
   for (int i = 0; i < 40; ++i) text += " sat on mat";
   const auto longest = w.dir.write("longest.txt", "It woke.\n" + text + "\n");
   check_refused("score " + w.run + " " + longest, 1,
-                "shorten it, or score it in windows with a stride (cloze score --stride N)");
+                "shorten it, or score it in windows with a stride (--stride N)");
   CHECK(lines_of(cloze("score " + w.run + " " + longest + " --stride 10 --json")).size() == 2);
   const auto unknown =
       cloze("score " + w.run + " " + w.dir.write("unknown.txt", "The \xE7\x8C\xAB sat.\n\xE2\x80\x8B\n"));

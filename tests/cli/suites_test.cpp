@@ -33,6 +33,13 @@ const std::string& run_by_words() {
 
 const json& figure(const json& run, size_t number) { return run["suites"][0]["figures"][number]; }
 
+/// A text that is longer than the models.
+std::string longest() {
+  std::string text = "The cat";
+  for (int i = 0; i < 60; ++i) text += " sat";
+  return text;
+}
+
 size_t count_lines(const std::string& file) {
   const auto text = read_file(file);
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -72,8 +79,12 @@ TEST_CASE("all checkpoints of a run answer, those by words where it keeps them",
   const auto found = json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + file));
   REQUIRE(found["runs"].size() == 2);  // of three numbers of words, two are one step
   CHECK(found["runs"][0]["step"] < found["runs"][1]["step"]);
+  CHECK(found["runs"][0]["revisions"] == json::array({"chck_50", "chck_60"}));
+  CHECK(found["runs"][1]["revisions"] == json::array({"chck_120"}));
+  CHECK(found["runs"][1]["words"].get<int64_t>() >= 120);
   CHECK_THAT(cloze("evaluate " + run_by_words() + " --all-checkpoints --suite " + file).text,
-             Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %"));
+             Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %") &&
+                 Catch::Contains("chck_50, chck_60"));
 }
 
 TEST_CASE("what a run cannot answer is said before anything is scored, and others answer", "[cli][suites]") {
@@ -97,6 +108,12 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
       cloze("evaluate " + w.run + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none");
   CHECK(refused.code == 2);
   CHECK_THAT(refused.text, Catch::Contains("the published program of BabyLM has no backend for its objectives"));
+  // Of several runs a backend that one of them cannot be scored by is told before the first is answered.
+  check_refused("evaluate " + w.run + " " + pairs_only + " --fast --backend mlm --suite " + babylm + " --results " +
+                    w.dir / "none",
+                2, pairs_only + ": backend mlm scores runs of mlm");
+  check_refused("evaluate " + w.run + " --fast --suite " + babylm + " --stride 4", 2,
+                "in fp32 and without windows; leave out --stride and --precision");
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
@@ -110,28 +127,107 @@ TEST_CASE("an option that none of the suites uses is refused", "[cli][suites]") 
                 "for is one of these; leave it out");
   check_refused(evaluate + file + " --pooling mean", 2, "--pooling is of suites of embeddings");
   check_refused(evaluate + words + " --normalise token", 2, "--normalise is of minimal pairs and completions");
-  check_refused(evaluate + words + " --as pll", 2, "--as is of suites of scores");
+  const std::vector<std::string> of_scores{"--as pll", "--stride 4", "--precision bf16", "--cache " + w.dir / "unused"};
+  for (const auto& option : of_scores)
+    check_refused(evaluate + words + " " + option, 2,
+                  option.substr(0, option.find(' ')) + " is of suites of scores, which are all but similarities");
+  CHECK_FALSE(fs::exists(w.dir / "unused"));
   CHECK(cloze(evaluate + words + " --suite " + file + " --layer 0 --as pll --normalise token").code == 0);
+}
+
+TEST_CASE("texts of a suite that are longer than the model are scored in windows", "[cli][suites]") {
+  const auto& w = world();
+  std::string long_sentence = "The cat";
+  for (int i = 0; i < 40; ++i) long_sentence += " sat on mat";
+  const auto file = w.dir.write("windowed.jsonl", json({{"UID", "a"},
+                                                        {"pairID", "0"},
+                                                        {"field", "syntax"},
+                                                        {"linguistics_term", "number"},
+                                                        {"sentence_good", long_sentence + " and woke"},
+                                                        {"sentence_bad", long_sentence + " mat"}})
+                                                          .dump() +
+                                                      "\n");
+  const auto evaluate = "evaluate " + w.run + " --suite " + file + " --json";
+  check_refused(evaluate, 1, "shorten it, or score it in windows with a stride");
+  const auto plain = json_of(cloze(evaluate + " --stride 10")),
+             half = json_of(cloze(evaluate + " --stride 10 --precision bf16 --cache " + w.dir / "windowed"));
+  CHECK(figure(plain["runs"][0], 0)["count"] == 1);
+  CHECK(figure(half["runs"][0], 0)["count"] == 1);
+  CHECK(fs::file_size(fs::directory_iterator(w.dir / "windowed")->path()) > 0);
 }
 
 TEST_CASE("a suite with a text that is too long does not cost the answers to others", "[cli][suites]") {
   const auto& w = world();
-  std::string longest = "The cat";
-  for (int i = 0; i < 60; ++i) longest += " sat";
   const auto file = w.dir.write("short.jsonl", pairs),
              other = w.dir.write("long.jsonl",
-                                 json{{"sentence_good", longest}, {"sentence_bad", "The cat sits."}}.dump() + "\n");
+                                 json{{"sentence_good", longest()}, {"sentence_bad", "The cat sits."}}.dump() + "\n");
   const auto both = cloze("evaluate " + w.run + " --suite " + file + " --suite " + other + " --json");
   CHECK_THAT(both.text, Catch::Contains("warning: " + w.run + ": cannot answer long: item long/0: the text 'The cat"));
   CHECK(both.text.find("cannot answer long") < both.text.find(" items in "));  // before any suite is answered
   const auto found = json_of(both);
   REQUIRE(found["runs"][0]["suites"].size() == 1);
   CHECK(found["runs"][0]["suites"][0]["suite"] == "short");
-  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::Contains(" reads at most "));
+  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(),
+             Catch::Contains(" reads at most ") && Catch::EndsWith("shorten it, or score it in windows with a stride (--stride N)"));
   check_refused("evaluate " + w.run + " --suite " + other, 1, "error: item long/0: the text 'The cat");
   check_refused("evaluate " + w.run + " " + w.run + " --suite " + other + " --out " + w.dir / "lost", 1,
                 "no run has answered a suite; the warnings above say why");
   CHECK_FALSE(fs::exists(w.dir / "lost"));
+}
+
+TEST_CASE("a checkpoint or a run that cannot be read does not cost the answers of others, and the program ends with 1",
+          "[cli][suites]") {
+  const auto& w = world();
+  const auto file = w.dir.write("pairs.jsonl", pairs), damaged = w.dir / "damaged", out = w.dir / "damaged-answers";
+  fs::copy(run_by_words(), damaged, fs::copy_options::recursive);
+  const auto whole = json_of(cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file));
+  const auto last = whole["runs"][1]["checkpoint"].get<std::string>();
+  fs::resize_file(last + "/weights.safetensors", fs::file_size(last + "/weights.safetensors") / 2);
+  const auto all = cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file + " --out " + out);
+  CHECK(all.code == 1);
+  const auto unread = fs::path(last).filename().string() + " cannot be read: ";
+  CHECK_THAT(all.text, Catch::Contains("warning: " + damaged + ": " + unread));
+  const auto found = json_of(all);
+  REQUIRE(found["runs"].size() == 2);
+  CHECK(found["runs"][0]["suites"].size() == 1);
+  CHECK(found["runs"][1]["suites"].empty());
+  CHECK(found["runs"][1]["step"] > found["runs"][0]["step"]);
+  CHECK_THAT(found["runs"][1]["unanswered"][0].get<std::string>(), Catch::StartsWith(unread));
+  CHECK(count_lines(out + "/predictions.jsonl") == 3);
+  const auto two = cloze("evaluate " + last + " " + w.run + " --json --suite " + file);
+  CHECK(two.code == 1);
+  CHECK(json_of(two)["runs"][1]["suites"].size() == 1);
+  check_refused("evaluate " + last + " --suite " + file, 1, last);  // nothing else is asked
+}
+
+TEST_CASE("ages of acquisition over the checkpoints are correlated with those of children", "[cli][suites]") {
+  const auto& w = world();
+  const auto run = w.dir / "stages";
+  const auto trained =
+      cloze("pretrain " + w.config() + " --set checkpoint.every=2 --set checkpoint.keep=9 --run " + run);
+  INFO(trained.text);
+  REQUIRE(trained.code == 0);
+  w.dir.write("known/cdi_childes.json",
+              R"({"cat": [{"context": "The"}], "mat": [{"context": "sat on"}], "woke": [{"context": "Then it"}]})");
+  const auto evaluate = "evaluate " + run + " --suite " + w.dir / "known";
+  const auto surprisals = json_of(cloze(evaluate + " --all-checkpoints --json"));
+  CHECK(surprisals["runs"].back()["suites"][0]["figures"].size() == 1);  // no ages
+  w.dir.write("known/aoa_word_list.csv", "word_clean,aoa\ncat,19\nmat,24\nwoke,30\n");
+  const auto found = json_of(cloze(evaluate + " --all-checkpoints --json --out " + w.dir / "ages"));
+  REQUIRE(found["runs"].size() == 3);
+  CHECK(figure(found["runs"][0], 0)["metric"] == "surprisal");
+  CHECK(found["runs"][1]["suites"][0]["figures"].size() == 1);
+  REQUIRE(found["runs"][2]["suites"][0]["figures"].size() == 2);
+  CHECK(figure(found["runs"][2], 1)["metric"] == "pearson");
+  CHECK_FALSE(figure(found["runs"][2], 1).contains("official"));
+  CHECK_THAT(found["runs"][2]["suites"][0]["notes"].back().get<std::string>(),
+             Catch::Contains(" words, by their surprisals at 3 checkpoints"));
+  const auto words = figure(found["runs"][2], 1)["count"].get<size_t>();
+  CHECK(count_lines(w.dir / "ages/predictions.jsonl") == 9 + words);
+  const auto few =
+      json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + w.dir / "known"));
+  CHECK_THAT(few["runs"].back()["suites"][0]["notes"].back().get<std::string>(),
+             Catch::Contains("which need 3 checkpoints") && Catch::EndsWith("there are 2"));
 }
 
 TEST_CASE("runs of one name are not evaluated together for BabyLM, since their results have one folder",
@@ -144,6 +240,45 @@ TEST_CASE("runs of one name are not evaluated together for BabyLM, since their r
                     w.dir / "twins/results",
                 2, " would both write results of the model " + twin.stem().string());
   CHECK_FALSE(fs::exists(w.dir / "twins/results"));
+}
+
+TEST_CASE("a text that is too long costs its task of BabyLM alone, and the exit code says so", "[cli][babylm]") {
+  const auto& w = world();
+  const auto boxes = json{{"numops", 0}, {"input_prefix", longest()}, {"options", json::array({" sat.", " slept."})}};
+  const std::string file = "/fast_eval/entity_tracking_fast/regular.jsonl", results = w.dir / "boxes/results";
+  w.dir.write("boxes/both/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  w.dir.write("boxes/both" + file, boxes.dump() + "\n");
+  w.dir.write("boxes/alone" + file, boxes.dump() + "\n");
+  const auto evaluate = "evaluate " + w.run + " --fast --results " + results + " --suite " + w.dir / "boxes";
+  const auto both = cloze(evaluate + "/both --json");
+  CHECK(both.code == 1);
+  const std::string why = "cannot answer entity_tracking_fast: item regular_0_ops/0: the text 'The cat";
+  CHECK_THAT(both.text, Catch::Contains(": " + why) && !Catch::Contains("stride"));
+  CHECK(both.text.find(why) < both.text.find(" items in "));  // before any task is answered
+  const auto found = json_of(both);
+  REQUIRE(found["runs"][0]["suites"].size() == 1);
+  CHECK(found["runs"][0]["suites"][0]["suite"] == "blimp_fast");
+  CHECK(found["runs"][0]["revisions"] == json::array({"main"}));
+  REQUIRE(found["runs"][0]["unanswered"].size() == 1);
+  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::StartsWith(why));
+  check_refused(evaluate + "/alone --out " + w.dir / "boxes/out", 1,
+                "no task of BabyLM was answered; the warnings above say why");
+  CHECK_FALSE(fs::exists(w.dir / "boxes/out"));
+}
+
+TEST_CASE("BabyLM's data are found under another name among the suites, and a run does not answer them while it trains",
+          "[cli][babylm]") {
+  const auto& w = world();
+  w.dir.write("named/mini/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  const auto named = "export CLOZE_SUITES=" + w.dir / "named; ";
+  const auto answered =
+      cloze("evaluate " + w.run + " --suite mini --fast --json --results " + w.dir / "named-results", named);
+  CHECK(answered.code == 0);
+  CHECK(json_of(answered)["runs"][0]["suites"][0]["suite"] == "blimp_fast");
+  const auto trained =
+      cloze("pretrain " + w.config() + " --set evaluation.suites=[mini] --run " + w.dir / "named-run", named);
+  CHECK(trained.code == 1);
+  CHECK_THAT(trained.text, Catch::Contains("mini: is BabyLM's evaluation data, which `cloze evaluate RUN --suite "));
 }
 
 TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far as they go", "[cli][babylm]") {

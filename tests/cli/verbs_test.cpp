@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -103,17 +104,40 @@ TEST_CASE("a run that was moved with its tokens is evaluated and resumed from an
             .code == 0);
 }
 
+TEST_CASE("a step folder is opened with the slash at its end that Tab writes", "[cli]") {
+  auto& w = world();
+  const auto step = w.run + "/step-00000006/";
+  CHECK(cloze("fill " + step + " 'The cat [MASK] on mat'").code == 0);
+  CHECK(cloze("evaluate " + step).code == 0);
+  CHECK(cloze("export " + step + " --to huggingface --out " + w.dir / "of-step").code == 0);
+  const auto begun = cloze("pretrain " + w.config() + " --set init.from=" + step + " --run " + w.dir / "from-step");
+  INFO(begun.text);
+  CHECK(begun.code == 0);
+}
+
 TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
   auto& w = world();
   const auto filled = "fill " + w.run + " 'The cat [MASK] on mat'";
   CHECK_THAT(cloze(filled).text, Catch::Contains("step-00000006: the best checkpoint"));
   CHECK_THAT(cloze(filled + " --checkpoint newest").text, Catch::Contains("step-00000006: the newest checkpoint"));
   CHECK_THAT(cloze("evaluate " + w.run).text, Catch::Contains("the best checkpoint"));
-  check_refused(filled + " --checkpoint last", 2, "last not in");
+  check_refused(filled + " --checkpoint last", 2, "did you mean 'newest'?");
   const auto again = cloze("--quiet pretrain --resume --run " + w.run);
   CHECK(again.code == 0);
   CHECK_THAT(again.text, Catch::Contains("had finished at step 6; raise train.budget to train it further") &&
                              Catch::Contains("held-out loss "));
+}
+
+TEST_CASE("the columns of tokenize stand below one another, also after a token that has more bytes than characters",
+          "[cli]") {
+  const auto text = cloze("tokenize " + world().tokens + "/tokenizer 'the cat'").text;
+  REQUIRE_THAT(text, Catch::Contains("\u2581"));  // SentencePiece's space
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    const auto range = line.find("..");
+    if (range != std::string::npos) CHECK(characters(line.substr(0, range)) == 36);  // their first bytes have one digit
+  }
 }
 
 TEST_CASE("fill reads lines and <mask>, tokenize takes runs, explain takes the end of a key", "[cli]") {

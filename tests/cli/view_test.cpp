@@ -19,6 +19,7 @@ TEST_CASE("view writes one page that needs nothing outside it, and its figures a
   int64_t by_frequency = 0;
   for (const auto& group : found["by_frequency"]) by_frequency += group["count"].get<int64_t>();
   CHECK(tokens == by_frequency);
+  CHECK(found["frequency_of"] == "training");  // its tokens are where it was trained
   const auto html = read_file(page);
   CHECK_THAT(html, Catch::Contains("<html") && Catch::Contains("&lt;woke&gt;"));
   CHECK_THAT(html, !Catch::Contains("<script") && !Catch::Contains("http") && !Catch::Contains("<woke>"));

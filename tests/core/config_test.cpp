@@ -355,8 +355,8 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'; did you mean 'objectives.0.weight'?");
   CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
   CHECK(refused(mixture("{share: 1}")) ==
-        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered: write "
-        "objectives.0.mixture.0 where it is objectives.0.mixture.share");
+        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered from 0: write "
+        "objectives.0.mixture.N where it is objectives.0.mixture.share");
 }
 
 TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {
@@ -397,6 +397,54 @@ TEST_CASE("hostile configs are refused with a short sentence, at once", "[core][
   CHECK(deep.size() < 300);
   CHECK_THAT(message([&] { ConfigTree::load(dir.write("brackets.yaml", std::string(30 << 20, '['))); }),
              Catch::Contains("brackets.yaml"));
+}
+
+TEST_CASE("a second YAML document, and what follows the first value, are refused", "[core][config]") {
+  const std::string remedy = ": here begins a second YAML document, of which a config has one; remove it";
+  CHECK(refused("model: {kind: bert}\n---\nhello") == "run.yaml:3:1" + remedy);
+  CHECK(refused("{model: {kind: bert}}\ntrain: {}\n") == "run.yaml:2:1" + remedy);
+  CHECK(refused("---\nmodel: {kind: bert}\n...\n") == "accepted");
+  CHECK(refused("model: {kind: bert}\n---\n# nothing\n") == "accepted");
+  CHECK_THAT(refused("model: {kind: bert}\n---\n]"), Catch::StartsWith("run.yaml:3:1: not valid YAML"));
+}
+
+TEST_CASE("brackets in quotations and comments nest nothing", "[core][config]") {
+  const std::string brackets(100, '[');
+  for (const auto& text : {"data: {tokens: \"" + brackets + "\"}", "data: {tokens: \"\\\"" + brackets + "\"}",
+                           "data: {tokens: 'it''s " + brackets + "'}", "# " + brackets + "\ndata: {tokens: x}"}) {
+    INFO(text);
+    CHECK(refused(text) == "accepted");
+  }
+  for (const auto& text : {"data: {tokens: 'x'}\ntrain: " + brackets, "# it's\ntrain: " + brackets,
+                           "data: {tokens: it's}\ntrain: " + brackets, "data: {tokens: '''x'}\ntrain: " + brackets})
+    CHECK_THAT(refused(text), Catch::EndsWith("brackets are nested deeper than 64; flatten them"));
+}
+
+TEST_CASE("a value that a message repeats is short and stays in its line", "[core][config]") {
+  std::string key;
+  for (int i = 0; i < 100; ++i) key += "ab\\n";
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += key;
+  for (const auto& text :
+       {"train: {ema_decay: \"" + lines + "\"}", "train: {batch_size: \"" + lines + "\"}",
+        "optimizer: {bias_correction: \"" + lines + "\"}", "model: {kind: bert, hidden_act: \"" + lines + "\"}",
+        "train: {\"" + key + "\": 1}", "objectives: {\"" + key + "\": 1}", "base: \"" + lines + "\""}) {
+    const auto message = refused(text);
+    INFO(message);
+    CHECK(message.size() < 1500);
+    CHECK(message.find('\n') == std::string::npos);
+    CHECK_THAT(message, Catch::Contains("ab\\nab\\n"));
+  }
+  CHECK_THAT(refused("model: {kind: bert, hidden_act: \"a\\0b\"}"),
+             Catch::Contains("'model.hidden_act' is 'a\\x00b', must be one of "));
+  CHECK_THAT(refused("base: " + std::string(900'000, 'x')), Catch::Contains("' was not found (File name too long)"));
+  CHECK(refused("base: " + std::string(900'000, 'x')).size() < 300);
+}
+
+TEST_CASE("control characters of a message are visible, and none ends it", "[core][config]") {
+  CHECK(readable(std::string("a\0b\x1b[31m", 8) + "\tc\r\nd\x7f") == "a\\x00b\\x1b[31m\\tc\\r\nd\\x7f");
+  CHECK(std::string(ConfigError(std::string("a\0b", 3)).what()) == "a?b");
+  CHECK(shortened("a\nb") == "a\\nb");
 }
 
 TEST_CASE("a message is cut where its words are long, and keeps the end of a quotation", "[core][config]") {

@@ -1,6 +1,8 @@
 #include "core/file.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -154,6 +156,21 @@ TEST_CASE("a folder that was to be replaced gets its name back", "[core][file]")
   }
   CHECK(read_file(dir / "final/weights") == "old");
   CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
+}
+
+TEST_CASE("what killed processes left is swept, but not a file that a process writes", "[core][file]") {
+  TempDir dir;
+  dir.write("a.json.tmp-4194000", "half");
+  const auto written = dir.write("b.json.tmp-4194000", "half");
+  const int file = open(written.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(file >= 0);
+  REQUIRE(flock(file, LOCK_EX) == 0);
+  sweep_staged(dir.path.string(), is_staged);
+  CHECK_FALSE(fs::exists(dir / "a.json.tmp-4194000"));
+  CHECK(fs::exists(written));
+  close(file);
+  sweep_staged(dir.path.string(), is_staged);
+  CHECK_FALSE(fs::exists(written));
 }
 
 TEST_CASE("numbers are formatted for people", "[core][log]") {

@@ -26,6 +26,14 @@ TEST_CASE("a paragraph is broken between words, and keeps the spaces of its head
   CHECK(wrapped("      ", "one two", 80, 6) == "      one two\n");
   CHECK(wrapped("", "unbreakable", 4, 2) == "unbreakable\n");
   CHECK(wrapped("", "a bb ccc", 4, 2) == "a bb\n  ccc\n");
+  CHECK(wrapped("", "ok  a    1.5  b", 7, 2) == "ok  a\n  1.5\n  b\n");
+  CHECK(wrapped("", "  a  b", 80, 2) == "  a  b\n");
+}
+
+TEST_CASE("a text of several lines keeps them, and each is broken between words") {
+  CHECK(wrapped_lines("[a]  ", "one two three\nfour", 13, 5) == "[a]  one two\n     three\nfour");
+  CHECK(wrapped_lines("", "one\n  two three\n", 8, 4) == "one\n  two\n    three\n");
+  CHECK(wrapped_lines("[a]  ", "", 13, 5) == "[a]  ");
 }
 
 TEST_CASE("escapes leave no character that the form would read as its own") {

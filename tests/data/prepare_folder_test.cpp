@@ -10,12 +10,34 @@
 #include "data/prepare.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/logged.h"
 #include "tests/support/processes.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
+
+/// A folder with a text as the working directory.
+struct WorkingFolder {
+  explicit WorkingFolder(const TempDir& dir) : before(fs::current_path()) {
+    dir.write("d/text.txt", "w0q w1q w2q w0q\n\nw2q w1q\n");
+    dir.write("vocab.txt", tiny_vocabulary(3));
+    fs::current_path(dir / "d");
+  }
+  ~WorkingFolder() { fs::current_path(before); }
+  /// Options for all files of the folder, into one in it.
+  static PrepareOptions options_for(const std::string& out) {
+    PrepareOptions options;
+    options.inputs = {"."};
+    options.out = out;
+    options.tokenizer = "../vocab.txt";
+    options.held_out = 0;
+    options.threads = 1;
+    return options;
+  }
+  fs::path before;
+};
 
 /// Options for the text of `tiny_store`, into `out`.
 PrepareOptions options_for(const TempDir& dir, const std::string& out, double held_out) {
@@ -126,4 +148,135 @@ TEST_CASE("temporary files of a killed preparation are no part of the tokens", "
   prepare(options);
   for (const auto& entry : fs::recursive_directory_iterator(dir / "out"))
     CHECK(entry.path().string().find(".tmp-") == std::string::npos);
+}
+
+TEST_CASE("a folder that is named through a dot, a slash or a link is made where it is, and nothing stays beside it",
+          "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  fs::create_directories(dir / "parent/empty");
+  fs::create_directory_symlink(dir / "parent", dir / "link");
+  for (const std::string out : {"parent/new/.", "parent/./slash/", "parent/empty/.", "link/inside"}) {
+    CAPTURE(out);
+    CHECK_FALSE(prepare(options_for(dir, out, 0.1)).reused);
+    CHECK(prepare(options_for(dir, out, 0.1)).reused);
+  }
+  for (const auto& entry : fs::directory_iterator(dir / "parent")) {
+    CHECK(entry.path().string().find(".partial") == std::string::npos);
+    TokenStore(entry.path().string(), "train").verify();
+  }
+  fs::create_directory_symlink(dir / "parent/new", dir / "named");
+  const auto old_print = TokenStore(dir / "parent/new", "train").fingerprint();
+  auto options = options_for(dir, "named", 0.3);
+  options.force = true;
+  CHECK_FALSE(prepare(options).reused);
+  CHECK(fs::is_symlink(dir / "named"));
+  CHECK(TokenStore(dir / "parent/new", "train").fingerprint() != old_print);
+}
+
+TEST_CASE("the current folder, a link to nothing and a name that is too long are refused before any work",
+          "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  auto options = options_for(dir, "out", 0.1);
+  options.inputs = {dir / "none.txt"};  // looked for after the folder
+  options.out = fs::current_path().string() + "/.";
+  CHECK_THROWS_AS(prepare(options), ConfigError);
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith(options.out + ": is the current folder"));
+  options.out = dir / "dangling";
+  fs::create_directory_symlink(dir / "nowhere", options.out);
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith(options.out + ": is a link to a folder that does not exist"));
+  options.out = dir / std::string(10'000, 'x');
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains(": cannot be used (File name too long)"));
+  CHECK_FALSE(fs::exists(dir / "dangling.partial"));
+}
+
+TEST_CASE("a folder that is being made is locked by every name that it has", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  fs::create_directories(dir / "out");
+  fs::create_directory_symlink(dir / "out", dir / "link");
+  const auto lock = Lock::take(dir / "out.partial.lock");
+  REQUIRE(lock);
+  for (const std::string name : {"link", "link/", "out/.", "./out"})
+    CHECK_THROWS_WITH(prepare(options_for(dir, name, 0.1)),
+                      Catch::StartsWith(dir / name + ": process " + std::to_string(getpid())));
+}
+
+TEST_CASE("tokens whose tokenizer is damaged are not taken for complete", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  auto options = options_for(dir, "out", 0.1);
+  prepare(options);
+  CHECK(prepare(options).reused);
+  dir.write("out/tokenizer/vocab.txt", read_file(dir / "out/tokenizer/vocab.txt") + "other\n");
+  CHECK_THROWS_AS(prepare(options), DataError);
+  fs::remove_all(dir / "out/tokenizer");
+  CHECK_THROWS_AS(prepare(options), DataError);
+  options.force = true;
+  CHECK_FALSE(prepare(options).reused);
+  options.force = false;
+  CHECK(prepare(options).reused);
+}
+
+TEST_CASE("a folder of text that holds its own tokens, and others, is its text alone", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  const auto options = WorkingFolder::options_for("tokens");
+  CHECK_FALSE(prepare(options).reused);
+  dir.write("d/tokens.partial.lock", "4242");  // as a killed process leaves it
+  dir.write("d/other.partial/key.json", "{}");
+  dir.write("d/runs/one/run.yaml", "model: {}");
+  dir.write("d/runs/one/log.txt", "a log");
+  CHECK(prepare(options).reused);
+  const auto log = logged(dir, [] { prepare(WorkingFolder::options_for("tokens2")); });
+  CHECK_THAT(log, Catch::Contains("prepared text and runs in . are left out: ./other.partial, ./runs/one, ./tokens\n"));
+  CHECK(TokenStore("tokens2", "train").num_tokens() == TokenStore("tokens", "train").num_tokens());
+}
+
+TEST_CASE("tokens with a damaged manifest are no text of the folder that they are in", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  auto options = WorkingFolder::options_for("tokens");
+  prepare(options);
+  dir.write("d/tokens/manifest.json", "{");
+  options.force = true;
+  prepare(options);
+  CHECK(read_manifest("tokens").made_from["inputs"].size() == 1);
+}
+
+TEST_CASE("a folder with nothing but tokens is named with these", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  prepare(WorkingFolder::options_for("tokens"));
+  fs::remove("text.txt");
+  CHECK_THROWS_WITH(prepare(WorkingFolder::options_for("others")),
+                    ".: is a folder without files but those of Cloze (./tokens); name one with text");
+}
+
+TEST_CASE("a binary file in a folder is named, with a glob that leaves it out", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder folder(dir);
+  const std::string picture("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16);
+  dir.write("d/deep/picture.png", picture);
+  dir.write("d/deep/one.text", "w0q\n");
+  dir.write("d/deep/two.text", "w1q\n");
+  CHECK_THROWS_WITH(prepare(WorkingFolder::options_for("tokens")),
+                    "./deep/picture.png:3: a NUL byte: the file looks binary; name a text file (UTF-8); the folder . "
+                    "stands for all its files: name its text alone by a glob, such as './deep/*.text'");
+  CHECK_FALSE(fs::exists("tokens.partial"));
+  auto options = WorkingFolder::options_for("tokens");
+  options.inputs = {"deep/picture.png"};
+  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("name a text file (UTF-8)"));
+  dir.write("alone/picture.png", picture);
+  options.inputs = {dir / "alone"};
+  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("such as '" + dir / "alone" + "/*.txt'"));
 }

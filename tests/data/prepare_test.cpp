@@ -1,12 +1,16 @@
+#include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "data/manifest.h"
 #include "data/prepare.h"
 #include "data/token_store.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
+namespace fs = std::filesystem;
 
 TEST_CASE("preparing gives the same bytes for any number of threads", "[data][prepare]") {
   TempDir dir;
@@ -55,6 +59,66 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
   options.sentinels = 0;
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
+}
+
+TEST_CASE("a file that only its time tells from the prepared one is known by its content", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "tokens";
+  options.tokenizer = dir / "vocab.txt";
+  options.held_out = 0.1;
+  options.format = TextFormat::lines;
+  const auto age = [&] {
+    fs::last_write_time(dir / "text.txt", fs::last_write_time(dir / "text.txt") + std::chrono::seconds(2));
+  };
+  const auto refused =
+      Catch::Contains("has tokens of other text or options (" + dir / "text.txt" + ": modified since)");
+  age();
+  CHECK(prepare(options).reused);
+  auto text = read_file(dir / "text.txt");
+  const auto whole = text;
+  text[1] = text[1] == '1' ? '2' : '1';
+  dir.write("text.txt", text);
+  age();
+  CHECK_THROWS_WITH(prepare(options), refused);
+  dir.write("text.txt", whole);
+  age();
+  CHECK(prepare(options).reused);
+  auto manifest = read_manifest(options.out);
+  manifest.contents = nlohmann::json::object();  // as earlier versions wrote it
+  write_manifest(options.out, manifest);
+  CHECK_THROWS_WITH(prepare(options), refused);
+}
+
+TEST_CASE("files that are new, missing, of another size or in another order are named where tokens are refused",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(5));
+  options.out = dir / "tokens";
+  options.held_out = 0;
+  options.threads = 1;
+  for (const std::string name : {"a", "b", "c", "d"}) dir.write(name, "w1q w2q.\n");
+  options.inputs = {dir / "a", dir / "b"};
+  prepare(options);
+  const auto refused = [&](const std::string& why) {
+    CHECK_THROWS_WITH(prepare(options), Catch::StartsWith(options.out + ": has tokens of other text or options (" +
+                                                          why + "); name another --out"));
+  };
+  options.inputs = {dir / "b", dir / "a"};
+  refused("the files have another order");
+  options.inputs = {dir / "a", dir / "c"};
+  refused(dir / "c" + ": is new; " + dir / "b" + ": is missing");
+  options.inputs = {dir / "b", dir / "c", dir / "d"};
+  refused(dir / "c" + ": is new; " + dir / "d" + ": is new; " + dir / "a" + ": is missing");
+  dir.write("a", "w1q w2q w3q.\n");
+  options.inputs = {dir / "a", dir / "b"};
+  options.held_out = 0.5;
+  refused("held_out was 0.0, is 0.5; " + dir / "a" + ": other size (9 bytes before, 13 now)");
 }
 
 TEST_CASE("source bytes of pairs are those of their sides, without a separator", "[data][prepare]") {

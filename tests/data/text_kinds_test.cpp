@@ -2,29 +2,19 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/log.h"
+#include "core/random.h"
 #include "data/prepare.h"
 #include "data/reader.h"
 #include "data/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
+#include "tests/support/logged.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// What is logged meanwhile.
-template <class F>
-std::string logged(const TempDir& dir, const F& f) {
-  const auto path = dir / "log";
-  fs::remove(path);
-  set_log_file(path);
-  f();
-  set_log_file("");
-  return read_file(path);
-}
 
 std::string many(const std::string& line, int count) {
   std::string text;
@@ -69,8 +59,36 @@ TEST_CASE("files that are no text are named, with the way out", "[data][reader]"
   refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
   refused({"T\0h\0e\0", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16le -t utf-8 FILE");
   refused({"\0T\0h\0e", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16be -t utf-8 FILE");
+  refused({"\xFF\xFE\0\0T\0\0\0", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8 FILE");
+  refused({"\0\0\xFE\xFF\0\0\0T", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8 FILE");
+  refused({"T\0\0\0h\0\0\0", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32le -t utf-8 FILE");
+  refused({"\0\0\0T\0\0\0h", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32be -t utf-8 FILE");
   CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
   CHECK(read_all({.inputs = {dir.write("file", "PAR1 is a gene\n")}}).size() == 1);
+}
+
+TEST_CASE("an archive of tar is refused with the command that reads it, packed or not", "[data][reader]") {
+  TempDir dir;
+  std::string tar(1024, '\0');
+  tar.replace(0, 5, "a.txt");
+  tar.replace(257, 5, "ustar");
+  tar.replace(512, 9, "the text\n");
+  const auto refused = [&](const std::string& name) {
+    CHECK_THROWS_WITH(read_all({.inputs = {dir / name}}),
+                      Catch::EndsWith(name + ": is a tar archive; unpack it, or pipe its text: tar -xOf FILE | cloze "
+                                             "prepare -"));
+  };
+  dir.write("a.tar", tar);
+  refused("a.tar");
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k a.tar && xz -k a.tar").c_str()) == 0);
+  refused("a.tar.gz");
+  refused("a.tar.xz");
+  fs::copy_file(dir / "a.tar.gz", dir / "a.tgz");
+  refused("a.tgz");
+  fs::copy_file(dir / "a.tar.xz", dir / "a.txz");
+  refused("a.txz");
+  const auto prose = std::string(257, 'x') + "ustar is where tar has its mark.\n";
+  CHECK(read_all({.inputs = {dir.write("prose.txt", prose)}}).size() == 1);
 }
 
 TEST_CASE("the text of JSON lines may be in an inner object, and the texts that are there are named",
@@ -97,6 +115,10 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
   CHECK_THROWS_WITH(prepare(options), "--lowercase is of a tokenizer that is trained, and " + options.tokenizer +
                                           " folds case or keeps it by its own rules; leave --lowercase out");
   options.lowercase = false;
+  options.seed = 7;
+  CHECK_THROWS_WITH(prepare(options), "--seed chooses the sentences that a tokenizer is trained on, and " +
+                                          options.tokenizer + " is given; leave --seed out");
+  options.seed = PrepareOptions().seed;
   options.byte_fallback = true;
   CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--byte-fallback and --character-coverage are of a tokenizer"));
   options.tokenizer.clear();
@@ -109,6 +131,30 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
   options.lowercase = true;
   options.train_kind = TokenizerKind::byte_bpe;
   CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--lowercase is not of byte_bpe, which keeps every byte"));
+}
+
+TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[UNK]\na\n");
+  options.held_out = 0;
+  options.threads = 1;
+  options.out = dir / "out";
+  options.field = "body";
+  options.inputs = {dir.write("text.txt", "a\n\na a\n")};
+  const std::string refusal =
+      "--field is 'body', a key of JSON lines, and none of the text is JSON lines; leave --field out";
+  CHECK_THROWS_WITH(prepare(options), refusal + ", or read the text as such with --format jsonl");
+  options.format = TextFormat::lines;
+  CHECK_THROWS_WITH(prepare(options), refusal);
+  options.format = TextFormat::pairs;
+  options.targets = options.inputs;
+  CHECK_THROWS_WITH(prepare(options), refusal);
+  CHECK_FALSE(fs::exists(dir / "out.partial"));
+  options.targets.clear();
+  options.format = TextFormat::automatic;
+  options.inputs.push_back(dir.write("unnamed", "\n{\"body\": \"a\"}\n"));
+  CHECK(prepare(options).documents == 3);
 }
 
 TEST_CASE("with --byte-fallback no character is unknown, and with full coverage every one has a piece",
@@ -135,6 +181,48 @@ TEST_CASE("with --byte-fallback no character is unknown, and with full coverage 
   for (const auto id : bytes.encode("\u4E2D \u0416")) CHECK(id != bytes.special().unk);
 }
 
+TEST_CASE("a vocabulary below the characters of a text is told their number, and both options that help",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", many("abcdefghijklmnopqrstuvwxyz.\n", 20))};
+  options.out = dir / "out";
+  options.threads = 1;
+  options.vocab_size = 20;
+  for (const auto kind : {TokenizerKind::unigram, TokenizerKind::bpe}) {
+    options.train_kind = kind;
+    CHECK_THROWS_WITH(prepare(options),
+                      "a vocabulary of 20 pieces is too small for this text, whose special tokens and characters are "
+                      "33; raise --vocab-size to that or more, or leave rare characters out with a "
+                      "--character-coverage below 0.9995");
+  }
+  options.vocab_size = 33;
+  prepare(options);
+}
+
+TEST_CASE("a log says which share of the text the characters of a tokenizer cover, where it is not all of it",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", many("the cat sat on the mat.\n\n", 50))};
+  options.vocab_size = 60;
+  options.threads = 1;
+  options.force = true;
+  options.out = dir / "out";
+  const auto log = [&] { return logged(dir, [&] { prepare(options); }); };
+  CHECK_THAT(log(), Catch::Contains("sentences; its characters cover a share of 0.9995 of the text "
+                                    "(--character-coverage), rarer ones are unknown\n"));
+  options.byte_fallback = true;
+  options.vocab_size = 400;
+  CHECK_THAT(log(), Catch::Contains("cover a share of 0.9995 of the text (--character-coverage), rarer ones become"));
+  options.byte_fallback = false;
+  options.character_coverage = 1;
+  CHECK_THAT(log(), Catch::Contains("training a unigram tokenizer") && !Catch::Contains("--character-coverage"));
+  options.character_coverage = PrepareOptions().character_coverage;
+  options.train_kind = TokenizerKind::wordpiece;
+  CHECK_THAT(log(), Catch::Contains("training a wordpiece tokenizer") && !Catch::Contains("--character-coverage"));
+}
+
 TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data][prepare]") {
   TempDir dir;
   PrepareOptions options;
@@ -149,8 +237,38 @@ TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data
   CHECK_THAT(warned("a.txt", many("the\tthe\tthe\n", 5)), Catch::Contains("a.txt looks like a table and is read as"));
   CHECK_THAT(warned("b.csv", many("the,the\n", 5)), Catch::Contains("b.csv looks like a table"));
   CHECK_THAT(warned("c.json", "[\n" + many("the\n", 5) + "]\n"), Catch::Contains("c.json looks like JSON"));
+  CHECK_THAT(warned("h.txt", many("the\tthe the\n", 5)), Catch::Contains("h.txt looks like a table"));
+  CHECK_THAT(warned("i.txt", many("the\tthe\n", 5) + "the\n"), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("j.txt", many("*MOT:\tthe the\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("k.txt", many("\t\tthe the\n", 5)), !Catch::Contains("looks like"));
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k b.csv").c_str()) == 0);
+  CHECK_THAT(warned("b.csv.gz", read_file(dir / "b.csv.gz")), Catch::Contains("b.csv.gz looks like a table"));
   CHECK_THAT(warned("d.txt", many("the the the\n\n", 5)), !Catch::Contains("looks like"));
   CHECK_THAT(warned("g.txt", "[the] the\n"), !Catch::Contains("looks like"));
   CHECK_THAT(warned("e.txt", many("abababab abab\n\n", 300)), Catch::Contains("the tokenizer does not fit the text"));
   CHECK_THAT(warned("f.txt", many("the the the the\n\n", 500)), !Catch::Contains("does not fit the text"));
+}
+
+TEST_CASE(
+    "a tokenizer that is trained and hardly covers more than a byte with a token is warned of, unless it was to "
+    "be tiny",
+    "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  auto stream = Rng(3).stream("letters");
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += i % 50 == 49 ? '\n' : static_cast<char>('a' + stream.below(26));
+  options.inputs = {dir.write("letters.txt", text)};
+  options.threads = 1;
+  options.held_out = 0;
+  options.train_kind = TokenizerKind::byte_bpe;
+  options.vocab_size = 270;
+  options.out = dir / "bytes";
+  CHECK_THAT(logged(dir, [&] { prepare(options); }),
+             Catch::Contains(" bytes of text, where 3 to 5 are usual; the tokenizer does not fit the text: raise "
+                             "--vocab-size, or name more text to train it on"));
+  options.train_kind = TokenizerKind::unigram;
+  options.vocab_size = 40;
+  options.out = dir / "characters";
+  CHECK_THAT(logged(dir, [&] { prepare(options); }), !Catch::Contains("does not fit the text"));
 }

@@ -3,7 +3,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "core/file.h"
+#include "core/interrupt.h"
 #include "core/random.h"
 #include "data/prepare.h"
 #include "data/tokenizer.h"
@@ -59,6 +61,19 @@ std::vector<std::string> sentences() {
 }
 
 }  // namespace
+
+TEST_CASE("a signal ends the training of a byte-level or WordPiece vocabulary before its first merge",
+          "[data][tokenizer]") {
+  struct Requested {
+    Requested() { interrupts().requested = true; }
+    ~Requested() { interrupts().requested = false; }
+  };
+  const Requested requested;
+  const auto merged = [](int32_t, int32_t) -> std::optional<int32_t> { return std::nullopt; };
+  CHECK_THROWS_AS(train_wordpiece(sentences(), 10, true), Interrupted);  // which is too small, as counting would find
+  CHECK_THROWS_AS(train_byte_bpe({"a"}, 300), Interrupted);              // which has no pair
+  CHECK_THROWS_AS(learn_merges({{{1}, 1}}, merged), Interrupted);
+}
 
 TEST_CASE("merges equal those of the algorithm that recounts all pairs", "[data][tokenizer]") {
   auto stream = Rng(1).stream("test");

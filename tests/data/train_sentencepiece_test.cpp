@@ -35,6 +35,16 @@ TEST_CASE("what SentencePiece refuses comes back as its words", "[tokenizer]") {
   CHECK_THAT(refused.trouble, Catch::Contains("ocabulary size"));
 }
 
+TEST_CASE("the pieces of SentencePiece's log are counted, and not its alphabet", "[tokenizer]") {
+  const std::string alphabet = "trainer_interface.cc(409) LOG(INFO) Alphabet size=135\n";
+  const std::string round = "unigram_model_trainer.cc(578) LOG(INFO) EM sub_iter=0 size=69585 obj=10.3 num_tokens=5\n";
+  CHECK(pieces_in("") == 0);
+  CHECK(pieces_in(" size=7") == 7);
+  CHECK(pieces_in(alphabet) == 0);
+  CHECK(pieces_in(alphabet + round) == 69585);
+  CHECK(pieces_in(round + alphabet) == 69585);
+}
+
 TEST_CASE("a signal ends the training of a tokenizer at once", "[tokenizer]") {
   const auto start = std::chrono::steady_clock::now();
   interrupts().requested = true;

@@ -121,6 +121,15 @@ TEST_CASE("inputs of a case that the model cannot take are refused with a clear 
   refused("loss", at::ones({3}), "loss has 3 elements; it must be a scalar", "expected.safetensors");
 }
 
+TEST_CASE("a case that describes a far larger model than its weights is refused before memory is taken",
+          "[interchange][parity]") {
+  TempDir dir;
+  const auto folder = edited(dir, "bert", "config.json", "\"intermediate_size\": 48", "\"intermediate_size\": 4194304");
+  CHECK_THROWS_AS(verify_parity(folder), ConfigError);
+  CHECK_THROWS_WITH(verify_parity(folder), Catch::StartsWith(folder + "/config.json: describes a model of ") &&
+                                               Catch::EndsWith("; they do not belong together"));
+}
+
 TEST_CASE("wrong settings of the search of a parity case are refused", "[interchange][parity]") {
   TempDir dir;
   CHECK_THROWS_WITH(verify_parity(edited(dir, "mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")),

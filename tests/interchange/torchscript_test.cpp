@@ -25,7 +25,8 @@ TEST_CASE(
     CHECK(receipt.passed);
     CHECK(receipt.shapes.size() == 3);
     CHECK(receipt.largest_error.size() == 4);
-    CHECK(fs::exists(dir / (dtype + ".pt.receipt.json")));
+    const auto facts = nlohmann::json::parse(read_file(dir / (dtype + ".pt.receipt.json")));
+    CHECK(facts["provenance"]["tokenizer"] == open_run(trained()).tokenizer.fingerprint());
   }
   const auto content = read_file(dir / "float32.pt");
   for (const auto* name : {"extra/config.json", "extra/run.yaml", "extra/provenance.json", "extra/tokenizer/vocab.txt"})

@@ -44,13 +44,44 @@ TEST_CASE("a run that was killed in its first file operations begins anew, resum
   }
 }
 
+TEST_CASE("a branch that was killed in its first file operations begins anew, resumed or not", "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 1;
+  pretrain(config, {.run = dir / "stem"});
+  config.train.budget.steps = 4;
+  pretrain(config, {.run = dir / "whole", .branch_from = dir / "stem"});
+  const std::string weights = "/step-00000004/weights.safetensors";
+  const std::vector<std::string> order{"provenance.json", "metrics.jsonl", "run.yaml", "tokenizer", "log.txt"};
+  for (size_t written = 0; written <= order.size(); ++written) {
+    for (const bool resume : {false, true}) {
+      if (written == 0 && resume) continue;  // it says nowhere that it is a branch
+      const auto run = dir / (std::to_string(written) + (resume ? "-resumed" : "-started"));
+      INFO(run);
+      fs::create_directories(run);
+      for (size_t i = 0; i < written; ++i)
+        fs::copy(dir / ("whole/" + order[i]), run + "/" + order[i], fs::copy_options::recursive);
+      std::ofstream(run + "/" + order[std::min(written, order.size() - 1)] + ".tmp-4194000") << "{";
+      std::ofstream(run + "/lock") << "{";
+      const auto from = resume ? "" : dir / "stem";
+      CHECK(pretrain(config, {.run = run, .resume = resume, .branch_from = from}).steps == 4);
+      CHECK(same_files(run + weights, dir / "whole" + weights));
+      CHECK(metrics(run) == metrics(dir / "whole"));
+      for (const auto& entry : fs::directory_iterator(run)) CHECK_FALSE(is_staged(entry.path().filename().string()));
+    }
+  }
+}
+
 TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][folder]") {
   TempDir dir;
   CHECK(run_folder(dir / "none") == RunFolder::vacant);
   dir.write("notes/a.txt", "mine");
   CHECK(run_folder(dir / "notes") == RunFolder::other);
-  CHECK_THROWS_WITH(RunLock(dir / "notes", false), Catch::Contains("notes: exists; continue it with --resume"));
-  CHECK_THROWS_WITH(RunLock(dir / "notes", true), Catch::Contains("notes: contains no run to resume"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes", false),
+                    Catch::Contains("notes: exists, and is no run; name another folder with --run"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes", true),
+                    Catch::Contains("notes: contains no run to resume; name the folder of a run"));
   CHECK_THROWS_WITH(RunLock(dir / "notes/a.txt", false), Catch::Contains("a.txt: exists"));
   CHECK_THROWS_WITH(RunLock(dir / "none", true), Catch::Contains("none: contains no run to resume"));
   CHECK_THROWS_WITH(RunLock(dir / "notes/a.txt/run", false), Catch::Contains("cannot be created (Not a directory)"));
@@ -78,7 +109,7 @@ TEST_CASE("a folder with files that a run may not replace is refused, and they s
   const auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "whole"});
   const auto refused = [&](const std::string& name) {
-    CHECK_THROWS_WITH(pretrain(config, {.run = dir / name}), Catch::Contains(name + ": exists; continue it with"));
+    CHECK_THROWS_WITH(pretrain(config, {.run = dir / name}), Catch::Contains(name + ": exists"));
   };
   dir.write("config/run.yaml", "model: {kind: bert}  # written by hand\n");
   refused("config");
@@ -91,6 +122,7 @@ TEST_CASE("a folder with files that a run may not replace is refused, and they s
   fs::remove_all(dir / "light/step-00000002");
   CHECK(run_folder(dir / "light") == RunFolder::saved);
   refused("light");
+  CHECK_THROWS_WITH(RunLock(dir / "light", false), Catch::Contains("light: exists; continue it with --resume"));
   CHECK(same_files(dir / "light/metrics.jsonl", dir / "whole/metrics.jsonl"));
   // Killed between the two renames that replace the only checkpoint: it gets its name back, and the run is kept.
   fs::create_directories(dir / "cut");
@@ -206,6 +238,38 @@ TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they
     CHECK_THROWS_WITH(pretrain(config, {.run = run, .resume = true}),
                       Catch::Contains("run/provenance.json: is damaged, so that the tokens of the run are not known"));
   }
+}
+
+TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a warning, and replaced by a resume",
+          "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  const auto run = dir / "run";
+  pretrain(config, {.run = run});
+  const auto damage = [&](const std::string& name, int kind) {
+    fs::remove_all(run + "/" + name);
+    if (kind == 0) dir.write("run/" + name, "");
+    if (kind == 1) dir.write("run/" + name, std::string(5000, '\xfe'));
+    if (kind == 2) dir.write("run/" + name + "/mine.txt", "mine");
+    if (kind == 3) fs::create_symlink("/dev/full", run + "/" + name);
+  };
+  const auto newest = [&] { return "step-0000000" + std::to_string(config.train.budget.steps); };
+  for (int kind = 0; kind < 4; ++kind) {
+    INFO(kind);
+    damage("best", kind);
+    fs::remove(dir / "log");
+    set_log_file(dir / "log");
+    CHECK(open_run(run).checkpoint == run + "/" + newest());
+    set_log_file("");
+    CHECK_THAT(read_file(dir / "log"), Catch::Contains("run/best: ") && Catch::Contains("; it is ignored"));
+    damage("latest", kind);
+    ++config.train.budget.steps;
+    CHECK(pretrain(config, {.run = run, .resume = true}).resumed_at == config.train.budget.steps - 1);
+    CHECK(read_file(run + "/latest") == newest() + "\n");
+    CHECK(is_step_folder(read_file(run + "/best").substr(0, 13)));
+  }
+  CHECK(read_file(run + "/latest.aside/mine.txt") == "mine");
+  CHECK(read_file(run + "/best.aside/mine.txt") == "mine");
 }
 
 TEST_CASE("metrics that are removed while a run trains, or damaged, are warned of", "[run][metrics]") {

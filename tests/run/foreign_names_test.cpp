@@ -30,7 +30,8 @@ TEST_CASE("every foreign name stands once, is none of Cloze's in its section, an
     }
     CHECK(std::any_of(all.begin(), all.end(), [&](const auto& e) { return e.leaf && e.path == wanted; }));
     CHECK(keys_meant_by({}, name) == std::vector<std::string>{wanted});
-    check_refused("train." + std::string(name) + "=1", "did you mean '" + wanted + "'?");
+    const bool has_section = std::string(name).find('.') != std::string::npos;
+    check_refused((has_section ? "" : "train.") + std::string(name) + "=1", "did you mean '" + wanted + "'?");
   }
   CHECK(names.size() > 60);
 }
@@ -44,6 +45,18 @@ TEST_CASE("a key of another section or another program is refused with the key t
                 "unknown key 'fp16'; did you mean 'train.precision'? there is no fp16; bf16 needs no loss scaling");
   check_refused("train.output_dir=x", "unknown key 'train.output_dir'; the folder of a run is named with --run");
   check_refused("train.sed=9", "unknown key 'train.sed'; did you mean 'seed'?");
+  check_refused("evaluation.steps=9", "unknown key 'evaluation.steps'; did you mean 'evaluation.every'?");
+  check_refused("data.mask_prob=0.15",
+                "did you mean 'objectives.0.mlm_probability'? mask_prob of an objective is the share of these");
+  check_refused("min_lr=1e-5", "did you mean 'schedule.end_factor'? it is a share of the learning rate");
+  check_refused("wandb=true", "unknown key 'wandb'; TensorBoard reads the folder of a run");
+}
+
+TEST_CASE("a precision of other programs is refused with the one that is meant", "[config]") {
+  for (const std::string half : {"fp16", "half", "float16", "FP16"})
+    check_refused("train.precision=" + half, "there is no fp16, and bf16 needs no loss scaling");
+  check_refused("train.precision=bfloat16", "must be one of fp32, bf16; did you mean 'bf16'?");
+  check_refused("train.precision=float32", "must be one of fp32, bf16; did you mean 'fp32'?");
 }
 
 TEST_CASE("an objective that is named by its kind is refused with its number", "[config]") {
@@ -52,12 +65,15 @@ TEST_CASE("an objective that is named by its kind is refused with its number", "
       ConfigTree::parse("objectives: [{kind: mlm}, {kind: nsp}]", "x.yaml", change),
       Catch::Contains("'nsp' must be the number of an element, 0 to 1; did you mean 'objectives.1.kind'?"));
   check_refused("objectives.mlm.mlm_probability=0.2",
-                "its elements are numbered: write objectives.0 where it is objectives.mlm");
+                "its elements are numbered from 0: write objectives.N where it is objectives.mlm");
 }
 
 TEST_CASE("options of other programs are spelled like keys", "[config]") {
   CHECK(keys_meant_by({}, "--learning-rate=1e-4") == std::vector<std::string>{"optimizer.learning_rate"});
   CHECK(keys_meant_by({}, "--Max-Steps") == std::vector<std::string>{"train.budget.steps"});
+  CHECK(keys_meant_by({}, "--init") == std::vector<std::string>{"init.from"});
   CHECK(keys_meant_by({}, "--nothing").empty());
+  CHECK(keys_meant_by({}, "--objectives").empty());  // not evaluation.objectives
+  CHECK(advice_on("--objectives").starts_with("they are a list: --set 'objectives=[{kind: mlm}]'"));
   CHECK(advice_on("--output-dir") == "the folder of a run is named with --run");
 }

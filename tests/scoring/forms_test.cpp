@@ -1,4 +1,8 @@
 // Each form of a score against loops over single rows of the plain network.
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "data/tokenizers/byte_bpe.h"
 #include "objectives/permutation.h"
 #include "tests/scoring/random_run.h"
 
@@ -6,24 +10,24 @@ using namespace cloze;
 
 namespace {
 
-/// Of each token of a text, the one after the last token of its word.
-std::vector<size_t> word_ends(const LoadedRun& run, const Ids& ids) {
-  std::vector<size_t> ends(ids.size());
+using Ends = std::vector<size_t>;
+
+/// Of each token of a text of spaced words, the one after the last token of its word.
+Ends word_ends(const LoadedRun& run, const Ids& ids) {
+  Ends ends(ids.size());
   for (size_t i = ids.size(); i-- > 0;)
     ends[i] = i + 1 < ids.size() && !run.tokenizer.starts_word(ids[i + 1]) ? ends[i + 1] : i + 1;
   return ends;
 }
 
-/// Masked rows [CLS] text [SEP]; `earlier`: the prediction stands one position before the mask.
-std::vector<double> masked_scores(const LoadedRun& run, const std::string& text, bool whole_words,
-                                  int64_t earlier = 0) {
+/// Masked rows [CLS] text [SEP], each token masked with those before its end; `earlier`: the prediction stands one
+/// position before the mask.
+std::vector<double> scores_to(const Ends& ends, const LoadedRun& run, const Ids& ids, int64_t earlier = 0) {
   const auto& special = run.tokenizer.special();
-  const auto ids = ids_of(run, text);
-  const auto ends = word_ends(run, ids);
   std::vector<double> scores;
   for (size_t i = 0; i < ids.size(); ++i) {
     auto masked = ids;
-    for (size_t k = i; k < (whole_words ? ends[i] : i + 1); ++k) masked[k] = special.mask;
+    for (size_t k = i; k < ends[i]; ++k) masked[k] = special.mask;
     const auto row = joined({{special.cls}, masked, {special.sep}});
     const auto logits = logits_of(run, {.input_ids = row_of(row)});
     scores.push_back(log_probability(logits[static_cast<int64_t>(i) + 1 - earlier], ids[i]));
@@ -31,7 +35,25 @@ std::vector<double> masked_scores(const LoadedRun& run, const std::string& text,
   return scores;
 }
 
+std::vector<double> masked_scores(const LoadedRun& run, const std::string& text, bool whole_words,
+                                  int64_t earlier = 0) {
+  const auto ids = ids_of(run, text);
+  Ends next(ids.size());
+  std::iota(next.begin(), next.end(), 1);
+  return scores_to(whole_words ? word_ends(run, ids) : next, run, ids, earlier);
+}
+
 ScoringOptions by(ScoringForm form) { return {.form = form}; }
+
+/// GPT-2's kind of byte-level BPE with one merge, `ca`, and the special tokens of masked models.
+Tokenizer byte_tokenizer(const TempDir& dir) {
+  set_log_level(LogLevel::quiet);
+  nlohmann::json vocabulary;
+  for (int b = 0; b < 256; ++b) vocabulary[byte_symbol(static_cast<uint8_t>(b))] = b;
+  vocabulary["ca"] = 256;
+  dir.write("merges.txt", "c a\n");
+  return Tokenizer::open(dir.write("vocab.json", vocabulary.dump())).with_special_tokens();
+}
 
 /// Scores of each text, for its own sake, against `slow`.
 template <class Slow>
@@ -58,6 +80,28 @@ TEST_CASE("masked models score each token from a row in which it is masked", "[s
   CHECK(default_form(run.config) == ScoringForm::pll);
   check_texts(run, ScoringForm::pll, [&](const std::string& text) { return masked_scores(run, text, false); });
   check_texts(run, ScoringForm::pll_word_l2r, [&](const std::string& text) { return masked_scores(run, text, true); });
+}
+
+TEST_CASE("a word that is masked with its later tokens ends before attached punctuation, as the tokenizer cuts it",
+          "[scoring]") {
+  struct Case {
+    Tokenizer tokenizer;
+    std::string text;
+    Ends ends;
+    int64_t words;
+  };
+  const TempDir dir;
+  // [the] [old ##er] [dog ##ling] [.] [sing ##s] [.] [.], and [ca t] [' s] [,] [_ ca t] [.]
+  const std::vector<Case> cases{{small_tokenizer(dir), "the older dogling.sings..", {1, 3, 3, 5, 5, 6, 8, 8, 9, 10}, 3},
+                                {byte_tokenizer(dir), "cat's, cat.", {2, 2, 4, 4, 5, 8, 8, 8, 9}, 2}};
+  for (const auto& [tokenizer, text, ends, count] : cases) {
+    const auto run = random_run(tokenizer, family("bert").model, {MlmConfig{}});
+    const auto ids = ids_of(run, text);
+    REQUIRE(ids.size() == ends.size());
+    const auto score = Scorer(run, by(ScoringForm::pll_word_l2r)).score(whole({text}))[0];
+    check_values(values_of(score), scores_to(ends, run, ids));
+    CHECK(score.words == count);  // by white space
+  }
 }
 
 TEST_CASE("an encoder of mntp reads its prediction one position before the mask", "[scoring]") {
@@ -309,12 +353,36 @@ TEST_CASE("only the tokens of the scored span count, and what follows it is seen
   CHECK((with[0].tokens == with[1].tokens));
 }
 
+TEST_CASE("a gap is scored with all of its tokens masked together", "[scoring]") {
+  const TempDir dir;
+  const Passage passage{.left = "the ", .scored = "cats see", .right = " a dog"};
+  const auto bert = random_run(dir, "bert"), mntp = random_run(dir, family("bert").model, {MntpConfig{}});
+  for (const auto* run : {&bert, &mntp}) {
+    const auto ids = ids_of(*run, passage.text());
+    auto masked = joined({{run->tokenizer.special().cls}, ids, {run->tokenizer.special().sep}});
+    for (size_t i = 2; i < 5; ++i) masked[i] = run->tokenizer.special().mask;  // cat ##s see
+    const auto logits = logits_of(*run, {.input_ids = row_of(masked)});
+    std::vector<double> wanted;
+    for (int64_t i = 1; i < 4; ++i)
+      wanted.push_back(log_probability(logits[i + 1 - (run == &mntp)], ids[static_cast<size_t>(i)]));
+    check_values(values_of(Scorer(*run, by(ScoringForm::pll_span)).score(std::vector{passage})[0]), wanted);
+  }
+  const auto t5 = random_run(dir, "t5");
+  const auto sentinel = t5.tokenizer.sentinels()[0], eos = t5.tokenizer.special().sep;
+  const auto ids = ids_of(t5, passage.text());
+  const auto of_t5 =
+      decoder_logits(t5, {ids[0], sentinel, ids[4], ids[5], eos}, {start_of(t5), sentinel, ids[1], ids[2]});
+  std::vector<double> wanted;
+  for (int64_t i = 1; i < 4; ++i) wanted.push_back(log_probability(of_t5[i], ids[static_cast<size_t>(i)]));
+  check_values(values_of(Scorer(t5, by(ScoringForm::pll_span)).score(std::vector{passage})[0]), wanted);
+}
+
 TEST_CASE("a form that a run does not answer is refused with those that it does", "[scoring]") {
   const TempDir dir;
   const auto bert = random_run(dir, "bert"), gpt2 = random_run(dir, "gpt2");
   CHECK_THROWS_WITH(Scorer(bert, by(ScoringForm::likelihood)),
                     "runs/random: the run cannot be scored by likelihood, because it was not trained to predict tokens "
-                    "from those before them; choose pll or pll-word-l2r");
+                    "from those before them; choose pll, pll-word-l2r or pll-span");
   CHECK_THROWS_AS(Scorer(bert, by(ScoringForm::likelihood)), ConfigError);
   CHECK_THROWS_WITH(
       Scorer(gpt2, by(ScoringForm::pll)),

@@ -33,6 +33,32 @@ TEST_CASE("a score that was computed before has the same bits, and its text is n
   CHECK((first == Scorer(run, {}).score(whole(some_texts))));
 }
 
+TEST_CASE("ranks are kept with their scores, apart from scores without ranks", "[scoring][cache]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const ScoringOptions ranked{.cache = dir / "scores", .ranks = true};
+  Scorer(run, {.cache = dir / "scores"}).score(whole(some_texts));
+  const auto first = Scorer(run, ranked).score(whole(some_texts));
+  CHECK((first == Scorer(run, {.ranks = true}).score(whole(some_texts))));
+  for (const auto& token : first[0].tokens) CHECK(token.rank > 0);
+  // Another batch would compute other bits, were they not known.
+  auto other = ranked;
+  other.batch_tokens = 9;
+  CHECK((Scorer(run, other).score(whole({some_texts[3]}))[0] == first[3]));
+}
+
+TEST_CASE("a file of scores is made when there is one to keep", "[scoring][cache]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const Scorer scorer(run, {.cache = dir / "scores"});
+  scorer.check_fit(whole(some_texts));
+  CHECK_FALSE(std::filesystem::exists(dir / "scores"));
+  const ScoreCache cache(dir / "scores", "x");
+  CHECK(std::filesystem::is_empty(dir / "scores"));
+  scorer.score(whole(some_texts));
+  CHECK(std::filesystem::file_size(only_file(dir / "scores")) > 0);
+}
+
 TEST_CASE("other weights, another form and another stride have other files", "[scoring][cache]") {
   const TempDir dir;
   const auto run = random_run(dir, "bert");

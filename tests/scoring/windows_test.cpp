@@ -102,10 +102,11 @@ TEST_CASE("rows of a long text are made in parts, which ask for each of its toke
 }
 
 TEST_CASE("every token of a long text has one score, in every family and with any stride", "[scoring]") {
-  const auto name = GENERATE("bert", "electra", "gpt2", "bart", "pegasus", "transformer", "modernbert");
+  const auto name = GENERATE("bert", "electra", "gpt2", "bart", "pegasus", "transformer", "modernbert", "t5", "xlnet");
   const TempDir dir;
   INFO(name);
-  const auto run = random_run(dir, name);
+  auto run = random_run(dir, name);
+  run.config.data.max_seq_length = 40;  // the rows of t5 and xlnet, which have no limit
   const auto text = long_text(50);
   const auto count = ids_of(run, text).size();
   for (const int64_t stride : {1, 16, 36})
@@ -116,6 +117,38 @@ TEST_CASE("every token of a long text has one score, in every family and with an
       for (const double value : values_of(score)) CHECK(value < 0);
     }
   CHECK_THROWS_WITH(Scorer(run, {.stride = 41}), Catch::Contains("a stride of 41 tokens is not in [0, "));
+}
+
+TEST_CASE("a model without a limit reads windows of its training rows, and says so", "[scoring]") {
+  const TempDir dir;
+  auto run = random_run(dir, "xlnet");
+  run.config.data.max_seq_length = 20;
+  const auto text = long_text(30);
+  const auto ids = ids_of(run, text);
+  const Scorer scorer(run, {.stride = 4});
+  CHECK_THAT(scorer.description(), Catch::EndsWith(", in windows of 20 tokens (data.max_seq_length)"));
+  const auto values = values_of(scorer.score(whole({text}))[0]);
+  REQUIRE(values.size() == ids.size());
+  // The window that ends 4 tokens after the first one, which has 18 tokens and two special ones, as a text of its own.
+  const auto placed = run.tokenizer.encode_with_offsets(text);
+  const auto part = text.substr(placed[4].begin, placed[21].end - placed[4].begin);
+  const auto second = values_of(Scorer(run, {}).score(whole({part}))[0]);
+  REQUIRE(second.size() == 18);
+  for (size_t k = 14; k < 18; ++k) CHECK(values[k + 4] == Approx(second[k]).margin(2e-5));
+  CHECK_THROWS_WITH(Scorer(run, {.stride = 19}), Catch::Contains("a stride of 19 tokens is not in [0, 18]"));
+}
+
+TEST_CASE("a text whose attention would fill the memory is refused for a model without a limit", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(dir, GENERATE("t5", "xlnet"));
+  const auto text = long_text(12000);
+  for (const auto form : {ScoringForm::pll, ScoringForm::likelihood}) {
+    if (!scoring_fault(run.config, form).empty()) continue;
+    CHECK_THROWS_WITH(Scorer(run, {.form = form}).score(whole({text})),
+                      Catch::Contains(" of a text in a gigabyte of attention scores; shorten it, or score it in "
+                                      "windows with a stride (--stride N)"));
+    Scorer(run, {.form = form, .stride = 64}).check_fit(whole({text}));
+  }
 }
 
 TEST_CASE("windows over a completion have what is before them as their source", "[scoring]") {
@@ -136,13 +169,9 @@ TEST_CASE("windows over a completion have what is before them as their source", 
   CHECK(score.tokens[at].log_probability == Approx(log_probability(logits[-1], ids[at])).margin(2e-5));
 }
 
-TEST_CASE("words are separated by white space, and tokens belong to them by their bytes", "[scoring]") {
+TEST_CASE("the words of a text are separated by white space", "[scoring]") {
   CHECK(count_words("") == 0);
   CHECK(count_words("  two\twords\n") == 2);
   CHECK(count_words("no\xC2\xA0"
                     "break\xE3\x80\x80space") == 3);
-  const std::string text = " ab cd  ef ";
-  const std::vector<TokenSpan> tokens{{1, 0, 1}, {2, 1, 3}, {3, 3, 5},  {4, 5, 6},
-                                      {5, 6, 8}, {6, 8, 9}, {7, 9, 10}, {8, 10, 11}};
-  CHECK(words_of_tokens(text, tokens) == std::vector<int64_t>{0, 0, 1, 1, 2, 2, 2, 3});
 }

@@ -173,7 +173,7 @@ TEST_CASE("a table that cannot be read says where", "[study][fit]") {
   };
   refused("", ": is empty; its first line names the columns");
   refused("sizes,tokens,loss\n",
-          ": has no column 'size'; did you mean 'sizes'?; its columns are sizes, tokens, loss; name one "
+          ": has no column 'size'; did you mean 'sizes'? its columns are sizes, tokens, loss; name one "
           "with --size");
   refused("size,tokens,loss\n1,2,3\n1,2,x3\n", ":3: loss is 'x3', which is not a number");
   refused("size,tokens,loss\n1,,3\n", ":2: tokens is '', which is not a number");

@@ -223,6 +223,27 @@ TEST_CASE("a curve ends before a line of the metrics that was cut, and the run c
   CHECK(runs.report().arms[0].runs.size() == 2);
 }
 
+TEST_CASE("damaged lines of the metrics are left out with a warning, whatever stands in them") {
+  TwoArms runs;
+  const std::string evaluated = R"({"step": 90, "tokens": 6, "time": {"budget_share": 0.9}, "held_out_loss": 3.5})";
+  const std::string wild = R"({"step": 95, "tokens": 1e300, "time": {"budget_share": 1e300}, "held_out_loss": 3.25})";
+  runs.folder.write("low-1/metrics.jsonl", R"({"step": 80, "tok)"
+                                           "\n" +
+                                               evaluated + "\n" + wild + "\n" +
+                                               R"({"step": 1e300, "held_out_loss": 3.0})" + "\n" +
+                                               R"({"step": 100, "tokens": 7})" + "\n");
+  set_log_file(runs.folder / "log.txt");
+  const auto report = runs.report();
+  set_log_file("");
+  const auto& curve = report.runs[0].curve;
+  REQUIRE(curve.size() == 2);
+  CHECK(curve[1].step == 95);
+  CHECK(curve[1].tokens == 6);
+  CHECK(curve[1].share == 0.9);
+  CHECK_THAT(read_file(runs.folder / "log.txt"),
+             Catch::Contains("low-1/metrics.jsonl: 2 damaged lines, the first of them line 1; curve and use"));
+}
+
 TEST_CASE("among several held-out losses the metric has to be named") {
   Runs runs;
   runs.make("a", {.losses = {"mlm", "mlm:0.4"}});

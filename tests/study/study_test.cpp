@@ -171,6 +171,16 @@ TEST_CASE("a run that was killed is resumed by the next start") {
   CHECK(read_file(study.folder / "out/runs/b/seed-1/starts") == "started\nresumed\n");
 }
 
+TEST_CASE("what killed processes left half written in a study is swept by the next start") {
+  const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
+  const std::vector<std::string> files{"declaration.json", "probes.json", "runs/a/seed-1.json", "runs/b/seed-2.yaml"};
+  for (const auto& file : files) study.folder.write("out/" + file + ".tmp-4194000", "{");
+  study.folder.write("out/notes.tmp-2024", "of the user");
+  CHECK(study.run().done == 4);
+  for (const auto& file : files) CHECK_FALSE(std::filesystem::exists(study.folder / ("out/" + file + ".tmp-4194000")));
+  CHECK(std::filesystem::exists(study.folder / "out/notes.tmp-2024"));
+}
+
 TEST_CASE("a run that its process leaves unfinished while others run is taken up at the end") {
   const Study study;
   const auto plan = study.plan();

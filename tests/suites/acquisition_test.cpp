@@ -130,6 +130,21 @@ TEST_CASE("ages of a run over its checkpoints are correlated with those of child
         Approx(learned.curves[0]["ages"][0]["age"].get<double>()).epsilon(1e-6));
 }
 
+TEST_CASE("fewer than three words with both ages have no correlation, where the published program says 0",
+          "[suites][acquisition]") {
+  Learned learned;
+  for (const ChildAges& ages : {ChildAges{{"cup", 16}}, ChildAges{{"owl", 25}, {"spoon", 18.5}}}) {
+    learned.suite.ages = ages;
+    const auto result = acquisition_result(learned.suite, learned.checkpoints, std::log(30000));
+    REQUIRE(result.figures.size() == 1);
+    CHECK(std::isnan(result.figures[0].value));
+    CHECK(result.figures[0].official.value_or(1) == 0);
+    CHECK(result.figures[0].count == static_cast<int64_t>(result.items.size()));
+    REQUIRE(result.notes.size() == 1);
+    CHECK_THAT(result.notes[0], Contains("needs 3 words that children and the run both learn, and there are "));
+  }
+}
+
 TEST_CASE("learning curves need ages of children, three checkpoints and a surprisal of every context",
           "[suites][acquisition]") {
   const Learned whole;

@@ -130,3 +130,15 @@ TEST_CASE("a backend that does not fit a run and a completion elsewhere in its s
   CHECK_THROWS_WITH(babylm_sums(gpt2, {{.sentence = "a dog", .completion = "cat"}}, BabylmBackend::causal, {}),
                     Contains("the completion 'cat' is not the end of 'a dog'"));
 }
+
+TEST_CASE("a candidate whose row is longer than the model is told without sums", "[suites][babylm]") {
+  const TempDir dir;
+  std::string text = "the cats";
+  for (int i = 0; i < 40; ++i) text += " see";
+  const std::vector<BabylmCandidate> longest{candidates[0], {.sentence = text, .completion = "see"}};
+  const auto gpt2 = random_run(dir, "gpt2");
+  CHECK_NOTHROW(check_babylm_fit(gpt2, candidates, BabylmBackend::causal));
+  CHECK_THROWS_AS(check_babylm_fit(gpt2, longest, BabylmBackend::causal), DataError);
+  CHECK_THROWS_WITH(check_babylm_fit(gpt2, longest, BabylmBackend::causal),
+                    Contains("runs/random: reads at most 40 tokens; a text has 4"));
+}

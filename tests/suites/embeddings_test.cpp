@@ -74,10 +74,15 @@ TEST_CASE("a damaged line of an embedding suite is named with its place") {
   CHECK(contains(error_of([&] { read_word_similarity(few); }), "has 1 pairs, too few for a correlation"));
   const auto questions = dir.write("q.txt", ": capitals\na b c d\na b c\n");
   CHECK(contains(error_of([&] { read_analogies(questions); }), "q.txt:3: is not a question of four words"));
+  const auto twice = dir.write("t.txt", ": capitals\na b c d\n: capitals\na b c d\n");
+  CHECK(
+      contains(error_of([&] { read_analogies(twice); }), "t.txt:3: the section 'capitals' is there twice, first in "));
   const auto table = dir.write("s.tsv", "sentence1\tsentence2\tscore\nA cup.\tA mug.\thigh\n");
   CHECK(contains(error_of([&] { read_sentence_similarity(table); }), "s.tsv:2: 'high' is not a number"));
   const auto empty = dir.write("e.tsv", "sentence1\tsentence2\tscore\n\tA mug.\t3\n");
-  CHECK(contains(error_of([&] { read_sentence_similarity(empty); }), "one of the two sentences is empty"));
+  CHECK(contains(error_of([&] { read_sentence_similarity(empty); }), "e.tsv:2: one of the two sentences is empty"));
+  const auto blank = dir.write("b.tsv", "sentence1\tsentence2\tscore\nA cup.\t \t3\n");
+  CHECK(contains(error_of([&] { read_sentence_similarity(blank); }), "b.tsv:2: one of the two sentences is empty"));
 }
 
 TEST_CASE("sentence pairs are read from a table by its heads and from JSON lines") {
@@ -95,6 +100,22 @@ TEST_CASE("sentence pairs are read from a table by its heads and from JSON lines
   REQUIRE(table);
   REQUIRE(lines);
   CHECK((table->files.at(0).pairs == lines->files.at(0).pairs));
+}
+
+TEST_CASE("a folder of JSON lines of sentence pairs is a suite of its files") {
+  const TempDir dir;
+  std::string lines;
+  for (const auto* score : {"4", "1", "2.5", "3"})
+    lines += std::string("{\"sentence1\": \"A cup.\", \"sentence2\": \"A mug.\", \"score\": ") + score + "}\n";
+  dir.write("sts/dev.jsonl", lines);
+  dir.write("sts/test.jsonl", lines);
+  const auto suite = read_sentence_similarity(dir / "sts");
+  REQUIRE(suite);
+  REQUIRE(suite->files.size() == 2);
+  CHECK(suite->files[1].name == "test");
+  CHECK(suite->files[1].pairs.size() == 4);
+  dir.write("sts/other.jsonl", "{\"text\": \"A cup.\"}\n");
+  CHECK_FALSE(read_sentence_similarity(dir / "sts"));
 }
 
 TEST_CASE("the mean cosine is that over all pairs of different rows") {
@@ -212,4 +233,23 @@ TEST_CASE("states that are not finite are refused with the run and the text by e
   refused(*read_analogies(dir.write("q.txt", ": capitals\nwa wb wc wd\n")));
   refused(*read_sentence_similarity(
       dir.write("s.tsv", "sentence1\tsentence2\tscore\nwa\twb\t3\nwa\twc\t2\nwb\twc\t1\nwa\twd\t4\n")));
+}
+
+TEST_CASE("a file without a correlation is noted with the reason, and is not in the mean of its folder") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  dir.write("w/constant.txt", "wa wb 5\nwa wc 5\nwb wd 5\nwc we 5\n");
+  dir.write("w/judged.txt", "wa wb 9\nwa wc 1\nwb wd 4\nwc we 5\n");
+  const auto both = run_suite(run, *read_word_similarity(dir / "w"), {});
+  const auto one = run_suite(run, *read_word_similarity(dir / "w/judged.txt"), {});
+  CHECK(both.figures[0].value == one.figures[0].value);
+  CHECK(both.figures[0].count == 4);
+  CHECK(std::isnan(both.figures[2].value));
+  CHECK(both.notes == std::vector<std::string>{
+                          "no correlation of 'constant', for its judgements are all equal; the mean is without it"});
+  CHECK(one.notes.empty());
+  const auto same =
+      run_suite(run, *read_word_similarity(dir.write("same.txt", "wa wa 9\nwa wa 1\nwa wa 4\nwa wa 5\n")), {});
+  CHECK(std::isnan(same.figures[0].value));
+  CHECK(same.notes == std::vector<std::string>{"no correlation of 'same', for its similarities are all equal"});
 }

@@ -124,3 +124,50 @@ TEST_CASE("progress counts the passages of all relations") {
   CHECK(std::ranges::is_sorted(done));
   CHECK(done.back() == 8);
 }
+
+TEST_CASE("facts with a blank side, and facts of one uuid, are refused with their place") {
+  const TempDir dir;
+  dir.write("f/patterns.jsonl", patterns);
+  const auto refusal = [&](const std::string& lines) {
+    dir.write("f/facts.jsonl", facts + lines);
+    return error_of([&] { read_facts(dir / "f"); });
+  };
+  CHECK(refusal("{\"predicate_id\": \"R1\", \"sub_label\": \"wa\", \"obj_label\": \" \"}\n")
+            .ends_with("facts.jsonl:5: `obj_label` is empty; give it text, or remove the line"));
+  CHECK(refusal("{\"predicate_id\": \"R1\", \"sub_label\": \"\", \"obj_label\": \"wb\"}\n")
+            .find("facts.jsonl:5: `sub_label` is empty") != std::string::npos);
+  const std::string named =
+      "{\"predicate_id\": \"R1\", \"sub_label\": \"wa\", \"obj_label\": \"wb\", \"uuid\": \"u1\"}\n";
+  CHECK(refusal(named).empty());
+  CHECK(refusal(named + named).find("facts.jsonl:6: the fact 'R1/u1' is there twice, first in ") != std::string::npos);
+}
+
+TEST_CASE("an object without tokens is refused, since a score of nothing would be the best") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl",
+            "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"dog\"}\n"
+            "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"\xE2\x80\x8B\"}\n");
+  dir.write("f/patterns.jsonl", patterns);
+  const auto run = random_run(dir, "bert");
+  CHECK(error_of([&] {
+          run_suite(run, *read_facts(dir / "f"), {});
+        }).starts_with("fact R1/0: the object '\xE2\x80\x8B' has no token to score"));
+}
+
+TEST_CASE("an object of several tokens is scored with all of them masked, unless a form is asked for") {
+  const TempDir dir;
+  dir.write("f/facts.jsonl", facts);
+  dir.write("f/patterns.jsonl", patterns);
+  const auto run = open_run(trained());
+  const auto suite = *read_facts(dir / "f");
+  const auto together = run_suite(run, suite, {}),
+             in_turn = run_suite(run, suite, {.scoring = {.form = ScoringForm::pll}});
+  CHECK(together.scored_by.find("all tokens masked together") != std::string::npos);
+  const auto score = [](const SuiteResult& result, size_t item) { return result.items[item]["score"].get<double>(); };
+  CHECK(score(together, 0) == Approx(score(in_turn, 0)));  // one token
+  const std::vector gap{Passage{.left = "", .scored = "wf wg", .right = " wi we"}};
+  const auto wanted = Scorer(run, {.form = ScoringForm::pll_span}).score(gap)[0];
+  CHECK(wanted.tokens.size() == 2);
+  CHECK(score(together, 2) == Approx(wanted.sum / 2));
+  CHECK(score(together, 2) != Approx(score(in_turn, 2)));
+}

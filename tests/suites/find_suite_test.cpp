@@ -42,6 +42,19 @@ TEST_CASE("a suite is found by its path, else by its name in the folder of suite
                 ", which has blimp, pairs; nothing is downloaded: put its file there, or name the file");
 }
 
+TEST_CASE("BabyLM's evaluation data is known by its two folders", "[suites][babylm]") {
+  const TempDir dir;
+  dir.write("full/full_eval/notes.txt", "");
+  dir.write("fast/fast_eval/notes.txt", "");
+  const auto file = dir.write("file/full_eval", "");
+  CHECK(is_babylm_data(dir / "full"));
+  CHECK(is_babylm_data(dir / "fast"));
+  CHECK_FALSE(is_babylm_data(dir / "file"));
+  CHECK_FALSE(is_babylm_data(file));
+  CHECK_FALSE(is_babylm_data(dir / "none"));
+  CHECK_FALSE(is_babylm_data(std::string(5000, 'x')));
+}
+
 TEST_CASE("a folder of suites that is empty or not there is said", "[suites]") {
   const Suites suites;
   check_unknown("blimp", "which is empty; nothing is downloaded");

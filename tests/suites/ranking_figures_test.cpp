@@ -124,6 +124,20 @@ TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items 
   CHECK(std::is_sorted(figures.begin(), figures.end(), [](const auto& a, const auto& b) { return a.level < b.level; }));
 }
 
+TEST_CASE("a paradigm whose items are of several phenomena counts in each with its own items", "[suites]") {
+  Pairs pairs;
+  for (int i = 0; i < 4; ++i) pairs.add(pair_of("comps", i, "random"), -1, -2);                  // 4 of 4
+  for (int i = 4; i < 12; ++i) pairs.add(pair_of("comps", i, "taxonomic"), -1, i < 6 ? -2 : 0);  // 2 of 8
+  const auto figures = pairs.figures();
+  CHECK(figures[0].value == 0.5);  // of items, whatever their phenomena
+  CHECK(figures[0].low == wilson(6, 12).low);
+  CHECK(figure(figures, "accuracy", "random").value == 1);
+  CHECK(figure(figures, "accuracy", "random").count == 4);
+  CHECK(figure(figures, "accuracy", "taxonomic").value == 0.25);
+  CHECK(figure(figures, "accuracy", "taxonomic").low == wilson(2, 8).low);
+  CHECK(figure(figures, "accuracy", "comps").count == 12);
+}
+
 TEST_CASE("pairs with judgements have a correlation with people, and an accuracy against their majority", "[suites]") {
   Pairs pairs;
   const double preferences[] = {0.9, 0.6, 0.5, 0.1};

@@ -92,6 +92,29 @@ TEST_CASE("files of a folder that are no items, or have no answers, are left out
   CHECK_THROWS_WITH(read_ranking(dir / "cut"), Contains("b.jsonl:1: not a JSON object"));
 }
 
+TEST_CASE("files of multiple choice in a folder are splits of one paradigm, not paradigms", "[suites]") {
+  const TempDir dir;
+  const std::string choice =
+      R"({"question": "effect", "premise": "It rained.", "choice1": "a", "choice2": "b", "label": 1})";
+  dir.write("copa/train.jsonl", choice + "\n" + choice);
+  dir.write("copa/val.jsonl", choice);
+  const auto suite = *read_ranking(dir / "copa");
+  REQUIRE(suite.items.size() == 3);
+  CHECK(suite.items[0].name == "train/0");
+  CHECK(suite.items[2].name == "val/0");
+  for (const auto& item : suite.items) CHECK(item.paradigm == "copa");
+  CHECK(suite.items[1].phenomenon == "train");
+  CHECK(suite.items[2].phenomenon == "val");
+  CHECK_FALSE(suite.is_official);  // the program of BabyLM has no COPA
+  CHECK(read_ranking(dir / "copa/val.jsonl")->items[0].paradigm == "val");
+  dir.write("own/a.jsonl", R"({"sentences": ["x", "y"], "answer": 0, "paradigm": "p"})");
+  dir.write("own/b.jsonl", R"({"sentences": ["x", "y"], "answer": 0})");
+  const auto own = *read_ranking(dir / "own");
+  CHECK(own.items[0].paradigm == "p");
+  CHECK(own.items[1].paradigm == "own");
+  CHECK(read_ranking(dir.write("pairs.jsonl", pair_a))->is_official);
+}
+
 TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
   const auto items = items_in(
       R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "can fly.", "id": 4})",
@@ -100,6 +123,31 @@ TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
   CHECK(items[0].name == "comps_base/4");
   CHECK((items[0].candidates ==
          std::vector<Passage>{{.left = "An owl ", .scored = "can fly."}, {.left = "A spoon ", .scored = "can fly."}}));
+  CHECK(items[0].phenomenon.empty());
+  const auto typed =
+      items_in(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "can fly.", )"
+               R"("negative_sample_type": "random"})");
+  CHECK(typed[0].paradigm == "colours");
+  CHECK(typed[0].phenomenon == "random");
+}
+
+TEST_CASE("a context, a prefix or a question without text is refused by its name", "[suites]") {
+  check_refused(R"({"prefix_acceptable": " ", "prefix_unacceptable": "A spoon", "property_phrase": "can fly."})",
+                "colours.jsonl:1: `prefix_acceptable` is empty; give it text, or remove the line");
+  check_refused(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "", "property_phrase": "can fly."})",
+                "colours.jsonl:1: `prefix_unacceptable` is empty");
+  check_refused(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "\n"})",
+                "colours.jsonl:1: `property_phrase` is empty");
+  check_refused(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "", "Target1": "a", "Target2": "b"})",
+                "colours.jsonl:1: `Context2` is empty");
+  check_refused(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "c", "Target1": " ", "Target2": "b"})",
+                "colours.jsonl:1: `Target1` is empty");
+  check_refused(R"({"subset": "moves", "numops": 2, "input_prefix": "", "options": ["a pin.", "a nut."]})",
+                "colours.jsonl:1: `input_prefix` is empty");
+  check_refused(R"({"premise": "", "choice1": "a", "choice2": "b", "question": "cause", "label": 0})",
+                "colours.jsonl:1: `premise` is empty");
+  check_refused(R"({"question": {"stem": "", "choices": []}, "answerKey": "A"})",
+                "colours.jsonl:1: `question`: `stem` is empty");
 }
 
 TEST_CASE("EWoK compares targets in the first context, and contexts of each target", "[suites]") {
@@ -169,6 +217,19 @@ TEST_CASE("questions with lettered choices are read in both forms of their publi
   CHECK(items[1].answer == 1u);
   check_refused(R"({"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "C"})",
                 "colours.jsonl:1: `answerKey` is 'C', which is no label of its choices");
+}
+
+TEST_CASE("questions are read in the layout of AI2, whose question holds its choices", "[suites]") {
+  const std::string choices = R"("choices": [{"text": "coal", "label": "A"}, {"text": "ice", "label": "B"}])";
+  const auto items =
+      items_in(R"({"id": "M1", "question": {"stem": "What glows?", )" + choices + R"(}, "answerKey": "B"})");
+  REQUIRE(items.size() == 1);
+  CHECK(items[0].name == "colours/M1");
+  CHECK(items[0].candidates[0] == Passage{.left = "Question: What glows?\nAnswer: ", .scored = "coal"});
+  CHECK(items[0].answer == 1u);
+  check_refused(R"({"question": {"stem": "q", )" + choices + "}}", "colours.jsonl:1: has no `answerKey`");
+  check_refused(R"({"question": {"stem": "q", "choices": 3}, "answerKey": "A"})",
+                "colours.jsonl:1: `question`: `choices` is 3; it must hold texts and labels");
 }
 
 TEST_CASE("completions follow their context after one space; sentences stand alone", "[suites]") {

@@ -123,6 +123,13 @@ TEST_CASE("the result has the gains of each measure, of both kinds and of the su
   CHECK(result.items[2]["surprisal"].get<double>() == Approx(surprisals.words[2]));
   CHECK(result.items[2]["official_surprisal"].get<double>() == Approx(official.words[2]));
   CHECK_THAT(result.scored_by, Contains("before three masks"));
+  CHECK(result.notes.empty());
+  SuiteOptions kept;
+  kept.scoring.cache = dir / "scores";
+  const auto noted = run_suite(run, suite, kept);
+  REQUIRE(noted.notes.size() == 1);
+  CHECK_THAT(noted.notes[0], Contains("without --cache, --stride and --precision"));
+  CHECK_FALSE(std::filesystem::exists(dir / "scores"));
 }
 
 TEST_CASE("reading times are known by their columns, in a file or in a folder", "[suites][reading]") {

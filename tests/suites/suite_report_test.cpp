@@ -1,6 +1,7 @@
 // Tables and lines of figures that no model gave.
 #include "suites/suite_report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
@@ -79,6 +80,8 @@ TEST_CASE("several runs have a column each, with a dash where one did not answer
   CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
   const std::vector equal{answers_of("runs/a", 10, {pairs(0.5, 0.5)}), all[1]};
   CHECK(table_of_runs(equal, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00", "-"});
+  CHECK_THAT(note_of_brackets(all, SuiteDetail::suites), Catch::StartsWith("a number in brackets is the official one"));
+  CHECK(note_of_brackets(equal, SuiteDetail::suites).empty());
   CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
 }
 
@@ -99,15 +102,50 @@ TEST_CASE("runs are named by the parts of their paths that tell them apart", "[s
   CHECK(notes_of(std::vector{one, two}).back() == "two: cannot answer pairs: it has no head");
 }
 
-TEST_CASE("checkpoints have a row each", "[suites]") {
+TEST_CASE("checkpoints have a row each, or a column each where figures need more than 80 columns", "[suites]") {
   const std::vector all{answers_of("runs/a", 1000, {pairs(0.5, 0.625)}),
                         answers_of("runs/a", 2000, {pairs(0.75, 0.5)})};
-  const auto table = table_of_checkpoints(all, SuiteDetail::phenomena);
+  const auto table = table_of_checkpoints(all, SuiteDetail::suites);
   CHECK(table.title == "Suites answered by the checkpoints of runs/a");
-  CHECK(table.header == Row{"step", "pairs accuracy %", "pairs micro_accuracy %", "pairs islands accuracy %",
-                            "pairs binding accuracy %"});
+  CHECK(table.header == Row{"step", "pairs accuracy %", "pairs micro_accuracy %"});
   REQUIRE(table.rows.size() == 2);
-  CHECK(table.rows[1] == Row{"2,000", "75.00 (50.00)", "76.00", "50.00", "75.00"});
+  CHECK(table.rows[1] == Row{"2,000", "75.00 (50.00)", "76.00"});
+  const auto turned = table_of_checkpoints(all, SuiteDetail::phenomena);
+  CHECK(turned.title == "Suites answered by the checkpoints of runs/a");
+  CHECK(turned.header == Row{"step", "1,000", "2,000"});
+  REQUIRE(turned.rows.size() == 4);
+  CHECK(turned.rows[0] == Row{"pairs accuracy %", "50.00 (62.50)", "75.00 (50.00)"});
+  CHECK(turned.rows[3] == Row{"pairs binding accuracy %", "75.00", "75.00"});
+}
+
+TEST_CASE("checkpoints are named by their words and revisions where these are known", "[suites]") {
+  std::vector all{answers_of("runs/a", 1000, {similarity(0.5)}), answers_of("runs/a", 2000, {similarity(0.25)})};
+  CHECK(table_of_checkpoints(all, SuiteDetail::suites).header == Row{"step", "similarity spearman"});
+  all[1].words = 2'000'123;
+  all[1].revisions = {"chck_1M", "chck_2M"};
+  const auto table = table_of_checkpoints(all, SuiteDetail::suites);
+  CHECK(table.header == Row{"step", "words", "revision", "similarity spearman"});
+  CHECK(table.rows[0] == Row{"1,000", "", "", "0.5000"});
+  CHECK(table.rows[1] == Row{"2,000", "2,000,123", "chck_1M, chck_2M", "0.2500"});
+  const auto lines = results_lines(std::span(all).last(1));
+  const auto line = json::parse(lines.substr(0, lines.find('\n'))), whole = to_json(all[1]);
+  for (const auto& object : {line, whole}) {
+    CHECK(object["words"] == 2'000'123);
+    CHECK(object["revisions"] == json::array({"chck_1M", "chck_2M"}));
+  }
+  CHECK_FALSE(to_json(all[0]).contains("words"));
+  CHECK_FALSE(to_json(all[0]).contains("revisions"));
+}
+
+TEST_CASE("a correlation that there is none of is printed as none", "[suites]") {
+  auto ages = similarity(std::nan(""));
+  ages.figures[0].official = 0;
+  const std::vector all{answers_of("runs/a", 10, {ages}), answers_of("runs/b", 20, {similarity(0.25)})};
+  CHECK(table_of_runs(all, SuiteDetail::suites).rows[0] == Row{"similarity", "spearman", "none (0.0000)", "0.2500"});
+  CHECK(table_of_runs(std::span(all).first(1), SuiteDetail::suites).rows[0] ==
+        Row{"similarity", "spearman", "none", "0.0000", "50"});
+  const auto lines = results_lines(std::span(all).first(1));
+  CHECK(json::parse(lines.substr(0, lines.find('\n')))["value"].is_null());
 }
 
 TEST_CASE("notes say how suites were scored and what was not answered, each once", "[suites]") {

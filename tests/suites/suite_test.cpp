@@ -62,6 +62,11 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   check_refused(dir, "cut.json", R"({"cats": [{"context": "the )", "cut.json: the JSON ends in the middle");
   dir.write("folder/readme", "x");
   CHECK_THROWS_WITH(open_suite(dir / "folder"), Contains("folder: holds no suite, for it has no *.jsonl, and no"));
+  dir.write("small/fast_eval/blimp_fast/agreement.jsonl", whole);
+  CHECK_THROWS_WITH(open_suite(dir / "small"), Contains("small: is BabyLM's evaluation data, which `cloze evaluate RUN "
+                                                        "--suite ") &&
+                                                   Contains("such as full_eval/blimp_filtered"));
+  CHECK(open_suite(dir / "small/fast_eval/blimp_fast").name == "blimp_fast");
   dir.write("damaged/a.jsonl", whole.substr(0, 20));
   dir.write("damaged/b.jsonl", whole);
   CHECK_THROWS_WITH(open_suite(dir / "damaged"), Contains("a.jsonl:1: not a JSON object"));
@@ -90,6 +95,16 @@ TEST_CASE("a pair whose sides are the same counts as a tie, and is named", "[sui
   CHECK(result.figures[0].official == 1.0);  // the published programs take the first
   REQUIRE(result.notes.size() == 1);
   CHECK_THAT(result.notes[0], Contains("1 of 1 items have candidates that are the same, first pairs/0"));
+}
+
+TEST_CASE("a suite that the program of BabyLM does not have has no official figure", "[suites]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const auto result =
+      run_suite(run, open_suite(dir.write("cats.jsonl", R"({"sentences": ["a cat", "a cat"], "answer": 1})")), {});
+  CHECK(result.figures[0].value == 0.5);
+  for (const auto& figure : result.figures) CHECK_FALSE(figure.official);
+  CHECK_FALSE(result.items[0].contains("official_choice"));
 }
 
 TEST_CASE("a sentence that is longer than the model is refused with its item", "[suites][bad]") {

@@ -1,4 +1,5 @@
 // XLNet's mems, which rows carry from step to step.
+#include "core/interrupt.h"
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
 #include "analysis/inspect.h"
@@ -160,6 +161,36 @@ TEST_CASE("the mems are zeros at the start of a text and after a step without up
     count += static_cast<double>(part.count);
   }
   CHECK(first == Approx(sum / count));
+}
+
+TEST_CASE("a step that a signal ends between its micro-batches leaves nothing, and is made again to the same bits",
+          "[train][mems][resume]") {
+  TempDir dir;
+  const auto config = run_with_mems(dir, 1);
+  ManualRun run(config), other(config);
+  const auto is_cut = [&](uint64_t step) {
+    interrupts().requested = true;
+    const auto result = run.stepper->step(run.batches(step), static_cast<int64_t>(step), 0.01);
+    interrupts().requested = false;
+    return !result.complete;
+  };
+  CHECK(is_cut(0));
+  CHECK(run.stepper->mems().empty());
+  for (uint64_t step = 0; step < 3; ++step) {
+    for (const auto* one : {&run, &other}) {
+      const auto result = one->stepper->step(one->batches(step), static_cast<int64_t>(step), 0.01);
+      CHECK(result.complete);
+    }
+    CHECK(is_cut(step + 1));
+  }
+  const auto found = collect_params(*run.network), wanted = collect_params(*other.network);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    INFO(wanted[i].name);
+    CHECK(at::equal(found[i].param.value(), wanted[i].param.value()));
+  }
+  const auto mems = run.stepper->mems(), wanted_mems = other.stepper->mems();
+  REQUIRE(mems.size() == wanted_mems.size());
+  for (size_t i = 0; i < mems.size(); ++i) CHECK(at::equal(mems[i].second, wanted_mems[i].second));
 }
 
 TEST_CASE("mems can be restored only with the shape that they were saved with", "[train][mems]") {

@@ -41,6 +41,17 @@ TEST_CASE("frequencies are grouped by how often a token occurs in the texts") {
   CHECK(groups[1].count == 10);
 }
 
+TEST_CASE("frequencies are those of the training text where its counts are known") {
+  const std::vector<SeenToken> tokens{token(2, 0, 4, 0.5, false), token(1, 1, 1, 0.5, true), token(9, 2, 2, 0.5, true)};
+  const auto groups = by_frequency(tokens, std::vector<uint64_t>{7, 1, 250});
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].name == "0");  // an id without a count
+  CHECK(groups[0].loss == Approx(2));
+  CHECK(groups[1].name == "1");
+  CHECK(groups[2].name == "100 to 999");
+  CHECK(groups[2].loss == Approx(4));
+}
+
 TEST_CASE("the calibration error is the weighted distance of confidence and accuracy over the bins") {
   // Two bins: 0.2 and 0.4 (mean 0.3) with half of them right, and 0.9 always wrong.
   const auto found = calibration_of(
@@ -93,6 +104,29 @@ TEST_CASE("a view of a run holds the scores of its texts, and its page refers to
   const auto page = to_html(view);
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("http") == std::string::npos);
+  CHECK(page.find("occurrences in these texts") != std::string::npos);
+  CHECK(page.find("is not known, for the tokens of the run were not found") != std::string::npos);
+  CHECK(page.find("as confident as right</li>") != std::string::npos);  // the legend of the calibration
+  CHECK(to_json(view)["frequency_of"] == "texts");
+  const auto counted = view_of(run, texts, {.training_counts = std::vector<uint64_t>(40, 3)});
+  CHECK(to_json(counted)["frequency_of"] == "training");
+  CHECK(to_html(counted).find("occurrences in the training text") != std::string::npos);
+  REQUIRE(counted.frequencies.size() == 1);
+  CHECK(counted.frequencies[0].name == "2 to 9");
+}
+
+TEST_CASE("the axis of groups has a tick for each row of their table") {
+  View view{.run = "run", .checkpoint = "step", .scored_by = "pll", .texts = 1};
+  view.positions = {{.name = "0", .count = 1, .loss = 2},
+                    {.name = "1", .count = 1, .loss = 1},
+                    {.name = "2 to 3", .count = 2, .loss = 1}};
+  const auto page = to_html(view);
+  const auto section = page.substr(page.find("Loss by position"), page.find("<table") - page.find("Loss by position"));
+  const auto x_ticks = [&](const std::string& text) {
+    return section.find("text-anchor=\"middle\">" + text + "</text>") != std::string::npos;
+  };
+  CHECK((x_ticks("1") && x_ticks("2") && x_ticks("3")));
+  CHECK_FALSE(x_ticks("0.5"));
 }
 
 TEST_CASE("a view of rtd is of the tokens that the generator predicts, and needs one") {

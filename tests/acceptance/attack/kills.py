@@ -45,6 +45,39 @@ def attack_pretrain(world, draw, name):
     return kills, fault and f"{family}: {fault}: {answer.err[-300:]}"
 
 
+def branch_command(world, draw, folder):
+    """A branch that says what it is a branch of is resumed; one without a checkpoint may also be started again."""
+    start = world.branch("run")
+    if not (folder / "run/provenance.json").exists():
+        return start
+    if not list((folder / "run").glob("step-*[0-9]")) and draw.random() < 0.5:
+        return start
+    return world.resumed_branch("run")
+
+
+def attack_branch(world, draw, name):
+    """A chain of up to three kills of one branch, most of them in its first file operations."""
+    folder = world.case_folder(name, "stem.yaml", "tokens", "run-stem")
+    kills = 0
+    for _ in range(draw.randint(1, 3)):
+        command = branch_command(world, draw, folder)
+        if draw.random() < 0.7:
+            _, more = world.attacked(folder, 1 + draw.randrange(24), "kill", "write,sync,rename")
+            answer = world.ask(command, folder, more)
+            was_killed = answer.code == -9
+        else:
+            answer, was_killed = killed(world, draw, command, folder, "run-branch")
+        kills += was_killed
+        fault = answer.fault((0, -9))
+        if fault:
+            return kills, f"branch: {fault}: {answer.err[-300:]}"
+    if kills == 0:
+        return 0, ""
+    answer = world.ask(branch_command(world, draw, folder), folder)
+    fault = answer.fault((0,)) or run_difference(folder / "run", world.masters / "run-branch") or leftovers(folder)
+    return kills, fault and f"branch: {fault}: {answer.err[-300:]}"
+
+
 def attack_study(world, draw, name):
     folder = world.case_folder(name, "study.yaml", "bert.yaml", "tokens")
     command = ["study", "run", "study.yaml", "--jobs", "1"]
@@ -59,6 +92,7 @@ def attack_study(world, draw, name):
     for arm in ("low", "high"):
         for run in sorted((world.masters / "studies").rglob(f"{arm}/*/run.yaml")):
             fault = fault or run_difference(folder / run.parent.relative_to(world.masters), run.parent)
+    fault = fault or leftovers(folder)
     return int(was_killed), fault and f"study: {fault}: {answer.err[-300:]}"
 
 
@@ -110,8 +144,10 @@ def verb_difference(world, verb, result, master):
 def attack(world, draw, name):
     """One case: the number of kills, and the fault that it found."""
     kind = draw.random()
-    if kind < 0.72:
+    if kind < 0.64:
         return attack_pretrain(world, draw, name)
+    if kind < 0.72:
+        return attack_branch(world, draw, name)
     if kind < 0.97:
         return attack_verb(world, draw, name)
     return attack_study(world, draw, name)

@@ -15,7 +15,9 @@ TINY = {"model.hidden_size": 16, "model.num_hidden_layers": 1, "model.num_attent
         "evaluation.sequences": 4, "checkpoint.every": 2, "checkpoint.log_every": 1}
 FAMILIES = ["bert", "modernbert", "roberta", "distilbert", "albert", "electra", "longformer", "bigbird", "performer", "spanbert", "gpt2",
             "gpt-bert", "t5", "bart", "mbart", "pegasus", "transformer", "xlnet"]
-OWN_CONFIGS = {"mbart": {"model": {"kind": "mbart"}, "objectives": [{"kind": "denoising"}]},
+STABLE = {"schedule.shape": "constant", "schedule.warmup": 2}  # so that the run can be branched
+OWN_CONFIGS = {"stem": {"base": f"{root}/configs/bert/tiny.yaml"},
+               "mbart": {"model": {"kind": "mbart"}, "objectives": [{"kind": "denoising"}]},
                "pegasus": {"model": {"kind": "pegasus"}, "objectives": [{"kind": "gap_sentences"}]},
                "transformer": {"model": {"kind": "transformer"}, "objectives": [{"kind": "denoising"}]}}
 STUDY = "study: rates\nbase: bert.yaml\nset: {data.tokens: tokens}\narms:\n  low: {optimizer.learning_rate: 1e-4}\n  high: {optimizer.learning_rate: 1e-2}\nseeds: 1\n"
@@ -124,9 +126,9 @@ class World:
         (self.masters / "text.txt").write_text(text)
         (self.masters / "text.jsonl").write_text("".join(json.dumps({"text": part}) + "\n" for part in text.split("\n\n") if part.strip()))
         (self.masters / "study.yaml").write_text(STUDY)
-        for name in FAMILIES:
+        for name in [*FAMILIES, "stem"]:
             config = json.loads(json.dumps(OWN_CONFIGS.get(name, {"base": f"{root}/configs/{name}/tiny.yaml"})))
-            for key, value in TINY.items():
+            for key, value in {**TINY, **(STABLE if name == "stem" else {})}.items():
                 *sections, last = key.split(".")
                 at = config
                 for section in sections:
@@ -142,6 +144,13 @@ class World:
     def pretrain(self, family, run):
         return ["pretrain", f"{family}.yaml", "--set", f"data.tokens={'tokens-marked' if family == 't5' else 'tokens'}", "--run", run]
 
+    def branch(self, run):
+        """A branch of the run `run-stem`, four steps longer than it."""
+        return ["pretrain", "--branch-from", "run-stem", "--run", run, "--set", f"train.budget.steps={STEPS + 4}"]
+
+    def resumed_branch(self, run):
+        return ["pretrain", "stem.yaml", "--set", "data.tokens=tokens", "--set", f"train.budget.steps={STEPS + 4}", "--run", run, "--resume"]
+
     def commands(self):
         """Every command that makes a master, in their order."""
         runs = {f"run-{family}": self.pretrain(family, f"run-{family}") for family in FAMILIES}
@@ -150,6 +159,8 @@ class World:
                 "tokens-unigram": self.prepare("tokens-unigram", "unigram"),
                 "tokens-bpe": self.prepare("tokens-bpe", "byte_bpe", "text.jsonl"),
                 **runs,
+                "run-stem": self.pretrain("stem", "run-stem"),
+                "run-branch": self.branch("run-branch"),
                 "export": ["export", "run-bert", "--to", "huggingface", "--out", "export"],
                 "import": ["import", "export", "--out", "import"],
                 "script": ["export", "run-gpt2", "--to", "torchscript", "--out", "script.pt"],

@@ -55,6 +55,11 @@ TEST_CASE("broken and hostile files are rejected with a message", "[safetensors]
              Catch::Contains("names 'a' twice"));
   CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd")),
              Catch::Contains("its shape needs 8 bytes"));
+  const std::string long_name(100'000, ' ');
+  const auto unknown =
+      message(file_of("{\"" + long_name + R"(":{"dtype":"F\n8","shape":[1],"data_offsets":[0,1]}})", "a"));
+  CHECK_THAT(unknown, Catch::Contains("has dtype F\\n8, which is not supported; convert it to F32"));
+  CHECK(unknown.size() < 1000);
   CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})",
                              "abcd")),
              Catch::Contains("shape that is too large"));

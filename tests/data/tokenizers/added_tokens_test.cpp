@@ -80,6 +80,8 @@ TEST_CASE("an added token keeps its offsets and its spelling, and is part of the
   REQUIRE(placed.size() == 3);
   CHECK(placed[1].begin == 4);
   CHECK(placed[1].end == 10);
+  CHECK(placed[0].word < placed[1].word);
+  CHECK(placed[1].word < placed[2].word);
   CHECK(with.decode(std::vector<int64_t>{placed[0].id, placed[1].id, placed[2].id}) == "the NewTok cat");
   // Tokens named by a role or a list of special tokens are not found in text.
   files["added_tokens.json"] = R"({"NewTok": 28, "<x>": 29})";

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tokenizers.json: small tokenizers of every kind with the ids, byte offsets and decoded texts of Hugging Face's tokenizers.
+"""Writes tokenizers.json: small tokenizers of every kind with the ids, byte offsets and words of Hugging Face's tokenizers.
 
 Needs tokenizers, transformers and sentencepiece; the file that it writes is read by tests/data/tokenizers/pipeline_test.cpp.
 Special tokens are spelled otherwise in the reference, since text that spells one is text in Cloze.
@@ -152,6 +152,23 @@ def expected(tokenizer, line):
     return found.ids, [at[offset] for pair in found.offsets for offset in pair]
 
 
+def numbered(words):
+    """Words from 0 without gaps."""
+    return [sum(a != b for a, b in zip(words[:i], words[1:i + 1])) for i in range(len(words))]
+
+
+def splits(step):
+    """A pre-tokenizer makes words of a text; without one transformers' word_ids are all 0."""
+    if not step: return False
+    if step["type"] == "Sequence": return any(map(splits, step["pretokenizers"]))
+    return step.get("split", True) if step["type"] == "Metaspace" else step.get("use_regex", True)
+
+
+def words_of(tokenizer, made):
+    if not splits(made["pre_tokenizer"]): return {}
+    return {"words": [numbered(tokenizer.encode(line, add_special_tokens=False).word_ids) for line in LINES]}
+
+
 def folders():
     """Vocabularies with a tokenizer_config.json next to them, and the ids of transformers."""
     words = trained(M.WordPiece(unk_token="[UNK]"), T.WordPieceTrainer(vocab_size=170, special_tokens=BERT, show_progress=False), P.BertPreTokenizer(), N.BertNormalizer(lowercase=False))
@@ -171,7 +188,8 @@ def main():
     for name, made in kinds():
         reference = hidden(made)
         found = [expected(reference, line) for line in LINES]
-        cases.append({"name": name, "tokenizer": made, "ids": [f[0] for f in found], "places": [f[1] for f in found]})
+        cases.append({"name": name, "tokenizer": made, "ids": [f[0] for f in found], "places": [f[1] for f in found],
+                      **words_of(reference, made)})
     folder_cases = []
     for cls, options, files in folders():
         with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +197,8 @@ def main():
             for name, content in {**files, "tokenizer_config.json": config}.items(): (pathlib.Path(folder) / name).write_text(content, encoding="utf-8")
             tokenizer = getattr(transformers, cls).from_pretrained(folder)
             folder_cases.append({"name": cls + " " + json.dumps(options), "files": {**files, "tokenizer_config.json": config},
-                           "ids": [tokenizer(line, add_special_tokens=False)["input_ids"] for line in lines]})
+                           "ids": [tokenizer(line, add_special_tokens=False)["input_ids"] for line in lines],
+                           "words": [numbered(tokenizer(line, add_special_tokens=False).word_ids()) for line in lines]})
     out = pathlib.Path(__file__).with_name("tokenizers.json")
     out.write_text(json.dumps({"lines": LINES, "cases": cases, "plain_lines": lines, "folders": folder_cases}, ensure_ascii=True, separators=(",", ":")) + "\n")
     print(out, out.stat().st_size, "bytes,", len(cases), "kinds,", len(folder_cases), "folders")

@@ -43,6 +43,14 @@ std::vector<int32_t> ids_of(const std::vector<TokenSpan>& tokens) {
   return ids;
 }
 
+/// The words of tokens, from 0 without gaps.
+std::vector<int64_t> words_of(const std::vector<TokenSpan>& tokens) {
+  std::vector<int64_t> words;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    words.push_back(i == 0 ? 0 : words.back() + (tokens[i].word != tokens[i - 1].word));
+  return words;
+}
+
 std::string refusal(const Json& tokenizer) {
   try {
     opened(tokenizer);
@@ -74,6 +82,49 @@ TEST_CASE("tokenizer.json of every kind gives the ids and offsets of Hugging Fac
   CHECK(compared >= 500);
 }
 
+TEST_CASE("tokens belong to the words of Hugging Face's word_ids", "[data][tokenizer]") {
+  const auto& lines = reference()["lines"];
+  size_t compared = 0;
+  for (const auto& one : reference()["cases"]) {
+    if (!one.contains("words")) continue;
+    const auto model = opened(one["tokenizer"]);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      INFO(one["name"] << ", line " << i << ": " << lines[i]);
+      CHECK(words_of(model->encode_with_offsets(lines[i].get<std::string>())) ==
+            one["words"][i].get<std::vector<int64_t>>());
+      ++compared;
+    }
+  }
+  CHECK(compared >= 500);
+}
+
+TEST_CASE("a text that no pre-tokenizer splits has words by white space", "[data][tokenizer]") {
+  const Json vocabulary{{"<unk>", 0}, {"\u2581the", 1}, {"\u2581cat", 2}, {"s", 3}, {"\u2581", 4}, {".", 5}};
+  const std::vector<std::pair<std::string, std::string>> pairs{{"t", "h"}, {"th", "e"}, {"\u2581", "the"},
+                                                               {"c", "a"}, {"ca", "t"}, {"\u2581", "cat"}};
+  const auto made = [&](const Json& normalizer, const Json& pre_tokenizer) {
+    Json merges = Json::array();
+    auto pieces = vocabulary;
+    int32_t id = 6;
+    for (const auto* piece : {"t", "h", "e", "c", "a", "th", "the", "ca", "cat"}) pieces[piece] = id++;
+    for (const auto& [left, right] : pairs) merges.push_back(Json::array({left, right}));
+    return opened({{"normalizer", normalizer},
+                   {"pre_tokenizer", pre_tokenizer},
+                   {"model", {{"type", "BPE"}, {"vocab", pieces}, {"merges", merges}, {"unk_token", "<unk>"}}}});
+  };
+  const Json mark{{"type", "Sequence"},
+                  {"normalizers",
+                   {{{"type", "Prepend"}, {"prepend", "\u2581"}},
+                    {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}}}};
+  const Json metaspace{
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}, {"split", false}};
+  for (const auto& [normalizer, step] : {std::pair(mark, Json()), std::pair(Json(), metaspace)}) {
+    const auto tokens = made(normalizer, step)->encode_with_offsets("the cats. the");
+    CHECK(ids_of(tokens) == std::vector<int32_t>{1, 2, 3, 5, 1});
+    CHECK(words_of(tokens) == std::vector<int64_t>{0, 1, 1, 1, 2});
+  }
+}
+
 TEST_CASE("options of a vocabulary folder are read as in transformers", "[data][tokenizer]") {
   TempDir dir;
   const auto& lines = reference()["plain_lines"];
@@ -89,6 +140,8 @@ TEST_CASE("options of a vocabulary folder are read as in transformers", "[data][
       const auto wanted = one["ids"][i].get<std::vector<int32_t>>();
       CHECK(tokenizer.encode(lines[i].get<std::string>()) == wanted);
       CHECK(again.encode(lines[i].get<std::string>()) == wanted);
+      CHECK(words_of(tokenizer.encode_with_offsets(lines[i].get<std::string>())) ==
+            one["words"][i].get<std::vector<int64_t>>());
     }
   }
   CHECK(number == 10);

@@ -40,6 +40,17 @@ TEST_CASE("WordPiece matches the longest token first, and unknown words become [
   CHECK(encode("").empty());
 }
 
+TEST_CASE("a byte order mark is no part of the first token of a vocabulary", "[data][tokenizer]") {
+  TempDir dir;
+  const std::string vocabulary = "[UNK]\na\n##b\n";
+  const auto plain = Tokenizer::open(dir.write("plain/vocab.txt", vocabulary));
+  const auto marked = Tokenizer::open(dir.write("marked/vocab.txt", "\xEF\xBB\xBF" + vocabulary));
+  CHECK(marked.piece(0) == "[UNK]");
+  CHECK(marked.fingerprint() == plain.fingerprint());
+  marked.save(dir / "saved");
+  CHECK(Tokenizer::open(dir / "saved").encode("ab") == plain.encode("ab"));
+}
+
 TEST_CASE("broken vocabularies and models are refused with a message", "[data][tokenizer]") {
   TempDir dir;
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/vocab.txt", "[PAD]\nx\n")),
@@ -134,6 +145,8 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.encode_after("").empty());
     const auto ids = tokenizer.encode("the cat [MASK] sat");
     CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is ordinary text
+    // Its words are separated by spaces; an unknown character is part of one.
+    CHECK(tokenizer.encode_with_offsets("the mat. cat\u00E9 sat").back().word == 3);
     const auto cat = tokenizer.encode("the cat sat");
     CHECK(tokenizer.decode(std::vector<int64_t>(cat.begin(), cat.end())) == "the cat sat");
   }

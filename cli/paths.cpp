@@ -1,0 +1,370 @@
+#include "cli/paths.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool has(const std::string& folder, const char* file) {
+  std::error_code ignored;
+  return fs::exists(fs::path(folder) / file, ignored);
+}
+
+/// Without the slash at the end that Tab writes.
+fs::path without_slash(const std::string& path) {
+  const auto normal = fs::path(path).lexically_normal();
+  return normal.has_filename() || !normal.has_relative_path() ? normal : normal.parent_path();
+}
+
+/// The folder that a path is in.
+std::string folder_around(const std::string& path) {
+  const auto folder = without_slash(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+/// `; name the folder that it is in, PATH` for a part of such a folder, else `otherwise`.
+std::string folder_or(const std::string& path, PathKind kind, const std::string& otherwise) {
+  const auto folder = folder_around(path);
+  return kind_of_path(folder) == kind ? "; name the folder that it is in, " + folder : otherwise;
+}
+
+/// `; did you mean 'PATH'?` for the folder of a kind next to `path`, or in runs/, with the most similar name; or empty.
+std::string near_folder(const std::string& path, PathKind kind) {
+  const auto wanted = without_slash(path);
+  std::vector<std::string> names;
+  std::map<std::string, std::string> paths;  // by their last component: of the same folder, else of runs/
+  std::error_code error;
+  for (const auto& folder : {wanted.has_parent_path() ? wanted.parent_path() : fs::path("."), fs::path("runs")})
+    for (const auto& entry : fs::directory_iterator(folder, error))
+      if (kind_of_path(entry.path().string()) == kind)
+        paths.emplace(entry.path().filename().string(), entry.path().lexically_normal().string());
+  for (const auto& [name, found] : paths) names.push_back(name);
+  const auto near = nearest(wanted.filename().string(), names);
+  return near.empty() ? "" : "; did you mean '" + paths[near] + "'?";
+}
+
+}  // namespace
+
+PathKind kind_of_path(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return PathKind::absent;
+  if (!fs::is_directory(path, ignored)) return PathKind::file;
+  if (has(path, "run.yaml")) return PathKind::run;
+  if (has(path, "state.json")) return PathKind::step;
+  if (has(path, "manifest.json")) return PathKind::tokens;
+  if (has(path, "config.json")) return PathKind::huggingface;
+  for (const auto* file : {"tokenizer.json", "vocab.txt", "spiece.model", "vocab.json"})
+    if (has(path, file)) return PathKind::tokenizer;
+  return PathKind::other;
+}
+
+std::string run_of_step(const std::string& path) { return folder_around(path); }
+
+std::string near_run(const std::string& path) { return near_folder(path, PathKind::run); }
+
+void check_run_path(const std::string& path) {
+  switch (kind_of_path(path)) {
+    case PathKind::absent: {
+      const auto near = near_run(path);
+      fail<CheckpointError>(path, ": no such run directory",
+                            near.empty() ? "; name one that `cloze pretrain` or `cloze import` made" : near);
+    }
+    case PathKind::tokens:
+      fail<CheckpointError>(path,
+                            ": is prepared text, not a run; `cloze verify data` checks it, `cloze pretrain CONFIG "
+                            "--set data.tokens=",
+                            path, "` trains on it");
+    case PathKind::tokenizer:
+      fail<CheckpointError>(path, ": is a tokenizer, not a run",
+                            folder_or(path, PathKind::run, "; name the run directory it belongs to"));
+    case PathKind::huggingface:
+      fail<CheckpointError>(path, ": is a Hugging Face folder, not a run; make it one with `cloze import ", path,
+                            " --out DIR`");
+    case PathKind::file: {
+      const auto inside = folder_or(path, PathKind::step, "; name the folder of a run");
+      fail<CheckpointError>(path, ": is a file, not a run", folder_or(path, PathKind::run, inside));
+    }
+    case PathKind::run:
+    case PathKind::step:
+    case PathKind::other:
+      return;  // opened, or refused, by who reads it
+  }
+}
+
+void check_whole_run_path(const std::string& path) {
+  check_run_path(path);
+  require<CheckpointError>(kind_of_path(path) != PathKind::step, path,
+                           ": is one checkpoint of a run; name the run, which is ", run_of_step(path));
+}
+
+void check_training_path(const std::string& path) {
+  switch (kind_of_path(path)) {
+    case PathKind::tokens:
+      fail<ConfigError>(path,
+                        ": is prepared text, not the folder of a run; name another with --run, and the text by --set "
+                        "data.tokens=",
+                        path);
+    case PathKind::tokenizer:
+      fail<ConfigError>(path, ": is a tokenizer, not the folder of a run; name another with --run");
+    case PathKind::huggingface:
+      fail<ConfigError>(path,
+                        ": is a Hugging Face folder, not that of a run; name another with --run, and make this a run "
+                        "with `cloze import ",
+                        path, " --out DIR`");
+    case PathKind::step:
+      fail<ConfigError>(path, ": is a checkpoint of a run; continue that with --run ", run_of_step(path), " --resume");
+    case PathKind::file:
+      fail<ConfigError>(path, ": is a file, not the folder of a run; name another with --run");
+    case PathKind::absent:
+    case PathKind::run:
+    case PathKind::other:
+      return;  // made, continued, or refused, by who trains there
+  }
+}
+
+namespace {
+
+/// The YAML files of a folder, without that ending.
+std::vector<std::string> configs_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Where configs are looked for: here, in configs/, and where they are installed with the program.
+std::vector<fs::path> config_roots() {
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  return {".", "configs", (program.parent_path() / "../share/cloze/configs").lexically_normal()};
+}
+
+std::string did_you_mean_file(const fs::path& file) {
+  return "; did you mean '" + file.lexically_normal().string() + "'?";
+}
+
+/// `a.yaml, b.yaml or c.yaml`: the configs of a folder.
+std::string files_of(const fs::path& folder) {
+  auto names = configs_in(folder);
+  for (auto& name : names) name += ".yaml";
+  return listed(names, "or");
+}
+
+/// `; did you mean one of FOLDER: a.yaml or b.yaml?`; empty for a folder without configs.
+std::string one_of_folder(const fs::path& folder) {
+  const auto files = files_of(folder);
+  return files.empty() ? "" : "; did you mean one of " + folder.lexically_normal().string() + ": " + files + "?";
+}
+
+/// The config whose name is most like that of `wanted`, in the folder that it would be in.
+std::string near_stem(const fs::path& wanted) {
+  const auto folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
+  const auto near = nearest(wanted.stem().string(), configs_in(folder));
+  return near.empty() ? "" : did_you_mean_file(folder / (near + ".yaml"));
+}
+
+/// FOLDER, or the config FOLDER/NAME, of configs/ where the name of the folder is mistyped.
+std::string near_config_folder(const fs::path& root, const fs::path& wanted) {
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root, error))
+    if (!configs_in(entry.path()).empty()) folders.push_back(entry.path().filename().string());
+  const auto near = nearest(wanted.begin()->string(), folders);
+  if (near.empty()) return "";
+  if (!wanted.has_parent_path()) return wanted.has_extension() ? "" : one_of_folder(root / near);
+  const auto file = (root / near / wanted.filename()).replace_extension(".yaml");
+  return fs::exists(file, error) ? did_you_mean_file(file) : "";
+}
+
+/// `; did you mean 'FILE'?` of the YAML file whose name is most like `path`, here, in configs/ or installed: FILE
+/// itself, then a folder of that name, then a mistyped file, then a mistyped folder; empty without one.
+std::string near_config(const std::string& path) {
+  const auto wanted = without_slash(path);
+  if (wanted.empty()) return "";
+  auto named = wanted;
+  named.replace_extension(".yaml");
+  const auto roots = config_roots();
+  std::error_code error;
+  for (const auto& root : roots)
+    if (fs::exists(root / named, error)) return did_you_mean_file(root / named);
+  for (const auto& root : roots)
+    if (const auto near = one_of_folder(root / wanted); !near.empty()) return near;
+  for (const auto& root : roots)
+    if (const auto near = near_stem((root / named).lexically_normal()); !near.empty()) return near;
+  if (wanted.is_absolute()) return "";
+  for (size_t i = 1; i < roots.size(); ++i)
+    if (const auto near = near_config_folder(roots[i], wanted); !near.empty()) return near;
+  return "";
+}
+
+/// Whether a file has the name of a text, or of data.
+bool is_called_text(const std::string& path) {
+  static const std::set<std::string> endings{".txt", ".md", ".gz", ".xz", ".jsonl", ".tsv", ".csv"};
+  return endings.count(fs::path(path).extension().string()) > 0;
+}
+
+}  // namespace
+
+void check_config_path(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  require<ConfigError>(kind != PathKind::tokens, path,
+                       ": is prepared text, not a config; name a config, and the text by --set data.tokens=", path);
+  require<ConfigError>(kind != PathKind::run, path, ": is a run, not a config; its config is ", path,
+                       "/run.yaml, and `cloze pretrain --run ", path, " --resume` continues it");
+  require<ConfigError>(kind != PathKind::step, path, ": is a checkpoint, not a config; the config of its run is ",
+                       run_of_step(path), "/run.yaml, and `cloze pretrain --run ", run_of_step(path),
+                       " --resume` continues that");
+  require<ConfigError>(kind != PathKind::huggingface, path,
+                       ": is a Hugging Face folder, not a config; make it a run with `cloze import ", path,
+                       " --out DIR`, then name a config, and that run by --set init.from=DIR");
+  require<ConfigError>(kind != PathKind::tokenizer, path,
+                       ": is a tokenizer, not a config; name a config, and prepared text by --set data.tokens=FOLDER");
+  require<ConfigError>(kind != PathKind::file || !is_called_text(path), path,
+                       ": is a text, not a config; prepare it with `cloze prepare ", path,
+                       " --out tokens`, then name a config, and the text by --set data.tokens=tokens");
+  if (kind == PathKind::other) {
+    const auto files = files_of(path);
+    fail<ConfigError>(path, ": is a folder; name a YAML config in it", files.empty() ? "" : ", ", files);
+  }
+  if (kind != PathKind::absent) return;
+  const bool is_value = path.find('=') != std::string::npos;
+  require<ConfigError>(!is_value, path, ": no such file; a value is set after the config, by --set ", path);
+  const auto near = near_config(path);
+  require<ConfigError>(near.empty(), path, ": no such file", near);
+}
+
+void check_tokens_path(const std::string& path) {
+  switch (kind_of_path(path)) {
+    case PathKind::run:
+      fail<DataError>(path,
+                      ": is a run, not prepared text; name a folder that `cloze prepare` made; `cloze verify run ",
+                      path, "` checks a run");
+    case PathKind::step:
+      fail<DataError>(path,
+                      ": is a checkpoint, not prepared text; name a folder that `cloze prepare` made; `cloze verify "
+                      "run ",
+                      run_of_step(path), "` checks the checkpoints of its run");
+    case PathKind::huggingface:
+      fail<DataError>(path, ": is a Hugging Face folder, not prepared text; `cloze prepare` makes that");
+    case PathKind::tokenizer:
+      fail<DataError>(path, ": is a tokenizer, not prepared text",
+                      folder_or(path, PathKind::tokens,
+                                "; `cloze prepare TEXT --tokenizer " + path + " --out DIR` makes that with it"));
+    case PathKind::file:
+      fail<DataError>(
+          path, ": is a file, not prepared text",
+          folder_or(path, PathKind::tokens, "; `cloze prepare " + path + " --out DIR` makes that of a text"));
+    case PathKind::absent: {
+      const auto near = near_folder(path, PathKind::tokens);
+      require<DataError>(near.empty(), path, ": no such folder", near);
+      return;
+    }
+    case PathKind::tokens:
+    case PathKind::other:
+      return;  // read, or refused, by who opens it
+  }
+}
+
+void check_text_path(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  require<DataError>(kind != PathKind::tokens, path,
+                     ": is prepared text; `cloze pretrain CONFIG --set data.tokens=", path, "` trains on it");
+  require<DataError>(kind != PathKind::run && kind != PathKind::step, path, ": is a run, not text; name files of text");
+}
+
+namespace {
+
+/// Whether a word of the first lines of a file is followed by another: no token of a vocabulary has a space in it.
+bool has_sentences(const std::string& path) {
+  constexpr int few = 50;
+  std::ifstream file(path);
+  std::string line;
+  for (int i = 0; i < few && std::getline(file, line); ++i) {
+    const auto first = line.find_first_not_of(' '), last = line.find_last_not_of(" \r");
+    if (first != std::string::npos && line.substr(first, last - first).find(' ') != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void check_tokenizer_path(const std::string& path) {
+  const bool is_text = kind_of_path(path) == PathKind::file && is_called_text(path) &&
+                       (fs::path(path).extension() != ".txt" || has_sentences(path));
+  require<DataError>(!is_text, path,
+                     ": is a text, not a tokenizer; name a tokenizer file or folder, or a run or prepared text");
+}
+
+std::string tokenizer_of(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
+  return kind == PathKind::step ? path + "/../tokenizer" : path;
+}
+
+namespace {
+
+/// ORGANIZATION/MODEL of an address of the hub; empty for other paths.
+std::string hub_name(const std::string& path) {
+  const std::string schemes = "://";
+  const auto scheme = path.find(schemes);
+  auto rest = scheme == std::string::npos ? path : path.substr(scheme + schemes.size());
+  for (const std::string host : {"huggingface.co/", "www.huggingface.co/", "hf.co/"}) {
+    if (!rest.starts_with(host)) continue;
+    rest = rest.substr(host.size());
+    const auto model = rest.find('/');
+    const auto end = model == std::string::npos ? model : rest.find_first_of("/?#", model + 1);
+    return rest.substr(0, end);
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_download(const std::string& path, const std::string& name) {
+  const auto folder = without_slash(name).filename().string();
+  fail<ConfigError>(path, ": no such folder, and nothing is downloaded; fetch the model with `hf download ", name,
+                    " --local-dir ", folder, "` (of the Python package huggingface_hub), then `cloze import ", folder,
+                    " --out DIR`");
+}
+
+}  // namespace
+
+void check_import_path(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  require<CheckpointError>(kind != PathKind::run, path, ": is a run already; `cloze pretrain --run ", path,
+                           " --resume` continues it");
+  require<CheckpointError>(kind != PathKind::step, path, ": is a checkpoint of a run; `cloze pretrain --run ",
+                           run_of_step(path), " --resume` continues that");
+  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, not a Hugging Face folder");
+  require<CheckpointError>(kind != PathKind::file, path, ": is a file, not a Hugging Face folder",
+                           folder_or(path, PathKind::huggingface, "; name one that `save_pretrained` made"));
+  if (kind != PathKind::absent || path.empty()) return;
+  if (const auto name = hub_name(path); !name.empty()) refuse_download(path, name);
+  require<ConfigError>(path.find("://") == std::string::npos, path,
+                       ": nothing is downloaded; fetch the folder of the model, then `cloze import FOLDER --out DIR`");
+  const auto near = near_folder(path, PathKind::huggingface);
+  require<ConfigError>(near.empty(), path, ": no such folder", near);
+  if (path[0] == '/' || path[0] == '.') return;
+  const auto name = fs::path(path).lexically_normal();
+  if (std::distance(name.begin(), name.end()) > 2) return;  // more than ORGANIZATION/MODEL
+  refuse_download(path, path);
+}
+
+void check_case_path(const std::string& path) {
+  require<CheckpointError>(kind_of_path(path) != PathKind::file, path,
+                           ": is a file, not a golden case; name the folder of one, with config.json");
+}
+
+}  // namespace cloze

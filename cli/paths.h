@@ -1,0 +1,41 @@
+#pragma once
+// What a path is, and what to do with it where something else belongs.
+#include <string>
+
+namespace cloze {
+
+/// What a path is, by the files in it.
+enum class PathKind { absent, file, run, step, tokens, tokenizer, huggingface, other };
+PathKind kind_of_path(const std::string& path);
+
+/// The run directory that a step folder is in, by its path alone.
+std::string run_of_step(const std::string& path);
+
+/// Throws CheckpointError for a path that does not exist, with the nearest run, and for files and folders of other
+/// kinds.
+void check_run_path(const std::string& path);
+/// As check_run_path, also for a step folder, where all of a run is asked for.
+void check_whole_run_path(const std::string& path);
+/// Throws ConfigError for what a new run cannot be made in, and no run can be resumed from: a file, or a folder that is
+/// something else.
+void check_training_path(const std::string& path);
+/// Throws ConfigError for a folder or a text where a YAML config belongs, and for a missing file with a similar name.
+void check_config_path(const std::string& path);
+/// Throws DataError for a file, a run or a model where prepared text belongs, and for a missing folder with a similar
+/// name.
+void check_tokens_path(const std::string& path);
+/// Throws DataError for a run or prepared text where files of text belong.
+void check_text_path(const std::string& path);
+/// Throws DataError for a text where a tokenizer belongs.
+void check_tokenizer_path(const std::string& path);
+/// The tokenizer of a run, a step folder or prepared text; any other path itself.
+std::string tokenizer_of(const std::string& path);
+/// Throws ConfigError for a model's name or address at a hub, from which nothing is downloaded, CheckpointError for a
+/// file, a run or prepared text.
+void check_import_path(const std::string& path);
+/// Throws CheckpointError for a file where a folder with a golden case belongs.
+void check_case_path(const std::string& path);
+/// `; did you mean 'runs/first'?` for the run next to `path`, or in runs/, with the most similar name; or empty.
+std::string near_run(const std::string& path);
+
+}  // namespace cloze

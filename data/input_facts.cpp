@@ -1,0 +1,119 @@
+#include "data/input_facts.h"
+
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "data/reader.h"
+
+namespace cloze {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t block_bytes = 1 << 20;
+
+/// The hash of the bytes of a file, compressed as they are.
+std::string xxh3_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  require<DataError>(in.is_open(), file, ": cannot be read (", system_reason(), ")");
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
+  XXH3_64bits_reset(hash.get());
+  std::vector<char> block(block_bytes);
+  while (in) {
+    if (interrupted) throw Interrupted(words("stopped while ", file, " was compared; run the same command again"));
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    XXH3_64bits_update(hash.get(), block.data(), static_cast<size_t>(in.gcount()));
+  }
+  require<DataError>(!in.bad(), file, ": cannot be read (", system_reason(), ")");
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(hash.get())));
+  return digits;
+}
+
+std::map<std::string, json> by_path(const json& facts) {
+  std::map<std::string, json> found;
+  if (!facts.is_array()) return found;
+  for (const auto& fact : facts)
+    if (fact.is_object()) found.emplace(fact.value("path", ""), fact);
+  return found;
+}
+
+bool differ_in_time_alone(json one, json other) {
+  for (const auto* time : {"mtime", "mtime_ns"}) {
+    one.erase(time);
+    other.erase(time);
+  }
+  return one == other;
+}
+
+std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+std::string change_of(const json& was, const json& is) {
+  const auto before = was.value("bytes", uint64_t{0}), now = is.value("bytes", uint64_t{0});
+  if (before != now) return words("other size (", thousands(before), " bytes before, ", thousands(now), " now)");
+  return was.contains("mtime") && is.contains("mtime") ? "modified since" : "other content";
+}
+
+}  // namespace
+
+json facts_of(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled) {
+  json list = json::array();
+  for (const auto& file : expand_inputs(inputs)) {
+    if (const auto copy = spooled.find(file); copy != spooled.end()) {
+      list.push_back({{"path", file}, {"bytes", copy->second.bytes}, {"xxh3", copy->second.xxh3}});
+      continue;
+    }
+    struct stat info{};
+    stat(file.c_str(), &info);
+    list.push_back(
+        {{"path", file}, {"bytes", info.st_size}, {"mtime", info.st_mtim.tv_sec}, {"mtime_ns", info.st_mtim.tv_nsec}});
+  }
+  return list;
+}
+
+json contents_of(const std::vector<std::string>& files) {
+  json contents = json::object();
+  for (const auto& file : files)
+    if (!contents.contains(file)) contents[file] = xxh3_of(file);
+  return contents;
+}
+
+json with_known_times(json facts, const json& was, const json& contents) {
+  const auto known = by_path(was);
+  for (auto& fact : facts) {
+    const auto path = fact.value("path", "");
+    const auto found = known.find(path);
+    if (found == known.end() || found->second == fact) continue;
+    if (!contents.contains(path) || !differ_in_time_alone(fact, found->second)) continue;
+    if (contents.at(path) == json(xxh3_of(path))) fact = found->second;
+  }
+  return facts;
+}
+
+std::vector<std::string> changed_files(const json& was, const json& is) {
+  const auto before = by_path(was), after = by_path(is);
+  std::vector<std::string> changes;
+  for (const auto& [path, fact] : after) {
+    const auto found = before.find(path);
+    if (found == before.end())
+      changes.push_back(name_of(path) + ": is new");
+    else if (found->second != fact)
+      changes.push_back(name_of(path) + ": " + change_of(found->second, fact));
+  }
+  for (const auto& [path, fact] : before)
+    if (!after.contains(path)) changes.push_back(name_of(path) + ": is missing");
+  if (changes.empty()) changes.emplace_back("the files have another order");
+  return changes;
+}
+
+}  // namespace cloze

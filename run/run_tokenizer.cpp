@@ -1,0 +1,64 @@
+#include "run/run_tokenizer.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "data/tokenizer_impl.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* remedy = "restore it, or resume the run, which writes it again";
+
+}  // namespace
+
+RecordedTokenizer recorded_tokenizer(const std::string& run) {
+  const auto path = run + "/provenance.json";
+  if (!fs::exists(path)) return {};
+  const auto recorded = parse_json(read_text(path, 16 << 20));
+  require<CheckpointError>(recorded.is_object(), path,
+                           ": is damaged, so that the tokenizer of the run is not known; restore it");
+  const auto text = [&](const char* pointer) {
+    const json::json_pointer at(pointer);
+    const bool is_there = recorded.contains(at) && recorded.at(at).is_string();
+    return is_there ? recorded.at(at).get<std::string>() : std::string();
+  };
+  const auto current = text("/tokenizer");
+  if (!current.empty()) return {.fingerprint = current, .is_current = true};
+  return {.fingerprint = text("/data/tokenizer")};
+}
+
+std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const RecordedTokenizer& recorded) {
+  const auto folder = run + "/tokenizer";
+  const bool is_recorded = !recorded.fingerprint.empty(), exists = fs::exists(folder);
+  require<CheckpointError>(exists || !is_recorded, folder, ": is missing, and provenance.json records the tokenizer ",
+                           recorded.fingerprint, "; ", remedy);
+  if (!exists) return std::nullopt;
+  const auto facts = folder + "/" + facts_file;
+  require<CheckpointError>(fs::exists(facts) || !is_recorded, facts,
+                           ": is missing, and without it texts may have other ids; ", remedy);
+  auto tokenizer = Tokenizer::open(folder);  // compares its fingerprint with that of its facts
+  if (!is_recorded || tokenizer.has_fingerprint(recorded.fingerprint)) return tokenizer;
+  const auto difference = words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ",
+                                recorded.fingerprint);
+  require<CheckpointError>(!recorded.is_current, difference, ", so that it is another tokenizer than that of the run; ",
+                           remedy);
+  log_warning("train", words(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));
+  return tokenizer;
+}
+
+void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run) {
+  require<CheckpointError>(tokenizer.size() <= vocab_size, run, "/tokenizer: has ", tokenizer.size(),
+                           " tokens, the model has ", vocab_size,
+                           ", so that it is another tokenizer than that of the run; ", remedy);
+}
+
+}  // namespace cloze

@@ -1,0 +1,79 @@
+// What the program prints on a terminal, which is as wide as its lines may be.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+/// Runs cloze in the source folder, on a terminal of so many columns; the code is -1 where the system has none to give.
+Answer on_terminal(const std::string& arguments, int columns) {
+  const auto command = std::string("cd " SOURCE_DIR " && exec " BINARY_DIR "/cloze ") + arguments;
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return {-1, ""};
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = static_cast<unsigned short>(columns);
+  ioctl(terminal, TIOCSWINSZ, &size);
+  const int line = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (line < 0) return {-1, ""};
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(line, file);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  close(line);
+  Answer answer{};
+  std::array<char, 4096> block{};
+  for (ssize_t n = 0; (n = read(terminal, block.data(), block.size())) > 0;)
+    answer.text.append(block.data(), static_cast<size_t>(n));
+  close(terminal);
+  answer.code = wait_for(child);
+  std::erase(answer.text, '\r');
+  return answer;
+}
+
+void check_width(const std::string& text, size_t columns) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(characters(line) <= columns);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("on a terminal, the sentence of an error breaks between words", "[cli]") {
+  const std::string mistaken = "describe configs/bert/tiny.yaml --set model.hidden_sise=64";
+  const auto answer = on_terminal(mistaken, 60);
+  if (answer.code == -1) return;
+  CHECK(answer.code == 2);
+  CHECK(answer.text ==
+        "cloze: error: --set model.hidden_sise=64: unknown key\n  'model.hidden_sise'; did you mean 'hidden_size'?\n");
+  CHECK_THAT(cloze(mistaken, "cd " SOURCE_DIR " && ").text,
+             Catch::Contains("unknown key 'model.hidden_sise'; did you mean"));
+}
+
+TEST_CASE("on a terminal, the lines of reports are no wider than it is", "[cli]") {
+  for (const std::string arguments : {"describe configs/bert/tiny.yaml", "verify parity tests/parity/bert"}) {
+    const auto answer = on_terminal(arguments, 80);
+    if (answer.code == -1) return;
+    INFO(arguments);
+    CHECK(answer.code == 0);
+    CHECK(answer.text.size() > 1000);
+    check_width(answer.text, 80);
+  }
+}
+
+TEST_CASE("on a terminal, lines of the log go on below the text that they begin with", "[cli]") {
+  const auto answer = on_terminal("evaluate " + world().run + " --sequences 4", 40);
+  if (answer.code == -1) return;
+  CHECK(answer.code == 0);
+  CHECK_THAT(answer.text, Catch::Contains("\n" + std::string(10, ' ') + "the best checkpoint\n"));
+}
