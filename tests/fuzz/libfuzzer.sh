@@ -13,7 +13,7 @@ mkdir -p $out/objects "$out/$target"
 newest=$(compgen -c clang++ | grep -E '^clang\+\+(-[0-9]+)?$' | sort -uV | tail -n 1) || true
 compiler=${CXX:-$newest}
 [ -n "$compiler" ] || { echo "no clang++ is installed; apt-get install clang-14 libclang-rt-14-dev, or name one with CXX="; exit 1; }
-flags="-std=c++20 -O1 -g -fPIC -I. -fsanitize=address"
+flags="-std=c++20 -O1 -g -fPIC -I. -include tests/fuzz/deduction.h -fsanitize=address"
 sources="tests/fuzz/tokenizers.cpp tests/fuzz/text.cpp tests/fuzz/store.cpp"
 for source in core/*.cpp; do
   [[ $source == core/config_* ]] || sources+=" $source"
