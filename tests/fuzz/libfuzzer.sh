@@ -29,4 +29,6 @@ for source in $sources data/tokenizers/*.cpp; do
 done
 "$compiler" $flags -fsanitize=fuzzer -DCLOZE_FUZZ_TARGET="fuzz_$target" tests/fuzz/libfuzzer.cpp "${objects[@]}" -o "$out/fuzz_$target" \
   -lsentencepiece -lutf8proc -lonig -lxxhash -lz -llzma -lspdlog -lfmt
-ASAN_OPTIONS=detect_leaks=0 "$out/fuzz_$target" -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$out/" "$@" "$out/$target" "tests/fuzz/corpus/$target"
+seeds=("tests/fuzz/corpus/$target")
+if [ "$target" = sentencepiece ]; then seeds=(-seed_inputs=tests/data/tokenizers/families/bare.model); fi  # as in tests/fuzz/targets.cpp
+ASAN_OPTIONS=detect_leaks=0 "$out/fuzz_$target" -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$out/" "$@" "$out/$target" "${seeds[@]}"
