@@ -190,12 +190,12 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   if (node.type == type) return true;
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
   const bool names_elements = type == Type::list && node.type == Type::map && !node.items.empty();
-  issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
-                                    ", not " +
-                                    (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
-                                    (names_elements ? "; its elements are numbered from 0: write " + path +
-                                                          ".N where it is " + path + "." + shortened(node.items[0].first)
-                                                    : "")});
+  issues.push_back(
+      {node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") + ", not " +
+                       (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
+                       (names_elements ? "; its elements are numbered from 0: write " + path + ".N where it is " +
+                                             path + "." + shortened(node.items[0].first)
+                                       : "")});
   return false;
 }
 

@@ -47,8 +47,8 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
                            ": is missing, and without it texts may have other ids; ", remedy);
   auto tokenizer = Tokenizer::open(folder);  // compares its fingerprint with that of its facts
   if (!is_recorded || tokenizer.has_fingerprint(recorded.fingerprint)) return tokenizer;
-  const auto difference = words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ",
-                                recorded.fingerprint);
+  const auto difference =
+      words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ", recorded.fingerprint);
   require<CheckpointError>(!recorded.is_current, difference, ", so that it is another tokenizer than that of the run; ",
                            remedy);
   log_warning("train", words(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));

@@ -68,9 +68,9 @@ json last_train_losses(const Session& session) {
     if (parsed.is_object()) row = std::move(parsed);
   }
   if (damaged > 0)
-    log_warning("train", words(path, ": line ", damaged,
-                               " is damaged; the training losses of summary.json are those of ",
-                               row.is_null() ? "no line" : "the line before"));
+    log_warning("train",
+                words(path, ": line ", damaged, " is damaged; the training losses of summary.json are those of ",
+                      row.is_null() ? "no line" : "the line before"));
   if (!row.is_object()) return {};
   json losses;
   for (const auto& [name, value] : row.items())

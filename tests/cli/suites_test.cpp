@@ -168,7 +168,8 @@ TEST_CASE("a suite with a text that is too long does not cost the answers to oth
   REQUIRE(found["runs"][0]["suites"].size() == 1);
   CHECK(found["runs"][0]["suites"][0]["suite"] == "short");
   CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(),
-             Catch::Contains(" reads at most ") && Catch::EndsWith("shorten it, or score it in windows with a stride (--stride N)"));
+             Catch::Contains(" reads at most ") &&
+                 Catch::EndsWith("shorten it, or score it in windows with a stride (--stride N)"));
   check_refused("evaluate " + w.run + " --suite " + other, 1, "error: item long/0: the text 'The cat");
   check_refused("evaluate " + w.run + " " + w.run + " --suite " + other + " --out " + w.dir / "lost", 1,
                 "no run has answered a suite; the warnings above say why");
