@@ -1,11 +1,13 @@
 #include "core/config_tree.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -120,17 +122,54 @@ struct Converter {
   }
 };
 
+/// Refuses a second document that is not empty. A document begins where the one before did if the parser cannot pass
+/// what stands there, such as a comma, which it would take for documents without end.
+class OneDocument final : public YAML::EventHandler {
+ public:
+  explicit OneDocument(const std::string& name) : name_(name) {}
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1 && mark.pos == begin_.pos) throw YAML::ParserException(mark, "a value was expected");
+    begin_ = mark;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { value(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+    value(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    value(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    value(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void value(const YAML::Mark& mark) const {
+    require<ConfigError>(documents_ < 2, location(name_, mark.line + 1, mark.column + 1),
+                         ": here begins a second YAML document, of which a config has one; remove it");
+  }
+
+  const std::string& name_;
+  YAML::Mark begin_;
+  int documents_ = 0;
+};
+
+void check_documents(const std::string& text, const std::string& name) {
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  OneDocument one(name);
+  while (parser.HandleNextDocument(one)) {
+  }
+}
+
 ConfigNode parse_node(const std::string& text, const std::string& name) {
   check_text(text, name);
   try {
-    const auto documents = YAML::LoadAll(text);
-    for (size_t i = 1; i < documents.size(); ++i) {
-      const auto mark = documents[i].Mark();
-      require<ConfigError>(documents[i].IsNull(), location(name, mark.line + 1, mark.column + 1),
-                           ": here begins a second YAML document, of which a config has one; remove it");
-    }
-    const auto root = documents.empty() ? YAML::Node() : documents[0];
-    return Converter{name}.convert(root, location(name, 1, 1), 0);
+    check_documents(text, name);
+    return Converter{name}.convert(YAML::Load(text), location(name, 1, 1), 0);
   } catch (const YAML::Exception& e) {
     fail<ConfigError>(location(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
   }

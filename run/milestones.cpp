@@ -32,7 +32,7 @@ std::vector<int64_t> kept_for(const std::string& step_folder) {
   return found;
 }
 
-std::vector<Milestone> milestones_of(const std::string& run) {
+std::vector<Milestone> all_milestones_of(const std::string& run) {
   std::map<int64_t, std::string> first;  // the step folder of each number
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run, ignored)) {
@@ -43,12 +43,19 @@ std::vector<Milestone> milestones_of(const std::string& run) {
       if (!fresh) at->second = std::min(at->second, name);
     }
   }
-  std::map<std::string, std::string> intact;  // what find_checkpoint says of each step folder
   std::vector<Milestone> found;
-  for (const auto& [words, name] : first) {
-    const auto [at, fresh] = intact.emplace(name, "");
-    if (fresh) at->second = find_checkpoint(run, std::to_string(std::stoll(name.substr(5))));
-    if (!at->second.empty()) found.push_back({words, at->second});
+  for (const auto& [words, name] : first) found.push_back({words, run + "/" + name});
+  return found;
+}
+
+std::vector<Milestone> milestones_of(const std::string& run) {
+  std::map<std::string, bool> whole;  // of each step folder
+  std::vector<Milestone> found;
+  for (const auto& milestone : all_milestones_of(run)) {
+    const auto [at, fresh] = whole.emplace(milestone.checkpoint, false);
+    const auto name = fs::path(milestone.checkpoint).filename().string();
+    if (fresh) at->second = !find_checkpoint(run, std::to_string(std::stoll(name.substr(5)))).empty();
+    if (at->second) found.push_back(milestone);
   }
   return found;
 }

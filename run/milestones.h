@@ -18,8 +18,10 @@ std::vector<int64_t> reached(const std::vector<int64_t>& at_words, double before
 /// The numbers of words that a step folder is kept for; empty for others and for one without a readable state.json.
 std::vector<int64_t> kept_for(const std::string& step_folder);
 
-/// All milestones of a run directory, by words; damaged checkpoints are skipped with a warning. One checkpoint is
-/// several of them where a step read that many words.
+/// The milestones of a run directory, by words, whether their checkpoints are whole or not. One checkpoint is several
+/// of them where a step read that many words.
+std::vector<Milestone> all_milestones_of(const std::string& run);
+/// Those whose checkpoints are whole; damaged ones are skipped with a warning.
 std::vector<Milestone> milestones_of(const std::string& run);
 
 /// The name of a milestone among the revisions of a model: `chck_7M`, `chck_250k`, `chck_1234`. Source:

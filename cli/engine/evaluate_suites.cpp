@@ -91,7 +91,7 @@ std::vector<std::string> checkpoints_of(const std::string& run) {
   require<ConfigError>(fs::exists(run + "/run.yaml"), run,
                        ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
   std::vector<std::string> found;
-  for (const auto& milestone : milestones_of(run))
+  for (const auto& milestone : all_milestones_of(run))
     if (found.empty() || found.back() != milestone.checkpoint) found.push_back(milestone.checkpoint);
   if (!found.empty()) return found;
   for (const auto& entry : fs::directory_iterator(run))
@@ -125,13 +125,23 @@ Task task_of(const std::string& run, const std::string& checkpoint, const std::v
   return task;
 }
 
+/// The checkpoint that is asked; of several runs a damaged step folder itself, which whoever opens it tells.
+std::string checkpoint_of(const EvaluateCommand& c, const std::string& run) {
+  try {
+    return chosen_checkpoint(run, c.checkpoint);
+  } catch (const CheckpointError&) {
+    if (c.runs.size() == 1) throw;
+    return run;
+  }
+}
+
 std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
   std::vector<Task> tasks;
   if (c.suites.all_checkpoints)
     for (const auto& checkpoint : checkpoints_of(c.runs[0]))
       tasks.push_back(task_of(c.runs[0], checkpoint, suites, options));
   else
-    for (const auto& run : c.runs) tasks.push_back(task_of(run, chosen_checkpoint(run, c.checkpoint), suites, options));
+    for (const auto& run : c.runs) tasks.push_back(task_of(run, checkpoint_of(c, run), suites, options));
   std::string first;
   for (const auto& task : tasks)
     for (const auto& fault : task.faults)

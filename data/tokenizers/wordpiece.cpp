@@ -99,7 +99,6 @@ struct WordPiece final : TokenizerModel {
   WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given)
       : file(std::move(vocabulary)), rules(given) {
     lowercase = rules.lowercase;
-    if (file.starts_with("\xEF\xBB\xBF")) file.erase(0, 3);  // a byte order mark is no part of the first token
     for (size_t begin = 0; begin < file.size();) {
       const size_t end = std::min(file.find('\n', begin), file.size());
       std::string piece = file.substr(begin, end - begin);

@@ -54,7 +54,7 @@ TEST_CASE("the help of every verb has the options of all, and no name runs into 
   const auto evaluate = cloze("evaluate --help").text;
   CHECK(evaluate.find("--batch-size") < evaluate.find("\nTexts:"));  // losses are computed in batches too
   CHECK_THAT(evaluate, Catch::Contains("--keep TEXT Needs: --suite  table ") &&
-                           Catch::Contains("--cache TEXT Needs: --suite\n" + std::string(30, ' ') + "folder "));
+                           Catch::Contains("--cache TEXT Needs: --suite\n" + std::string(30, ' ') + "of scores: "));
 }
 
 TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
