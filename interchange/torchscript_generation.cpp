@@ -51,20 +51,6 @@ Shapes shapes_of(Network& network) {
           .dtype = network.backbone->token_embedding().value().scalar_type()};
 }
 
-/// True if a decoder has a key-value cache, as generation needs: it has layers, and attention with keys and values.
-bool has_cache(Network& network, const Shapes& s) {
-  const auto& c = backbone_of(network.model_config());
-  std::vector<BlockCache> cache;
-  try {
-    network.backbone->decode(
-        s.one, c.is_encoder_decoder() ? EncoderOutput{at::zeros({2, 4, c.hidden_size}, s.dtype), {}} : EncoderOutput{},
-        cache);
-  } catch (const ConfigError&) {
-    return false;
-  }
-  return true;
-}
-
 /// Logits of the last position.
 Tensor last_logits(Network& network, const Tensor& hidden) {
   return lm_head_of(network)->outputs(*network.backbone, hidden)[0].second.select(1, -1);
@@ -174,11 +160,7 @@ bool takes_prefix(const Network& network) {
                      [](const auto& objective) { return objective->uses_prefix(); });
 }
 
-bool can_generate(Network& network) {
-  const at::NoGradGuard no_grad;
-  const auto& c = backbone_of(network.model_config());
-  return (c.is_decoder() || c.is_encoder_decoder()) && lm_head_of(network) && has_cache(network, shapes_of(network));
-}
+bool can_generate(Network& network) { return lm_head_of(network) && network.backbone->has_cache(); }
 
 torch::jit::Module generative_module(Network& network) {
   const at::NoGradGuard no_grad;  // plain operators, also outside tracing

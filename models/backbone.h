@@ -65,9 +65,13 @@ class Backbone : public Layer {
   /// count
   ///                  real tokens, so that left padding does not change a row; undefined: no padding
   ///
-  /// Throws ConfigError for a bidirectional backbone, and for one without layers.
+  /// read_positions   as those of Inputs, decoder-only models
+  ///
+  /// Throws ConfigError for a backbone without a cache.
   virtual Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache,
-                        const Tensor& attention_mask = {});
+                        const Tensor& attention_mask = {}, const Tensor& read_positions = {});
+  /// The backbone decodes: it is causal, has layers, and each of them has a key-value cache.
+  virtual bool has_cache() const { return false; }
   /// Pooled representation [B, D] of hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;
   /// Multiply-adds of `hidden` for a batch of these rows.

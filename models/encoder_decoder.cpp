@@ -49,7 +49,7 @@ struct EncoderDecoder final : Backbone {
                             traces ? &traces->decoder : nullptr, &encoded);
   }
 
-  Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache,
+  Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache, const Tensor&,
                 const Tensor&) override {
     require<ConfigError>(decoder->depth() > 0,
                          "a decoder without layers has no key-value cache; raise model.num_decoder_layers");
@@ -58,6 +58,7 @@ struct EncoderDecoder final : Backbone {
         decoder_embeddings->forward({.ids = ids, .positions = rows(position_ids_after(ids, cache[0].self))}, {});
     return decoder->forward(x, {}, {}, nullptr, &encoded, &cache);
   }
+  bool has_cache() const override { return decoder->has_cache(); }
 
   Dropout dropout_of(const Inputs& in, uint32_t site) const {
     return {.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};

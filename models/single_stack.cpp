@@ -35,8 +35,8 @@ struct SingleStack final : Backbone {
                           traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_positions);
   }
 
-  Tensor decode(const Tensor& ids, const EncoderOutput&, std::vector<BlockCache>& cache,
-                const Tensor& attention_mask) override {
+  Tensor decode(const Tensor& ids, const EncoderOutput&, std::vector<BlockCache>& cache, const Tensor& attention_mask,
+                const Tensor& read_positions) override {
     if (!config.is_decoder()) return Backbone::decode(ids, {}, cache);
     require<ConfigError>(stack->depth() > 0,
                          "a decoder without layers has no key-value cache; raise model.num_hidden_layers");
@@ -50,8 +50,9 @@ struct SingleStack final : Backbone {
     AttentionContext context{.key_mask = attention_mask};
     // The tokens of the first call are the prefix.
     if (prefix.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * index.select(1, 0).eq(0);
-    return stack->forward(x, context, {}, nullptr, nullptr, &cache);
+    return stack->forward(x, context, {}, nullptr, nullptr, &cache, read_positions);
   }
+  bool has_cache() const override { return config.is_decoder() && stack->has_cache(); }
 
   /// The global tokens of window attention; undefined: none.
   Tensor globals(const Inputs& in) const {

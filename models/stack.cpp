@@ -1,5 +1,7 @@
 #include "models/stack.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/tensor/recompute.h"
 
@@ -125,6 +127,12 @@ int64_t Stack::depth() const {
   int64_t blocks = 0;
   for (const auto& layer : layers) blocks += static_cast<int64_t>(layer.size());
   return blocks;
+}
+
+bool Stack::has_cache() const {
+  const auto cached = [](const auto& block) { return block->attention->has_cache(); };
+  return depth() > 0 &&
+         std::ranges::all_of(layers, [&](const auto& layer) { return std::ranges::all_of(layer, cached); });
 }
 
 double Stack::multiply_adds(const RowSizes& row, double encoded) const {

@@ -47,6 +47,8 @@ struct Stack : Layer {
                  const Tensor& read_positions = {}) const;
   /// Multiply-adds for one of these rows; `encoded`: tokens of the encoder's output.
   double multiply_adds(const RowSizes& row, double encoded = 0) const;
+  /// There are blocks, and each has a key-value cache.
+  bool has_cache() const;
   /// Number of blocks that run; shared ones count each time.
   int64_t depth() const;
   StackConfig config;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -52,14 +53,48 @@ int64_t default_batch_tokens(const BackboneConfig& model) {
 using Lengths = std::pair<size_t, size_t>;
 Lengths lengths_of(const ScoringRow& row) { return {row.ids.size(), row.decoder.size()}; }
 
-/// Sorted rows in parts of equal lengths, of at most `tokens` tokens unless it is a single row.
+/// Tokens before the first that predicts; 0 where a pass of their own is not worth it. `row`: its predictions are
+/// sorted.
+int32_t context_length(const ScoringRow& row) {
+  constexpr int32_t fewest = 16;
+  const auto before = row.predictions.front().position;
+  return row.prefix > 0 || before < fewest ? 0 : before;
+}
+
+std::span<const int32_t> context_of(const ScoringRow& row) {
+  return std::span(row.ids).first(static_cast<size_t>(row.context));
+}
+
+/// An order in which rows that can be computed together follow each other, and among them those that begin alike.
+bool comes_before(const ScoringRow& a, const ScoringRow& b) {
+  if (a.context != b.context) return a.context < b.context;
+  const auto x = context_of(a), y = context_of(b);
+  const auto order = std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+  if (order != 0) return order < 0;
+  if (lengths_of(a) != lengths_of(b)) return lengths_of(a) < lengths_of(b);
+  return !a.decoder.empty() && a.ids < b.ids;
+}
+
+/// The end of the rows from `begin` on that are computed together: of at most `tokens` tokens unless it is a single
+/// row. Without contexts they have equal lengths; otherwise their contexts do, of which each counts once.
+size_t batch_end(std::span<const ScoringRow> rows, size_t begin, size_t tokens) {
+  const auto& first = rows[begin];
+  size_t end = begin;
+  for (size_t count = 0; end < rows.size(); ++end) {
+    const auto &row = rows[end], &before = rows[end > begin ? end - 1 : begin];
+    if (row.context != first.context || (first.context == 0 && lengths_of(row) != lengths_of(first))) break;
+    const bool same = end > begin && std::ranges::equal(context_of(row), context_of(before));
+    count += row.ids.size() + row.decoder.size() - (same ? context_of(row).size() : 0);
+    if (end > begin && count > tokens) break;
+  }
+  return end;
+}
+
+/// Sorted rows in parts that are computed together.
 std::vector<std::span<const ScoringRow>> batches_of(std::span<const ScoringRow> rows, int64_t tokens) {
   std::vector<std::span<const ScoringRow>> batches;
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    const auto lengths = lengths_of(rows[begin]);
-    const auto most =
-        std::max<size_t>(1, static_cast<size_t>(tokens) / std::max<size_t>(1, lengths.first + lengths.second));
-    while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths) ++end;
+    end = batch_end(rows, begin, static_cast<size_t>(tokens));
     batches.push_back(rows.subspan(begin, end - begin));
   }
   return batches;
@@ -73,18 +108,33 @@ int64_t positions_of(const ScoringRow& row) {
   return count;
 }
 
+std::vector<const ScoringRow*> pointers_to(std::span<const ScoringRow> rows) {
+  std::vector<const ScoringRow*> pointers;
+  for (const auto& row : rows) pointers.push_back(&row);
+  return pointers;
+}
+
+/// int64 [B, columns] of the ids that `ids` takes from each row.
+template <class Ids>
+Tensor table_of(std::span<const ScoringRow* const> rows, int64_t columns, const Ids& ids) {
+  auto tensor = at::empty({static_cast<int64_t>(rows.size()), columns}, at::kLong);
+  auto* at = tensor.data_ptr<int64_t>();
+  for (const auto* row : rows) at = std::ranges::copy(ids(*row), at).out;
+  return tensor;
+}
+
 }  // namespace
 
-/// Rows of the same lengths.
+/// Rows of the same lengths, after contexts of the same length.
 struct RowScorer::Batch {
-  explicit Batch(std::span<const ScoringRow> given) : rows(given) {
+  explicit Batch(std::vector<const ScoringRow*> given) : rows(std::move(given)), context(rows[0]->context) {
     for (size_t r = 0; r < rows.size(); ++r) {
-      const auto& all = rows[r].predictions;
-      width = std::max(width, positions_of(rows[r]));
+      const auto& all = rows[r]->predictions;
+      width = std::max(width, positions_of(*rows[r]));
       for (size_t k = 0; k < all.size(); ++k) {
         if (k == 0 || all[k].position != all[k - 1].position) {
           row.push_back(static_cast<int64_t>(r));
-          position.push_back(all[k].position);
+          position.push_back(all[k].position - context);
         }
         state.push_back(static_cast<int64_t>(row.size()) - 1);
         label.push_back(all[k].label);
@@ -93,19 +143,20 @@ struct RowScorer::Batch {
   }
 
   int64_t count() const { return static_cast<int64_t>(rows.size()); }
-  int64_t length() const { return static_cast<int64_t>(rows[0].ids.size()); }
-  int64_t decoder_length() const { return static_cast<int64_t>(rows[0].decoder.size()); }
+  int64_t length() const { return static_cast<int64_t>(rows[0]->ids.size()) - context; }
+  int64_t decoder_length() const { return static_cast<int64_t>(rows[0]->decoder.size()); }
   bool has_prefix() const {
-    return std::any_of(rows.begin(), rows.end(), [](const ScoringRow& one) { return one.prefix > 0; });
+    return std::any_of(rows.begin(), rows.end(), [](const ScoringRow* one) { return one->prefix > 0; });
   }
 
-  /// int64 [B, T] of one of the two id lists.
-  Tensor ids(std::vector<int32_t> ScoringRow::* list) const {
-    const auto columns = static_cast<int64_t>((rows[0].*list).size());
-    auto tensor = at::empty({count(), columns}, at::kLong);
-    auto* at = tensor.data_ptr<int64_t>();
-    for (const auto& one : rows) at = std::copy((one.*list).begin(), (one.*list).end(), at);
-    return tensor;
+  /// The tokens after the contexts, int64 [B, T].
+  Tensor ids() const {
+    return table_of(rows, length(),
+                    [&](const ScoringRow& one) { return std::span(one.ids).subspan(static_cast<size_t>(context)); });
+  }
+  /// Int64 [B, U].
+  Tensor decoder_ids() const {
+    return table_of(rows, decoder_length(), [](const ScoringRow& one) { return std::span(one.decoder); });
   }
 
   /// Flat indices of the states that predict, int64 [N], into [B width].
@@ -115,8 +166,9 @@ struct RowScorer::Batch {
     return tensor;
   }
 
-  std::span<const ScoringRow> rows;
-  std::vector<int64_t> row, position;  ///< of each state that predicts, in order
+  std::vector<const ScoringRow*> rows;
+  int32_t context;                     ///< tokens of each row that were read before
+  std::vector<int64_t> row, position;  ///< of each state that predicts, in order; the position after the context
   std::vector<int64_t> state, label;   ///< of each prediction
   int64_t width = 0;                   ///< maximum number of states of a row
 };
@@ -156,15 +208,18 @@ void add_order(Inputs& inputs, int64_t count, int64_t length) {
 Tensor RowScorer::hidden(const Batch& batch) const {
   const auto& model = backbone_of(network_.model_config());
   const auto device = network_.backbone->token_embedding().value().device();
-  Inputs inputs{.input_ids = batch.ids(&ScoringRow::ids).to(device)};
+  Inputs inputs{.input_ids = batch.ids().to(device)};
   if (batch.has_prefix()) {
     inputs.prefix = at::empty({batch.count()}, at::kLong);
     for (int64_t r = 0; r < batch.count(); ++r)
-      inputs.prefix.data_ptr<int64_t>()[r] = batch.rows[static_cast<size_t>(r)].prefix;
+      inputs.prefix.data_ptr<int64_t>()[r] = batch.rows[static_cast<size_t>(r)]->prefix;
     inputs.prefix = inputs.prefix.to(device);
   }
   if (model.is_encoder_decoder()) {
-    inputs.decoder_input_ids = batch.ids(&ScoringRow::decoder).to(device);
+    inputs.decoder_input_ids = batch.decoder_ids().to(device);
+    // Equal sources follow each other, and are encoded once.
+    const auto [sources, source, counts] = at::unique_dim_consecutive(inputs.input_ids, 0, /*return_inverse=*/true);
+    inputs.encoded = {network_.backbone->encode({.input_ids = sources}).states.index_select(0, source)};
     return take_rows(network_.backbone->hidden(inputs).flatten(0, 1), batch.flat(batch.decoder_length()).to(device));
   }
   if (model.is_two_stream()) {
@@ -211,9 +266,8 @@ TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
                      at::tensor(batch.label, at::kLong));
 }
 
-/// What the head says of each prediction of a batch.
-std::vector<Answer> RowScorer::answers(const Batch& batch, bool ranks) const {
-  const auto states = hidden(batch);
+/// What the head says of each prediction of a batch, by their states [N, D].
+std::vector<Answer> RowScorer::answers(const Batch& batch, const Tensor& states, bool ranks) const {
   const auto scores = log_probabilities(batch, states).contiguous();
   const auto ranked = ranks ? ranks_of(batch, states) : TokenRanks{};
   std::vector<Answer> found(batch.label.size());
@@ -226,15 +280,52 @@ std::vector<Answer> RowScorer::answers(const Batch& batch, bool ranks) const {
   return found;
 }
 
+/// The states of rows after contexts of the same length: each context is read once, and its keys and values serve the
+/// rows that have it. `take` gets the rows in batches of equal lengths, with the states that predict [N, D].
+void RowScorer::after_contexts(std::span<const ScoringRow> rows,
+                               const std::function<void(const Batch&, const Tensor& states)>& take) const {
+  const auto device = network_.backbone->token_embedding().value().device();
+  std::vector<const ScoringRow*> heads;             // the first row of each context
+  std::map<size_t, std::vector<size_t>> of_length;  // numbers of rows
+  std::vector<int64_t> head(rows.size());
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (heads.empty() || !std::ranges::equal(context_of(rows[r]), context_of(*heads.back()))) heads.push_back(&rows[r]);
+    head[r] = static_cast<int64_t>(heads.size()) - 1;
+    of_length[rows[r].ids.size()].push_back(r);
+  }
+  const int64_t context = rows[0].context;
+  std::vector<BlockCache> read;
+  const auto last = at::arange(1, static_cast<int64_t>(heads.size()) + 1, at::kLong) * context - 1;
+  network_.backbone->decode(table_of(heads, context, context_of).to(device), {}, read, {}, last.to(device));
+  for (const auto& [length, numbers] : of_length) {
+    const size_t most = std::max<size_t>(1, static_cast<size_t>(batch_tokens_) / length);
+    for (size_t begin = 0; begin < numbers.size(); begin += most) {
+      std::vector<const ScoringRow*> some;
+      std::vector<int64_t> of;
+      for (size_t k = begin; k < std::min(numbers.size(), begin + most); ++k) {
+        some.push_back(&rows[numbers[k]]);
+        of.push_back(head[numbers[k]]);
+      }
+      const Batch batch(std::move(some));
+      auto cache = read;
+      for (auto& block : cache) block.self = block.self.index_select(0, at::tensor(of, at::kLong).to(device));
+      const auto states = network_.backbone->decode(batch.ids().to(device), {}, cache);
+      take(batch, take_rows(states.flatten(0, 1), batch.flat(batch.length()).to(device)));
+    }
+  }
+}
+
 void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
   if (rows.empty()) return;
   const InEvaluation evaluation(network_, precision_);
   const PackedWeights packed(network_, packed_rows);
-  for (auto& row : rows)
-    std::stable_sort(row.predictions.begin(), row.predictions.end(),
-                     [](const Prediction& a, const Prediction& b) { return a.position < b.position; });
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const ScoringRow& a, const ScoringRow& b) { return lengths_of(a) < lengths_of(b); });
+  const bool reads_contexts =
+      !backbone_of(network_.model_config()).is_encoder_decoder() && network_.backbone->has_cache();
+  for (auto& row : rows) {
+    std::ranges::stable_sort(row.predictions, {}, &Prediction::position);
+    row.context = reads_contexts ? context_length(row) : 0;
+  }
+  std::ranges::stable_sort(rows, comes_before);
   const auto batches = batches_of(rows, batch_tokens_);
   std::atomic<size_t> next{0};
   std::mutex taking;
@@ -242,13 +333,20 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
   at::parallel_for(0, std::max(2, at::get_num_threads()), 1, [&](int64_t, int64_t) {
     const at::AutoGradMode no_graph(false);
     const FusedScope fused;
-    for (size_t k = next++; k < batches.size(); k = next++) {
-      const Batch batch(batches[k]);
-      const auto found = answers(batch, ranks);
+    const auto answer = [&](const Batch& batch, const Tensor& states) {
+      const auto found = answers(batch, states, ranks);
       const std::lock_guard lock(taking);
       size_t m = 0;
-      for (const auto& row : batch.rows)
-        for (const auto& prediction : row.predictions) take(prediction, found[m++]);
+      for (const auto* row : batch.rows)
+        for (const auto& prediction : row->predictions) take(prediction, found[m++]);
+    };
+    for (size_t k = next++; k < batches.size(); k = next++) {
+      if (batches[k][0].context > 0) {
+        after_contexts(batches[k], answer);
+      } else {
+        const Batch batch(pointers_to(batches[k]));
+        answer(batch, hidden(batch));
+      }
     }
   });
 }

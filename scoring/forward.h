@@ -37,7 +37,9 @@ class RowScorer {
   Tensor hidden(const Batch& batch) const;
   Tensor log_probabilities(const Batch& batch, const Tensor& hidden) const;
   TokenRanks ranks_of(const Batch& batch, const Tensor& hidden) const;
-  std::vector<Answer> answers(const Batch& batch, bool ranks) const;
+  void after_contexts(std::span<const ScoringRow> rows,
+                      const std::function<void(const Batch&, const Tensor& states)>& take) const;
+  std::vector<Answer> answers(const Batch& batch, const Tensor& states, bool ranks) const;
 
   Network& network_;
   Objective* objective_ = nullptr;

@@ -23,6 +23,8 @@ struct ScoringRow {
   std::vector<int32_t> decoder{};  ///< input of the decoder
   int32_t prefix = 0;              ///< leading tokens that all tokens attend to
   std::vector<Prediction> predictions{};
+  int32_t context = 0;  ///< leading tokens that predict nothing and are read once for all rows that have them; set by
+                        ///< the scorer
 };
 
 /// Makes the rows of passages.

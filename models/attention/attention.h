@@ -23,6 +23,7 @@ struct Attention : Layer {
   /// The same with a key-value cache: `past` [B, S, 2 H C] holds the keys and values of earlier tokens, and those of x
   /// are appended. Throws ConfigError for attention without a cache.
   virtual Tensor mix_cached(const Tensor& x, Tensor& past, const AttentionContext& context);
+  virtual bool has_cache() const { return false; }
   /// Multiply-adds of `mix` for one of these rows.
   virtual double multiply_adds(const RowSizes& row, bool causal) const = 0;
   /// Width of all heads together.

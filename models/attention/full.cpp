@@ -19,7 +19,7 @@ struct FullAttentionLayer final : Attention {
     return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
   }
   Tensor mix_cached(const Tensor& x, Tensor& past, const AttentionContext& given) override {
-    if (window >= 0) return Attention::mix_cached(x, past, given);
+    if (!has_cache()) return Attention::mix_cached(x, past, given);
     auto context = given;
     context.scale = scale;
     const auto all = rotary ? linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x, past)) : qkv->forward(x);
@@ -28,6 +28,7 @@ struct FullAttentionLayer final : Attention {
     past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
     return cached_attention(parts[0], past, heads, context);
   }
+  bool has_cache() const override { return window < 0; }
   double multiply_adds(const RowSizes& row, bool causal) const override {
     const double pairs = window < 0 ? attended_pairs(row, causal)
                                     : row.length + 2 * pairs_within(row.length, static_cast<double>(window));
