@@ -30,7 +30,7 @@ struct Revisions {
 /// The checkpoints that a run keeps by words, each with its names. Throws ConfigError for a run without any.
 std::vector<Revisions> revisions_of(const std::string& run) {
   std::vector<Revisions> found;
-  for (const auto& [words_read, checkpoint] : milestones_of(run_directory_of(run))) {
+  for (const auto& [words_read, checkpoint] : all_milestones_of(run_directory_of(run))) {
     if (found.empty() || found.back().checkpoint != checkpoint)
       found.push_back({.run = run, .checkpoint = checkpoint, .names = {}});
     found.back().names.push_back(revision_of(words_read));
@@ -45,7 +45,7 @@ std::vector<Revisions> checkpoints_of(const EvaluateCommand& c) {
   if (c.suites.all_checkpoints) return revisions_of(c.runs[0]);
   std::vector<Revisions> found;
   for (const auto& run : c.runs)
-    found.push_back({.run = run, .checkpoint = chosen_checkpoint(run, c.checkpoint), .names = {"main"}});
+    found.push_back({.run = run, .checkpoint = asked_checkpoint(c, run), .names = {"main"}});
   return found;
 }
 
@@ -160,6 +160,21 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
   return answers;
 }
 
+/// As answers_of; a checkpoint that cannot be read is told, so that others are not lost with it.
+SuiteAnswers answers_or_fault(const Revisions& one, const BabylmData& data, const SuitesCommand& c,
+                              SuiteOutput& output) {
+  try {
+    return answers_of(one, data, c, output);
+  } catch (const CheckpointError& e) {
+    end_progress();
+    auto answers = unread_answers(one.run, one.checkpoint,
+                                  words(fs::path(one.checkpoint).filename().string(), " cannot be read: ", e.what()));
+    answers.revisions = one.names;
+    log_warning("babylm", words(one.run, ": ", answers.unanswered[0]));
+    return answers;
+  }
+}
+
 /// A folder of the suites that are called by name.
 std::string folder_by_name(const std::string& name) { return (fs::path(suites_folder()) / name).string(); }
 
@@ -217,7 +232,8 @@ int evaluate_babylm(const EvaluateCommand& c) {
   std::vector<SuiteAnswers> answers;
   bool any = false, all = true;
   for (const auto& one : checkpoints) {
-    answers.push_back(answers_of(one, data, suites, output));
+    answers.push_back(checkpoints.size() == 1 ? answers_of(one, data, suites, output)
+                                              : answers_or_fault(one, data, suites, output));
     any = any || !answers.back().results.empty();
     all = all && answers.back().unanswered.empty();
   }

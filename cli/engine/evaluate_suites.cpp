@@ -125,23 +125,13 @@ Task task_of(const std::string& run, const std::string& checkpoint, const std::v
   return task;
 }
 
-/// The checkpoint that is asked; of several runs a damaged step folder itself, which whoever opens it tells.
-std::string checkpoint_of(const EvaluateCommand& c, const std::string& run) {
-  try {
-    return chosen_checkpoint(run, c.checkpoint);
-  } catch (const CheckpointError&) {
-    if (c.runs.size() == 1) throw;
-    return run;
-  }
-}
-
 std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
   std::vector<Task> tasks;
   if (c.suites.all_checkpoints)
     for (const auto& checkpoint : checkpoints_of(c.runs[0]))
       tasks.push_back(task_of(c.runs[0], checkpoint, suites, options));
   else
-    for (const auto& run : c.runs) tasks.push_back(task_of(run, checkpoint_of(c, run), suites, options));
+    for (const auto& run : c.runs) tasks.push_back(task_of(run, asked_checkpoint(c, run), suites, options));
   std::string first;
   for (const auto& task : tasks)
     for (const auto& fault : task.faults)
@@ -212,7 +202,6 @@ class Asker {
   /// Adds the answers of one run. What cannot be read, or scored as a text that is too long cannot, is left out: the
   /// others are not lost with it. Texts that are too long are told before any is scored.
   void ask(Task task) {
-    auto& answers = answers_.emplace_back(SuiteAnswers{.run = task.run, .checkpoint = task.checkpoint});
     LoadedRun run;
     TrainState state;
     const auto name = fs::path(task.checkpoint).filename().string();
@@ -222,12 +211,11 @@ class Asker {
           state = load_state(run.checkpoint, nullptr);
         });
     if (!unread.empty()) {
-      answers.step = step_of(name);
-      answers.unanswered.push_back(unread);
+      answers_.push_back(unread_answers(task.run, task.checkpoint, unread));
       has_failed_ = true;
       return;
     }
-    answers = blank_answers(task.run, run);
+    auto& answers = answers_.emplace_back(blank_answers(task.run, run));
     check_texts(task, run);
     for (size_t s = 0; s < suites_.size(); ++s) {
       if (task.faults[s].empty()) answer(task, s, run, state, answers);
@@ -249,11 +237,6 @@ class Asker {
 
  private:
   bool is_all() const { return tasks_ * suites_.size() == 1; }
-
-  /// The step in the name of a folder whose state cannot be read; 0 for another folder.
-  static int64_t step_of(const std::string& name) {
-    return is_step_folder(name) ? std::stoll(name.substr(name.find('-') + 1)) : 0;
-  }
 
   /// Once for a run, its tokenizer and a suite: all checkpoints of a run cut texts alike.
   void check_texts(Task& task, const LoadedRun& run) {

@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "run/milestones.h"
+#include "run/run.h"
 
 namespace cloze {
 
@@ -41,12 +43,27 @@ std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
   };
 }
 
+std::string asked_checkpoint(const EvaluateCommand& command, const std::string& run) {
+  try {
+    return chosen_checkpoint(run, command.checkpoint);
+  } catch (const CheckpointError&) {
+    if (command.runs.size() == 1) throw;
+    return run;
+  }
+}
+
 SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {
   const auto state = load_state(run.checkpoint, nullptr);
   SuiteAnswers answers{.run = name, .checkpoint = run.checkpoint, .step = state.step};
   if (state.words > 0) answers.words = std::llround(state.words);
   for (const auto milestone : state.at_words) answers.revisions.push_back(revision_of(milestone));
   return answers;
+}
+
+SuiteAnswers unread_answers(const std::string& name, const std::string& checkpoint, const std::string& fault) {
+  const auto folder = std::filesystem::path(checkpoint).filename().string();
+  const int64_t step = is_step_folder(folder) ? std::stoll(folder.substr(folder.find('-') + 1)) : 0;
+  return {.run = name, .checkpoint = checkpoint, .step = step, .unanswered = {fault}};
 }
 
 SuiteOutput::SuiteOutput(const std::string& folder) {

@@ -18,8 +18,14 @@ SuiteOptions options_of(const SuitesCommand& command);
 /// Shows how many texts of a suite are scored, a few times a second.
 std::function<void(int64_t, int64_t)> suite_progress(const std::string& what);
 
+/// The checkpoint of a run that is asked; of several runs a damaged step folder itself, which whoever opens it tells.
+std::string asked_checkpoint(const EvaluateCommand& command, const std::string& run);
+
 /// The answers of a checkpoint of a run before there are any, with the progress that its state has.
 SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run);
+
+/// Those of a checkpoint that cannot be read: `fault`, and the step in the name of its folder.
+SuiteAnswers unread_answers(const std::string& name, const std::string& checkpoint, const std::string& fault);
 
 /// The folder of --out while it is filled, if there is one, and standard output.
 class SuiteOutput {

@@ -316,3 +316,23 @@ TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far
   CHECK(json::parse(read_file(written))["wug_past"]["wug_past"]["predictions"].size() == 3);
   CHECK(cloze("babylm collate " + results + " --model words --backend mlm --partial").code == 0);
 }
+
+TEST_CASE("a checkpoint that cannot be read does not cost BabyLM's answers of the others", "[cli][babylm]") {
+  const auto& w = world();
+  const auto damaged = w.dir / "damaged-words";
+  w.dir.write("one-task/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  fs::copy(run_by_words(), damaged, fs::copy_options::recursive);
+  const auto fast = "evaluate " + damaged + " --suite " + w.dir / "one-task" + " --fast --all-checkpoints --json" +
+                    " --results " + w.dir / "damaged-results";
+  const auto last = json_of(cloze(fast))["runs"][1]["checkpoint"].get<std::string>();
+  fs::resize_file(last + "/weights.safetensors", fs::file_size(last + "/weights.safetensors") / 2);
+  const auto all = cloze(fast);
+  CHECK(all.code == 1);
+  const auto found = json_of(all);
+  REQUIRE(found["runs"].size() == 2);
+  CHECK(found["runs"][0]["suites"].size() == 1);
+  CHECK(found["runs"][1]["suites"].empty());
+  CHECK(found["runs"][1]["revisions"] == json{"chck_120"});
+  CHECK_THAT(found["runs"][1]["unanswered"][0].get<std::string>(),
+             Catch::StartsWith(fs::path(last).filename().string() + " cannot be read: "));
+}
