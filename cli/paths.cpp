@@ -70,7 +70,11 @@ PathKind kind_of_path(const std::string& path) {
   return PathKind::other;
 }
 
-std::string run_of_step(const std::string& path) { return folder_around(path); }
+std::string run_of_step(const std::string& path) {
+  const auto folder = folder_around(path);
+  std::error_code ignored;
+  return folder != "." || fs::exists("run.yaml", ignored) ? folder : path + "/..";
+}
 
 std::string near_run(const std::string& path) { return near_folder(path, PathKind::run); }
 

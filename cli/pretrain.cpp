@@ -3,6 +3,7 @@
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/file.h"
 #include "run/load_config.h"
 
 namespace cloze {
@@ -39,9 +40,13 @@ std::string default_run(const std::string& file) {
 
 /// Whether a new run may begin in a folder: it is absent or empty, or a run was killed before it wrote its config.
 bool holds_a_beginning(const std::string& run) {
-  std::error_code ignored;
-  return std::filesystem::exists(run + "/provenance.json") || !std::filesystem::exists(run, ignored) ||
-         std::filesystem::is_empty(run, ignored);
+  std::error_code error;
+  if (!std::filesystem::exists(run, error) || std::filesystem::exists(run + "/provenance.json", error)) return true;
+  for (const auto& entry : std::filesystem::directory_iterator(run, error)) {
+    const auto name = entry.path().filename().string();
+    if (name != "lock" && !is_staged(name)) return false;
+  }
+  return !error;
 }
 
 void start_or_resume(Arguments& a) {

@@ -123,6 +123,8 @@ void install_interrupt_handlers() {
 void save_when_interrupted(const char* sentence) {
   interrupts().sentence = sentence;
   interrupts().saves = true;
+  // A pipe's reader, such as tee, may end by the same Ctrl-C before the sentence is written to it.
+  if (sentence != nullptr) signal(SIGPIPE, SIG_IGN);
 }
 
 Interrupts& interrupts() { return *shared.load(); }

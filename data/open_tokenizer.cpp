@@ -89,7 +89,8 @@ bool has_upper_case(const std::string& vocabulary) {
 /// Opens a WordPiece vocabulary. Where no file says it, capitals in the vocabulary tell whether case is kept.
 std::unique_ptr<TokenizerModel> open_wordpiece(std::string content, const std::string& file, FolderFacts& facts) {
   refuse_unknown_family(file, facts);
-  if (content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);  // a byte order mark is no part of the first token
+  // A byte order mark is no part of the first token; folders that Cloze saved are as their fingerprint says.
+  if (!facts.extras.saved_by_cloze && content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
   if (!facts.lowercase)
     log_info("data",

@@ -158,6 +158,7 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
   log.close_writing();
   result.close_writing();
   std::string told, sent;
+  double drawn = 1;  // seconds after the start, when the line of progress was drawn last
   for (bool open = true; open;) {
     std::array<pollfd, 2> files{pollfd{result.from, POLLIN, 0}, pollfd{log.from, POLLIN, 0}};
     poll(files.data(), files.size(), milliseconds_between_looks);
@@ -165,7 +166,9 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
     if ((files[1].revents & POLLIN) != 0) read_some(log.from, told);
     if ((files[0].revents & (POLLIN | POLLHUP)) != 0) open = read_some(result.from, sent);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    if (passed.count() > 1) log_progress(progress_of(pieces_in(told), vocab_size, passed.count()), false);
+    if (passed.count() < drawn + 0.1) continue;
+    drawn = passed.count();
+    log_progress(progress_of(pieces_in(told), vocab_size, drawn), false);
   }
   end_progress();
   const int status = child.wait();

@@ -256,7 +256,8 @@ void prune_checkpoints(const std::string& run, int64_t keep) {
   int64_t kept = 0;
   for (const auto& name : step_folders(run)) {
     if (name > latest) continue;  // damaged ones that a resume skipped do not count towards `keep`
-    if (kept++ < keep || name == best || !kept_for(run + "/" + name).empty()) continue;
+    const auto words = kept_for(run + "/" + name);
+    if (kept++ < keep || name == best || !words || !words->empty()) continue;
     std::error_code ignored;
     fs::remove_all(run + "/" + name, ignored);
   }

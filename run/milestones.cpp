@@ -21,28 +21,46 @@ std::vector<int64_t> reached(const std::vector<int64_t>& at_words, double before
   return found;
 }
 
-std::vector<int64_t> kept_for(const std::string& step_folder) {
-  const auto path = step_folder + "/state.json";
-  if (!fs::exists(path)) return {};
-  const auto state = parse_json(read_text(path, 1 << 20));
+std::optional<std::vector<int64_t>> kept_for(const std::string& step_folder) {
+  nlohmann::json state;
+  try {
+    state = parse_json(read_text(step_folder + "/state.json", 1 << 20));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  if (!state.is_object()) return std::nullopt;
   std::vector<int64_t> found;
-  if (!state.is_object() || !state.contains("at_words") || !state["at_words"].is_array()) return {};
+  if (!state.contains("at_words") || !state["at_words"].is_array()) return found;
   for (const auto& words : state["at_words"])
     if (words.is_number_integer()) found.push_back(words.get<int64_t>());
   return found;
 }
 
+namespace {
+
+/// The names of the step folders of a run, in order.
+std::vector<std::string> steps_of(const std::string& run) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored))
+    if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().filename().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> steps_without_state(const std::string& run) {
+  std::vector<std::string> found;
+  for (const auto& name : steps_of(run))
+    if (!kept_for(run + "/" + name)) found.push_back(run + "/" + name);
+  return found;
+}
+
 std::vector<Milestone> all_milestones_of(const std::string& run) {
   std::map<int64_t, std::string> first;  // the step folder of each number
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(run, ignored)) {
-    const auto name = entry.path().filename().string();
-    if (!is_step_folder(name)) continue;
-    for (const int64_t words : kept_for(entry.path().string())) {
-      const auto [at, fresh] = first.emplace(words, name);
-      if (!fresh) at->second = std::min(at->second, name);
-    }
-  }
+  for (const auto& name : steps_of(run))
+    for (const int64_t words : kept_for(run + "/" + name).value_or(std::vector<int64_t>{})) first.emplace(words, name);
   std::vector<Milestone> found;
   for (const auto& [words, name] : first) found.push_back({words, run + "/" + name});
   return found;

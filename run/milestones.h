@@ -1,6 +1,7 @@
 #pragma once
 // The checkpoints that a run keeps for the number of words that it had read: checkpoint.at_words.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ struct Milestone {
 /// Those of `at_words` in (before, after], ascending.
 std::vector<int64_t> reached(const std::vector<int64_t>& at_words, double before, double after);
 
-/// The numbers of words that a step folder is kept for; empty for others and for one without a readable state.json.
-std::vector<int64_t> kept_for(const std::string& step_folder);
+/// The numbers of words that a step folder is kept for; none: it has no readable state.json, so they are not known.
+std::optional<std::vector<int64_t>> kept_for(const std::string& step_folder);
+/// The step folders of a run, in order, whose state.json cannot be read.
+std::vector<std::string> steps_without_state(const std::string& run);
 
 /// The milestones of a run directory, by words, whether their checkpoints are whole or not. One checkpoint is several
 /// of them where a step read that many words.

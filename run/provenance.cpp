@@ -82,6 +82,9 @@ void record_data(const std::string& run, const TokenStore& store, int64_t step) 
     if (!earlier.empty()) now["earlier_data"] = earlier;
     now["data"] = data_of(store);
     now["data"]["since_step"] = step;
+  } else if (const auto since = now["data"].find("since_step");
+             since != now["data"].end() && since->is_number_integer() && since->get<int64_t>() > step) {
+    *since = step;  // the checkpoints since are lost, and an earlier one goes on with these tokens
   }
   now["tokenizer"] = store.tokenizer().fingerprint();
   if (now != before) write_atomic(path, now.dump(2) + "\n");

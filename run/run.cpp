@@ -51,7 +51,8 @@ void open_tokenizer(LoadedRun& run) {
 /// The folder that a step folder is in. Tab writes a slash after the name of a folder.
 std::string folder_around(const std::string& step_folder) {
   const auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
-  return folder.empty() ? "." : folder;
+  if (!folder.empty()) return folder;
+  return fs::exists("run.yaml") ? "." : step_folder + "/..";  // the step folder may be the working folder itself
 }
 
 }  // namespace

@@ -81,9 +81,9 @@ size_t batch_end(std::span<const ScoringRow> rows, size_t begin, size_t tokens) 
   const auto& first = rows[begin];
   size_t end = begin;
   for (size_t count = 0; end < rows.size(); ++end) {
-    const auto &row = rows[end], &before = rows[end > begin ? end - 1 : begin];
+    const auto& row = rows[end];
     if (row.context != first.context || (first.context == 0 && lengths_of(row) != lengths_of(first))) break;
-    const bool same = end > begin && std::ranges::equal(context_of(row), context_of(before));
+    const bool same = end > begin && std::ranges::equal(context_of(row), context_of(rows[end - 1]));
     count += row.ids.size() + row.decoder.size() - (same ? context_of(row).size() : 0);
     if (end > begin && count > tokens) break;
   }
@@ -308,7 +308,8 @@ void RowScorer::after_contexts(std::span<const ScoringRow> rows,
       }
       const Batch batch(std::move(some));
       auto cache = read;
-      for (auto& block : cache) block.self = block.self.index_select(0, at::tensor(of, at::kLong).to(device));
+      const auto chosen = at::tensor(of, at::kLong).to(device);
+      for (auto& block : cache) block.self = block.self.index_select(0, chosen);
       const auto states = network_.backbone->decode(batch.ids().to(device), {}, cache);
       take(batch, take_rows(states.flatten(0, 1), batch.flat(batch.length()).to(device)));
     }

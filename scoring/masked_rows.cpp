@@ -81,6 +81,10 @@ class MaskedScoring final : public RowsOfPassages {
     return shifted_ ? how + ", predicted by the state one position earlier" : how;
   }
 
+  std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
+    return windows_of(passage, room(stride), stride, form_);
+  }
+
   void add(const EncodedPassage& passage, const Window& window, uint32_t number,
            std::vector<ScoringRow>& rows) const override {
     const auto unmasked = framed(frame_, passage, window);

@@ -30,6 +30,12 @@ void require_token(const LoadedRun& run, int64_t id, const char* name, const cha
                        "; score a model whose tokenizer has one");
 }
 
+std::vector<Window> windows_of(const EncodedPassage& passage, size_t room, size_t stride, ScoringForm form) {
+  auto windows = windows_of(passage, room, stride);
+  if (form == ScoringForm::pll_span && windows.size() > 1) windows.clear();
+  return windows;
+}
+
 size_t masked_end(const EncodedPassage& passage, size_t at, size_t end, ScoringForm form) {
   size_t last = at + 1;
   while (form == ScoringForm::pll_word_l2r && last < end && passage.tokens[last].word == passage.tokens[at].word)

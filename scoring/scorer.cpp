@@ -155,11 +155,12 @@ struct Scorer::Impl {
 
   void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
     const bool fits = encoded.begin == encoded.end || !rows->windows(encoded, stride()).empty();
-    require<DataError>(
-        fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ", run.folder,
-        " reads at most ", rows->room(stride()), " of a text",
-        is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
-        options.takes_stride ? "score it in windows with a stride (--stride N)" : "take a model that reads more");
+    require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
+                       run.folder, " reads at most ", rows->room(stride()), " of a text",
+                       is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
+                       options.takes_stride && form != ScoringForm::pll_span
+                           ? "score it in windows with a stride (--stride N)"
+                           : "take a model that reads more");
   }
 
   void check_finite(double value, const Passage& passage) const {

@@ -95,7 +95,7 @@ class SourceTargetScoring final : public RowsOfPassages {
   /// is its context.
   std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
     if (form_ != ScoringForm::likelihood || has_two_texts() || !model_.is_encoder_decoder())
-      return windows_of(passage, room(stride), stride);
+      return windows_of(passage, room(stride), stride, form_);
     const size_t longest = room(stride);
     const bool fits = passage.begin <= longest && passage.end - passage.begin <= longest;
     std::vector<Window> found;

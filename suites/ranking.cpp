@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -177,8 +178,10 @@ std::optional<RankingSuite> read_ranking(const std::string& path) {
 }
 
 void keep_first(RankingSuite& suite, int64_t items) {
-  std::map<std::pair<std::string, std::string>, int64_t> seen;  // by paradigm and metric
-  std::erase_if(suite.items, [&](const RankingItem& item) { return seen[{item.paradigm, item.metric}]++ >= items; });
+  std::map<std::tuple<std::string, std::string, std::string>, int64_t> seen;  // items of each, splits apart
+  std::erase_if(suite.items, [&](const RankingItem& item) {
+    return seen[{item.paradigm, item.phenomenon, item.metric}]++ >= items;
+  });
 }
 
 void keep_named(RankingSuite& suite, const std::string& table) {

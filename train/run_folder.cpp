@@ -38,8 +38,8 @@ void check_resumed(Session& session, int64_t step) {
                        "continues with its own), or allow them with --allow-config-change:",
                        list);
   const bool same_text = recorded_data(options.run) == session.store.fingerprint();
-  // A run that went on with other tokens at this step may have been killed before its next checkpoint.
-  session.changed = !changed.empty() || !same_text || data_since(options.run) == step;
+  // A run that went on with other tokens at this step or later may have lost its checkpoints since.
+  session.changed = !changed.empty() || !same_text || data_since(options.run).value_or(-1) >= step;
   require<ConfigError>(same_text || options.overwrite_config, options.run, ": was trained on different tokens than ",
                        session.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
 }

@@ -155,13 +155,14 @@ Stepper::~Stepper() = default;
 Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number, double learning_rate) {
   auto& in = *impl_;
   in.network.train();
-  if (in.network.before_step(number, in.rng)) in.flat.refresh_shadow();
+  const bool prepared = in.network.before_step(number, in.rng);
+  if (prepared) in.flat.refresh_shadow();
   const auto predictions = count_predictions(in.network, batches);
   const auto mems_before = in.mems;
   if (in.layers > 0) in.mems.resize(batches.size());
   Result result;
   for (size_t micro = 0; micro < batches.size(); ++micro) {
-    if (micro > 0 && interrupted) {
+    if (micro > 0 && interrupted && !prepared) {  // weights that were changed before the step are only whole after it
       in.flat.grads.zero_();
       in.mems = mems_before;
       result.complete = false;

@@ -137,8 +137,8 @@ std::string to_html(const View& view) {
   body += view.has_training_counts
               ? groups_section("Loss by frequency", "occurrences in the training text", view.frequencies)
               : groups_section("Loss by frequency", "occurrences in these texts", view.frequencies,
-                               "How often a token occurs in the training text is not known, for the tokens of the run "
-                               "were not found; these are the numbers in the texts of this page.");
+                               "How often a token occurs in the training text is not known; these are the numbers in "
+                               "the texts of this page.");
   body += calibration_section(view.calibration);
   body += projection_section(view);
   body += attention_section(view);

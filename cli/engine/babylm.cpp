@@ -35,6 +35,9 @@ std::vector<Revisions> revisions_of(const std::string& run) {
       found.push_back({.run = run, .checkpoint = checkpoint, .names = {}});
     found.back().names.push_back(revision_of(words_read));
   }
+  if (!found.empty())
+    for (const auto& step_folder : steps_without_state(run_directory_of(run)))
+      found.push_back({.run = run, .checkpoint = step_folder, .names = {}});
   require<ConfigError>(!found.empty(), run,
                        ": keeps no checkpoints by words, which are the revisions that BabyLM asks for; train it with "
                        "checkpoint.at_words=babylm, or leave out --all-checkpoints");
@@ -101,8 +104,8 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   std::vector<CheckpointSurprisals> checkpoints;
   std::optional<BabylmBackend> backend;
   double chance = 0;
-  for (const auto& [words_read, step_folder] : milestones_of(run_directory_of(run))) {
-    const auto opened = open_run(step_folder);
+  for (const auto& [words_read, step_folder] : all_milestones_of(run_directory_of(run))) {
+    const auto opened = open_whole(step_folder);
     backend = backend_of(c, opened.config, run);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
     auto options = options_of(c).scoring;
@@ -126,11 +129,14 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   return result;
 }
 
-/// Adds the ages of acquisition of a run. One that cannot be told, such as for a text that is too long, is left out.
+/// Adds the ages of acquisition of a run. One that cannot be told, for a text that is too long or a checkpoint that
+/// cannot be read, is left out.
 void add_acquisition(SuiteAnswers& answers, const AcquisitionSuite& suite, const SuitesCommand& c) {
   try {
     if (auto ages = acquisition_of(answers.run, suite, c)) answers.results.push_back(std::move(*ages));
-  } catch (const DataError& e) {
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& e) {
     end_progress();
     answers.unanswered.push_back(words("cannot answer AoA_word: ", e.what()));
     log_warning("babylm", words(answers.run, ": ", answers.unanswered.back()));
@@ -139,7 +145,7 @@ void add_acquisition(SuiteAnswers& answers, const AcquisitionSuite& suite, const
 
 /// The answers of one checkpoint.
 SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const SuitesCommand& c, SuiteOutput& output) {
-  const auto run = open_run(one.checkpoint);
+  const auto run = open_whole(one.checkpoint);
   const auto backend = backend_of(c, run.config, one.run);
   auto options = options_of(c);
   options.scoring.takes_stride = false;
@@ -165,7 +171,9 @@ SuiteAnswers answers_or_fault(const Revisions& one, const BabylmData& data, cons
                               SuiteOutput& output) {
   try {
     return answers_of(one, data, c, output);
-  } catch (const CheckpointError& e) {
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& e) {
     end_progress();
     auto answers = unread_answers(one.run, one.checkpoint,
                                   words(fs::path(one.checkpoint).filename().string(), " cannot be read: ", e.what()));

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include "cli/engine/parts.h"
 #include "cli/engine/suite_output.h"
@@ -93,9 +93,13 @@ std::vector<std::string> checkpoints_of(const std::string& run) {
   std::vector<std::string> found;
   for (const auto& milestone : all_milestones_of(run))
     if (found.empty() || found.back() != milestone.checkpoint) found.push_back(milestone.checkpoint);
-  if (!found.empty()) return found;
-  for (const auto& entry : fs::directory_iterator(run))
-    if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().string());
+  if (!found.empty()) {
+    const auto unread = steps_without_state(run);  // what they are kept for is not known, and they are told
+    found.insert(found.end(), unread.begin(), unread.end());
+  } else {
+    for (const auto& entry : fs::directory_iterator(run))
+      if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().string());
+  }
   require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
   std::sort(found.begin(), found.end());
   return found;
@@ -207,7 +211,7 @@ class Asker {
     const auto name = fs::path(task.checkpoint).filename().string();
     const auto unread =
         fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1, [&] {
-          run = open_run(task.checkpoint);
+          run = open_whole(task.checkpoint);
           state = load_state(run.checkpoint, nullptr);
         });
     if (!unread.empty()) {
@@ -242,10 +246,13 @@ class Asker {
   void check_texts(Task& task, const LoadedRun& run) {
     for (size_t s = 0; s < suites_.size(); ++s) {
       const auto texts = words(task.run, "\n", run.has_tokenizer ? run.tokenizer.fingerprint() : "", "\n", s);
-      if (!task.faults[s].empty() || fitting_.contains(texts)) continue;
-      task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
-                                [&] { check_fit(run, suites_[s], options_); });
-      if (task.faults[s].empty()) fitting_.insert(texts);
+      if (!task.faults[s].empty()) continue;
+      const auto [known, is_new] = misfits_.emplace(texts, "");
+      if (is_new)
+        known->second = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
+                                 [&] { check_fit(run, suites_[s], options_); });
+      task.faults[s] = known->second;
+      has_failed_ = has_failed_ || !known->second.empty();
     }
   }
 
@@ -287,7 +294,7 @@ class Asker {
       figure.official.reset();  // the published program has surprisals of its own
       result.notes.push_back(words(figure.metric, " is that of the ages at which children and the run know ",
                                    figure.count, " words, by their surprisals at ", count, " checkpoints",
-                                   figure.count < 3 ? ", and 0 because these are fewer than 3 words" : ""));
+                                   figure.count < 3 ? ", of which a correlation needs 3" : ""));
       result.figures.push_back(figure);
     }
   }
@@ -297,8 +304,8 @@ class Asker {
   SuiteOutput output_;
   bool of_checkpoints_;
   size_t tasks_;
-  std::set<std::string> fitting_;        ///< runs with their tokenizers and suites whose texts the run has room for
-  std::vector<SurprisalCurves> curves_;  ///< of each suite
+  std::map<std::string, std::string> misfits_;  ///< of runs with their tokenizers and suites; empty: the texts fit
+  std::vector<SurprisalCurves> curves_;         ///< of each suite
   std::vector<SuiteAnswers> answers_;
   bool has_failed_ = false;
 };

@@ -46,10 +46,18 @@ std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
 std::string asked_checkpoint(const EvaluateCommand& command, const std::string& run) {
   try {
     return chosen_checkpoint(run, command.checkpoint);
-  } catch (const CheckpointError&) {
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error&) {
     if (command.runs.size() == 1) throw;
     return run;
   }
+}
+
+LoadedRun open_whole(const std::string& checkpoint) {
+  const auto folder = (std::filesystem::path(checkpoint) / "").lexically_normal().parent_path();
+  if (is_step_folder(folder.filename().string())) require_whole(checkpoint);
+  return open_run(checkpoint);
 }
 
 SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {

@@ -18,8 +18,10 @@ SuiteOptions options_of(const SuitesCommand& command);
 /// Shows how many texts of a suite are scored, a few times a second.
 std::function<void(int64_t, int64_t)> suite_progress(const std::string& what);
 
-/// The checkpoint of a run that is asked; of several runs a damaged step folder itself, which whoever opens it tells.
+/// The checkpoint of a run that is asked; of several runs a damaged step folder itself, which open_whole refuses.
 std::string asked_checkpoint(const EvaluateCommand& command, const std::string& run);
+/// Opens a checkpoint. Throws CheckpointError for a step folder whose files are not those of its manifest.
+LoadedRun open_whole(const std::string& checkpoint);
 
 /// The answers of a checkpoint of a run before there are any, with the progress that its state has.
 SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run);

@@ -9,8 +9,9 @@ namespace cloze {
 
 TrainingCounts training_counts(const std::string& tokens, const Tokenizer& tokenizer) {
   if (tokens.empty()) return {.why = "its training tokens are not named"};
-  if (!std::filesystem::exists(tokens + "/manifest.json"))
-    return {.why = words("its training tokens, ", tokens, ", no longer exist")};
+  std::error_code error;
+  if (!std::filesystem::exists(tokens + "/manifest.json", error))
+    return {.why = words("its training tokens, ", tokens, error ? ", cannot be reached" : ", no longer exist")};
   try {
     auto manifest = read_manifest(tokens);
     if (!tokenizer.has_fingerprint(manifest.tokenizer_fingerprint))

@@ -9,6 +9,7 @@ namespace cloze {
 namespace {
 
 constexpr int max_sequence_depth = 16;
+constexpr size_t max_steps = 256;  ///< each reads the whole text; published tokenizers have at most a dozen
 
 void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   if (field.is_null()) return;
@@ -47,6 +48,7 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   } else {
     field.refuse(words("is of the kind '", type, "', a normalizer that Cloze does not support"));
   }
+  if (steps.size() > max_steps) field.refuse(words("is one of more than ", max_steps, " steps; merge some of them"));
 }
 
 /// Applies one rule to each character: `change(rewriter, code, bytes)` must consume exactly that character.

@@ -1,5 +1,6 @@
 // `evaluate --suite` and the files of a BabyLM submission.
 #include <filesystem>
+#include <fstream>
 
 #include "tests/cli/program.h"
 
@@ -43,6 +44,13 @@ std::string longest() {
 size_t count_lines(const std::string& file) {
   const auto text = read_file(file);
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Damage that leaves the size of a file, and numbers that could be weights.
+void change_last_byte(const std::string& file) {
+  auto bytes = read_file(file);
+  bytes.back() ^= 1;
+  std::ofstream(file, std::ios::binary) << bytes;
 }
 
 }  // namespace
@@ -183,7 +191,7 @@ TEST_CASE("a checkpoint or a run that cannot be read does not cost the answers o
   fs::copy(run_by_words(), damaged, fs::copy_options::recursive);
   const auto whole = json_of(cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file));
   const auto last = whole["runs"][1]["checkpoint"].get<std::string>();
-  fs::resize_file(last + "/weights.safetensors", fs::file_size(last + "/weights.safetensors") / 2);
+  change_last_byte(last + "/weights.safetensors");
   const auto all = cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file + " --out " + out);
   CHECK(all.code == 1);
   const auto unread = fs::path(last).filename().string() + " cannot be read: ";
@@ -199,6 +207,11 @@ TEST_CASE("a checkpoint or a run that cannot be read does not cost the answers o
   CHECK(two.code == 1);
   CHECK(json_of(two)["runs"][1]["suites"].size() == 1);
   check_refused("evaluate " + last + " --suite " + file, 1, last);  // nothing else is asked
+  const auto first = found["runs"][0]["checkpoint"].get<std::string>();
+  fs::resize_file(first + "/state.json", 3);
+  const auto none = cloze("evaluate " + damaged + " --all-checkpoints --suite " + file);
+  CHECK(none.code == 1);
+  CHECK_THAT(none.text, Catch::Contains(fs::path(first).filename().string() + " cannot be read: "));
 }
 
 TEST_CASE("ages of acquisition over the checkpoints are correlated with those of children", "[cli][suites]") {
@@ -325,7 +338,7 @@ TEST_CASE("a checkpoint that cannot be read does not cost BabyLM's answers of th
   const auto fast = "evaluate " + damaged + " --suite " + w.dir / "one-task" + " --fast --all-checkpoints --json" +
                     " --results " + w.dir / "damaged-results";
   const auto last = json_of(cloze(fast))["runs"][1]["checkpoint"].get<std::string>();
-  fs::resize_file(last + "/weights.safetensors", fs::file_size(last + "/weights.safetensors") / 2);
+  change_last_byte(last + "/weights.safetensors");
   const auto all = cloze(fast);
   CHECK(all.code == 1);
   const auto found = json_of(all);

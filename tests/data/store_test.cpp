@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "data/manifest.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
@@ -59,4 +60,21 @@ TEST_CASE("every flipped byte of a store is detected without a crash", "[data][s
   }
   fs::resize_file(file, fs::file_size(file) - 4);
   CHECK_THROWS_WITH(check(), Catch::Contains("the file is cut off: prepare the text again"));
+}
+
+TEST_CASE("what is noted of the files of a text is guarded, and no part of the fingerprint of its tokens", "[data]") {
+  const TempDir dir;
+  Manifest manifest;
+  manifest.splits["train"] = {};
+  write_manifest(dir.path.string(), manifest);
+  const auto fingerprint = read_manifest(dir.path.string()).fingerprint;
+  manifest.contents = {{"a.txt", "0123"}};
+  write_manifest(dir.path.string(), manifest);
+  const auto noted = read_manifest(dir.path.string());
+  CHECK(noted.fingerprint == fingerprint);
+  CHECK(noted.contents == manifest.contents);
+  auto text = read_file(dir / "manifest.json");
+  text.replace(text.find("0123"), 4, "0124");
+  dir.write("manifest.json", text);
+  CHECK_THROWS_WITH(read_manifest(dir.path.string()), Catch::EndsWith("is damaged; prepare the text again"));
 }

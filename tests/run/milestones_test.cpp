@@ -102,7 +102,8 @@ TEST_CASE("milestones are found by words, kept when old checkpoints go, and skip
   REQUIRE(found.size() == 1);
   CHECK(found[0].words == 100);
   std::ofstream(run + "/step-00000002/state.json") << "{";
-  CHECK(kept_for(run + "/step-00000002").empty());
+  CHECK_FALSE(kept_for(run + "/step-00000002").has_value());
+  CHECK(steps_without_state(run) == std::vector{run + "/step-00000002"});
   CHECK(milestones_of(run).empty());
   CHECK(milestones_of(dir / "nowhere").empty());
 }

@@ -60,6 +60,15 @@ TEST_CASE("a text longer than the model is refused with its lengths, or scored i
   check_values(values_of(score), wanted);
 }
 
+TEST_CASE("tokens that are masked together are not scored in several windows", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const auto text = long_text(60);
+  const Scorer spans(run, {.form = ScoringForm::pll_span, .stride = 7});
+  CHECK_THROWS_WITH(spans.score(whole({text})), Catch::EndsWith("shorten it, or take a model that reads more"));
+  CHECK(spans.score(std::vector<Passage>{{.left = text, .scored = " a dog"}})[0].tokens.size() == 2);
+}
+
 TEST_CASE("windows of masked models are framed like whole texts", "[scoring]") {
   const TempDir dir;
   const auto run = random_run(dir, "bert");

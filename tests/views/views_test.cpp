@@ -105,7 +105,7 @@ TEST_CASE("a view of a run holds the scores of its texts, and its page refers to
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("http") == std::string::npos);
   CHECK(page.find("occurrences in these texts") != std::string::npos);
-  CHECK(page.find("is not known, for the tokens of the run were not found") != std::string::npos);
+  CHECK(page.find("is not known; these are the numbers in") != std::string::npos);
   CHECK(page.find("as confident as right</li>") != std::string::npos);  // the legend of the calibration
   CHECK(to_json(view)["frequency_of"] == "texts");
   const auto counted = view_of(run, texts, {.training_counts = std::vector<uint64_t>(40, 3)});
