@@ -30,7 +30,7 @@ std::string xxh3_of(const std::string& file) {
   XXH3_64bits_reset(hash.get());
   std::vector<char> block(block_bytes);
   while (in) {
-    if (interrupted) throw Interrupted(words("stopped while ", file, " was compared; run the same command again"));
+    if (interrupted) throw Interrupted(words("stopped while ", file, " was read again; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
     XXH3_64bits_update(hash.get(), block.data(), static_cast<size_t>(in.gcount()));
   }
@@ -83,8 +83,14 @@ json facts_of(const std::vector<std::string>& inputs, const std::map<std::string
 
 json contents_of(const std::vector<std::string>& files) {
   json contents = json::object();
-  for (const auto& file : files)
-    if (!contents.contains(file)) contents[file] = xxh3_of(file);
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (contents.contains(files[i])) continue;
+    log_progress(Progress{{"[data]    noting what the files hold", files[i]},
+                          static_cast<double>(i) / static_cast<double>(files.size())},
+                 false);
+    contents[files[i]] = xxh3_of(files[i]);
+  }
+  end_progress();
   return contents;
 }
 

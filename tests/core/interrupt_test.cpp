@@ -44,6 +44,24 @@ TEST_CASE("two signals at once are one request to save, and a later one ends the
   CHECK(wait_for(child) == 128 + SIGINT);
 }
 
+TEST_CASE("a sentence that nobody reads any more does not end a program that saves", "[core][interrupt]") {
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    close(ends[0]);
+    install_interrupt_handlers();
+    save_when_interrupted("\nsaving\n");
+    raise(SIGINT);
+    _exit(interrupted ? 7 : 1);
+  }
+  close(ends[0]);
+  close(ends[1]);
+  CHECK(wait_for(child) == 7);
+}
+
 TEST_CASE("the first signal is answered at once, and the one that ends the program says so", "[core][interrupt]") {
   std::array<int, 2> ends{};
   REQUIRE(pipe(ends.data()) == 0);
