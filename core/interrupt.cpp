@@ -52,7 +52,7 @@ double seconds_now() {
 }
 
 /// Writes a sentence to standard error with nothing but a system call: it runs in a signal handler. Its leading line
-/// break is for a terminal, where the cursor may stand behind a progress line and a `^C`.
+/// break is for a terminal, where a progress line and a `^C` may precede it.
 void say(Interrupts& state, const char* sentence) {
   const int before = errno;
   ++state.said;

@@ -17,7 +17,7 @@ size_t too_deep(std::string_view text, size_t max_depth = max_json_depth);
 /// The value of a JSON text; a discarded one if it is not JSON or nested deeper than `max_json_depth`.
 nlohmann::json parse_json(std::string_view text);
 
-/// The same of a line of JSON lines. Throws DataError with its place for an object that has a key twice, of which JSON
+/// The same of a line of JSON lines. Throws DataError with `where` for an object that has a key twice, of which JSON
 /// leaves open which value counts.
 nlohmann::json parse_json_line(std::string_view line, const std::string& where);
 

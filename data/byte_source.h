@@ -20,7 +20,7 @@ std::string unpacked_name(const std::string& name);
 /// that cannot be read, or is damaged (when its bytes are read).
 std::unique_ptr<ByteSource> open_bytes(const std::string& name);
 
-/// The file of a name, or the packed one in its place: the first of `name`, `name.xz` and `name.gz` that is there, else
+/// The file of a name, or its compressed form: the first of `name`, `name.xz` and `name.gz` that is there, else
 /// `name`.
 std::string plain_or_packed(const std::string& name);
 

@@ -9,12 +9,11 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "data/count_words.h"
 #include "data/document_pool.h"
 #include "data/manifest.h"
 #include "data/sentences.h"
 #include "data/source_bytes.h"
-#include "data/tokenizers/characters.h"
-#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 
@@ -22,18 +21,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-/// Words between white space, that of Unicode included.
-uint64_t words_of(std::string_view text) {
-  uint64_t count = 0;
-  bool inside = false;
-  for (size_t at = 0; at < text.size();) {
-    const bool space = is_white_space(next_code_point(text, at));
-    count += !space && !inside;
-    inside = !space;
-  }
-  return count;
-}
 
 EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
                        std::vector<std::string_view>& found) {
@@ -188,7 +175,7 @@ void EncodePass::put(const EncodedDocument& document, size_t first, size_t last,
       out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
                                         {document.ids.data() + at, document.lengths[s]}, running && s > first));
     ++progress_.report.sentences;
-    if (!valid) progress_.report.words += words_of(document.sentences[s]);
+    if (!valid) progress_.report.words += static_cast<uint64_t>(count_words(document.sentences[s]));
     count(document.ids, at, at + document.lengths[s], valid);
   }
   out.end_document();

@@ -14,6 +14,7 @@
 #include "run/load_config.h"
 #include "run/milestones.h"
 #include "run/run.h"
+#include "run/step_folders.h"
 #include "run/run_tokenizer.h"
 
 namespace cloze {
@@ -97,18 +98,6 @@ json to_json(const TrainState& s) {
           {"ledger", to_json(s.ledger)},
           {"metrics_bytes", s.metrics_bytes},
           {"line", to_json(s.line)}};
-}
-
-/// Step folders of a run, newest first.
-std::vector<std::string> step_folders(const std::string& run) {
-  std::vector<std::string> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(run, ignored)) {
-    const auto name = entry.path().filename().string();
-    if (is_step_folder(name)) found.push_back(name);
-  }
-  std::sort(found.rbegin(), found.rend());
-  return found;
 }
 
 /// A description of the damage to a step folder; empty for a valid one.

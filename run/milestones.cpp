@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "run/run.h"
+#include "run/step_folders.h"
 
 namespace cloze {
 
@@ -36,31 +37,18 @@ std::optional<std::vector<int64_t>> kept_for(const std::string& step_folder) {
   return found;
 }
 
-namespace {
-
-/// The names of the step folders of a run, in order.
-std::vector<std::string> steps_of(const std::string& run) {
-  std::vector<std::string> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(run, ignored))
-    if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().filename().string());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-}  // namespace
-
 std::vector<std::string> steps_without_state(const std::string& run) {
   std::vector<std::string> found;
-  for (const auto& name : steps_of(run))
+  for (const auto& name : step_folders(run))
     if (!kept_for(run + "/" + name)) found.push_back(run + "/" + name);
+  std::sort(found.begin(), found.end());
   return found;
 }
 
 std::vector<Milestone> all_milestones_of(const std::string& run) {
   std::map<int64_t, std::string> first;  // the step folder of each number
-  for (const auto& name : steps_of(run))
-    for (const int64_t words : kept_for(run + "/" + name).value_or(std::vector<int64_t>{})) first.emplace(words, name);
+  for (const auto& name : step_folders(run))
+    for (const int64_t words : kept_for(run + "/" + name).value_or(std::vector<int64_t>{})) first[words] = name;
   std::vector<Milestone> found;
   for (const auto& [words, name] : first) found.push_back({words, run + "/" + name});
   return found;
@@ -72,7 +60,7 @@ std::vector<Milestone> milestones_of(const std::string& run) {
   for (const auto& milestone : all_milestones_of(run)) {
     const auto [at, fresh] = whole.emplace(milestone.checkpoint, false);
     const auto name = fs::path(milestone.checkpoint).filename().string();
-    if (fresh) at->second = !find_checkpoint(run, std::to_string(std::stoll(name.substr(5)))).empty();
+    if (fresh) at->second = !find_checkpoint(run, std::to_string(step_of_folder(name))).empty();
     if (at->second) found.push_back(milestone);
   }
   return found;

@@ -70,7 +70,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
                      const std::vector<std::pair<std::string, Tensor>>& mems = {},
                      const std::vector<NamedParam>& iterate = {});
 
-/// Writes the file `latest` or `best` of a run. A folder in its place is moved aside with a warning. Throws Error with
+/// Writes the file `latest` or `best` of a run. A folder of that name is moved aside with a warning. Throws Error with
 /// the system's reason.
 void write_pointer(const std::string& run, const std::string& name, const std::string& step_folder);
 

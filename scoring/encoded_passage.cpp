@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "data/tokenizers/characters.h"
-#include "data/tokenizers/utf8.h"
-
 namespace cloze {
 
 namespace {
@@ -17,17 +14,6 @@ void append(std::vector<TokenSpan>& tokens, const std::vector<TokenSpan>& more, 
 }
 
 }  // namespace
-
-int64_t count_words(std::string_view text) {
-  int64_t count = 0;
-  bool inside = false;
-  for (size_t at = 0; at < text.size();) {
-    const bool space = is_white_space(next_code_point(text, at));
-    count += !space && !inside;
-    inside = !space;
-  }
-  return count;
-}
 
 EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, PassageText text) {
   EncodedPassage found;

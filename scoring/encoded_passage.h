@@ -1,14 +1,9 @@
 #pragma once
 // The tokens of a passage, and the windows in which a model reads it.
-#include <string_view>
-
 #include "data/tokenizer.h"
 #include "scoring/passage.h"
 
 namespace cloze {
-
-/// The number of words of a text, separated by white space.
-int64_t count_words(std::string_view text);
 
 /// What of a passage is tokenized, and how.
 enum class PassageText {

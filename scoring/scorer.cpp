@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/spelling.h"
+#include "data/count_words.h"
 #include "scoring/form_rules.h"
 #include "scoring/forward.h"
 #include "scoring/score_cache.h"

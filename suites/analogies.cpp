@@ -52,14 +52,14 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
   std::string_view line;
   if (!lines.next(line) || !line.starts_with(": ")) return {};
   AnalogyFile file{.name = suite_name(path)};
-  std::map<std::string, std::string> places;  // of sections, by name
+  std::map<std::string, std::string> lines_of_names;  // where each section begins
   do {
     if (line.empty()) continue;
     if (line.starts_with(": ")) {
       const auto name = std::string(line.substr(2));
-      const auto [place, is_new] = places.emplace(name, lines.where());
+      const auto [first, is_new] = lines_of_names.emplace(name, lines.where());
       require<DataError>(is_new, lines.where(), ": the section '", shortened(name), "' is there twice, first in ",
-                         place->second, "; join the two, or give one another name");
+                         first->second, "; join the two, or give one another name");
       file.sections.push_back({.name = name});
       continue;
     }

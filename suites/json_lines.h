@@ -1,5 +1,5 @@
 #pragma once
-// The lines of a suite in JSON lines, each with its place.
+// The lines of a suite in JSON lines, each with its file and line.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
+#include "run/step_folders.h"
 #include "suites/find_suite.h"
 #include "suites/suite.h"
 #include "suites/suite_report.h"
@@ -97,8 +98,7 @@ std::vector<std::string> checkpoints_of(const std::string& run) {
     const auto unread = steps_without_state(run);  // what they are kept for is not known, and they are told
     found.insert(found.end(), unread.begin(), unread.end());
   } else {
-    for (const auto& entry : fs::directory_iterator(run))
-      if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().string());
+    for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
   }
   require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
   std::sort(found.begin(), found.end());

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "run/milestones.h"
 #include "run/run.h"
+#include "run/step_folders.h"
 
 namespace cloze {
 
@@ -70,7 +71,7 @@ SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {
 
 SuiteAnswers unread_answers(const std::string& name, const std::string& checkpoint, const std::string& fault) {
   const auto folder = std::filesystem::path(checkpoint).filename().string();
-  const int64_t step = is_step_folder(folder) ? std::stoll(folder.substr(folder.find('-') + 1)) : 0;
+  const int64_t step = is_step_folder(folder) ? step_of_folder(folder) : 0;
   return {.run = name, .checkpoint = checkpoint, .step = step, .unanswered = {fault}};
 }
 

@@ -26,6 +26,14 @@ std::string text_of(int file) {
   return text;
 }
 
+/// Standard error becomes the end of a pipe that is written to, and a signal is to be answered there.
+void answer_signals(const std::array<int, 2>& ends) {
+  dup2(ends[1], STDERR_FILENO);
+  close(ends[1]);
+  install_interrupt_handlers();
+  save_when_interrupted("\nsaving\n");
+}
+
 }  // namespace
 
 TEST_CASE("two signals at once are one request to save, and a later one ends the program", "[core][interrupt]") {
@@ -49,11 +57,8 @@ TEST_CASE("a sentence that nobody reads any more does not end a program that sav
   REQUIRE(pipe(ends.data()) == 0);
   const pid_t child = fork();
   if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[1]);
+    answer_signals(ends);
     close(ends[0]);
-    install_interrupt_handlers();
-    save_when_interrupted("\nsaving\n");
     raise(SIGINT);
     _exit(interrupted ? 7 : 1);
   }
@@ -67,10 +72,7 @@ TEST_CASE("the first signal is answered at once, and the one that ends the progr
   REQUIRE(pipe(ends.data()) == 0);
   const pid_t child = fork();
   if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[1]);
-    install_interrupt_handlers();
-    save_when_interrupted("\nsaving\n");
+    answer_signals(ends);
     raise(SIGINT);
     raise(SIGTERM);
     if (interrupts().said != 1) _exit(2);

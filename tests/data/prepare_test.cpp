@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/interrupt.h"
+#include "data/input_facts.h"
 #include "data/manifest.h"
 #include "data/prepare.h"
 #include "data/token_store.h"
@@ -11,6 +13,22 @@
 
 using namespace cloze;
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Those of the tokens that a tiny store has, which are prepared.
+PrepareOptions prepared_options(TempDir& dir) {
+  tiny_store(dir);
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "tokens";
+  options.tokenizer = dir / "vocab.txt";
+  options.held_out = 0.1;
+  options.format = TextFormat::lines;
+  return options;
+}
+
+}  // namespace
 
 TEST_CASE("preparing gives the same bytes for any number of threads", "[data][prepare]") {
   TempDir dir;
@@ -34,15 +52,7 @@ TEST_CASE("preparing gives the same bytes for any number of threads", "[data][pr
 
 TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][prepare]") {
   TempDir dir;
-  {
-    tiny_store(dir);
-  }
-  PrepareOptions options;
-  options.inputs = {dir / "text.txt"};
-  options.out = dir / "tokens";
-  options.tokenizer = dir / "vocab.txt";
-  options.held_out = 0.1;
-  options.format = TextFormat::lines;
+  auto options = prepared_options(dir);
   CHECK(prepare(options).reused);
   options.held_out = 0.2;
   CHECK_THROWS_WITH(
@@ -63,15 +73,7 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
 
 TEST_CASE("a file that only its time tells from the prepared one is known by its content", "[data][prepare]") {
   TempDir dir;
-  {
-    tiny_store(dir);
-  }
-  PrepareOptions options;
-  options.inputs = {dir / "text.txt"};
-  options.out = dir / "tokens";
-  options.tokenizer = dir / "vocab.txt";
-  options.held_out = 0.1;
-  options.format = TextFormat::lines;
+  auto options = prepared_options(dir);
   const auto age = [&] {
     fs::last_write_time(dir / "text.txt", fs::last_write_time(dir / "text.txt") + std::chrono::seconds(2));
   };
@@ -171,4 +173,13 @@ TEST_CASE("of a small text a document is held out, of a single document its end"
   options.inputs = {dir.write("empty.txt", "\n\n")};
   options.out = dir / "empty";
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("empty.txt: has no text; name files with text"));
+}
+
+TEST_CASE("a signal ends the reading of the files again, with the file and what to do", "[data][prepare]") {
+  const TempDir dir;
+  const auto file = dir.write("text.txt", "wa wb\n");
+  interrupts().requested = true;
+  CHECK_THROWS_WITH(contents_of({file}), "stopped while " + file + " was read again; run the same command again");
+  interrupts().requested = false;
+  CHECK(contents_of({file, file}).size() == 1);
 }

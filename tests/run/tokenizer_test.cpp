@@ -6,7 +6,9 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "data/token_store.h"
 #include "run/folder.h"
+#include "run/provenance.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -152,6 +154,10 @@ TEST_CASE("a run that goes on with tokens of another tokenizer has that one alon
   config.train.budget.steps = 5;
   CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 5);  // they are its tokens now
   CHECK(provenance_of(dir / "run") == after);
+  record_data(dir / "run", TokenStore(config.data.tokens, "train"), 1);  // a checkpoint of before goes on with them
+  CHECK(data_since(dir / "run") == 1);
+  record_data(dir / "run", TokenStore(config.data.tokens, "train"), 3);
+  CHECK(data_since(dir / "run") == 1);
 }
 
 TEST_CASE("a run that was begun with one tokenizer and begins anew with another has the new one alone",

@@ -1,6 +1,7 @@
 // Texts that are longer than the model.
 #include <set>
 
+#include "data/count_words.h"
 #include "scoring/encoded_passage.h"
 #include "scoring/rows.h"
 #include "tests/scoring/random_run.h"

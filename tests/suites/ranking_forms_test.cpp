@@ -106,6 +106,10 @@ TEST_CASE("files of multiple choice in a folder are splits of one paradigm, not 
   CHECK(suite.items[1].phenomenon == "train");
   CHECK(suite.items[2].phenomenon == "val");
   CHECK_FALSE(suite.is_official);  // the program of BabyLM has no COPA
+  auto first = suite;
+  keep_first(first, 1);
+  REQUIRE(first.items.size() == 2);
+  CHECK(first.items[1].name == "val/0");
   CHECK(read_ranking(dir / "copa/val.jsonl")->items[0].paradigm == "val");
   dir.write("own/a.jsonl", R"({"sentences": ["x", "y"], "answer": 0, "paradigm": "p"})");
   dir.write("own/b.jsonl", R"({"sentences": ["x", "y"], "answer": 0})");
