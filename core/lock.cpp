@@ -43,8 +43,8 @@ bool lock(int file, const std::string& path) {
 
 /// The locked file; -1 where another process holds the lock.
 int open_locked(const std::string& path) {
-  for (int attempt = 0; attempt < 6; ++attempt) {
-    if (attempt > 0) usleep(10'000);  // `owner_of` holds it for a moment
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    if (attempt > 0) usleep(1000);  // `owner_of` holds it for some microseconds
     const int file = open_lock(path);
     if (lock(file, path) && is_file_at(file, path)) return file;
     close(file);
