@@ -3,7 +3,9 @@
 
 #include "core/tensor/safetensors.h"
 #include "data/token_store.h"
+#include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
+#include "run/load_config.h"
 #include "run/milestones.h"
 #include "tests/support/runs.h"
 
@@ -34,6 +36,16 @@ at::Tensor exported_table(const std::string& folder) {
 }
 
 }  // namespace
+
+TEST_CASE("the configs for BabyLM have models that a submission can have", "[interchange][revisions]") {
+  size_t count = 0;
+  for (const auto& file : fs::directory_iterator(SOURCE_DIR "/configs/babylm")) {
+    INFO(file.path());
+    CHECK_NOTHROW(require_huggingface(decode<RunConfig>(load_run_config(file.path().string()))));
+    ++count;
+  }
+  CHECK(count == 3);
+}
 
 TEST_CASE("each milestone of a run is exported as a model folder of its name, and main next to them",
           "[interchange][revisions]") {
