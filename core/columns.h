@@ -5,7 +5,7 @@
 
 namespace cloze {
 
-/// Characters of a text.
+/// Characters of a text. Colours (`ESC [ ... m`) take no column.
 size_t width_of(const std::string& text);
 
 /// The first `width` characters of a text.

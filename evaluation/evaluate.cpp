@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "objectives/objective.h"
 #include "run/device.h"
@@ -45,6 +46,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   std::vector<HeldOut> found;
   std::vector<BinaryCounts> binary;
   for (int64_t first = 0; first < available; first += batch_size) {
+    if (interrupted) throw Interrupted("stopped in a held-out evaluation");
     const auto batch =
         to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
     const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of `rewrite`

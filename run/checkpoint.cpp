@@ -91,6 +91,8 @@ json to_json(const TrainState& s) {
           {"evaluations_without_gain", s.evaluations_without_gain},
           {"evaluated_at", s.evaluated_at},
           {"suites_at", s.suites_at},
+          {"held_out_due", s.held_out_due},
+          {"suites_due", s.suites_due},
           {"optimizer", s.optimizer},
           {"averages_from", s.moments_reset_at},
           {"yardstick", s.evaluation_protocol},
@@ -299,6 +301,8 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.evaluations_without_gain = j.at("evaluations_without_gain");
     s.evaluated_at = j.value("evaluated_at", int64_t{-1});
     s.suites_at = j.value("suites_at", int64_t{-1});
+    s.held_out_due = j.value("held_out_due", false);
+    s.suites_due = j.value("suites_due", false);
     s.metrics_bytes = j.at("metrics_bytes");
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});

@@ -53,6 +53,8 @@ struct TrainState {
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation
   int64_t suites_at = -1;        ///< step of the last answers to evaluation.suites
+  bool held_out_due = false;     ///< the evaluation after this step has not been made
+  bool suites_due = false;       ///< the suites after this step have not been answered
   std::string optimizer{};       ///< optimizer.kind; empty: not recorded in the checkpoint
   int64_t row_rules = 1;         ///< version of the rules that made its rows (objectives/collator.h); 1: not recorded
   int64_t moments_reset_at = 0;  ///< step after which the moments began: 0, or the step at which the optimizer changed

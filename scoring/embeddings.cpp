@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "core/error.h"
+#include "core/interrupt.h"
 #include "scoring/rows.h"
 
 namespace cloze {
@@ -135,6 +137,7 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
   const auto order = by_length(rows);
   std::vector<Tensor> found(rows.size());
   for (size_t first = 0; first < order.size();) {
+    if (interrupted) throw Interrupted("stopped while texts were embedded");
     std::vector<std::vector<int64_t>> batch;
     size_t last = first;
     while (last < order.size() && static_cast<int64_t>(batch.size()) < options.batch_size &&

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/tensor/ops.h"
 #include "run/device.h"
 
@@ -342,6 +343,7 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
         for (const auto& prediction : row->predictions) take(prediction, found[m++]);
     };
     for (size_t k = next++; k < batches.size(); k = next++) {
+      if (interrupted) throw Interrupted("stopped while texts were scored");
       if (batches[k][0].context > 0) {
         after_contexts(batches[k], answer);
       } else {

@@ -28,7 +28,7 @@ class RowScorer {
   RowScorer(Network& network, const std::string& head, bool detects, Precision precision, int64_t batch_tokens);
   /// Scores rows of any lengths, sorted so that those of a batch are equally long: nothing is padded. The network
   /// computes without dropout; how it was used before is restored. `take` gets every prediction once,
-  /// from any thread but one at a time.
+  /// from any thread but one at a time. Throws Interrupted after a signal to a program that saves.
   void score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks = false) const;
   int64_t batch_tokens() const { return batch_tokens_; }
 

@@ -28,8 +28,9 @@ std::string babylm_fault(const LoadedRun& run, BabylmBackend backend);
 ///
 /// Differs: there mntp predicts a first token without one before it by the last position of its batch (index -1), here
 /// by the token that ends texts, which stands before it in training. There a causal row is summed with zeros for its
-/// other tokens, in the width of its batch of 64, and log-probabilities of mlm are rounded in between; both can move
-/// the last bit. Source: BabyLM 2026, strict/evaluation_pipeline/sentence_zero_shot/{dataset,compute_results}.py.
+/// other tokens, in the width of its batch of 64, and its log-probabilities are computed in fp32, here in fp64 from
+/// fp32 logits and rounded; both can move the last bit. Source: BabyLM 2026,
+/// strict/evaluation_pipeline/sentence_zero_shot/{dataset,compute_results}.py.
 std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
                                BabylmBackend backend, const ScoringOptions& options);
 

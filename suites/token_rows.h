@@ -10,7 +10,6 @@ namespace cloze {
 struct TokenIds {
   std::vector<int64_t> ids;      ///< of the network, or of the encoder of an encoder-decoder
   std::vector<int64_t> decoder;  ///< of its decoder; else empty
-  auto operator<=>(const TokenIds&) const = default;
 };
 
 /// A token that a state predicts.
@@ -25,10 +24,10 @@ struct TokenRow {
   std::vector<AskedToken> asked;
 };
 
-/// The log-probabilities of the asked tokens of each row in nats, in fp32 by at::log_softmax. `bidirectional`: a
-/// decoder reads its whole row as a prefix, as in masked next-token prediction. Equal rows are read once, rows of equal
-/// length together. Throws ConfigError for a run without a head that predicts tokens, DataError for a row that is too
-/// long and for logits that are not finite.
+/// The log-probabilities of the asked tokens of each row in nats, rounded to fp32. `bidirectional`: a decoder reads its
+/// whole row as a prefix, as in masked next-token prediction. Rows are read as the Scorer reads them. Throws ConfigError
+/// for a run without a head that predicts tokens, DataError for a row that is too long and for logits that are not
+/// numbers.
 std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,
                                                   bool bidirectional = false);
 

@@ -91,6 +91,7 @@ void evaluate_held_out(Session& session) {
   auto& state = session.state;
   const auto start = Clock::now();
   measure(session);
+  state.held_out_due = false;
   if (session.held_out.empty()) {
     report_nothing_measured(session);
     return;

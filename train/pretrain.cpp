@@ -128,8 +128,8 @@ void log_step(Session& session, Pace& pace, double rate) {
   throw Interrupted(words("stopped at step ", session.state.step, "; continue with --resume"));
 }
 
-/// Saves the state of the last whole step, if there is one, and stops. The next process makes the step that a signal
-/// has ended again.
+/// Saves the state after the last whole step, if there is one, and stops. The next process makes again what a signal
+/// has ended: the step, or the evaluation that was due after the last one.
 [[noreturn]] void leave_step(Session& session) {
   if (session.state.step > 0) save(session, /*must=*/true);
   stop(session);
@@ -153,28 +153,42 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
   return true;
 }
 
+bool is_within_budget(const Session& session) {
+  const auto [done, total] = progress(session);
+  return done < total;
+}
+
+/// Notes what is due after a step, until it is done: it is part of the checkpoint.
+void note_due(Session& session, double share_before) {
+  const bool goes_on = is_within_budget(session);
+  session.state.held_out_due = goes_on && evaluation_is_due(session, share_before);
+  session.state.suites_due = goes_on && suites_are_due(session);
+}
+
+/// Makes the evaluations that are due; those that a signal ends stay due. False after a signal.
+bool evaluate_due(Session& session) {
+  try {
+    if (session.state.held_out_due && !interrupted) evaluate_held_out(session);
+    if (session.state.suites_due && !interrupted) answer_suites(session);
+  } catch (const Interrupted&) {
+  }
+  return !interrupted;
+}
+
 /// The evaluation and the checkpoint that are due after a step; true if the run ends here for want of gain. Throws
 /// Interrupted after the checkpoint of a signal, and CheckpointError where that cannot be saved.
 bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const auto begin = Clock::now();
   const auto& state = session.state;
   const int64_t every = session.config.checkpoint.every;
-  const bool stops = interrupted;
-  const auto [done, total] = progress(session);
-  const bool over = done >= total;
-  const bool evaluates = !over && evaluation_is_due(session, share_before);
-  if (evaluates) evaluate_held_out(session);
-  if (!over && suites_are_due(session)) answer_suites(session);
+  note_due(session, share_before);
+  const bool evaluates = state.held_out_due;
+  const bool stops = !evaluate_due(session);
   if (!state.at_words.empty()) save_milestone(session);
-  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, stops);
+  if (stops || (is_within_budget(session) && every > 0 && state.step % every == 0)) save(session, stops);
   pace.pause += seconds_since(begin);
   if (stops) stop(session);
   return evaluates && patience_is_over(session);
-}
-
-bool is_within_budget(const Session& session) {
-  const auto [done, total] = progress(session);
-  return done < total;
 }
 
 /// Trains to the end of the phase or of the budget; true if the run ends here for want of gain.
@@ -190,11 +204,12 @@ bool train_phase(Session& session, Pace& pace) {
 }
 
 void loop(Session& session) {
+  if (interrupted) stop(session);  // while it was loading: nothing is to be saved
+  if (!evaluate_due(session)) leave_step(session);
   if (patience_is_over(session)) {  // the run had stopped when it was saved
     session.stopped_by = "patience";
     return;
   }
-  if (interrupted) stop(session);  // while it was loading: nothing is to be saved
   const auto& state = session.state;
   Pace pace{.seconds_before = state.seconds, .seconds_at_log = state.seconds, .tokens_at_log = state.tokens};
   bool stops = false;
@@ -226,10 +241,20 @@ PretrainReport report_of(const Session& session, int64_t resumed_at) {
           .stopped_by = session.stopped_by};
 }
 
+/// The evaluations of the last step. Throws Interrupted after a signal; the next process makes them.
+void evaluate_last(Session& session) {
+  const auto& state = session.state;
+  try {
+    if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
+    answer_suites(session);
+  } catch (const Interrupted&) {
+    leave_step(session);
+  }
+}
+
 PretrainReport finish(Session& session, int64_t resumed_at) {
   const auto& state = session.state;
-  if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
-  answer_suites(session);
+  evaluate_last(session);
   save(session, true);
   draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
   const auto report = report_of(session, resumed_at);

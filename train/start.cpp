@@ -66,6 +66,7 @@ void restore_origin(Session& session, const Origin& origin) {
   if (!origin.branch) return;
   session.state.best_step = 0;  // the best is searched for in this run
   session.state.evaluations_without_gain = 0;
+  session.state.held_out_due = session.state.suites_due = false;  // of the origin
 }
 
 void open_metrics(Session& session) {

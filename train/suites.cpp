@@ -108,6 +108,7 @@ void answer_suites(Session& session) {
   const bool was_training = session.network->is_training();
   session.network->eval();
   session.suite_results = answers_of(session);
+  session.state.suites_due = false;
   session.network->train(was_training);
   end_progress();
   std::string text;

@@ -61,14 +61,27 @@ BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config, const 
   return *backend;
 }
 
+/// The config of a run; none for one of several that cannot be read, which is told when its turn comes.
+std::optional<RunConfig> config_of(const std::string& folder, bool is_only) {
+  try {
+    return decode<RunConfig>(load_run_config(folder + "/run.yaml"));
+  } catch (const Error&) {
+    if (is_only) throw;
+    return {};
+  }
+}
+
 /// Asks each run for its backend, and whether that can score it, before weights are read.
-void check_backends(const SuitesCommand& c, const std::vector<Revisions>& checkpoints) {
+void check_backends(const EvaluateCommand& command, const std::vector<Revisions>& checkpoints) {
+  const auto& c = command.suites;
   std::set<std::string> asked;
   for (const auto& one : checkpoints) {
     const auto folder = run_directory_of(one.checkpoint);
     if (!asked.insert(folder).second) continue;  // checkpoints of one run
+    const auto config = config_of(folder, command.runs.size() == 1);
+    if (!config) continue;
     LoadedRun run;
-    run.config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
+    run.config = *config;
     const auto backend = backend_of(c, run.config, one.run);
     require<CheckpointError>(fs::exists(folder + "/tokenizer"), one.run,
                              ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
@@ -234,7 +247,7 @@ int evaluate_babylm(const EvaluateCommand& c) {
   const auto data = read_babylm_data(folder, suites.fast);
   log_missing(data);
   const auto checkpoints = checkpoints_of(command);
-  check_backends(suites, checkpoints);
+  check_backends(command, checkpoints);
   check_names(checkpoints);
   SuiteOutput output(suites.out);
   std::vector<SuiteAnswers> answers;

@@ -105,60 +105,6 @@ std::vector<std::string> checkpoints_of(const std::string& run) {
   return found;
 }
 
-/// What is answered by whom: a run as it is named, its checkpoint, and why it cannot answer some suites.
-struct Task {
-  std::string run, checkpoint;
-  std::vector<std::string> faults{};  ///< of each suite; empty: it can
-  bool answers_any() const {
-    return std::any_of(faults.begin(), faults.end(), [](const auto& fault) { return fault.empty(); });
-  }
-};
-
-/// Asks each run whether it can answer each suite, before weights are read.
-Task task_of(const std::string& run, const std::string& checkpoint, const std::vector<Suite>& suites,
-             const SuiteOptions& options) {
-  Task task{.run = run, .checkpoint = checkpoint};
-  const auto folder = run_directory_of(checkpoint);
-  const auto config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
-  const bool has_tokenizer = fs::exists(folder + "/tokenizer");
-  for (const auto& suite : suites) {
-    auto fault = has_tokenizer ? suite_fault(config, suite, options)
-                               : "it has no tokenizer, so it cannot read text; import it with its tokenizer files";
-    task.faults.push_back(fault.empty() ? "" : words("cannot answer ", suite.name, ": ", fault));
-  }
-  return task;
-}
-
-std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
-  std::vector<Task> tasks;
-  if (c.suites.all_checkpoints)
-    for (const auto& checkpoint : checkpoints_of(c.runs[0]))
-      tasks.push_back(task_of(c.runs[0], checkpoint, suites, options));
-  else
-    for (const auto& run : c.runs) tasks.push_back(task_of(run, asked_checkpoint(c, run), suites, options));
-  std::string first;
-  for (const auto& task : tasks)
-    for (const auto& fault : task.faults)
-      if (first.empty() && !fault.empty()) first = words(task.run, ": ", fault);
-  const bool any = std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.answers_any(); });
-  require<ConfigError>(any, first);
-  for (size_t t = 0; t < (c.suites.all_checkpoints ? 1 : tasks.size()); ++t)  // checkpoints have one config
-    for (const auto& fault : tasks[t].faults)
-      if (!fault.empty()) log_warning("suites", words(tasks[t].run, ": ", fault));
-  return tasks;
-}
-
-/// The answer of a run to a suite.
-SuiteResult answer_of(const LoadedRun& run, const Suite& suite, SuiteOptions options) {
-  const auto start = Clock::now();
-  options.scoring.progress = suite_progress(suite.name + ", " + run.checkpoint);
-  auto result = run_suite(run, suite, options);
-  end_progress();
-  log_info("suites", words(suite.name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
-                           duration(std::chrono::duration<double>(Clock::now() - start).count())));
-  return result;
-}
-
 /// Calls `f`; the message of an Error of it, after `what`, is told and returned, so that other answers are not lost
 /// with it. Empty: there is none. An Error passes where nothing else is asked, and where the program is stopped.
 template <class F>
@@ -175,6 +121,65 @@ std::string fault_in(const std::string& run, const std::string& what, bool is_al
     log_warning("suites", words(run, ": ", fault));
     return fault;
   }
+}
+
+/// What is answered by whom: a run as it is named, its checkpoint, and why it cannot answer some suites.
+struct Task {
+  std::string run, checkpoint;
+  std::string unread{};               ///< why its config cannot be read; empty: it can
+  std::vector<std::string> faults{};  ///< of each suite; empty: it can
+  bool answers_any() const {
+    return std::any_of(faults.begin(), faults.end(), [](const auto& fault) { return fault.empty(); });
+  }
+};
+
+/// Asks each run whether it can answer each suite, before weights are read. `is_all`: no other run is asked.
+Task task_of(const std::string& run, const std::string& checkpoint, const std::vector<Suite>& suites,
+             const SuiteOptions& options, bool is_all) {
+  Task task{.run = run, .checkpoint = checkpoint};
+  const auto folder = run_directory_of(checkpoint);
+  RunConfig config;
+  task.unread = fault_in(run, "cannot be read", is_all,
+                         [&] { config = decode<RunConfig>(load_run_config(folder + "/run.yaml")); });
+  if (!task.unread.empty()) return task;
+  const bool has_tokenizer = fs::exists(folder + "/tokenizer");
+  for (const auto& suite : suites) {
+    auto fault = has_tokenizer ? suite_fault(config, suite, options)
+                               : "it has no tokenizer, so it cannot read text; import it with its tokenizer files";
+    task.faults.push_back(fault.empty() ? "" : words("cannot answer ", suite.name, ": ", fault));
+  }
+  return task;
+}
+
+std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
+  std::vector<Task> tasks;
+  if (c.suites.all_checkpoints)
+    for (const auto& checkpoint : checkpoints_of(c.runs[0]))
+      tasks.push_back(task_of(c.runs[0], checkpoint, suites, options, /*is_all=*/true));
+  else
+    for (const auto& run : c.runs)
+      tasks.push_back(task_of(run, asked_checkpoint(c, run), suites, options, c.runs.size() == 1));
+  std::string first;
+  for (const auto& task : tasks)
+    for (const auto& fault : task.faults)
+      if (first.empty() && !fault.empty()) first = words(task.run, ": ", fault);
+  const bool any = std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.answers_any(); });
+  require<ConfigError>(any, first.empty() ? "no run can be read; the warnings above say why" : first);
+  for (size_t t = 0; t < (c.suites.all_checkpoints ? 1 : tasks.size()); ++t)  // checkpoints have one config
+    for (const auto& fault : tasks[t].faults)
+      if (!fault.empty()) log_warning("suites", words(tasks[t].run, ": ", fault));
+  return tasks;
+}
+
+/// The answer of a run to a suite.
+SuiteResult answer_of(const LoadedRun& run, const Suite& suite, SuiteOptions options) {
+  const auto start = Clock::now();
+  options.scoring.progress = suite_progress(suite.name + ", " + run.checkpoint);
+  auto result = run_suite(run, suite, options);
+  end_progress();
+  log_info("suites", words(suite.name, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
+                           duration(std::chrono::duration<double>(Clock::now() - start).count())));
+  return result;
 }
 
 /// The surprisals of words at the checkpoints of a run, in their order.
@@ -209,11 +214,12 @@ class Asker {
     LoadedRun run;
     TrainState state;
     const auto name = fs::path(task.checkpoint).filename().string();
-    const auto unread =
-        fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1, [&] {
-          run = open_whole(task.checkpoint);
-          state = load_state(run.checkpoint, nullptr);
-        });
+    auto unread = task.unread;
+    if (unread.empty())
+      unread = fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1, [&] {
+        run = open_whole(task.checkpoint);
+        state = load_state(run.checkpoint, nullptr);
+      });
     if (!unread.empty()) {
       answers_.push_back(unread_answers(task.run, task.checkpoint, unread));
       has_failed_ = true;

@@ -214,6 +214,28 @@ TEST_CASE("a checkpoint or a run that cannot be read does not cost the answers o
   CHECK_THAT(none.text, Catch::Contains(fs::path(first).filename().string() + " cannot be read: "));
 }
 
+TEST_CASE("a run whose config is damaged does not cost the answers of others", "[cli][suites]") {
+  const auto& w = world();
+  const auto file = w.dir.write("pairs.jsonl", pairs), damaged = w.dir / "damaged-config";
+  w.dir.write("config-data/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  fs::copy(w.run, damaged, fs::copy_options::recursive);
+  fs::resize_file(damaged + "/run.yaml", 30);
+  const auto of_babylm = w.dir / "config-data" + " --fast --results " + w.dir / "config-results";
+  const auto suite = GENERATE_REF(file, of_babylm);
+  INFO(suite);
+  const auto two = cloze("evaluate " + damaged + " " + w.run + " --json --suite " + suite);
+  CHECK(two.code == 1);
+  CHECK_THAT(two.text, Catch::Contains("cannot be read: " + damaged + "/run.yaml"));
+  const auto found = json_of(two);
+  REQUIRE(found["runs"].size() == 2);
+  CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::Contains("cannot be read: "));
+  CHECK(found["runs"][0]["suites"].empty());
+  CHECK(found["runs"][1]["suites"].size() == 1);
+  const auto alone = cloze("evaluate " + damaged + " --suite " + suite);
+  CHECK(alone.code != 0);
+  CHECK_THAT(alone.text, Catch::Contains("error: " + damaged + "/run.yaml"));
+}
+
 TEST_CASE("ages of acquisition over the checkpoints are correlated with those of children", "[cli][suites]") {
   const auto& w = world();
   const auto run = w.dir / "stages";

@@ -1,6 +1,8 @@
 // Evaluation suites that a run answers while it trains.
 #include "train/suites.h"
 
+#include "core/interrupt.h"
+#include "evaluation/evaluate.h"
 #include "run/run.h"
 #include "suites/suite.h"
 #include "tests/suites/reading_table.h"
@@ -35,6 +37,20 @@ std::string judged_file(const TempDir& dir) {
                  .dump() +
              "\n";
   return dir.write("judged.jsonl", lines);
+}
+
+/// Pairs that a run is asked for seconds.
+std::string long_suite(const TempDir& dir) {
+  auto stream = Rng(6).stream("long");
+  std::string lines;
+  for (int i = 0; i < 1500; ++i) {
+    std::string good;
+    for (int k = 0; k < 12; ++k) good += std::string(k > 0 ? " w" : "w") + static_cast<char>('a' + stream.below(16));
+    lines +=
+        json{{"UID", "long"}, {"pairID", i}, {"sentence_good", good}, {"sentence_bad", good.substr(0, 32)}}.dump() +
+        "\n";
+  }
+  return dir.write("long.jsonl", lines);
 }
 
 /// The rows of metrics.jsonl with answers to suites, by step.
@@ -120,6 +136,51 @@ TEST_CASE("a run that is killed and resumed has the same answers, each once", "[
   check_killed_run(config, dir, "step-00000014", "step-00000040", {"weights.safetensors"});
   CHECK(answers_of(dir / "a").size() == 6);
   CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
+}
+
+TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them and all that was due", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 7);
+  config.evaluation.every = 3;
+  config.evaluation.suites = {long_suite(dir)};
+  config.evaluation.suite_every = 3;
+  for (const std::string run : {"a", "b"}) std::ofstream(dir / (run + ".yaml")) << to_yaml(config);
+  REQUIRE(wait_for(train_in_child({.run = dir / "a"})) == 0);
+  const auto stopped = train_in_child({.run = dir / "b"});
+  const auto evaluates = [&] {
+    const auto rows = metrics(dir / "b");
+    return std::any_of(rows.begin(), rows.end(), [](const json& row) { return row.contains("held_out"); });
+  };
+  for (int wait = 0; wait < 8000 && !evaluates(); ++wait) usleep(1000);
+  kill(stopped, SIGTERM);
+  REQUIRE(wait_for(stopped) == 130);
+  const auto state = load_state(find_checkpoint(dir / "b"), nullptr);
+  CHECK(state.step == 3);
+  CHECK(state.suites_due);
+  CHECK_FALSE(state.held_out_due);
+  CHECK(answers_of(dir / "b").empty());
+  REQUIRE(wait_for(train_in_child({.run = dir / "b", .resume = true})) == 0);
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  CHECK(answers_of(dir / "b").size() == 3);
+  CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
+}
+
+TEST_CASE("a signal ends a held-out evaluation and a score, and not a run that has been asked for nothing",
+          "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.evaluation.suites = {pairs_file(dir)};
+  pretrain(config, {.run = dir / "run"});
+  const auto run = open_run(dir / "run");
+  const TokenStore store(config.data.tokens, "valid");
+  const auto measures = held_out_measures(run.config, store);
+  const auto suite = open_suite(dir / "pairs.jsonl");
+  CHECK_NOTHROW(evaluate(*run.network, measures, 8, at::kCPU));
+  interrupts().requested = true;
+  CHECK_THROWS_AS(evaluate(*run.network, measures, 8, at::kCPU), Interrupted);
+  CHECK_THROWS_AS(run_suite(run, suite, {}), Interrupted);
+  interrupts().requested = false;
+  CHECK_NOTHROW(run_suite(run, suite, {}));
 }
 
 TEST_CASE("a suite that has no answer when it is asked is left out, and the run ends with its weights",
