@@ -72,8 +72,7 @@ PathKind kind_of_path(const std::string& path) {
 
 std::string run_of_step(const std::string& path) {
   const auto folder = folder_around(path);
-  std::error_code ignored;
-  return folder != "." || fs::exists("run.yaml", ignored) ? folder : path + "/..";
+  return has(folder, "run.yaml") ? folder : path + "/..";
 }
 
 std::string near_run(const std::string& path) { return near_folder(path, PathKind::run); }

@@ -58,12 +58,13 @@ ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::s
 
 std::string run_directory_of(const std::string& path) {
   if (fs::exists(path + "/run.yaml")) return path;
-  auto folder = fs::path(path + "/").lexically_normal().parent_path().parent_path();  // without a slash at the end
-  if (folder.empty()) folder = ".";
-  require<CheckpointError>(
-      fs::path(path + "/").lexically_normal().parent_path().filename().string().rfind("step-", 0) == 0 &&
-          fs::exists(folder / "run.yaml"),
-      path, ": is no run directory and no step folder of one");
+  auto step = fs::path(path + "/").lexically_normal().parent_path();  // without a slash at the end
+  const auto is_step = [&] { return step.filename().string().starts_with("step-"); };
+  std::error_code unknown;
+  if (!is_step()) step = fs::weakly_canonical(step, unknown);  // `.`, or a link
+  const auto folder = step.has_parent_path() ? step.parent_path() : fs::path(".");
+  require<CheckpointError>(is_step() && fs::exists(folder / "run.yaml"), path,
+                           ": is no run directory and no step folder of one");
   return folder.string();
 }
 

@@ -48,11 +48,11 @@ void open_tokenizer(LoadedRun& run) {
   run.tokenizer = *tokenizer;
 }
 
-/// The folder that a step folder is in. Tab writes a slash after the name of a folder.
+/// The run that a step folder is in. Tab writes a slash after the name of a folder.
 std::string folder_around(const std::string& step_folder) {
-  const auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
-  if (!folder.empty()) return folder;
-  return fs::exists("run.yaml") ? "." : step_folder + "/..";  // the step folder may be the working folder itself
+  auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
+  if (folder.empty()) folder = ".";
+  return fs::exists(folder + "/run.yaml") ? folder : step_folder + "/..";  // of `.`, or a link
 }
 
 }  // namespace

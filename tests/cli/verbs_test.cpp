@@ -115,6 +115,20 @@ TEST_CASE("a step folder is opened with the slash at its end that Tab writes", "
   CHECK(begun.code == 0);
 }
 
+TEST_CASE("a step folder is opened by a link, and as the working folder", "[cli]") {
+  auto& w = world();
+  const auto pairs =
+      w.dir.write("linked.jsonl", R"({"sentence_good": "The cat sat", "sentence_bad": "The cat the", "UID": "order"})");
+  const auto link = w.dir / "linked-step";
+  fs::create_directory_symlink(fs::absolute(w.run + "/step-00000006"), link);
+  const auto inside = "cd " + w.run + "/step-00000006 && ";
+  for (const auto& [step, prefix] : {std::pair{link, std::string()}, std::pair{std::string("."), inside}}) {
+    INFO(step);
+    CHECK(cloze("fill " + step + " 'The cat [MASK] on mat'", prefix).code == 0);
+    CHECK(cloze("evaluate " + step + " --suite " + pairs, prefix).code == 0);
+  }
+}
+
 TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
   auto& w = world();
   const auto filled = "fill " + w.run + " 'The cat [MASK] on mat'";
