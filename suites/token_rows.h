@@ -25,9 +25,9 @@ struct TokenRow {
 };
 
 /// The log-probabilities of the asked tokens of each row in nats, rounded to fp32. `bidirectional`: a decoder reads its
-/// whole row as a prefix, as in masked next-token prediction. Rows are read as the Scorer reads them. Throws ConfigError
-/// for a run without a head that predicts tokens, DataError for a row that is too long and for logits that are not
-/// numbers.
+/// whole row as a prefix, as in masked next-token prediction. Rows are read as the Scorer reads them. Throws
+/// ConfigError for a run without a head that predicts tokens, DataError for a row that is too long and for logits that
+/// are not numbers.
 std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,
                                                   bool bidirectional = false);
 

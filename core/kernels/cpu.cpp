@@ -5,6 +5,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace cloze {
 
@@ -19,6 +23,23 @@ bool has_avx512_bf16() {
 #endif
 }
 
+/// The processor has AMX-BF16, and the system lets this process use its tiles, which it asks for. Source: Linux,
+/// Documentation/arch/x86/xstate.rst.
+bool may_use_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  static const bool may = [] {
+    constexpr unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24;
+    constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & amx_bf16) && (d & amx_tile) &&
+           syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  }();
+  return may;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 std::string best_isa() {
@@ -26,22 +47,16 @@ std::string best_isa() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    return has_avx512_bf16() ? "avx512_bf16" : "avx512";
+    return !has_avx512_bf16() ? "avx512" : may_use_amx() ? "amx" : "avx512_bf16";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
   return "portable";
 }
 
-bool cpu_has_amx() {
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return best_isa().rfind("avx512", 0) == 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);  // AMX-BF16
-#else
-  return false;
-#endif
+bool cpu_has_bf16() {
+  const auto isa = best_isa();
+  return isa == "amx" || isa == "avx512_bf16";
 }
-
-bool cpu_has_bf16() { return cpu_has_amx() || best_isa() == "avx512_bf16"; }
 
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");

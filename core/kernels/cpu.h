@@ -4,10 +4,8 @@
 
 namespace cloze {
 
-/// The instruction set that the kernels use: `avx512_bf16`, `avx512`, `avx2` or `portable`.
+/// The instruction set that the kernels use: `amx` (with AVX512-BF16), `avx512_bf16`, `avx512`, `avx2` or `portable`.
 std::string best_isa();
-/// True if the processor has AMX-BF16 and AVX-512.
-bool cpu_has_amx();
 /// True if bf16 matrix multiplications are faster than fp32: AVX512-BF16 or AMX.
 bool cpu_has_bf16();
 /// The model name as the system reports it, or `unknown`.

@@ -10,11 +10,16 @@ namespace cloze::kernels {
 namespace avx512_bf16 {
 extern const GemmKernel gemm_kernel_pointer;
 }
+namespace amx {
+extern const GemmKernel gemm_kernel_pointer;
+}
 #endif
 
-GemmKernel gemm_kernel() {
+const GemmKernel* gemm_kernel() {
 #if defined(__x86_64__)
-  if (std::string_view(table().isa) == "avx512_bf16") return avx512_bf16::gemm_kernel_pointer;
+  const std::string_view isa = table().isa;
+  if (isa == "amx") return &amx::gemm_kernel_pointer;
+  if (isa == "avx512_bf16") return &avx512_bf16::gemm_kernel_pointer;
 #endif
   return nullptr;
 }

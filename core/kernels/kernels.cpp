@@ -17,6 +17,9 @@ extern const Table kernel_table;
 namespace avx512_bf16 {
 extern const Table kernel_table;
 }
+namespace amx {
+extern const Table kernel_table;
+}
 #endif
 
 namespace {
@@ -24,8 +27,10 @@ namespace {
 const Table* find(const std::string& isa) {
 #if defined(__x86_64__)
   const std::string best = best_isa();
-  if (isa == "avx512_bf16" && best == "avx512_bf16") return &avx512_bf16::kernel_table;
-  if (isa == "avx512" && best.rfind("avx512", 0) == 0) return &avx512::kernel_table;
+  const bool amx = best == "amx", avx512_bf16 = amx || best == "avx512_bf16", avx512 = avx512_bf16 || best == "avx512";
+  if (isa == "amx" && amx) return &amx::kernel_table;
+  if (isa == "avx512_bf16" && avx512_bf16) return &avx512_bf16::kernel_table;
+  if (isa == "avx512" && avx512) return &avx512::kernel_table;
   if (isa == "avx2" && best != "portable") return &avx2::kernel_table;
 #endif
   return isa == "portable" ? &portable::kernel_table : nullptr;

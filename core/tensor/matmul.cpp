@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/gemm.h"
 
@@ -34,13 +33,12 @@ bool has_pairs(const Tensor& t) {
 }
 
 /// The GEMM of two matrices for our kernel, without its output; nullopt where LibTorch has to compute it: other dtypes,
-/// a processor without AVX512-BF16, or one with AMX, which LibTorch uses well.
+/// few rows, or a processor without AVX512-BF16.
 std::optional<Gemm> own_gemm(const Tensor& a, bool a_depth_major, const Tensor& b, bool b_depth_major) {
-  static const bool amx = cpu_has_amx();
   const auto supported = [](const Tensor& t) {
     return t.is_cpu() && t.scalar_type() == at::kBFloat16 && t.stride(1) == 1;
   };
-  if (amx || !kernels::gemm_kernel() || !supported(a) || !supported(b) || a.size(0) < min_rows) return std::nullopt;
+  if (!kernels::gemm_kernel() || !supported(a) || !supported(b) || a.size(0) < min_rows) return std::nullopt;
   const Gemm p{.rows = a.size(a_depth_major ? 1 : 0),
                .columns = b.size(b_depth_major ? 1 : 0),
                .depth = a.size(a_depth_major ? 0 : 1),
@@ -63,17 +61,16 @@ std::optional<Gemm> own_gemm(const Tensor& a, bool a_depth_major, const Tensor& 
 
 /// Runs a GEMM on all threads, each with a part of the rows and columns of the result.
 void run(const Gemm& whole) {
-  constexpr int64_t panel = kernels::gemm_panel, tile_rows = kernels::gemm_rows;
-  const int64_t threads = std::max(1, at::get_num_threads());
-  // Every part packs all that it reads; packing a column costs about as much as computing 16 rows of it, and likewise
-  // for packed rows.
+  const auto& kernel = *kernels::gemm_kernel();
+  const int64_t panel = kernel.columns, tile_rows = kernel.rows, threads = std::max(1, at::get_num_threads());
+  // Every part packs all that it reads.
   const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit; };
   int64_t row_parts = 1, min_cost = 0;
   for (int64_t parts = 1; parts <= threads; ++parts) {
     if (threads % parts != 0) continue;
     const int64_t rows = up(up(whole.rows, tile_rows), parts) * tile_rows,
                   columns = up(up(whole.columns, panel), threads / parts) * panel;
-    const int64_t cost = rows * columns + 16 * (columns + (whole.a_depth_major ? rows : 0));
+    const int64_t cost = rows * columns + kernel.packing_cost * (columns + (whole.a_depth_major ? rows : 0));
     if (min_cost == 0 || cost < min_cost) {
       min_cost = cost;
       row_parts = parts;
@@ -98,10 +95,9 @@ void run(const Gemm& whole) {
       if (p.c) p.c += row * p.c_stride + column;
       if (p.sum) p.sum += row * p.c_stride + column;
       constexpr size_t line = 64 / sizeof(uint32_t);
-      const auto scratch =
-          std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernels::gemm_scratch(p)) + line);
+      const auto scratch = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernel.scratch(p)) + line);
       p.scratch = scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
-      kernels::gemm_kernel()(p);
+      kernel.run(p);
     }
   });
 }

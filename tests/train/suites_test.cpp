@@ -138,7 +138,8 @@ TEST_CASE("a run that is killed and resumed has the same answers, each once", "[
   CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
 }
 
-TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them and all that was due", "[train][suites]") {
+TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them and all that was due",
+          "[train][suites]") {
   const TempDir dir;
   auto config = tiny_run(dir, 7);
   config.evaluation.every = 3;

@@ -55,7 +55,7 @@ TEST_CASE("bf16 matrix multiplications equal loops in double, at every edge of p
     CHECK(max_error(matmul_nn(dy, w), back) < rounding);
     add_matmul_tn(gradient, dy, x);
     add_matmul_nn(sum, dy, w);
-    const bool exact = kernels::gemm_kernel() && !cpu_has_amx() && rows >= 48;  // no intermediate rounding
+    const bool exact = kernels::gemm_kernel() && rows >= 48;  // no intermediate rounding
     CHECK(max_error(gradient, outer + 1) < (exact ? 1e-5 : rounding));
     CHECK(max_error(sum, back + 1) < (exact && outputs % 2 == 0 ? 1e-5 : rounding));
   }
@@ -87,7 +87,7 @@ TEST_CASE("matrices whose shapes do not match are rejected", "[kernels]") {
 TEST_CASE("matrix multiplications are bit-identical for any number of threads", "[kernels]") {
   const auto x = numbers({700, 130}, 0.1).to(at::kBFloat16), w = numbers({190, 130}, 0.2).to(at::kBFloat16),
              dy = numbers({700, 190}, 0.3).to(at::kBFloat16);
-  if (!kernels::gemm_kernel() || cpu_has_amx()) return not_tested("the bf16 GEMM kernel");  // LibTorch is used here
+  if (!kernels::gemm_kernel()) return not_tested("the bf16 GEMM kernel");
   std::vector<std::vector<Tensor>> found;
   for (const int threads : {1, 2, 3, 8}) {
     at::set_num_threads(threads);

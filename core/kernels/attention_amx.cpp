@@ -1,0 +1,2 @@
+#define CLOZE_ISA amx
+#include "core/kernels/attention.inc"
