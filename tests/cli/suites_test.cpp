@@ -218,8 +218,8 @@ TEST_CASE("a run whose config is damaged does not cost the answers of others", "
   const auto& w = world();
   const auto file = w.dir.write("pairs.jsonl", pairs), damaged = w.dir / "damaged-config";
   w.dir.write("config-data/fast_eval/blimp_fast/agreement.jsonl", pairs);
-  fs::copy(w.run, damaged, fs::copy_options::recursive);
-  fs::resize_file(damaged + "/run.yaml", 30);
+  if (!fs::exists(damaged)) fs::copy(w.run, damaged, fs::copy_options::recursive);
+  w.dir.write("damaged-config/run.yaml", "model: [");
   const auto of_babylm = w.dir / "config-data" + " --fast --results " + w.dir / "config-results";
   const auto suite = GENERATE_REF(file, of_babylm);
   INFO(suite);

@@ -125,7 +125,9 @@ TEST_CASE("a step folder is opened by a link, and as the working folder", "[cli]
   for (const auto& [step, prefix] : {std::pair{link, std::string()}, std::pair{std::string("."), inside}}) {
     INFO(step);
     CHECK(cloze("fill " + step + " 'The cat [MASK] on mat'", prefix).code == 0);
-    CHECK(cloze("evaluate " + step + " --suite " + pairs, prefix).code == 0);
+    const auto answered = cloze("evaluate " + step + " --suite " + pairs, prefix);
+    INFO(answered.text);
+    CHECK(answered.code == 0);
   }
 }
 
