@@ -61,7 +61,7 @@ std::string run_directory_of(const std::string& path) {
   auto step = fs::path(path + "/").lexically_normal().parent_path();  // without a slash at the end
   const auto is_step = [&] { return step.filename().string().starts_with("step-"); };
   std::error_code unknown;
-  if (!is_step()) step = fs::weakly_canonical(step, unknown);  // `.`, or a link
+  if (!is_step()) step = fs::weakly_canonical(path, unknown);  // `.`, or a link
   const auto folder = step.has_parent_path() ? step.parent_path() : fs::path(".");
   require<CheckpointError>(is_step() && fs::exists(folder / "run.yaml"), path,
                            ": is no run directory and no step folder of one");

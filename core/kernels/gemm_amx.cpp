@@ -16,8 +16,9 @@ namespace {
 #include "core/kernels/gemm_parts.inc"
 
 constexpr int64_t block = 2 * tile_side;     // rows and columns that are computed together
-constexpr int64_t rows_at_once = 4 * block;  // rows whose tiles are in the scratch space at a time
+constexpr int64_t rows_at_once = 2 * block;  // rows whose tiles are in the scratch space at a time
 constexpr int64_t depth_block = 256;         // pairs that are accumulated before they are added to `sum`
+constexpr int64_t ahead_of_packing = 32;     // rows that are prefetched before they are packed
 constexpr int64_t panel_words = 192 << 10;   // of packed columns, for a second-level cache of 2 MB
 
 /// Pairs that are accumulated at a time.
@@ -71,7 +72,10 @@ __attribute__((noinline)) void pack_columns(const Gemm& p, int64_t first, int64_
       Pair *to = out + c / tile_side * strip, *beside = to + strip;
       for (int64_t k = 0; k < pairs; ++k) {
         const int64_t row = 2 * (first + k);
-        const uint16_t* one = p.b + row * p.b_stride + column + c;
+        const uint16_t *one = p.b + row * p.b_stride + column + c,
+                       *soon = p.b + min(row + ahead_of_packing, p.depth - 2) * p.b_stride + column + c;
+        _mm_prefetch((const char*)soon, _MM_HINT_T0);
+        _mm_prefetch((const char*)(soon + p.b_stride), _MM_HINT_T0);
         store_pairs(to + k * tile_side, beside + k * tile_side, _mm512_loadu_si512(one),
                     row + 1 < p.depth ? _mm512_loadu_si512(one + p.b_stride) : _mm512_setzero_si512());
       }
@@ -115,6 +119,9 @@ void pack_block_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, P
       const int64_t t = 2 * (first + k + i);
       const uint16_t* one = p.a + t * p.a_stride + row;
       const bool is_there = k + i < pairs;
+      const uint16_t* soon = p.a + min(t + ahead_of_packing, p.depth - 2) * p.a_stride + row;
+      _mm_prefetch((const char*)soon, _MM_HINT_T0);
+      _mm_prefetch((const char*)(soon + p.a_stride), _MM_HINT_T0);
       store_pairs(buffer[0] + i * tile_side, buffer[1] + i * tile_side,
                   is_there ? _mm512_loadu_si512(one) : _mm512_setzero_si512(),
                   is_there && t + 1 < p.depth ? _mm512_loadu_si512(one + p.a_stride) : _mm512_setzero_si512());
@@ -148,6 +155,41 @@ __attribute__((noinline)) void left_tiles(const Gemm& p, int64_t first, int64_t 
   }
 }
 
+/// What is prefetched of the block of rows of `a` from `row` on, while column `c` of `width` is computed.
+CLOZE_INLINE Soon soon(const Gemm& p, int64_t first, int64_t width, int64_t c, int64_t row) {
+  if (p.a_depth_major || row + block > p.rows) return {};
+  const int64_t blocks = width / block, each = blocks >= block ? 1 : (block + blocks - 1) / (blocks > 0 ? blocks : 1),
+                at = c / block * each;
+  if (at >= block) return {};
+  return {(const Pair*)(p.a + (row + at) * p.a_stride) + first, min(each, block - at), p.a_stride / 2};
+}
+
+/// Stores a whole block of the result.
+CLOZE_INLINE void store_block(const Gemm& p, int64_t row, int64_t column, const float* sums) {
+  if (p.sum) {
+    float* to = p.sum + row * p.c_stride + column;
+    for (int64_t i = 0; i < block; ++i, to += p.c_stride, sums += block) {
+      store(to, load(to) + load(sums));
+      store(to + 16, load(to + 16) + load(sums + 16));
+    }
+    return;
+  }
+  const vf low = p.bias ? load(p.bias + column) : vf{}, high = p.bias ? load(p.bias + column + 16) : vf{};
+  uint16_t* to = p.c + row * p.c_stride + column;
+  for (int64_t i = 0; i < block; ++i, to += p.c_stride, sums += block) {
+    const auto rounded = _mm512_cvtne2ps_pbh((__m512)(load(sums + 16) + high), (__m512)(load(sums) + low));
+    _mm512_storeu_si512(to, (__m512i)rounded);
+  }
+}
+
+/// Stores what exists of a block at the edge.
+__attribute__((noinline)) void store_part(const Gemm& p, int64_t row, int64_t column, int64_t rows, int64_t columns,
+                                          const float* sums) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; j += 16)
+      store_result(p, row + i, column + j, load(sums + i * block + j), columns - j);
+}
+
 void gemm(const Gemm& p) {
   const Tiles tiles;
   const int64_t pairs = (p.depth + 1) / 2, together = pairs_at_once(p), group = columns_at_once(p);
@@ -166,11 +208,13 @@ void gemm(const Gemm& p) {
           const Pair* right = panels + c / tile_side * strip;
           for (int64_t r = 0; r < count; r += block) {
             multiply_tiles(count - r > tile_side ? 2 : 1, width - c > tile_side ? 2 : 1, steps, left.at[r / block],
-                           {right, right + strip, tile_side, tile_words}, {sums, block}, false);
+                           {right, right + strip, tile_side, tile_words}, {sums, block}, false,
+                           soon(p, first, width, c, row + rows_at_once + r));
             const int64_t tile_rows = min(block, count - r), tile_columns = min(block, width - c);
-            for (int64_t i = 0; i < tile_rows; ++i)
-              for (int64_t j = 0; j < tile_columns; j += 16)
-                store_result(p, row + r + i, column + c + j, load(sums + i * block + j), tile_columns - j);
+            if (tile_rows == block && tile_columns == block)
+              store_block(p, row + r, column + c, sums);
+            else
+              store_part(p, row + r, column + c, tile_rows, tile_columns, sums);
           }
         }
       }
