@@ -15,7 +15,7 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
-  for (const int64_t head_width : {7, 16, 40})
+  for (const int64_t head_width : {7, 16, 40, 64})
     for (const int64_t length : {1, 5, 13, 50, 131})
       for (const bool causal : {false, true})
         for (const bool masked : {false, true})
