@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "core/error.h"
@@ -111,20 +113,20 @@ class Reader {
   std::string first_equal_;
 };
 
-std::vector<Passage> passages_of(const RankingSuite& suite) {
+std::vector<Passage> passages_of(std::span<const RankingItem> items) {
   std::vector<Passage> passages;
-  for (const auto& item : suite.items) passages.insert(passages.end(), item.candidates.begin(), item.candidates.end());
+  for (const auto& item : items) passages.insert(passages.end(), item.candidates.begin(), item.candidates.end());
   return passages;
 }
 
 /// What `f` says of all candidates. A fault of one passage is told with the name of its item.
 template <class F>
-auto with_names(const RankingSuite& suite, const F& f) {
+auto with_names(std::span<const RankingItem> items, const F& f) {
   try {
-    return f(passages_of(suite));
+    return f(passages_of(items));
   } catch (const DataError& e) {
     const std::string message = e.what();
-    for (const auto& item : suite.items)
+    for (const auto& item : items)
       for (const auto& candidate : item.candidates)
         if (message.find("'" + shortened(candidate.text()) + "'") != std::string::npos)
           fail<DataError>("item ", item.name, ": ", message);
@@ -138,28 +140,50 @@ void drop_official(SuiteResult& result) {
   for (auto& item : result.items) item.erase("official_choice");
 }
 
-/// What is said of items with tokens that stand for unknown text; empty for none.
-std::string unknown_note(const LoadedRun& run, const RankingSuite& suite, const std::vector<PassageScore>& scores) {
-  const auto unknown = run.tokenizer.special().unk;
-  const auto is_unknown = [&](const TokenScore& token) { return token.id == unknown; };
-  uint64_t count = 0;
-  std::string example;
-  size_t at = 0;
-  for (const auto& item : suite.items) {
-    bool has_unknown = false;
-    for (const auto& candidate : item.candidates) {
-      const auto& tokens = scores[at++].tokens;
-      const auto found = std::find_if(tokens.begin(), tokens.end(), is_unknown);
-      if (found == tokens.end()) continue;
-      if (example.empty()) example = candidate.text().substr(found->begin, found->end - found->begin);
-      has_unknown = true;
+/// Items with tokens that stand for unknown text.
+class UnknownText {
+ public:
+  explicit UnknownText(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  /// `scores` are those of all candidates, in the items' order.
+  void add(std::span<const RankingItem> items, std::span<const PassageScore> scores) {
+    const auto unknown = tokenizer_.special().unk;
+    const auto is_unknown = [&](const TokenScore& token) { return token.id == unknown; };
+    size_t at = 0;
+    for (const auto& item : items) {
+      bool has_unknown = false;
+      for (const auto& candidate : item.candidates) {
+        const auto& tokens = scores[at++].tokens;
+        const auto found = std::find_if(tokens.begin(), tokens.end(), is_unknown);
+        if (unknown < 0 || found == tokens.end()) continue;
+        if (example_.empty()) example_ = candidate.text().substr(found->begin, found->end - found->begin);
+        has_unknown = true;
+      }
+      count_ += has_unknown;
     }
-    count += has_unknown;
   }
-  if (unknown < 0 || count == 0) return "";
-  return words(thousands(count), " of ", thousands(suite.items.size()),
-               " items have text that the tokenizer does not know, such as '", shortened(example),
-               "'; it is scored as ", run.tokenizer.piece(unknown));
+
+  /// What is said of them; empty for none. `all`: items of the suite.
+  std::string note(size_t all) const {
+    if (count_ == 0) return "";
+    return words(thousands(count_), " of ", thousands(all),
+                 " items have text that the tokenizer does not know, such as '", shortened(example_),
+                 "'; it is scored as ", tokenizer_.piece(tokenizer_.special().unk));
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  uint64_t count_ = 0;
+  std::string example_;
+};
+
+/// Options whose progress is that of a part, of which `before` passages of `all` are done.
+ScoringOptions counting_on(ScoringOptions options, const int64_t& before, int64_t all) {
+  if (options.progress)
+    options.progress = [progress = options.progress, &before, all](int64_t done, int64_t) {
+      progress(before + done, all);
+    };
+  return options;
 }
 
 }  // namespace
@@ -210,19 +234,30 @@ std::string fault_of(const RunConfig& config, const RankingSuite&, const SuiteOp
 
 void check_fit(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options) {
   const Scorer scorer(run, options.scoring);
-  with_names(suite, [&](const auto& passages) { scorer.check_fit(passages); });
+  with_names(suite.items, [&](const auto& passages) { scorer.check_fit(passages); });
 }
 
 SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options) {
-  const Scorer scorer(run, options.scoring);
-  const auto scores = with_names(suite, [&](const auto& passages) { return scorer.score(passages); });
-  const auto ranked = rank_items(suite.items, scores, options.normalisation);
+  constexpr size_t items_at_once = 8192;  // the log-probabilities of all tokens take more memory than the answers
+  int64_t before = 0, all = 0;
+  for (const auto& item : suite.items) all += static_cast<int64_t>(item.candidates.size());
+  const Scorer scorer(run, counting_on(options.scoring, before, all));
+  UnknownText unknown(run.tokenizer);
+  std::vector<RankedItem> ranked;
+  for (std::span<const RankingItem> left = suite.items; !left.empty();) {
+    const auto part = left.first(std::min(left.size(), items_at_once));
+    left = left.subspan(part.size());
+    const auto scores = with_names(part, [&](const auto& passages) { return scorer.score(passages); });
+    std::ranges::move(rank_items(part, scores, options.normalisation), std::back_inserter(ranked));
+    unknown.add(part, scores);
+    before += static_cast<int64_t>(scores.size());
+  }
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
   if (!suite.is_official) drop_official(result);
   result.notes = suite.notes;
-  if (const auto note = unknown_note(run, suite, scores); !note.empty()) result.notes.push_back(note);
+  if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);
   return result;
 }
 

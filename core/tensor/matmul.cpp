@@ -137,6 +137,11 @@ Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
   return false;
 }();
 
+/// oneDNN keeps the code that it made for each size of a matrix multiplication, about half a megabyte a size. Texts
+/// have many sizes, so that its 1,024 would fill memory with code that is not used again. Source: oneDNN developer
+/// guide, "Primitive Cache".
+[[maybe_unused]] const bool small_onednn_cache = setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128", /*overwrite=*/0) == 0;
+
 /// Runs f(part) for each part below `count`, each on one thread. Outside a parallel region the BLAS of LibTorch splits
 /// and sums small and odd shapes differently for each number of threads; inside one it runs on a single thread. A
 /// single part gets a second, empty one, since at::parallel_for opens no region for one.

@@ -151,6 +151,35 @@ TEST_CASE("text that the tokenizer does not know is scored as unknown and told; 
   CHECK_THROWS_WITH(run_suite(run, silent, {}), Contains("item pairs/1: ") && Contains("has no token to score"));
 }
 
+TEST_CASE("a suite that is scored in parts has the answers of its items alone, and counts on", "[suites]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "gpt2");
+  std::string lines;
+  for (int i = 0; i < 8191; ++i) lines += pair_line("a cat", "a dog");
+  const std::vector<std::pair<std::string, std::string>> last{
+      {"the old cats see", "cats the old see"}, {"a % river", "river a bird"}, {"birds sing", "sing birds"}};
+  std::string alone;
+  for (const auto& [good, bad] : last) alone += pair_line(good, bad);
+  int64_t done = 0, all = 0;
+  SuiteOptions options;
+  options.scoring.progress = [&](int64_t now, int64_t of) {
+    CHECK(now > done);
+    done = now;
+    all = of;
+  };
+  const auto whole = run_suite(run, pairs_in(dir, lines + alone), options);
+  CHECK(done == 2 * 8194);
+  CHECK(all == 2 * 8194);
+  REQUIRE(whole.notes.size() == 1);
+  CHECK_THAT(whole.notes[0], Contains("1 of 8,194 items have text that the tokenizer does not know, such as '%'"));
+  const auto few = run_suite(run, pairs_in(dir, alone), {});
+  REQUIRE(whole.items.size() == 8194);
+  for (size_t i = 0; i < last.size(); ++i)
+    for (size_t k = 0; k < 2; ++k)
+      CHECK(whole.items[8191 + i]["candidates"][k]["score"].get<double>() ==
+            Approx(few.items[i]["candidates"][k]["score"].get<double>()).epsilon(1e-6));
+}
+
 TEST_CASE("logits that are not finite are told with the item at which they were found", "[suites][bad]") {
   const TempDir dir;
   const auto run = random_run(dir, "bert");
