@@ -34,7 +34,7 @@ RankedItem rank_item(const RankingItem& item, std::span<const PassageScore> scor
   RankedItem ranked;
   for (size_t i = 0; i < scores.size(); ++i) {
     require_scored(item, scores[i], item.candidates[i]);
-    ranked.candidates.push_back(scores[i]);
+    ranked.candidates.push_back({.sum = scores[i].sum, .tokens = scores[i].tokens.size()});
     ranked.scores.push_back(normalised(scores[i], by));
     ranked.sums.push_back(fp32_sum(scores[i]));
   }
@@ -208,7 +208,7 @@ json to_json(const RankingItem& item, const RankedItem& ranked) {
     auto& one = candidates.emplace_back(json{{"scored", scored},
                                              {"score", ranked.scores[i]},
                                              {"sum", ranked.candidates[i].sum},
-                                             {"tokens", ranked.candidates[i].tokens.size()}});
+                                             {"tokens", ranked.candidates[i].tokens}});
     if (!left.empty()) one["left"] = left;
     if (!right.empty()) one["right"] = right;
   }

@@ -8,9 +8,15 @@
 
 namespace cloze {
 
+/// The score of a candidate without those of its tokens, which take more memory than all else.
+struct RankedCandidate {
+  double sum = 0;     ///< of the log-probabilities of its tokens [nats]
+  size_t tokens = 0;  ///< their number
+};
+
 /// The scores of an item's candidates, and what they say.
 struct RankedItem {
-  std::vector<PassageScore> candidates{};
+  std::vector<RankedCandidate> candidates{};
   std::vector<double> scores{};  ///< normalised, one for each candidate
   size_t choice = 0;             ///< the best candidate, of several equal ones the first
   bool tied = false;             ///< several have the best score, equal to the bit
