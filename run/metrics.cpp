@@ -38,7 +38,10 @@ Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : pa
 }
 
 Metrics::~Metrics() {
-  if (out_) std::fclose(out_);
+  if (out_) {
+    write_pending();
+    std::fclose(out_);
+  }
   if (events_) std::fclose(events_);
 }
 
@@ -60,11 +63,25 @@ void Metrics::describe(const std::string& config, const std::vector<std::pair<st
   add_event(hparams_event(now(), values));
 }
 
+void Metrics::write_pending() {
+  while (!pending_.empty()) {
+    const auto written = ::write(fileno(out_), pending_.data(), pending_.size());
+    if (written <= 0) {
+      if (!std::exchange(lost_, true))
+        log_warning("train", words(path_, " cannot be written (", system_reason(),
+                                   "); the run continues, and its lines are written when that is possible again"));
+      return;
+    }
+    const auto count = static_cast<size_t>(written);
+    const auto end = pending_.rfind('\n', count - 1);
+    begun_ = end == std::string::npos ? begun_ + count : count - end - 1;
+    pending_.erase(0, count);
+  }
+}
+
 void Metrics::write(const json& row) {
-  const auto line = row.dump() + "\n";
-  const bool written = std::fwrite(line.data(), 1, line.size(), out_) == line.size() && std::fflush(out_) == 0;
-  if (!written && !std::exchange(lost_, true))
-    log_warning("train", words(path_, " cannot be written (", system_reason(), "); the run continues without it"));
+  pending_ += row.dump() + "\n";
+  write_pending();
   const int64_t step = row.at("step");
   for (const auto& [key, value] : row.items()) {
     if (value.is_number() && key != "step") scalar(step, key, value.get<double>());
@@ -76,11 +93,11 @@ void Metrics::write(const json& row) {
 }
 
 uint64_t Metrics::sync() {
-  std::fflush(out_);
+  write_pending();
   fsync(fileno(out_));
   struct stat info{};
   const bool removed = fstat(fileno(out_), &info) != 0 || info.st_nlink == 0;
-  if (!removed) return static_cast<uint64_t>(info.st_size);
+  if (!removed) return static_cast<uint64_t>(info.st_size) - begun_;
   if (!std::exchange(lost_, true))
     log_warning("train", words(path_, " was removed while the run writes it; its lines so far are lost"));
   return 0;

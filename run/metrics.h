@@ -22,15 +22,19 @@ class Metrics {
   void describe(const std::string& config, const std::vector<std::pair<std::string, std::string>>& values);
   /// `row` has "step"; numbers that differ between identical runs (times, rates) belong under "time".
   void write(const nlohmann::json& row);
-  /// Flushes everything to the disk; returns the length of metrics.jsonl.
+  /// Flushes everything to the disk; returns the length of the whole lines of metrics.jsonl.
   uint64_t sync();
 
  private:
+  /// Writes the lines that are not yet in the file; those for which that fails are tried again with the next one.
+  void write_pending();
   void add_event(const std::string& event);
   void scalar(int64_t step, const std::string& tag, double value);
   std::string path_;
   std::FILE* out_ = nullptr;
   std::FILE* events_ = nullptr;  // null: cannot be written
+  std::string pending_{};        // lines that are not in the file, the first without what is
+  size_t begun_ = 0;             // bytes in the file of the first of them
   bool lost_ = false;            // a line could not be written; this is reported once
 };
 

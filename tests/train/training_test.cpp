@@ -341,7 +341,8 @@ TEST_CASE("schedules match their closed forms", "[train][schedule]") {
   CHECK(schedule_factor(s, 50, 1000) == 0.5);  // below 1: a fraction of the budget
 }
 
-TEST_CASE("metrics that cannot be written to a full disk are reported once", "[train][metrics]") {
+TEST_CASE("metrics that cannot be written to a full disk are reported once, and written when it has room again",
+          "[train][metrics]") {
   TempDir dir;
   fs::create_directories(dir / "run");
   set_log_file(dir / "log.txt");
@@ -352,11 +353,19 @@ TEST_CASE("metrics that cannot be written to a full disk are reported once", "[t
   const rlimit full{.rlim_cur = 4096, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &full);
   for (int step = 1; step <= 20; ++step) metrics.write({{"step", step}, {"note", std::string(1000, 'x')}});
+  const auto text = read_file(dir / "run/metrics.jsonl");
+  CHECK(text.size() == 4096);  // the last line is not whole
+  CHECK(metrics.sync() == text.rfind('\n') + 1);
   setrlimit(RLIMIT_FSIZE, &before);
+  metrics.write({{"step", 21}});  // with all lines before it
+  const auto rows = cloze::metrics(dir / "run");
+  REQUIRE(rows.size() == 21);
+  for (int step = 1; step <= 21; ++step) CHECK(rows[static_cast<size_t>(step) - 1]["step"] == step);
   signal(SIGXFSZ, handler);
   set_log_file("");
   const auto log = read_file(dir / "log.txt"),
-             message = std::string("metrics.jsonl cannot be written (File too large); the run continues without it");
+             message =
+                 std::string("metrics.jsonl cannot be written (File too large); the run continues, and its lines");
   const auto first = log.find(message);
   REQUIRE(first != std::string::npos);
   CHECK(log.find(message, first + 1) == std::string::npos);
