@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
+#include "run/load_config.h"
 
 namespace cloze {
 
@@ -70,10 +71,7 @@ PathKind kind_of_path(const std::string& path) {
   return PathKind::other;
 }
 
-std::string run_of_step(const std::string& path) {
-  const auto folder = folder_around(path);
-  return has(folder, "run.yaml") ? folder : path + "/..";
-}
+std::string run_of_step(const std::string& path) { return fs::path(located_step(path)).parent_path().string(); }
 
 std::string near_run(const std::string& path) { return near_folder(path, PathKind::run); }
 

@@ -56,14 +56,18 @@ ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::s
   return load_resumed_config(run_yaml, overrides, run_yaml);
 }
 
+std::string located_step(const std::string& path) {
+  std::error_code unknown;
+  const auto named = fs::path(path + "/").lexically_normal().parent_path();  // without a slash at the end
+  const bool says_it = named.filename().string().starts_with("step-") && !fs::is_symlink(named, unknown);
+  const auto found = says_it ? named : fs::weakly_canonical(path + "/.", unknown);
+  return found.has_parent_path() ? found.string() : (fs::path(".") / found).string();
+}
+
 std::string run_directory_of(const std::string& path) {
   if (fs::exists(path + "/run.yaml")) return path;
-  auto step = fs::path(path + "/").lexically_normal().parent_path();  // without a slash at the end
-  const auto is_step = [&] { return step.filename().string().starts_with("step-"); };
-  std::error_code unknown;
-  if (!is_step()) step = fs::weakly_canonical(path, unknown);  // `.`, or a link
-  const auto folder = step.has_parent_path() ? step.parent_path() : fs::path(".");
-  require<CheckpointError>(is_step() && fs::exists(folder / "run.yaml"), path,
+  const fs::path step = located_step(path), folder = step.parent_path();
+  require<CheckpointError>(step.filename().string().starts_with("step-") && fs::exists(folder / "run.yaml"), path,
                            ": is no run directory and no step folder of one");
   return folder.string();
 }

@@ -17,6 +17,9 @@ ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::s
 ConfigTree load_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
                                const std::string& run_yaml);
 
+/// A step folder where it lies: the target of a link, and the path of the working folder, whose names do not say it.
+std::string located_step(const std::string& path);
+
 /// The run directory of a path that names one, or one of its step folders. Throws CheckpointError for other paths.
 std::string run_directory_of(const std::string& path);
 

@@ -48,13 +48,6 @@ void open_tokenizer(LoadedRun& run) {
   run.tokenizer = *tokenizer;
 }
 
-/// The run that a step folder is in. Tab writes a slash after the name of a folder.
-std::string folder_around(const std::string& step_folder) {
-  auto folder = fs::path(step_folder + "/").lexically_normal().parent_path().parent_path().string();
-  if (folder.empty()) folder = ".";
-  return fs::exists(folder + "/run.yaml") ? folder : step_folder + "/..";  // of `.`, or a link
-}
-
 }  // namespace
 
 LoadedRun open_run(const std::string& path) {
@@ -62,7 +55,7 @@ LoadedRun open_run(const std::string& path) {
                            ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
   const bool step = fs::exists(path + "/state.json");
-  run.folder = step ? folder_around(path) : path;
+  run.folder = step ? fs::path(located_step(path)).parent_path().string() : path;
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");

@@ -79,7 +79,7 @@ void check_stable(const std::string& whose, const ScheduleConfig& schedule, doub
 BranchPoint find_branch_point(const std::string& from) {
   BranchPoint point;
   point.run = run_directory_of(from);
-  const auto step = fs::path(from + "/").lexically_normal().parent_path().filename().string();
+  const auto step = fs::path(located_step(from)).filename().string();
   point.checkpoint = find_checkpoint(point.run, point.run == from ? "latest" : step.substr(5));
   require<CheckpointError>(!point.checkpoint.empty(), from, ": there is no checkpoint to branch from; a run keeps its ",
                            "newest checkpoint.keep checkpoints");

@@ -165,11 +165,16 @@ void note_due(Session& session, double share_before) {
   session.state.suites_due = goes_on && suites_are_due(session);
 }
 
-/// Makes the evaluations that are due; those that a signal ends stay due. False after a signal.
+/// Makes the evaluations that are due and that the config still asks for; those that a signal ends stay due. False
+/// after a signal.
 bool evaluate_due(Session& session) {
+  const auto& evaluation = session.config.evaluation;
+  auto& state = session.state;
+  state.held_out_due = state.held_out_due && (evaluation.every > 0 || evaluation.points > 0);
+  state.suites_due = state.suites_due && evaluation.suite_every > 0 && !session.suites.empty();
   try {
-    if (session.state.held_out_due && !interrupted) evaluate_held_out(session);
-    if (session.state.suites_due && !interrupted) answer_suites(session);
+    if (state.held_out_due && !interrupted) evaluate_held_out(session);
+    if (state.suites_due && !interrupted) answer_suites(session);
   } catch (const Interrupted&) {
   }
   return !interrupted;
@@ -243,10 +248,12 @@ PretrainReport report_of(const Session& session, int64_t resumed_at) {
 
 /// The evaluations of the last step. Throws Interrupted after a signal; the next process makes them.
 void evaluate_last(Session& session) {
-  const auto& state = session.state;
+  auto& state = session.state;
+  state.held_out_due = state.evaluated_at != state.step;
+  state.suites_due = state.suites_at != state.step;
   try {
-    if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
-    answer_suites(session);
+    if (state.held_out_due || session.held_out.empty()) evaluate_held_out(session);
+    if (state.suites_due || session.suite_results.empty()) answer_suites(session);
   } catch (const Interrupted&) {
     leave_step(session);
   }
@@ -278,8 +285,11 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
   Session session(config, options);
   start(session);
   const int64_t resumed_at = options.resume ? session.saved_at : -1;
+  const bool was_left = session.state.held_out_due || session.state.suites_due;
   loop(session);
-  return finish(session, resumed_at);
+  auto report = finish(session, resumed_at);
+  report.had_finished = report.steps == resumed_at && !was_left;
+  return report;
 }
 
 }  // namespace cloze

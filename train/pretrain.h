@@ -17,7 +17,8 @@ struct PretrainOptions {
 };
 
 struct PretrainReport {
-  int64_t resumed_at = -1;  ///< step of the checkpoint that this process continued; -1: none
+  int64_t resumed_at = -1;    ///< step of the checkpoint that this process continued; -1: none
+  bool had_finished = false;  ///< nothing was left for this process to do
   int64_t steps = 0, tokens = 0;
   double seconds = 0, tokens_per_second = 0, train_loss = 0;
   std::vector<HeldOut> held_out;  ///< of the last evaluation

@@ -25,6 +25,7 @@ struct Revisions {
   std::string run;  ///< as the user names it
   std::string checkpoint;
   std::vector<std::string> names;  ///< `main`, or `chck_7M`
+  std::string fault{};             ///< why its run cannot answer; empty: it can
 };
 
 /// The checkpoints that a run keeps by words, each with its names. Throws ConfigError for a run without any.
@@ -61,33 +62,33 @@ BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config, const 
   return *backend;
 }
 
-/// The config of a run; none for one of several that cannot be read, which is told when its turn comes.
-std::optional<RunConfig> config_of(const std::string& folder, bool is_only) {
-  try {
-    return decode<RunConfig>(load_run_config(folder + "/run.yaml"));
-  } catch (const Error&) {
-    if (is_only) throw;
-    return {};
-  }
+/// Throws an Error for a run that cannot be scored; reads no weights.
+void check_backend(const SuitesCommand& c, const Revisions& one) {
+  const auto folder = run_directory_of(one.checkpoint);
+  LoadedRun run;
+  run.config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
+  const auto backend = backend_of(c, run.config, one.run);
+  require<CheckpointError>(fs::exists(folder + "/tokenizer"), one.run,
+                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  run.tokenizer = Tokenizer::open(folder + "/tokenizer");
+  const auto fault = babylm_fault(run, backend);
+  require<ConfigError>(fault.empty(), one.run, ": ", fault);
 }
 
-/// Asks each run for its backend, and whether that can score it, before weights are read.
-void check_backends(const EvaluateCommand& command, const std::vector<Revisions>& checkpoints) {
-  const auto& c = command.suites;
-  std::set<std::string> asked;
-  for (const auto& one : checkpoints) {
-    const auto folder = run_directory_of(one.checkpoint);
-    if (!asked.insert(folder).second) continue;  // checkpoints of one run
-    const auto config = config_of(folder, command.runs.size() == 1);
-    if (!config) continue;
-    LoadedRun run;
-    run.config = *config;
-    const auto backend = backend_of(c, run.config, one.run);
-    require<CheckpointError>(fs::exists(folder + "/tokenizer"), one.run,
-                             ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
-    run.tokenizer = Tokenizer::open(folder + "/tokenizer");
-    const auto fault = babylm_fault(run, backend);
-    require<ConfigError>(fault.empty(), one.run, ": ", fault);
+/// Asks each run for its backend, and whether that can score it, before weights are read. One of several that cannot is
+/// told, and the others are answered.
+void check_backends(const EvaluateCommand& command, std::vector<Revisions>& checkpoints) {
+  std::map<std::string, std::string> faults;  // of runs
+  for (auto& one : checkpoints) {
+    const auto [known, is_new] = faults.emplace(one.run, "");
+    try {
+      if (is_new) check_backend(command.suites, one);
+    } catch (const Error& e) {
+      if (command.runs.size() == 1) throw;
+      known->second = words("cannot answer: ", e.what());
+      log_warning("babylm", words(one.run, ": ", known->second));
+    }
+    one.fault = known->second;
   }
 }
 
@@ -182,6 +183,7 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
 /// As answers_of; a checkpoint that cannot be read is told, so that others are not lost with it.
 SuiteAnswers answers_or_fault(const Revisions& one, const BabylmData& data, const SuitesCommand& c,
                               SuiteOutput& output) {
+  if (!one.fault.empty()) return unread_answers(one.run, one.checkpoint, one.fault);
   try {
     return answers_of(one, data, c, output);
   } catch (const Interrupted&) {
@@ -246,7 +248,7 @@ int evaluate_babylm(const EvaluateCommand& c) {
   const auto folder = data_folder(suites.names[0]);
   const auto data = read_babylm_data(folder, suites.fast);
   log_missing(data);
-  const auto checkpoints = checkpoints_of(command);
+  auto checkpoints = checkpoints_of(command);
   check_backends(command, checkpoints);
   check_names(checkpoints);
   SuiteOutput output(suites.out);

@@ -61,7 +61,7 @@ int run(const PretrainCommand& c) {
                  ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
                  ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
                  ", checkpoints ", duration(l.checkpoint)));
-  if (r.steps == r.resumed_at)
+  if (r.had_finished)
     log_result("train", words(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
   const auto loss = std::isfinite(r.held_out_loss)
                         ? words("held-out loss ", number(r.held_out_loss, 4), " at step ", r.steps, "; ")

@@ -137,10 +137,12 @@ struct Task {
 Task task_of(const std::string& run, const std::string& checkpoint, const std::vector<Suite>& suites,
              const SuiteOptions& options, bool is_all) {
   Task task{.run = run, .checkpoint = checkpoint};
-  const auto folder = run_directory_of(checkpoint);
+  std::string folder;
   RunConfig config;
-  task.unread = fault_in(run, "cannot be read", is_all,
-                         [&] { config = decode<RunConfig>(load_run_config(folder + "/run.yaml")); });
+  task.unread = fault_in(run, "cannot be read", is_all, [&] {
+    folder = run_directory_of(checkpoint);
+    config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
+  });
   if (!task.unread.empty()) return task;
   const bool has_tokenizer = fs::exists(folder + "/tokenizer");
   for (const auto& suite : suites) {
@@ -164,7 +166,8 @@ std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& s
     for (const auto& fault : task.faults)
       if (first.empty() && !fault.empty()) first = words(task.run, ": ", fault);
   const bool any = std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.answers_any(); });
-  require<ConfigError>(any, first.empty() ? "no run can be read; the warnings above say why" : first);
+  require<DataError>(any || !first.empty(), "no run can be read; the warnings above say why");
+  require<ConfigError>(any, first);
   for (size_t t = 0; t < (c.suites.all_checkpoints ? 1 : tasks.size()); ++t)  // checkpoints have one config
     for (const auto& fault : tasks[t].faults)
       if (!fault.empty()) log_warning("suites", words(tasks[t].run, ": ", fault));

@@ -5,7 +5,7 @@
 
 namespace cloze::kernels {
 
-/// c [rows, columns] = a b', summed over `depth` in fp32. Strides are elements from row to row.
+/// c [rows, columns] = a b', summed over `depth`, at least 1, in fp32. Strides are elements from row to row.
 struct Gemm {
   int64_t rows, columns, depth;
   const uint16_t* a;  ///< [rows, depth], where depth is even; `a_depth_major`: [depth, rows]

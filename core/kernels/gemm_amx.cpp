@@ -27,7 +27,7 @@ int64_t pairs_at_once(const Gemm& p) {
   return p.sum ? min(pairs, depth_block) : pairs;
 }
 int64_t columns_at_once(const Gemm& p) {
-  const int64_t most = panel_words / padded(pairs_at_once(p)) / block * block;
+  const int64_t most = panel_words / (padded(pairs_at_once(p)) + 1) / block * block;
   return min(padded(p.columns), most > block ? most : block);
 }
 int64_t scratch(const Gemm& p) { return padded(pairs_at_once(p)) * (columns_at_once(p) + rows_at_once); }
@@ -73,9 +73,9 @@ __attribute__((noinline)) void pack_columns(const Gemm& p, int64_t first, int64_
       for (int64_t k = 0; k < pairs; ++k) {
         const int64_t row = 2 * (first + k);
         const uint16_t *one = p.b + row * p.b_stride + column + c,
-                       *soon = p.b + min(row + ahead_of_packing, p.depth - 2) * p.b_stride + column + c;
+                       *soon = p.b + min(row + ahead_of_packing, p.depth - 1) * p.b_stride + column + c;
         _mm_prefetch((const char*)soon, _MM_HINT_T0);
-        _mm_prefetch((const char*)(soon + p.b_stride), _MM_HINT_T0);
+        _mm_prefetch((const char*)(soon + (row + ahead_of_packing + 1 < p.depth ? p.b_stride : 0)), _MM_HINT_T0);
         store_pairs(to + k * tile_side, beside + k * tile_side, _mm512_loadu_si512(one),
                     row + 1 < p.depth ? _mm512_loadu_si512(one + p.b_stride) : _mm512_setzero_si512());
       }
@@ -116,12 +116,12 @@ void pack_block_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, P
   for (int64_t k = 0; k < pairs; k += tile_side, out += tile_words) {
     alignas(64) Pair buffer[2][tile_words];
     for (int64_t i = 0; i < tile_side; ++i) {
-      const int64_t t = 2 * (first + k + i);
-      const uint16_t* one = p.a + t * p.a_stride + row;
+      const int64_t t = 2 * (first + k + i), last = p.depth - 1;
       const bool is_there = k + i < pairs;
-      const uint16_t* soon = p.a + min(t + ahead_of_packing, p.depth - 2) * p.a_stride + row;
+      const uint16_t *one = p.a + min(t, last) * p.a_stride + row,
+                     *soon = p.a + min(t + ahead_of_packing, last) * p.a_stride + row;
       _mm_prefetch((const char*)soon, _MM_HINT_T0);
-      _mm_prefetch((const char*)(soon + p.a_stride), _MM_HINT_T0);
+      _mm_prefetch((const char*)(soon + (t + ahead_of_packing < last ? p.a_stride : 0)), _MM_HINT_T0);
       store_pairs(buffer[0] + i * tile_side, buffer[1] + i * tile_side,
                   is_there ? _mm512_loadu_si512(one) : _mm512_setzero_si512(),
                   is_there && t + 1 < p.depth ? _mm512_loadu_si512(one + p.a_stride) : _mm512_setzero_si512());
@@ -158,8 +158,7 @@ __attribute__((noinline)) void left_tiles(const Gemm& p, int64_t first, int64_t 
 /// What is prefetched of the block of rows of `a` from `row` on, while column `c` of `width` is computed.
 CLOZE_INLINE Soon soon(const Gemm& p, int64_t first, int64_t width, int64_t c, int64_t row) {
   if (p.a_depth_major || row + block > p.rows) return {};
-  const int64_t blocks = width / block, each = blocks >= block ? 1 : (block + blocks - 1) / (blocks > 0 ? blocks : 1),
-                at = c / block * each;
+  const int64_t blocks = width > block ? width / block : 1, each = (block + blocks - 1) / blocks, at = c / block * each;
   if (at >= block) return {};
   return {(const Pair*)(p.a + (row + at) * p.a_stride) + first, min(each, block - at), p.a_stride / 2};
 }
@@ -224,9 +223,8 @@ void gemm(const Gemm& p) {
 
 }  // namespace
 
-extern const GemmKernel gemm_kernel_pointer;
-const GemmKernel gemm_kernel_pointer = {
-    .run = gemm, .scratch = scratch, .rows = block, .columns = block, .packing_cost = 96};
+extern const GemmKernel gemm_of_isa;
+const GemmKernel gemm_of_isa = {.run = gemm, .scratch = scratch, .rows = block, .columns = block, .packing_cost = 96};
 
 }  // namespace cloze::kernels::CLOZE_ISA
 #endif

@@ -22,7 +22,7 @@ namespace {
 using kernels::Gemm;
 
 constexpr int64_t min_rows = 48;     // with fewer, packing costs too much
-constexpr int64_t max_depth = 8192;  // summed at once: a panel of 64 columns fits into the second-level cache
+constexpr int64_t max_depth = 8192;  // summed at once: a panel of columns fits into the second-level cache
 
 const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
 
@@ -33,7 +33,7 @@ bool has_pairs(const Tensor& t) {
 }
 
 /// The GEMM of two matrices for our kernel, without its output; nullopt where LibTorch has to compute it: other dtypes,
-/// few rows, or a processor without AVX512-BF16.
+/// few rows, or an instruction set without a kernel.
 std::optional<Gemm> own_gemm(const Tensor& a, bool a_depth_major, const Tensor& b, bool b_depth_major) {
   const auto supported = [](const Tensor& t) {
     return t.is_cpu() && t.scalar_type() == at::kBFloat16 && t.stride(1) == 1;
@@ -137,10 +137,10 @@ Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
   return false;
 }();
 
-/// oneDNN keeps the code that it made for each size of a matrix multiplication, about half a megabyte a size. Texts
-/// have many sizes, so that its 1,024 would fill memory with code that is not used again. Source: oneDNN developer
-/// guide, "Primitive Cache".
-[[maybe_unused]] const bool small_onednn_cache = setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128", /*overwrite=*/0) == 0;
+/// oneDNN keeps the code that it made for each size of a matrix multiplication. Texts have many sizes: its 1,024 took
+/// some 450 MB when BLiMP was scored, without being faster than 128. Source: oneDNN developer guide, "Primitive Cache".
+[[maybe_unused]] const bool small_onednn_cache = std::getenv("DNNL_PRIMITIVE_CACHE_CAPACITY") == nullptr &&
+                                                 setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128", /*overwrite=*/0) == 0;
 
 /// Runs f(part) for each part below `count`, each on one thread. Outside a parallel region the BLAS of LibTorch splits
 /// and sums small and odd shapes differently for each number of threads; inside one it runs on a single thread. A

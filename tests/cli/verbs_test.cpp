@@ -115,19 +115,27 @@ TEST_CASE("a step folder is opened with the slash at its end that Tab writes", "
   CHECK(begun.code == 0);
 }
 
-TEST_CASE("a step folder is opened by a link, and as the working folder", "[cli]") {
+TEST_CASE("a step folder is opened by links of any name, and as the working folder", "[cli]") {
   auto& w = world();
   const auto pairs =
       w.dir.write("linked.jsonl", R"({"sentence_good": "The cat sat", "sentence_bad": "The cat the", "UID": "order"})");
-  const auto link = w.dir / "linked-step";
-  fs::create_directory_symlink(fs::absolute(w.run + "/step-00000006"), link);
+  w.dir.write("other/run.yaml", "model: {kind: gpt2}\n");  // a folder that has another run
   const auto inside = "cd " + w.run + "/step-00000006 && ";
-  for (const auto& [step, prefix] : {std::pair{link, std::string()}, std::pair{std::string("."), inside}}) {
+  std::vector<std::pair<std::string, std::string>> ways{{".", inside}};
+  for (const std::string name : {"linked", "step-00000006", "step-00000012", "other/linked"}) {
+    fs::create_directory_symlink(fs::absolute(w.run + "/step-00000006"), w.dir / name);
+    ways.emplace_back(w.dir / name, "");
+  }
+  int number = 0;
+  for (const auto& [step, prefix] : ways) {
     INFO(step);
     CHECK(cloze("fill " + step + " 'The cat [MASK] on mat'", prefix).code == 0);
-    const auto answered = cloze("evaluate " + step + " --suite " + pairs, prefix);
-    INFO(answered.text);
-    CHECK(answered.code == 0);
+    CHECK(cloze("evaluate " + step + " --suite " + pairs, prefix).code == 0);
+    const auto branched = cloze("pretrain --branch-from " + step + " --set schedule.shape=constant --run " +
+                                    w.dir / "branch-of-link" + std::to_string(number++),
+                                prefix);
+    INFO(branched.text);
+    CHECK_THAT(branched.text, Catch::Contains("/step-00000006") && !Catch::Contains("bug in Cloze"));
   }
 }
 

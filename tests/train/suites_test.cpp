@@ -166,6 +166,40 @@ TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them 
   CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
 }
 
+TEST_CASE("a resumed run makes the evaluation that was due after its checkpoint, whether it goes on or ends there",
+          "[train][resume]") {
+  const int64_t stopped_at = GENERATE(3, 6);
+  INFO(stopped_at);
+  const TempDir dir;
+  auto config = tiny_run(dir, 6);
+  config.evaluation.every = 3;
+  config.checkpoint.every = 3;
+  pretrain(config, {.run = dir / "a"});
+  namespace fs = std::filesystem;
+  fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
+  const auto step = dir / ("b/step-0000000" + std::to_string(stopped_at));
+  const auto run = open_run(step);
+  std::vector<std::pair<std::string, Tensor>> moments;
+  auto state = load_state(step, &moments);
+  state.held_out_due = true;
+  state.evaluated_at = stopped_at - 3;
+  state.best_step = stopped_at - 3;
+  state.best_loss = stopped_at > 3 ? metrics(dir / "a")[3]["held_out_loss"].get<double>() : 0;
+  state.evaluations_without_gain = 0;
+  const auto lines = read_file(dir / "a/metrics.jsonl");
+  size_t at = 0;
+  for (int64_t row = 0; row < stopped_at + stopped_at / 3 - 1; ++row) at = lines.find('\n', at) + 1;
+  state.metrics_bytes = at;  // without the row of the evaluation
+  for (int64_t later = stopped_at; later <= 6; later += 3)
+    fs::remove_all(dir / ("b/step-0000000" + std::to_string(later)));
+  save_checkpoint(dir / "b", state, collect_params(*run.network), moments);
+  pretrain(config, {.run = dir / "b", .resume = true});
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  CHECK(same_files(dir / "a/step-00000006/weights.safetensors", dir / "b/step-00000006/weights.safetensors"));
+  CHECK(same_files(dir / "a/best", dir / "b/best"));
+  CHECK_FALSE(load_state(dir / "b/step-00000006", nullptr).held_out_due);
+}
+
 TEST_CASE("a signal ends a held-out evaluation and a score, and not a run that has been asked for nothing",
           "[train][suites]") {
   const TempDir dir;

@@ -28,22 +28,40 @@ double max_error(const Tensor& found, const Tensor& wanted) {
 
 constexpr double rounding = 1.0 / 256;  // of a bf16 number
 
+/// The instruction sets of this processor that have a GEMM of their own.
+std::vector<std::string> with_gemm() {
+  std::vector<std::string> found;
+  for (const auto& isa : tested_isas()) {
+    const UseIsa use(isa);
+    if (kernels::gemm_kernel()) found.push_back(isa);
+  }
+  if (found.empty()) not_tested("the bf16 GEMM kernels");
+  return found;
+}
+/// These, and one where LibTorch multiplies.
+std::vector<std::string> gemm_isas() {
+  auto isas = with_gemm();
+  isas.push_back("portable");
+  return isas;
+}
+
 }  // namespace
 
 TEST_CASE("bf16 matrix multiplications equal loops in double, at every edge of panels and tiles", "[kernels]") {
   const int threads = GENERATE(1, 2);  // a single thread processes more columns than it packs at a time
+  const auto isa = GENERATE(from_range(gemm_isas()));
+  const UseIsa use(isa);
   at::set_num_threads(threads);
   struct Sizes {
     int64_t rows, outputs, inputs;
   };
-  // Rows that are no multiple of six, columns that fill no vector or panel, pairs that fill no block of sixteen, odd
-  // sizes, one block of 512 pairs and more.
+  // Rows and columns that fill no tile, vector or panel, pairs that fill no block of sixteen, odd sizes, one block of
+  // pairs and more, with one group of columns and more.
   for (const auto& [rows, outputs, inputs] :
        {Sizes{48, 64, 64}, Sizes{49, 1, 2}, Sizes{53, 70, 30}, Sizes{150, 129, 66}, Sizes{60, 17, 1100},
         Sizes{1101, 23, 34}, Sizes{64, 2055, 8}, Sizes{64, 8, 2054}, Sizes{64, 400, 1100}, Sizes{48, 2050, 64},
-        Sizes{48, 8200, 6}, Sizes{51, 33, 7}, Sizes{3, 5, 6}}) {
-    INFO("rows " << rows << ", outputs " << outputs << ", inputs " << inputs
-                 << ", own kernel: " << (kernels::gemm_kernel() != nullptr));
+        Sizes{48, 8200, 6}, Sizes{600, 40, 1000}, Sizes{51, 33, 7}, Sizes{3, 5, 6}}) {
+    INFO("rows " << rows << ", outputs " << outputs << ", inputs " << inputs << ", " << isa);
     const auto x = numbers({rows, inputs}, 0.1).to(at::kBFloat16),
                w = numbers({outputs, inputs}, 0.2).to(at::kBFloat16),
                dy = numbers({rows, outputs}, 0.3).to(at::kBFloat16);
@@ -63,6 +81,7 @@ TEST_CASE("bf16 matrix multiplications equal loops in double, at every edge of p
 }
 
 TEST_CASE("views of a larger matrix are multiplied in place, and nothing outside them is touched", "[kernels]") {
+  const UseIsa use(GENERATE(from_range(gemm_isas())));
   const auto all = numbers({80, 96}, 0.1).to(at::kBFloat16), table = numbers({90, 64}, 0.2).to(at::kBFloat16);
   const auto x = all.narrow(1, 16, 64), w = table.narrow(0, 10, 70);
   CHECK(max_error(matmul_nt(x, w), by_loops(x, w.t())) < rounding);
@@ -87,15 +106,18 @@ TEST_CASE("matrices whose shapes do not match are rejected", "[kernels]") {
 TEST_CASE("matrix multiplications are bit-identical for any number of threads", "[kernels]") {
   const auto x = numbers({700, 130}, 0.1).to(at::kBFloat16), w = numbers({190, 130}, 0.2).to(at::kBFloat16),
              dy = numbers({700, 190}, 0.3).to(at::kBFloat16);
-  if (!kernels::gemm_kernel()) return not_tested("the bf16 GEMM kernel");
-  std::vector<std::vector<Tensor>> found;
-  for (const int threads : {1, 2, 3, 8}) {
-    at::set_num_threads(threads);
-    const auto gradient = at::zeros({190, 130});
-    add_matmul_tn(gradient, dy, x);
-    found.push_back({matmul_nt(x, w), matmul_nn(dy, w), gradient});
+  for (const auto& isa : gemm_isas()) {
+    INFO(isa);
+    const UseIsa use(isa);
+    std::vector<std::vector<Tensor>> found;
+    for (const int threads : {1, 2, 3, 8}) {
+      at::set_num_threads(threads);
+      const auto gradient = at::zeros({190, 130});
+      add_matmul_tn(gradient, dy, x);
+      found.push_back({matmul_nt(x, w), matmul_nn(dy, w), gradient});
+    }
+    at::set_num_threads(2);
+    for (const auto& other : found)
+      for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(other[k], found[0][k]));
   }
-  at::set_num_threads(2);
-  for (const auto& other : found)
-    for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(other[k], found[0][k]));
 }
