@@ -25,7 +25,7 @@ struct Revisions {
   std::string run;  ///< as the user names it
   std::string checkpoint;
   std::vector<std::string> names;  ///< `main`, or `chck_7M`
-  std::string fault{};             ///< why its run cannot answer; empty: it can
+  std::string fault{};             ///< why its run cannot be read; empty: it can
 };
 
 /// The checkpoints that a run keeps by words, each with its names. Throws ConfigError for a run without any.
@@ -62,33 +62,35 @@ BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config, const 
   return *backend;
 }
 
-/// Throws an Error for a run that cannot be scored; reads no weights.
-void check_backend(const SuitesCommand& c, const Revisions& one) {
+/// The config and the tokenizer of a run, without its weights. Throws an Error for those that cannot be read.
+LoadedRun described(const Revisions& one) {
   const auto folder = run_directory_of(one.checkpoint);
   LoadedRun run;
   run.config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
-  const auto backend = backend_of(c, run.config, one.run);
   require<CheckpointError>(fs::exists(folder + "/tokenizer"), one.run,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   run.tokenizer = Tokenizer::open(folder + "/tokenizer");
-  const auto fault = babylm_fault(run, backend);
-  require<ConfigError>(fault.empty(), one.run, ": ", fault);
+  return run;
 }
 
-/// Asks each run for its backend, and whether that can score it, before weights are read. One of several that cannot is
-/// told, and the others are answered.
+/// Asks each run for its backend, and whether that can score it, before weights are read: throws ConfigError for one
+/// that cannot be scored. One of several that cannot be read is told, and the others are answered.
 void check_backends(const EvaluateCommand& command, std::vector<Revisions>& checkpoints) {
   std::map<std::string, std::string> faults;  // of runs
   for (auto& one : checkpoints) {
     const auto [known, is_new] = faults.emplace(one.run, "");
+    LoadedRun run;
     try {
-      if (is_new) check_backend(command.suites, one);
+      if (is_new) run = described(one);
     } catch (const Error& e) {
       if (command.runs.size() == 1) throw;
-      known->second = words("cannot answer: ", e.what());
+      known->second = words("cannot be read: ", e.what());
       log_warning("babylm", words(one.run, ": ", known->second));
     }
     one.fault = known->second;
+    if (!is_new || !one.fault.empty()) continue;
+    const auto fault = babylm_fault(run, backend_of(command.suites, run.config, one.run));
+    require<ConfigError>(fault.empty(), one.run, ": ", fault);
   }
 }
 
