@@ -250,7 +250,7 @@ PretrainReport report_of(const Session& session, int64_t resumed_at) {
 void evaluate_last(Session& session) {
   auto& state = session.state;
   state.held_out_due = state.evaluated_at != state.step;
-  state.suites_due = state.suites_at != state.step;
+  state.suites_due = !session.suites.empty() && state.suites_at != state.step;
   try {
     if (state.held_out_due || session.held_out.empty()) evaluate_held_out(session);
     if (state.suites_due || session.suite_results.empty()) answer_suites(session);

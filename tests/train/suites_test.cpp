@@ -197,7 +197,9 @@ TEST_CASE("a resumed run makes the evaluation that was due after its checkpoint,
   CHECK(metrics(dir / "a") == metrics(dir / "b"));
   CHECK(same_files(dir / "a/step-00000006/weights.safetensors", dir / "b/step-00000006/weights.safetensors"));
   CHECK(same_files(dir / "a/best", dir / "b/best"));
-  CHECK_FALSE(load_state(dir / "b/step-00000006", nullptr).held_out_due);
+  const auto last = load_state(dir / "b/step-00000006", nullptr);
+  CHECK_FALSE(last.held_out_due);
+  CHECK_FALSE(last.suites_due);
 }
 
 TEST_CASE("a signal ends a held-out evaluation and a score, and not a run that has been asked for nothing",
