@@ -69,19 +69,19 @@ __attribute__((noinline)) void pack_columns(const Gemm& p, int64_t first, int64_
   int64_t c = 0;
   if (p.b_depth_major) {
     for (; c + block <= width; c += block) {
-      Pair *to = out + c / tile_side * strip, *beside = to + strip;
+      Pair *to = out + c / tile_side * strip, *second = to + strip;
       for (int64_t k = 0; k < pairs; ++k) {
         const int64_t row = 2 * (first + k);
         const uint16_t *one = p.b + row * p.b_stride + column + c,
                        *soon = p.b + min(row + ahead_of_packing, p.depth - 1) * p.b_stride + column + c;
         _mm_prefetch((const char*)soon, _MM_HINT_T0);
         _mm_prefetch((const char*)(soon + (row + ahead_of_packing + 1 < p.depth ? p.b_stride : 0)), _MM_HINT_T0);
-        store_pairs(to + k * tile_side, beside + k * tile_side, _mm512_loadu_si512(one),
+        store_pairs(to + k * tile_side, second + k * tile_side, _mm512_loadu_si512(one),
                     row + 1 < p.depth ? _mm512_loadu_si512(one + p.b_stride) : _mm512_setzero_si512());
       }
       const int64_t rest = sizeof(Pair) * (padded(pairs) - pairs) * tile_side;
       __builtin_memset(to + pairs * tile_side, 0, rest);
-      __builtin_memset(beside + pairs * tile_side, 0, rest);
+      __builtin_memset(second + pairs * tile_side, 0, rest);
     }
   }
   for (; c < width; c += tile_side) pack_strip(p, first, pairs, column + c, width - c, out + c / tile_side * strip);
@@ -131,18 +131,18 @@ void pack_block_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, P
   }
 }
 
-/// Row tiles of `a` where the tiles of AMX can read them: in place, or packed.
+/// The tiles of rows of `a`: those of the matrix itself, or packed ones.
 struct LeftTiles {
   Operand at[rows_at_once / block];
 };
 __attribute__((noinline)) void left_tiles(const Gemm& p, int64_t first, int64_t pairs, int64_t row, int64_t count,
                                           Pair* space, LeftTiles& left) {
   const int64_t strip = padded(pairs) * tile_side;
-  const bool in_place = !p.a_depth_major && pairs % tile_side == 0;
+  const bool is_direct = !p.a_depth_major && pairs % tile_side == 0;
   for (int64_t r = 0; r < count; r += block, space += 2 * strip) {
     auto& operand = left.at[r / block];
     operand = {space, space + strip, tile_side, tile_words};
-    if (count - r >= block && in_place) {
+    if (count - r >= block && is_direct) {
       const auto* from = (const Pair*)(p.a + (row + r) * p.a_stride) + first;
       operand = {from, from + tile_side * p.a_stride / 2, p.a_stride / 2, tile_side};
     } else if (count - r >= block && p.a_depth_major) {

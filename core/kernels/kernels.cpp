@@ -17,18 +17,27 @@ extern const Table kernel_table;
 namespace avx512_bf16 {
 extern const Table kernel_table;
 }
-namespace amx {
-extern const Table kernel_table;
-}
 #endif
 
 namespace {
+
+#if defined(__x86_64__)
+/// Only matrix multiplications and attention use the tiles of AMX; what is in the table is that of AVX512-BF16.
+const Table& amx_table() {
+  static const Table table = [] {
+    auto same = avx512_bf16::kernel_table;
+    same.isa = "amx";
+    return same;
+  }();
+  return table;
+}
+#endif
 
 const Table* find(const std::string& isa) {
 #if defined(__x86_64__)
   const std::string best = best_isa();
   const bool amx = best == "amx", avx512_bf16 = amx || best == "avx512_bf16", avx512 = avx512_bf16 || best == "avx512";
-  if (isa == "amx" && amx) return &amx::kernel_table;
+  if (isa == "amx" && amx) return &amx_table();
   if (isa == "avx512_bf16" && avx512_bf16) return &avx512_bf16::kernel_table;
   if (isa == "avx512" && avx512) return &avx512::kernel_table;
   if (isa == "avx2" && best != "portable") return &avx2::kernel_table;

@@ -193,13 +193,14 @@ TEST_CASE("a resumed run makes the evaluation that was due after its checkpoint,
   for (int64_t later = stopped_at; later <= 6; later += 3)
     fs::remove_all(dir / ("b/step-0000000" + std::to_string(later)));
   save_checkpoint(dir / "b", state, collect_params(*run.network), moments);
-  pretrain(config, {.run = dir / "b", .resume = true});
+  CHECK_FALSE(pretrain(config, {.run = dir / "b", .resume = true}).had_finished);
   CHECK(metrics(dir / "a") == metrics(dir / "b"));
   CHECK(same_files(dir / "a/step-00000006/weights.safetensors", dir / "b/step-00000006/weights.safetensors"));
   CHECK(same_files(dir / "a/best", dir / "b/best"));
   const auto last = load_state(dir / "b/step-00000006", nullptr);
   CHECK_FALSE(last.held_out_due);
   CHECK_FALSE(last.suites_due);
+  CHECK(pretrain(config, {.run = dir / "b", .resume = true}).had_finished);
 }
 
 TEST_CASE("a signal ends a held-out evaluation and a score, and not a run that has been asked for nothing",

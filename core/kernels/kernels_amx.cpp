@@ -1,3 +1,0 @@
-#define CLOZE_ISA amx
-#define CLOZE_ISA_NAME "amx"
-#include "core/kernels/kernels.inc"
