@@ -7,19 +7,21 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include "core/error.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/gemm.h"
+#include "core/tensor/math_libraries.h"
 
 namespace cloze {
 
 namespace {
 
 using kernels::Gemm;
+
+[[maybe_unused]] const bool are_set_up = set_up_math_libraries();
 
 constexpr int64_t min_rows = 48;     // with fewer, packing costs too much
 constexpr int64_t max_depth = 8192;  // summed at once: a panel of columns fits into the second-level cache
@@ -125,23 +127,6 @@ Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
   }
   return grid;
 }
-
-/// On Intel's processors MKL's sums depend on the alignment of the matrices, which differs from run to run, unless its
-/// environment says otherwise before its first call. Source: oneMKL developer guide, "Conditional Numerical
-/// Reproducibility".
-[[maybe_unused]] const bool strict_mkl = [] {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("intel")) return setenv("MKL_CBWR", "AUTO,STRICT", /*overwrite=*/0) == 0;
-#endif
-  return false;
-}();
-
-/// oneDNN keeps the code that it made for each of 1,024 sizes of a matrix multiplication, and texts have many sizes:
-/// scoring 16,750 pairs of BLiMP took 714 MB so, and as long with 128 in 608 MB. Source: oneDNN developer guide,
-/// "Primitive Cache".
-[[maybe_unused]] const bool small_onednn_cache = std::getenv("DNNL_PRIMITIVE_CACHE_CAPACITY") == nullptr &&
-                                                 setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128", /*overwrite=*/0) == 0;
 
 /// Runs f(part) for each part below `count`, each on one thread. Outside a parallel region the BLAS of LibTorch splits
 /// and sums small and odd shapes differently for each number of threads; inside one it runs on a single thread. A

@@ -147,6 +147,13 @@ TEST_CASE("text to score is always prepared afresh, and problems are reported in
   CHECK(cloze("evaluate " + w.run + " --field body --text " + w.dir / "own.jsonl").code == 0);
 }
 
+TEST_CASE("a loss has the same bits in every process, whatever its threads compute first", "[cli]") {
+  auto& w = world();
+  const auto losses = [&] { return json_of(cloze("evaluate " + w.run + " --json"))["held_out"]; };
+  const auto once = losses();
+  for (int process = 0; process < 12; ++process) CHECK(losses() == once);
+}
+
 TEST_CASE("masks of a text do not depend on the tokens that a run was trained on", "[cli]") {
   auto& w = world();
   const auto tokens = w.dir / "trained-on", run = w.dir / "trained";
