@@ -114,7 +114,7 @@ struct AllCounts {
 
 /// Counts the right answers to the questions of a file, and appends its items. `prefix`: of the names of its sections.
 void ask(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
-         std::vector<nlohmann::json>& items) {
+         SuitePredictions& items) {
   const auto answers = answers_of(file, embedded);
   size_t number = 0;
   for (const auto& section : file.sections) {

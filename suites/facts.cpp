@@ -141,7 +141,7 @@ class Asker {
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }
 
-  Found ask(const FactRelation& relation, std::vector<nlohmann::json>& items) const {
+  Found ask(const FactRelation& relation, SuitePredictions& items) const {
     Found found;
     constexpr size_t facts_at_once = 256;
     for (size_t first = 0; first < relation.facts.size(); first += facts_at_once) {
@@ -174,7 +174,7 @@ class Asker {
   }
 
   void add(const FactRelation& relation, const Fact& fact, std::span<const PassageScore> scores, Found& found,
-           std::vector<nlohmann::json>& items) const {
+           SuitePredictions& items) const {
     std::vector<double> values;
     for (size_t i = 0; i < scores.size(); ++i) {
       // A score of nothing is 0, the best of all.
@@ -203,7 +203,7 @@ class Asker {
       found.mrr += 1 / static_cast<double>(among_all);
       item["rank"] = among_all;
     }
-    items.push_back(std::move(item));
+    items.push_back(item);
   }
 
   std::shared_ptr<int64_t> asked_ = std::make_shared<int64_t>(0);

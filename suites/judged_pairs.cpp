@@ -20,7 +20,7 @@ bool is_text(std::string name) {
 }
 
 /// The correlation of one file; appends its pairs to `items`.
-SuiteFigure figure_of(const JudgedFile& file, const EmbeddedTexts& embedded, std::vector<nlohmann::json>& items) {
+SuiteFigure figure_of(const JudgedFile& file, const EmbeddedTexts& embedded, SuitePredictions& items) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::vector<double> judgements;
   for (const auto& pair : file.pairs) {

@@ -134,12 +134,6 @@ auto with_names(std::span<const RankingItem> items, const F& f) {
   }
 }
 
-/// Removes what the rules of the program of BabyLM say of items that it does not have.
-void drop_official(SuiteResult& result) {
-  for (auto& figure : result.figures) figure.official.reset();
-  for (auto& item : result.items) item.erase("official_choice");
-}
-
 /// Items with tokens that stand for unknown text.
 class UnknownText {
  public:
@@ -254,8 +248,13 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   }
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
-  for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
-  if (!suite.is_official) drop_official(result);
+  if (!suite.is_official)  // the program of BabyLM does not have these items
+    for (auto& figure : result.figures) figure.official.reset();
+  for (size_t i = 0; i < ranked.size(); ++i) {
+    auto item = to_json(suite.items[i], ranked[i]);
+    if (!suite.is_official) item.erase("official_choice");
+    result.items.push_back(item);
+  }
   result.notes = suite.notes;
   if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);
   return result;

@@ -271,7 +271,7 @@ SuiteResult reading_result(const ReadingSuite& suite, const ReadingSurprisals& s
                         {"surprisal", surprisals.words[i]},
                         {"previous_surprisal", json_of(surprisals.previous[i])}};
     if (official) item["official_surprisal"] = official->words[i];
-    result.items.push_back(std::move(item));
+    result.items.push_back(item);
   }
   return result;
 }

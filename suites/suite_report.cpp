@@ -320,14 +320,7 @@ std::string results_lines(std::span<const SuiteAnswers> answers) {
 }
 
 std::string prediction_lines(const SuiteAnswers& answers, const SuiteResult& result) {
-  std::string lines;
-  for (auto item : result.items) {
-    item["run"] = answers.run;
-    item["step"] = answers.step;
-    item["suite"] = result.suite;
-    lines += item.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-  }
-  return lines;
+  return result.items.lines({{"run", answers.run}, {"step", answers.step}, {"suite", result.suite}});
 }
 
 }  // namespace cloze

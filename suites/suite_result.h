@@ -1,12 +1,12 @@
 #pragma once
 // What every suite answers: figures, by group, and a prediction for each item.
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "scoring/pooling.h"
 #include "scoring/scorer.h"
+#include "suites/suite_predictions.h"
 
 namespace cloze {
 
@@ -29,10 +29,10 @@ struct SuiteFigure {
 /// The answers of one run to one suite.
 struct SuiteResult {
   std::string suite;
-  std::string scored_by;              ///< Scorer::description, or the layer and pooling of embeddings
-  std::vector<SuiteFigure> figures;   ///< the first is the one that stands for the suite
-  std::vector<nlohmann::json> items;  ///< one line for each, with its prediction
-  std::vector<std::string> notes{};   ///< what a reader of the figures must know, a sentence each
+  std::string scored_by;             ///< Scorer::description, or the layer and pooling of embeddings
+  std::vector<SuiteFigure> figures;  ///< the first is the one that stands for the suite
+  SuitePredictions items;            ///< one for each
+  std::vector<std::string> notes{};  ///< what a reader of the figures must know, a sentence each
 };
 
 /// How suites are answered: by scores, or by embeddings.

@@ -175,7 +175,7 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
   if (data.acquisition && !c.all_checkpoints) add_acquisition(answers, *data.acquisition, c);
   for (auto& result : answers.results) {
     output.add(answers, result);
-    result.items.clear();
+    result.items = {};
   }
   if (!answers.results.empty())
     for (const auto& folder : folders) log_info("babylm", words(folder, ": predictions and reports"));

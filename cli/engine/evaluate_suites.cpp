@@ -194,7 +194,8 @@ struct SurprisalCurves {
     if (!has_words) return;  // the checkpoint does not say how many it had read
     auto& one = checkpoints.emplace_back(CheckpointSurprisals{
         .name = fs::path(run.checkpoint).filename().string(), .words = std::max(state.words, 0.0), .surprisals = {}});
-    for (const auto& item : result.items) one.surprisals.push_back(item.at("surprisal").get<double>());
+    for (size_t i = 0; i < result.items.size(); ++i)
+      one.surprisals.push_back(result.items[i].at("surprisal").get<double>());
     chance = std::log(static_cast<double>(run.tokenizer.size()));
   }
 };
@@ -276,7 +277,7 @@ class Asker {
     }
     output_.add(answers, result);
     if (std::holds_alternative<AcquisitionSuite>(suites_[s].items)) curves_[s].add(run, state, result);
-    result.items.clear();
+    result.items = {};
     answers.results.push_back(std::move(result));
   }
 
