@@ -82,8 +82,8 @@ std::optional<BabylmBackend> masked_backend(const RunConfig& config) {
   return backend == BabylmBackend::mlm || backend == BabylmBackend::mntp ? backend : std::nullopt;
 }
 
-/// Log-probabilities of words before masks, tokenized with their contexts.
-std::vector<double> masked_logs(const LoadedRun& run, const std::vector<WordInContext>& words, BabylmBackend backend) {
+/// The rows of words before masks, tokenized with their contexts.
+WordRows masked_rows(const LoadedRun& run, const std::vector<WordInContext>& words, BabylmBackend backend) {
   const auto& special = run.tokenizer.special();
   require<ConfigError>(special.mask >= 0, run.folder,
                        ": its tokenizer has no [MASK] or <mask>, before which words are predicted");
@@ -102,7 +102,7 @@ std::vector<double> masked_logs(const LoadedRun& run, const std::vector<WordInCo
       begin.push_back(token.id);
     }
   }
-  return all.sums(run, words.size(), backend == BabylmBackend::mntp);
+  return all;
 }
 
 /// The text of one token as transformers decodes it alone: WordPiece keeps the mark of a continuation.
@@ -148,6 +148,25 @@ TokenRow next_token_row(const LoadedRun& run, const Tokenizer::Frame& frame, Bab
   return {.read = {.ids = std::move(row), .decoder = {special.bos}}, .asked = {{0, target}}};
 }
 
+/// The rows of words as the published program has them.
+WordRows official_rows(const LoadedRun& run, const std::vector<WordInContext>& words, BabylmBackend backend) {
+  const auto frame = babylm_frame(run);
+  WordRows all;
+  for (size_t w = 0; w < words.size(); ++w) {
+    const auto& [context, word] = words[w];
+    auto text = context;
+    auto target = first_token(run, word);
+    const auto ids = run.tokenizer.encode(word);
+    for (size_t t = 0; t < ids.size(); ++t) {
+      const auto piece = text_of(run.tokenizer, ids[t]);
+      if (t > 0) target = first_token(run, piece);
+      all.add(w, next_token_row(run, frame, backend, text, target));
+      text += piece;
+    }
+  }
+  return all;
+}
+
 bool has_tokens_for(const SpecialIds& special, BabylmBackend backend) {
   switch (backend) {
     case BabylmBackend::causal:
@@ -162,13 +181,10 @@ bool has_tokens_for(const SpecialIds& special, BabylmBackend backend) {
   return false;
 }
 
-std::vector<double> scorer_logs(const LoadedRun& run, const std::vector<WordInContext>& words,
-                                const ScoringOptions& options) {
+std::vector<Passage> passages_of(const std::vector<WordInContext>& words) {
   std::vector<Passage> passages;
   for (const auto& [context, word] : words) passages.push_back({.left = context + " ", .scored = word});
-  std::vector<double> logs;
-  for (const auto& score : Scorer(run, options).score(passages)) logs.push_back(score.sum);
-  return logs;
+  return passages;
 }
 
 /// Words are predicted before masks unless a form of the Scorer is asked for.
@@ -230,30 +246,34 @@ std::string fault_of(const RunConfig& config, const ReadingSuite&, const SuiteOp
 
 ReadingSurprisals reading_surprisals(const LoadedRun& run, const ReadingSuite& suite, const ScoringOptions& options) {
   return surprisals_by(suite.times, [&](const std::vector<WordInContext>& words) {
-    if (predicts_before_masks(run.config, options)) return masked_logs(run, words, *masked_backend(run.config));
-    return scorer_logs(run, words, options);
+    if (predicts_before_masks(run.config, options)) {
+      const auto backend = *masked_backend(run.config);
+      return masked_rows(run, words, backend).sums(run, words.size(), backend == BabylmBackend::mntp);
+    }
+    std::vector<double> logs;
+    for (const auto& score : Scorer(run, options).score(passages_of(words))) logs.push_back(score.sum);
+    return logs;
+  });
+}
+
+void check_fit(const LoadedRun& run, const ReadingSuite& suite, const SuiteOptions& options) {
+  const auto official = babylm_backend(run.config);
+  surprisals_by(suite.times, [&](const std::vector<WordInContext>& words) {
+    if (official && has_tokens_for(run.tokenizer.special(), *official))
+      check_fit(run, official_rows(run, words, *official).rows);
+    if (predicts_before_masks(run.config, options.scoring))
+      check_fit(run, masked_rows(run, words, *masked_backend(run.config)).rows);
+    else
+      Scorer(run, options.scoring).check_fit(passages_of(words));
+    return std::vector<double>(words.size());
   });
 }
 
 std::optional<ReadingSurprisals> babylm_reading_surprisals(const LoadedRun& run, const ReadingSuite& suite,
                                                            BabylmBackend backend) {
   if (!has_tokens_for(run.tokenizer.special(), backend)) return {};
-  const auto frame = babylm_frame(run);
   return surprisals_by(suite.times, [&](const std::vector<WordInContext>& words) {
-    WordRows all;
-    for (size_t w = 0; w < words.size(); ++w) {
-      const auto& [context, word] = words[w];
-      auto text = context;
-      auto target = first_token(run, word);
-      const auto ids = run.tokenizer.encode(word);
-      for (size_t k = 0; k < ids.size(); ++k) {
-        const auto piece = text_of(run.tokenizer, ids[k]);
-        if (k > 0) target = first_token(run, piece);
-        all.add(w, next_token_row(run, frame, backend, text, target));
-        text += piece;
-      }
-    }
-    return all.sums(run, words.size(), backend == BabylmBackend::mntp);
+    return official_rows(run, words, backend).sums(run, words.size(), backend == BabylmBackend::mntp);
   });
 }
 

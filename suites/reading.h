@@ -42,6 +42,9 @@ std::optional<ReadingSurprisals> babylm_reading_surprisals(const LoadedRun& run,
 SuiteResult reading_result(const ReadingSuite& suite, const ReadingSurprisals& surprisals,
                            const std::optional<ReadingSurprisals>& official);
 
+/// Throws DataError for a word whose text is longer than the model; computes nothing.
+void check_fit(const LoadedRun& run, const ReadingSuite& suite, const SuiteOptions& options);
+
 SuiteResult run_suite(const LoadedRun& run, const ReadingSuite& suite, const SuiteOptions& options);
 
 }  // namespace cloze

@@ -74,11 +74,7 @@ std::string suite_fault(const RunConfig& config, const Suite& suite, const Suite
 }
 
 void check_fit(const LoadedRun& run, const Suite& suite, const SuiteOptions& options) {
-  std::visit(
-      [&](const auto& items) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(items)>, ReadingSuite>) check_fit(run, items, options);
-      },
-      suite.items);
+  std::visit([&](const auto& items) { check_fit(run, items, options); }, suite.items);
 }
 
 SuiteResult run_suite(const LoadedRun& run, const Suite& suite, const SuiteOptions& options) {

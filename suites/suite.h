@@ -38,7 +38,7 @@ Suite open_suite(const std::string& path);
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options);
 
 /// Throws DataError for a text that is longer than the model, before anything is computed: of facts for their
-/// relation's longest object, of reading times not, since their rows depend on how words are cut.
+/// relation's longest object.
 void check_fit(const LoadedRun& run, const Suite& suite, const SuiteOptions& options);
 
 /// The figures and predictions of a run. Throws ConfigError by suite_fault.

@@ -144,6 +144,22 @@ TEST_CASE("reading times are known by their columns, in a file or in a folder", 
   CHECK_FALSE(read_reading(dir / "empty"));
 }
 
+TEST_CASE("reading times whose contexts are longer than the model are refused before anything is computed",
+          "[suites][reading]") {
+  const TempDir dir;
+  for (const auto* name : {"bert", "gpt2", "t5"}) {
+    INFO(name);
+    const auto run = random_run(dir, name);
+    auto suite = suite_of(6);
+    CHECK_NOTHROW(check_fit(run, suite, {}));
+    for (int i = 0; i < 60; ++i) suite.times.words.back().context += " the old river";
+    if (backbone_of(run.config.model).max_input_length() < 180)
+      CHECK_THROWS_WITH(check_fit(run, suite, {}), Contains("reads at most"));
+    else
+      CHECK_NOTHROW(check_fit(run, suite, {}));
+  }
+}
+
 TEST_CASE("reading times are not asked of a discriminator, nor of a run without a head of tokens",
           "[suites][reading]") {
   const TempDir dir;
