@@ -42,7 +42,8 @@ void check_fit(const LoadedRun& run, const std::vector<TokenRow>& rows) {
   const auto longest = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
   for (const auto& row : rows) {
     const size_t length = std::max(row.read.ids.size(), row.read.decoder.size());
-    require<DataError>(length <= longest, run.folder, ": reads at most ", longest, " tokens; a text has ", length);
+    require<DataError>(length <= longest, run.folder, ": reads at most ", longest, " tokens; a text has ", length,
+                       "; shorten it, or take a model that reads more");
   }
 }
 
