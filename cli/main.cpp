@@ -113,6 +113,9 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
     for (int i = argc - 1; i > 0; --i)
       arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
+    std::error_code error;
+    const auto here = std::filesystem::current_path(error);
+    require<ConfigError>(!error, "the current folder cannot be used (", error.message(), "); change to another one");
     check_verb(app, argc, argv);
     app.parse(arguments);
     return globals.exit_code;

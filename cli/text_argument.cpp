@@ -31,6 +31,7 @@ std::vector<std::string> lines_of(const std::string& file) {
   std::vector<std::string> lines;
   for (std::string line; !interrupted && std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (lines.empty() && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
     lines.push_back(line);
     const auto bad = find_invalid_utf8(line);
     require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1,

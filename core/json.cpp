@@ -60,7 +60,8 @@ std::string json_fault(std::string_view text) {
       return "";
     } catch (const nlohmann::json::parse_error& e) {
       at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());  // counted from 1
-      reason = at == text.size() ? "the text ends in the middle" : "no JSON";
+      const bool is_utf8 = std::string_view(e.what()).find("ill-formed UTF-8") == std::string_view::npos;
+      reason = at == text.size() ? "the text ends in the middle" : is_utf8 ? "no JSON" : "not UTF-8; convert it";
     } catch (const nlohmann::json::out_of_range&) {
       return " (it holds a number that is too large)";
     }

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "data/line_reader.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 
@@ -43,10 +44,23 @@ Passage json_passage(std::string_view line, const std::string& where) {
 Passage tabbed_passage(std::string_view line, const std::string& where) {
   const auto tab = line.find('\t');
   require<DataError>(tab != std::string_view::npos, where,
-                     ": does not have one tab between a context and its completion, as the first line has");
+                     ": does not have one tab between a context and its completion, as the first line has, or the name "
+                     "of the file says");
   require<DataError>(line.find('\t', tab + 1) == std::string_view::npos, where,
                      ": has several tabs; one stands between a context and its completion, other tabs need JSON lines");
   return completed(std::string(line.substr(0, tab)), std::string(line.substr(tab + 1)));
+}
+
+Passage plain_passage(std::string_view line, const std::string& where) {
+  require<DataError>(line.find('\t') == std::string_view::npos, where,
+                     ": has a tab, and the first line is a text without one; write a space, or name a file of contexts "
+                     "and completions NAME.tsv");
+  return {.left = {}, .scored = std::string(line), .right = {}};
+}
+
+/// The file's name says that its lines are contexts and completions.
+bool is_tabbed(const std::string& name) {
+  return name.ends_with(".tsv") || name.ends_with(".tsv.gz") || name.ends_with(".tsv.xz");
 }
 
 }  // namespace
@@ -58,14 +72,15 @@ std::vector<Passage> read_passages(const std::string& file) {
   for (std::string_view line; lines.next(line);) {
     const auto first = line.find_first_not_of(" \t");
     if (first == std::string_view::npos) continue;
-    if (!read && (is_json_lines(file) || line[first] == '{'))
-      read = json_passage;
-    else if (!read && line.find('\t') != std::string_view::npos)
-      read = tabbed_passage;
-    else if (!read)
-      read = [](std::string_view text, const std::string&) {
-        return Passage{.left = {}, .scored = std::string(text), .right = {}};
-      };
+    const auto bad = find_invalid_utf8(line);
+    require<DataError>(bad == std::string_view::npos, lines.where(), ": byte ", bad + 1,
+                       " is not UTF-8; convert the text to UTF-8");
+    if (!read) {
+      const bool has_tab = is_tabbed(file) || line.find('\t') != std::string_view::npos;
+      const bool is_json = is_json_lines(file) || (line[first] == '{' && !is_tabbed(file));
+      read = is_json ? json_passage : has_tab ? tabbed_passage : plain_passage;
+      if (read == tabbed_passage && line == "context\tcompletion") continue;  // names of columns
+    }
     passages.push_back(read(line, lines.where()));
     require<DataError>(!passages.back().scored.empty(), lines.where(), ": the text to score is empty");
   }

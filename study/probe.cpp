@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/log.h"
+#include "core/scratch_folder.h"
 #include "study/process.h"
 
 namespace cloze {
@@ -53,11 +54,11 @@ Probe probe_from(const json& line) {
 
 /// Runs `cloze benchmark` on a config. Throws ConfigError with the reason of the program.
 json measure(const std::string& program, const std::string& arm, const RunConfig& config) {
-  const auto file = fs::temp_directory_path() / words("cloze-probe-", getpid(), ".yaml");
-  write_atomic(file.string(), to_yaml(config));
-  const auto output = run_process({program, "benchmark", file.string(), "--steps", std::to_string(probe_steps),
-                                   "--seconds", shortest(probe_seconds), "--steps-only", "--json"});
-  fs::remove(file);
+  const ScratchFolder scratch;
+  const auto file = scratch.path() + "/config.yaml";
+  write_atomic(file, to_yaml(config));
+  const auto output = run_process({program, "benchmark", file, "--steps", std::to_string(probe_steps), "--seconds",
+                                   shortest(probe_seconds), "--steps-only", "--json"});
   require<ConfigError>(output.succeeded, "arm '", arm, "': ", last_line(output.errors));
   const auto line = json::parse(last_line(output.text), nullptr, false);
   require<Error>(line.is_object(), "arm '", arm, "': its probe printed no result");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/spelling.h"
 #include "scoring/form_rules.h"
 #include "scoring/forward.h"
 
@@ -59,8 +60,10 @@ std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const st
     if (!rows[r].asked.empty()) scored.push_back(scoring_row(rows[r], prefix, r));
   }
   scorer.score(distinct(std::move(scored)), [&](const Prediction& prediction, const Answer& answer) {
-    require<DataError>(!std::isnan(answer.log_probability), run.folder,
-                       ": its logits are not finite; the weights may be damaged");
+    require<DataError>(std::isfinite(answer.log_probability), run.folder, ": its logits for the text '",
+                       shortened(run.tokenizer.decode(rows[prediction.passage].read.ids)),
+                       "' are not finite; the training diverged or the weights are damaged: take an earlier "
+                       "checkpoint, or import it again");
     answers[prediction.passage][prediction.token] = static_cast<float>(answer.log_probability);
   });
   return answers;

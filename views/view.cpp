@@ -19,6 +19,7 @@ json groups_json(const std::vector<TokenGroup>& groups) {
 
 /// How the tokens of a view are predicted: of rtd by the generator, since the discriminator predicts none.
 ScoringOptions predicting(const LoadedRun& run, ScoringOptions options) {
+  options.takes_stride = false;
   if (options.form.value_or(default_form(run.config)) != ScoringForm::detection) return options;
   require<ConfigError>(scoring_fault(run.config, ScoringForm::pll).empty(), run.folder,
                        ": a view is of predicted tokens, and a discriminator of rtd without a generator predicts "

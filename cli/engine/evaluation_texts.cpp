@@ -18,27 +18,11 @@ namespace cloze {
 
 namespace fs = std::filesystem;
 
-ScratchFolder::ScratchFolder() {
-  std::error_code error;
-  const auto parent = fs::temp_directory_path(error);
-  require<Error>(!error, "TMPDIR, the folder for temporary files: cannot be used (", error.message(),
-                 "); set it to another folder");
-  path = (parent / "cloze-XXXXXX").string();
-  const bool is_made = mkdtemp(path.data()) != nullptr;
-  require<Error>(is_made, parent.string(), ": cannot create a temporary folder there (", system_reason(),
-                 "); set TMPDIR to another folder");
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 EvaluationTexts readable_texts(const EvaluateCommand& c, const ScratchFolder& scratch) {
   EvaluationTexts texts;
   if (!c.text.empty()) texts.sources = expand_inputs(c.text);
   if (!c.target.empty()) texts.targets = expand_inputs(c.target);
-  spool(std::array{&texts.sources, &texts.targets}, scratch.path);
+  spool(std::array{&texts.sources, &texts.targets}, scratch.path());
   return texts;
 }
 
@@ -105,7 +89,7 @@ void open_texts(std::vector<EvaluatedRun>& runs, const EvaluateCommand& c, const
       require<CheckpointError>(one.run.has_tokenizer, one.path,
                                ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
       const auto [folder, is_new] =
-          prepared.emplace(one.run.tokenizer.fingerprint(), words(scratch.path, "/tokens-", prepared.size()));
+          prepared.emplace(one.run.tokenizer.fingerprint(), words(scratch.path(), "/tokens-", prepared.size()));
       one.tokens = folder->second;
       if (is_new) prepare_texts(one, c, texts, one.tokens);
     }

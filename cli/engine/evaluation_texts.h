@@ -2,17 +2,9 @@
 // The held-out text that the runs of the verb `evaluate` are scored on: their own tokens, those of --tokens, or --text.
 #include "cli/command.h"
 #include "cli/engine/evaluated_run.h"
+#include "core/scratch_folder.h"
 
 namespace cloze {
-
-/// A temporary folder, removed when the verb ends.
-struct ScratchFolder {
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string path;
-};
 
 /// The files of --text and --target; pipes, which can be read only once, are copied to disk.
 struct EvaluationTexts {

@@ -88,7 +88,7 @@ int run_score(const ScoreCommand& c) {
   if (all.unknown > 0)
     log_warning("score",
                 words(all.unknown, " of ", all.tokens, " tokens are unknown to the tokenizer, and were scored as ",
-                      run.tokenizer.piece(run.tokenizer.special().unk)));
+                      run.tokenizer.piece(run.tokenizer.special().unk), ", so that the bits per byte are too low"));
   if (scorer.form() != ScoringForm::detection)  // whose scores are no probabilities of texts
     log_info("score", summary(all, scorer.form() == ScoringForm::likelihood));
   return 0;

@@ -175,8 +175,20 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
     CHECK(cloze(endless, "timeout --preserve-status -k 30 -s " + std::string(signal) + " 3 ").code == code);
   }
   // Also while it waits for its input.
-  const auto waits = cloze("evaluate " + world().run + " --text -", "sleep 5 | timeout --preserve-status -s TERM 2 ");
+  TempDir dir;
+  const auto waits = cloze("evaluate " + world().run + " --text -",
+                           "export TMPDIR=" + dir.path.string() + "; sleep 5 | timeout --preserve-status -s TERM 2 ");
   CHECK(waits.code == 143);
+  CHECK(fs::is_empty(dir.path));  // of temporary folders
+}
+
+TEST_CASE("a current folder that was removed is told", "[cli]") {
+  TempDir dir;
+  fs::create_directory(dir / "gone");
+  const auto config = SOURCE_DIR "/configs/bert/tiny.yaml";
+  const auto answer = cloze(std::string("describe ") + config, "cd " + dir / "gone" + " && rmdir ../gone; ");
+  CHECK(answer.code == 2);
+  CHECK_THAT(answer.text, Catch::Contains("cloze: error: the current folder cannot be used"));
 }
 
 TEST_CASE("a verb that saves says at the first signal that it heard it, and what a second one does", "[cli]") {

@@ -118,7 +118,11 @@ TEST_CASE("text to score is always prepared afresh, and problems are reported in
   CHECK(json_of(stale)["held_out"] == fresh["held_out"]);
   int left = 0;
   for (const auto& entry : fs::directory_iterator(scratch)) left += entry.path().filename() != "";
-  CHECK(left == 1);  // what was there before
+  CHECK(left == 1);                                                                      // what was there before
+  const auto killed = scratch + "/cloze-" + std::to_string(geteuid()) + ".tmp-4194303";  // of a process that has ended
+  fs::create_directories(killed + "/tokens-0");
+  CHECK(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt", "export TMPDIR=" + scratch + "; exec ").code == 0);
+  CHECK_FALSE(fs::exists(killed));
 
   const std::string sentence = "The cat number 3 sat on mat 4 and slept. Then it woke. ";
   std::string one, copies;

@@ -107,6 +107,20 @@ TEST_CASE("a completion is scored after its context, in each form of a line", "[
   for (const auto& token : tabs[0]["log_probabilities"]) CHECK(token["end"].get<int>() > 8);
 }
 
+TEST_CASE("the name of a file says that its lines have tabs, and a tab in a text is refused", "[cli][score]") {
+  const auto& w = world();
+  const auto tabs = lines_of(
+      cloze("score " + w.run + " " + w.dir.write("named.tsv", "context\tcompletion\nThe cat\tsat.\n") + " --json"));
+  REQUIRE(tabs.size() == 1);
+  CHECK(tabs[0]["bytes"] == 4);
+  check_refused("score " + w.run + " " + w.dir.write("first.tsv", "The cat sat.\nThe cat\tsat.\n"), 1,
+                "first.tsv:1: does not have one tab between a context and its completion");
+  check_refused("score " + w.run + " " + w.dir.write("later.txt", "The cat sat.\nThe cat\tsat.\n"), 1,
+                "later.txt:2: has a tab, and the first line is a text without one");
+  check_refused("score " + w.run + " " + w.dir.write("latin-1.txt", "The c\xE4t sat.\n"), 1,
+                "latin-1.txt:1: byte 6 is not UTF-8; convert the text to UTF-8");
+}
+
 TEST_CASE("a text longer than the model is scored in windows, and text without known tokens is told", "[cli][score]") {
   const auto& w = world();
   std::string text = "The cat";
@@ -117,6 +131,9 @@ TEST_CASE("a text longer than the model is scored in windows, and text without k
   const auto unknown =
       cloze("score " + w.run + " " + w.dir.write("unknown.txt", "The \xE7\x8C\xAB sat.\n\xE2\x80\x8B\n"));
   CHECK(unknown.code == 0);
-  CHECK_THAT(unknown.text, Catch::Contains("tokens are unknown to the tokenizer, and were scored as [UNK]") &&
-                               Catch::Contains("1 of the texts have no tokens; their score is 0"));
+  CHECK_THAT(
+      unknown.text,
+      Catch::Contains(
+          "tokens are unknown to the tokenizer, and were scored as [UNK], so that the bits per byte are too low") &&
+          Catch::Contains("1 of the texts have no tokens; their score is 0"));
 }

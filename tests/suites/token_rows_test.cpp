@@ -88,5 +88,7 @@ TEST_CASE("a row that is too long, logits that are not finite and a run without 
       if (key.ends_with("embeddings.word")) param.value()[8].fill_(std::nan(""));
   }
   CHECK_THROWS_AS(log_probabilities(run, some_rows()), DataError);
+  CHECK_THROWS_WITH(log_probabilities(run, some_rows()),
+                    Contains("its logits for the text '") && Contains("take an earlier checkpoint"));
   CHECK_THROWS_WITH(log_probabilities(run, some_rows()), Contains("runs/random: its logits are not finite"));
 }
