@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "run/load_config.h"
-#include "run/milestones.h"
 #include "run/step_folders.h"
 #include "suites/find_suite.h"
 #include "suites/suite.h"
@@ -86,20 +85,12 @@ SuiteOptions options_of(const SuitesCommand& c) {
 
 namespace {
 
-/// The step folders of a run, from the first on; of one that keeps checkpoints by words (checkpoint.at_words) those.
-/// Throws ConfigError for a path that is none, or has none.
+/// The step folders of a run, from the first on. Throws ConfigError for a path that is none, or has none.
 std::vector<std::string> checkpoints_of(const std::string& run) {
   require<ConfigError>(fs::exists(run + "/run.yaml"), run,
                        ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
   std::vector<std::string> found;
-  for (const auto& milestone : all_milestones_of(run))
-    if (found.empty() || found.back() != milestone.checkpoint) found.push_back(milestone.checkpoint);
-  if (!found.empty()) {
-    const auto unread = steps_without_state(run);  // what they are kept for is not known, and they are told
-    found.insert(found.end(), unread.begin(), unread.end());
-  } else {
-    for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
-  }
+  for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
   require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
   std::sort(found.begin(), found.end());
   return found;

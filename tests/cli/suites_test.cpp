@@ -81,15 +81,17 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   CHECK(figure(kept["runs"][0], 0)["count"] == 1);
 }
 
-TEST_CASE("all checkpoints of a run answer, those by words where it keeps them", "[cli][suites]") {
+TEST_CASE("all checkpoints of a run answer, with their revisions where they are kept by words", "[cli][suites]") {
   const auto& w = world();
   const auto file = w.dir.write("pairs.jsonl", pairs);
   const auto found = json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + file));
-  REQUIRE(found["runs"].size() == 2);  // of three numbers of words, two are one step
+  REQUIRE(found["runs"].size() == 3);  // of three numbers of words, two are one step; the last step is none of them
   CHECK(found["runs"][0]["step"] < found["runs"][1]["step"]);
   CHECK(found["runs"][0]["revisions"] == json::array({"chck_50", "chck_60"}));
   CHECK(found["runs"][1]["revisions"] == json::array({"chck_120"}));
   CHECK(found["runs"][1]["words"].get<int64_t>() >= 120);
+  CHECK(found["runs"][2]["step"] == 6);
+  CHECK_FALSE(found["runs"][2].contains("revisions"));
   CHECK_THAT(cloze("evaluate " + run_by_words() + " --all-checkpoints --suite " + file).text,
              Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %") &&
                  Catch::Contains("chck_50, chck_60"));
@@ -190,28 +192,28 @@ TEST_CASE("a checkpoint or a run that cannot be read does not cost the answers o
   const auto file = w.dir.write("pairs.jsonl", pairs), damaged = w.dir / "damaged", out = w.dir / "damaged-answers";
   fs::copy(run_by_words(), damaged, fs::copy_options::recursive);
   const auto whole = json_of(cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file));
-  const auto last = whole["runs"][1]["checkpoint"].get<std::string>();
+  const auto last = whole["runs"][2]["checkpoint"].get<std::string>();
   change_last_byte(last + "/weights.safetensors");
   const auto all = cloze("evaluate " + damaged + " --all-checkpoints --json --suite " + file + " --out " + out);
   CHECK(all.code == 1);
   const auto unread = fs::path(last).filename().string() + " cannot be read: ";
   CHECK_THAT(all.text, Catch::Contains("warning: " + damaged + ": " + unread));
   const auto found = json_of(all);
-  REQUIRE(found["runs"].size() == 2);
+  REQUIRE(found["runs"].size() == 3);
   CHECK(found["runs"][0]["suites"].size() == 1);
-  CHECK(found["runs"][1]["suites"].empty());
-  CHECK(found["runs"][1]["step"] > found["runs"][0]["step"]);
-  CHECK_THAT(found["runs"][1]["unanswered"][0].get<std::string>(), Catch::StartsWith(unread));
-  CHECK(count_lines(out + "/predictions.jsonl") == 3);
+  CHECK(found["runs"][2]["suites"].empty());
+  CHECK(found["runs"][2]["step"] > found["runs"][1]["step"]);
+  CHECK_THAT(found["runs"][2]["unanswered"][0].get<std::string>(), Catch::StartsWith(unread));
+  CHECK(count_lines(out + "/predictions.jsonl") == 6);
   const auto two = cloze("evaluate " + last + " " + w.run + " --json --suite " + file);
   CHECK(two.code == 1);
   CHECK(json_of(two)["runs"][1]["suites"].size() == 1);
   check_refused("evaluate " + last + " --suite " + file, 1, last);  // nothing else is asked
   const auto first = found["runs"][0]["checkpoint"].get<std::string>();
   fs::resize_file(first + "/state.json", 3);
-  const auto none = cloze("evaluate " + damaged + " --all-checkpoints --suite " + file);
-  CHECK(none.code == 1);
-  CHECK_THAT(none.text, Catch::Contains(fs::path(first).filename().string() + " cannot be read: "));
+  const auto more = cloze("evaluate " + damaged + " --all-checkpoints --suite " + file);
+  CHECK(more.code == 1);
+  CHECK_THAT(more.text, Catch::Contains(fs::path(first).filename().string() + " cannot be read: "));
 }
 
 TEST_CASE("a run whose config is damaged does not cost the answers of others", "[cli][suites]") {
@@ -265,8 +267,8 @@ TEST_CASE("ages of acquisition over the checkpoints are correlated with those of
              Catch::Contains(" words, by their surprisals at 3 checkpoints"));
   const auto words = figure(found["runs"][2], 1)["count"].get<size_t>();
   CHECK(count_lines(w.dir / "ages/predictions.jsonl") == 9 + words);
-  const auto few =
-      json_of(cloze("evaluate " + run_by_words() + " --all-checkpoints --json --suite " + w.dir / "known"));
+  fs::remove_all(run + "/step-00000002");
+  const auto few = json_of(cloze(evaluate + " --all-checkpoints --json"));
   CHECK_THAT(few["runs"].back()["suites"][0]["notes"].back().get<std::string>(),
              Catch::Contains("which need 3 checkpoints") && Catch::EndsWith("there are 2"));
 }
