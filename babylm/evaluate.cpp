@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 
@@ -77,6 +78,33 @@ std::optional<double> reported(const BabylmReport& report, BabylmFormat format, 
   return {};
 }
 
+bool is_encoder_decoder(BabylmBackend backend) {
+  return backend == BabylmBackend::enc_dec_mask || backend == BabylmBackend::enc_dec_prefix;
+}
+
+/// What the published program adds up.
+ScoringForm official_form(BabylmBackend backend) {
+  return backend == BabylmBackend::causal || backend == BabylmBackend::enc_dec_prefix ? ScoringForm::likelihood
+                                                                                      : ScoringForm::pll;
+}
+
+/// The options with `form` where none is asked for. Encoder-decoders answer several; those of other runs are left.
+SuiteOptions with_form(const LoadedRun& run, BabylmBackend backend, ScoringForm form, SuiteOptions options) {
+  const bool is_free = is_encoder_decoder(backend) && !options.scoring.form;
+  if (is_free && scoring_fault(run.config, form).empty()) options.scoring.form = form;
+  return options;
+}
+
+/// What the official number is by, where that is not what the Scorer adds up; else empty.
+std::string official_note(BabylmBackend backend, ScoringForm form) {
+  const auto by = words("the official number is by backend ", name_of(backend), ": ");
+  if (backend == BabylmBackend::enc_dec_mask)
+    return by + "mask form (pll), whose decoder reads the bos and the mask token alone";
+  if (backend == BabylmBackend::enc_dec_prefix)
+    return by + "prefix form (likelihood), whose decoder reads the bos and the mask token before the completion";
+  return form == official_form(backend) ? "" : by + name_of(official_form(backend));
+}
+
 /// The sums of the published program: from these scores where they are what it adds up, else from rows of its own.
 std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
                                  const std::vector<PassageScore>& scores, ScoringForm form,
@@ -106,6 +134,7 @@ SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, BabylmBack
   for (const auto& folder : zero_shots) write_report(folder, task.dataset, report);
   auto result = babylm_result(task, scores, sums, options.normalisation);
   result.scored_by = scorer.description();
+  if (const auto note = official_note(backend, scorer.form()); !note.empty()) result.notes.push_back(note);
   return result;
 }
 
@@ -125,9 +154,11 @@ void check_fit(const LoadedRun& run, const Scorer& scorer, const BabylmTask& tas
 SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, BabylmBackend backend,
                                  const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
   const auto official = babylm_reading_surprisals(run, suite, backend);
+  // Both backends of encoder-decoders predict a word by the decoder from its context.
+  const auto scoring = with_form(run, backend, ScoringForm::likelihood, options).scoring;
   for (const auto& folder : zero_shots)
     if (official) write_reading(folder, suite, *official);
-  auto result = reading_result(suite, reading_surprisals(run, suite, options.scoring), official);
+  auto result = reading_result(suite, reading_surprisals(run, suite, scoring), official);
   result.suite = "reading";
   result.scored_by = words("surprisal of words by backend ", name_of(backend));
   return result;
@@ -189,6 +220,7 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
                                          const SuiteOptions& options, const std::vector<std::string>& zero_shots,
                                          std::vector<std::string>& unanswered) {
+  const auto of_tasks = with_form(run, backend, official_form(backend), options);
   const auto fault = babylm_fault(run, backend);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   // A DataError of `f` is the fault of one task, and the others are not lost with it.
@@ -205,7 +237,7 @@ std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData&
   };
   std::vector<const BabylmTask*> tasks;  // those whose texts fit
   if (!data.tasks.empty()) {
-    const Scorer scorer(run, options.scoring);
+    const Scorer scorer(run, of_tasks.scoring);
     for (const auto& task : data.tasks)
       if (succeeds(task.dataset.folder, [&] { check_fit(run, scorer, task, backend); })) tasks.push_back(&task);
   }
@@ -218,7 +250,7 @@ std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData&
     });
   };
   for (const auto* task : tasks)
-    answer(task->dataset.folder, [&] { return task_result(run, *task, backend, options, zero_shots); });
+    answer(task->dataset.folder, [&] { return task_result(run, *task, backend, of_tasks, zero_shots); });
   if (data.reading)
     answer("reading", [&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
   return results;

@@ -31,10 +31,12 @@ BabylmData read_babylm_data(const std::string& folder, bool fast);
 SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
                           const std::vector<std::vector<float>>& sums, Normalisation by);
 
-/// Answers the ranking tasks and the reading times of `data`. Writes predictions and reports of the published program
-/// into `zero_shots`, the folders of a checkpoint's revisions, as far as its backend has them. A task with an item that
-/// cannot be scored is left out, told, and added to `unanswered` with the reason; texts that are too long are told
-/// before any is scored, those of reading times when they are read. Throws ConfigError by babylm_fault.
+/// Answers the ranking tasks and the reading times of `data`. Without a form in `options` an encoder-decoder is scored
+/// by that of its backend's official number; notes say where the two still differ. Writes predictions and reports of
+/// the published program into `zero_shots`, the folders of a checkpoint's revisions, as far as its backend has them. A
+/// task with an item that cannot be scored is left out, told, and added to `unanswered` with the reason; texts that are
+/// too long are told before any is scored, those of reading times when they are read. Throws ConfigError by
+/// babylm_fault.
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
                                          const SuiteOptions& options, const std::vector<std::string>& zero_shots,
                                          std::vector<std::string>& unanswered);

@@ -162,6 +162,45 @@ TEST_CASE("a decoder is answered by the sums of its own backend", "[babylm]") {
   CHECK_THROWS_WITH(answers_to(data, run, BabylmBackend::mlm), Contains("runs/random: backend mlm scores runs of mlm"));
 }
 
+TEST_CASE("an encoder-decoder is scored by the form of its official number, which a note names", "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto run = random_run(small_tokenizer(dir, "<s>\n</s>\n"), family("bart").model, {DenoisingConfig{}});
+  const auto data = read_babylm_data(dir / "data", true);
+  const auto sums_of = [&](ScoringForm form) {
+    return Scorer(run, {.form = form}).score(whole({"the cats see a dog"}))[0].sum;
+  };
+  const auto prefix = answers_to(data, run, BabylmBackend::enc_dec_prefix),
+             mask = answers_to(data, run, BabylmBackend::enc_dec_mask);
+  CHECK(prefix[0].items[0]["candidates"][0]["score"].get<double>() == Approx(sums_of(ScoringForm::likelihood)));
+  CHECK(mask[0].items[0]["candidates"][0]["score"].get<double>() == Approx(sums_of(ScoringForm::pll)));
+  REQUIRE(prefix[0].notes.size() == 1);
+  CHECK_THAT(prefix[0].notes[0], Contains("by backend enc_dec_prefix: prefix form (likelihood), whose decoder reads"));
+  REQUIRE(mask[0].notes.size() == 1);
+  CHECK_THAT(mask[0].notes[0], Contains("by backend enc_dec_mask: mask form (pll), whose decoder reads"));
+  // Both predict words of reading times by the decoder.
+  CHECK(prefix[2].items[0]["surprisal"] == mask[2].items[0]["surprisal"]);
+  SuiteOptions options;
+  options.scoring.form = ScoringForm::pll_span;
+  std::vector<std::string> unanswered;
+  const auto asked = evaluate_babylm(run, data, BabylmBackend::enc_dec_prefix, options, {}, unanswered)[0];
+  CHECK(asked.items[0]["candidates"][0]["score"].get<double>() == Approx(sums_of(ScoringForm::pll_span)));
+  CHECK(asked.notes == prefix[0].notes);
+}
+
+TEST_CASE("a note names the form of the official number where another is asked for", "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto run = random_run(dir, "bert");
+  const auto data = read_babylm_data(dir / "data", true);
+  CHECK(answers_to(data, run, BabylmBackend::mlm)[0].notes.empty());
+  SuiteOptions options;
+  options.scoring.form = ScoringForm::pll_span;
+  std::vector<std::string> unanswered;
+  CHECK(evaluate_babylm(run, data, BabylmBackend::mlm, options, {}, unanswered)[0].notes ==
+        std::vector<std::string>{"the official number is by backend mlm: pll"});
+}
+
 TEST_CASE("a task with a text longer than the model is told before any is scored, and the others are answered",
           "[babylm]") {
   const TempDir dir;
