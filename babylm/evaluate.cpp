@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 
@@ -89,10 +88,11 @@ ScoringForm official_form(BabylmBackend backend) {
 }
 
 /// The options with `form` where none is asked for. Encoder-decoders answer several; those of other runs are left.
-SuiteOptions with_form(const LoadedRun& run, BabylmBackend backend, ScoringForm form, SuiteOptions options) {
+SuiteOptions with_form(const LoadedRun& run, BabylmBackend backend, ScoringForm form, const SuiteOptions& options) {
+  auto wanted = options;
+  wanted.scoring.form = form;
   const bool is_free = is_encoder_decoder(backend) && !options.scoring.form;
-  if (is_free && scoring_fault(run.config, form).empty()) options.scoring.form = form;
-  return options;
+  return is_free && fault_of(run.config, RankingSuite{}, wanted).empty() ? wanted : options;
 }
 
 /// What the official number is by, where that is not what the Scorer adds up; else empty.
