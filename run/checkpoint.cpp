@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -322,16 +323,34 @@ std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder)
 
 namespace {
 
-/// Throws CheckpointError where a run has not the tokenizer that it was trained with, or a damaged provenance.json.
-void verify_tokenizer(const std::string& run) {
+/// Throws CheckpointError where a run has not the tokenizer that it was trained with, or no whole provenance.json.
+void verify_tokenizer(const std::string& run, int64_t vocab_size) {
   const auto recorded = recorded_tokenizer(run);
   const auto tokenizer = open_run_tokenizer(run, recorded);
   if (!tokenizer) return;
-  const auto config = run + "/run.yaml";
-  if (fs::exists(config))
-    require_fitting(*tokenizer, backbone_of(decode<RunConfig>(load_run_config(config)).model).vocab_size, run);
-  if (recorded.fingerprint.empty() || tokenizer->has_fingerprint(recorded.fingerprint))
-    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer->fingerprint()));
+  require_fitting(*tokenizer, vocab_size, run);
+  const auto fingerprint = tokenizer->fingerprint();
+  if (recorded.fingerprint.empty())
+    log_warning("train", words(run, "/tokenizer: has the fingerprint ", fingerprint,
+                               ", and provenance.json does not say which one the run was trained with"));
+  else if (tokenizer->has_fingerprint(recorded.fingerprint))
+    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", fingerprint));
+}
+
+/// Warns of the lines of metrics.jsonl that are none of a run.
+void check_metrics(const std::string& run) {
+  const auto path = run + "/metrics.jsonl";
+  std::ifstream in(path);
+  int64_t number = 0, damaged = 0, first = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const auto row = parse_json(line);
+    if (row.is_object() && row.contains("step") && row["step"].is_number()) continue;
+    if (damaged++ == 0) first = number;
+  }
+  if (damaged > 0)
+    log_warning("train", words(path, ": ", damaged, " damaged lines, the first of them line ", first,
+                               "; curves and reports are made without them"));
 }
 
 }  // namespace
@@ -344,7 +363,12 @@ void verify_run(const std::string& run) {
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
     log_result("train", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
-  verify_tokenizer(run);
+  const auto path = run + "/run.yaml";
+  require<CheckpointError>(fs::exists(path), path, ": is missing, so that the run cannot be opened; restore it");
+  const auto config = decode<RunConfig>(load_run_config(path));
+  for (const auto* name : {"latest", "best"}) read_pointer(run, name);  // warns of a damaged one
+  check_metrics(run);
+  verify_tokenizer(run, backbone_of(config.model).vocab_size);
 }
 
 }  // namespace cloze

@@ -60,6 +60,10 @@ json provenance(const TokenStore& store, const std::string& command_line) {
 
 std::string recorded_data(const std::string& run) {
   const auto path = run + "/provenance.json";
+  require<CheckpointError>(std::filesystem::exists(path), path, ": is missing, so that the tokens of the run are not ",
+                           "known; restore it, or start a new run from its weights, in another folder and with "
+                           "--set init.from=",
+                           run);
   const auto recorded = parse_json(read_text(path, 16 << 20));
   if (recorded.is_object() && recorded.contains("imported_from") && !recorded.contains("data")) return "";
   const nlohmann::json::json_pointer at("/data/fingerprint");

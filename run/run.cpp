@@ -33,7 +33,7 @@ void log_checkpoint(const LoadedRun& run, int64_t step) {
                          checksum.empty() ? "of no manifest" : checksum));
 }
 
-/// Opens the tokenizer of the run, whose config is known. A damaged provenance.json is warned of.
+/// Opens the tokenizer of the run, whose config is known. A provenance.json that is missing or damaged is warned of.
 void open_tokenizer(LoadedRun& run) {
   RecordedTokenizer recorded;
   try {

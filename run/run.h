@@ -89,8 +89,9 @@ bool is_step_folder(const std::string& name);
 /// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
-/// Checks every checkpoint of a run against its manifest, and the tokenizer against the recorded one. Throws
-/// CheckpointError naming folder and file.
+/// Checks every checkpoint of a run against its manifest, and the tokenizer against the recorded one, and warns of
+/// damaged metrics and of files `latest` and `best` that name no checkpoint. Throws CheckpointError naming folder and
+/// file, and ConfigError for a damaged config.
 void verify_run(const std::string& run);
 
 /// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,

@@ -22,7 +22,9 @@ constexpr const char* remedy = "restore it, or resume the run, which writes it a
 
 RecordedTokenizer recorded_tokenizer(const std::string& run) {
   const auto path = run + "/provenance.json";
-  if (!fs::exists(path)) return {};
+  require<CheckpointError>(fs::exists(path), run,
+                           ": provenance.json is missing, so nothing says that its tokenizer is the one it was trained "
+                           "with; restore it");
   const auto recorded = parse_json(read_text(path, 16 << 20));
   require<CheckpointError>(recorded.is_object(), path,
                            ": is damaged, so that the tokenizer of the run is not known; restore it");

@@ -16,7 +16,7 @@ struct RecordedTokenizer {
   bool is_current = false;
 };
 
-/// What is recorded of a run's tokenizer; nothing without a provenance.json. Throws CheckpointError for a damaged one.
+/// What is recorded of a run's tokenizer. Throws CheckpointError for a provenance.json that is missing or damaged.
 RecordedTokenizer recorded_tokenizer(const std::string& run);
 
 /// The tokenizer of a run; none for a run that never had one. A run of an earlier version whose tokenizer is not the

@@ -18,6 +18,8 @@ bool fuzz_state(std::string_view bytes) {
 /// The manifest of a checkpoint.
 bool fuzz_checkpoint(std::string_view bytes) {
   scratch().write("checkpoint/step-00000001/state.json", "{}\n");
+  scratch().write("checkpoint/run.yaml", "model: {kind: bert}\n");
+  scratch().write("checkpoint/provenance.json", "{}\n");
   scratch().write("checkpoint/step-00000001/manifest.json", std::string(bytes));
   return accepts([] { verify_run(scratch() / "checkpoint"); });
 }

@@ -13,6 +13,7 @@
 #include "run/metrics.h"
 #include "run/provenance.h"
 #include "tests/support/catch.h"
+#include "tests/support/logged.h"
 #include "tests/support/processes.h"
 #include "tests/support/runs.h"
 #include "tests/support/tiny.h"
@@ -238,6 +239,23 @@ TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they
     CHECK_THROWS_WITH(pretrain(config, {.run = run, .resume = true}),
                       Catch::Contains("run/provenance.json: is damaged, so that the tokens of the run are not known"));
   }
+}
+
+TEST_CASE("verifying a run warns of what is ignored elsewhere, and refuses a run without its config", "[run][folder]") {
+  TempDir dir;
+  const auto run = dir / "run";
+  pretrain(tiny_run(dir, 2), {.run = run});
+  CHECK_THAT(logged(dir, [&] { verify_run(run); }), !Catch::Contains("warning"));
+  dir.write("run/best", "rubbish\n");
+  const auto rows = read_file(run + "/metrics.jsonl");
+  const auto second = rows.find('\n') + 1;
+  dir.write("run/metrics.jsonl", rows.substr(0, second) + "{\"step\": \n" + rows.substr(second));
+  CHECK_THAT(logged(dir, [&] { verify_run(run); }),
+             Catch::Contains("best: 'rubbish' is no checkpoint of this run; it is ignored") &&
+                 Catch::Contains("metrics.jsonl: 1 damaged lines, the first of them line 2;"));
+  fs::remove(run + "/run.yaml");
+  CHECK_THROWS_WITH(verify_run(run), Catch::EndsWith("run/run.yaml: is missing, so that the run cannot be opened; "
+                                                     "restore it"));
 }
 
 TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a warning, and replaced by a resume",

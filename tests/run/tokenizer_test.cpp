@@ -9,6 +9,7 @@
 #include "data/token_store.h"
 #include "run/folder.h"
 #include "run/provenance.h"
+#include "tests/support/logged.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -89,8 +90,8 @@ TEST_CASE("a run of an earlier version opens with a warning where its tokenizer 
   origin.erase("data");
   dir.write("run/provenance.json", origin.dump());
   CHECK_THAT(opened(), !Catch::Contains("restore its tokenizer"));
-  fs::remove(dir / "run/provenance.json");
-  CHECK_THAT(opened(), !Catch::Contains("restore its tokenizer"));
+  CHECK_THAT(opened(), Catch::Contains("provenance.json does not say which one the run was trained with") &&
+                           !Catch::Contains("recorded fingerprint"));
 }
 
 TEST_CASE("a run whose tokenizer is missing or without its facts is neither verified nor opened", "[run][tokenizer]") {
@@ -125,9 +126,23 @@ TEST_CASE("a run with the tokenizer of another run is neither verified nor opene
   }
   // One of more tokens than the model has is refused in a run that does not say which it had, too.
   fs::remove(dir / "run/provenance.json");
-  const std::string why = "run/tokenizer: has 25 tokens, the model has 21";
-  CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains(why));
-  CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains(why));
+  CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("run/tokenizer: has 25 tokens, the model has 21"));
+}
+
+TEST_CASE("a run without its provenance.json opens with a warning, is not verified and does not go on",
+          "[run][tokenizer]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  fs::remove(dir / "run/provenance.json");
+  const std::string why =
+      "run: provenance.json is missing, so nothing says that its tokenizer is the one it was trained with; restore it";
+  CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::EndsWith(why));
+  CHECK_THAT(logged(dir, [&] { CHECK(open_run(dir / "run").has_tokenizer); }), Catch::Contains(why));
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}),
+                    Catch::Contains("run/provenance.json: is missing, so that the tokens of the run are not known; "
+                                    "restore it, or start a new run from its weights") &&
+                        Catch::EndsWith("--set init.from=" + dir / "run"));
 }
 
 TEST_CASE("a run that goes on with tokens of another tokenizer has that one alone, and records it",
