@@ -234,6 +234,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   const auto text = open_text(config);
   const auto& collator = text.collator;
   require_memory(config, text.row_tokens, machine_memory());
+  warn_of_memory(config, text.row_tokens, machine_memory());
   const auto network = initial_network(config);
   Stepper stepper(config, *network);
   const int64_t rows = config.train.batch_size;

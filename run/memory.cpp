@@ -102,32 +102,51 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens) {
 
 double likely_memory(const RunConfig& config, double row_tokens) {
   const auto least = least_memory(config, row_tokens);
-  const double with_moments = 2, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
+  const bool has_moments = config.optimizer.kind != OptimizerKind::adafactor && !config.init.probe;
+  const double with_moments = has_moments ? 2 : 1, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
   return with_moments * least.parameters + with_attention * least.activations;
 }
+
+namespace {
+
+double shown_tokens(const RunConfig& config, double row_tokens) {
+  return std::round(std::min(row_tokens, size(config.data.max_seq_length)));
+}
+
+/// What a step is likely to take, and what the machine has.
+std::string likely_need(const RunConfig& config, double row_tokens, double machine) {
+  return words("a step with train.batch_size ", config.train.batch_size, " and rows of ",
+               shown_tokens(config, row_tokens), " tokens takes about ", bytes(likely_memory(config, row_tokens)),
+               ", and the machine has ", bytes(machine), " of memory");
+}
+
+constexpr const char* remedy =
+    "lower train.batch_size and raise train.accumulation, or set train.gradient_checkpointing=true";
+
+}  // namespace
 
 void require_memory(const RunConfig& config, double row_tokens, double machine) {
   if (config.train.device != "cpu" || machine <= 0) return;
   const auto& model = backbone_of(config.model);
   const auto least = least_memory(config, row_tokens);
-  const double shown_tokens = std::min(row_tokens, static_cast<double>(config.data.max_seq_length));
   require<ConfigError>(
       least.parameters <= machine, "the model (model.hidden_size ", model.hidden_size, ", model.num_hidden_layers ",
       model.num_hidden_layers, ", model.intermediate_size ", model.intermediate_size, ", model.vocab_size ",
       model.vocab_size, ", model.max_position_embeddings ", model.max_position_embeddings, ") takes at least ",
       bytes(least.parameters), " to train, and the machine has ", bytes(machine), " of memory; choose a smaller model");
   require<ConfigError>(least.parameters + least.activations <= machine, "train.batch_size ", config.train.batch_size,
-                       " with rows of ", std::llround(shown_tokens), " tokens takes at least ",
+                       " with rows of ", shown_tokens(config, row_tokens), " tokens takes at least ",
                        bytes(least.parameters + least.activations), ", and the machine has ", bytes(machine),
-                       " of memory; lower train.batch_size and raise train.accumulation, or set "
-                       "train.gradient_checkpointing=true");
-  if (row_tokens <= 0) return;  // the call that knows the text warns
-  if (const double likely = likely_memory(config, row_tokens); likely > machine)
-    log_warning("train", words("a step with train.batch_size ", config.train.batch_size, " and rows of ",
-                               std::llround(shown_tokens), " tokens takes about ", bytes(likely),
-                               ", and the machine has ", bytes(machine),
-                               " of memory: the system may kill it; lower train.batch_size and raise "
-                               "train.accumulation, or set train.gradient_checkpointing=true"));
+                       " of memory; ", remedy);
+  if (row_tokens <= 0) return;   // the call that knows the text compares the rest
+  constexpr double error = 1.5;  // of the estimate
+  require<ConfigError>(likely_memory(config, row_tokens) <= error * machine, likely_need(config, row_tokens, machine),
+                       "; ", remedy, ", or choose a smaller model");
+}
+
+void warn_of_memory(const RunConfig& config, double row_tokens, double machine) {
+  if (config.train.device != "cpu" || machine <= 0 || likely_memory(config, row_tokens) <= machine) return;
+  log_warning("train", words(likely_need(config, row_tokens, machine), ": the system may kill it; ", remedy));
 }
 
 }  // namespace cloze

@@ -16,11 +16,15 @@ struct LeastMemory {
 /// known yet, so that activations count nothing.
 LeastMemory least_memory(const RunConfig& config, double row_tokens);
 
-/// About what training takes [bytes]: Adam's moments as well, and all that the blocks keep. It errs in both directions.
+/// About what training takes [bytes]: the optimizer's moments as well, and all that the blocks keep. It errs in both
+/// directions.
 double likely_memory(const RunConfig& config, double row_tokens);
 
-/// Throws ConfigError if training on the processor takes more than `machine` bytes, and warns if it is likely to, once
+/// Throws ConfigError if training on the processor takes more than `machine` bytes, or is likely to take far more, once
 /// the length of a row is known; 0: not known.
 void require_memory(const RunConfig& config, double row_tokens, double machine);
+
+/// Warns if training on the processor is likely to take more than `machine` bytes.
+void warn_of_memory(const RunConfig& config, double row_tokens, double machine);
 
 }  // namespace cloze

@@ -77,9 +77,10 @@ void open_metrics(Session& session) {
   session.metrics->describe(to_yaml(session.config), values);
 }
 
-void require_memory_of_phases(const RunConfig& config, double row_tokens) {
+/// Compares the memory of every phase with that of the machine by `compare`.
+void compare_memory(const RunConfig& config, double row_tokens, decltype(require_memory)& compare) {
   for (int64_t phase = 0; phase <= static_cast<int64_t>(config.train.phases.size()); ++phase)
-    require_memory(config_of_phase(config, phase), row_tokens, machine_memory());
+    compare(config_of_phase(config, phase), row_tokens, machine_memory());
 }
 
 /// The mean number of tokens in a row of the first phase; those of longer phases have at least as many.
@@ -91,7 +92,7 @@ double row_tokens(const Session& session) {
 
 void start(Session& session) {
   const auto& config = session.config;
-  require_memory_of_phases(config, row_tokens(session));
+  compare_memory(config, row_tokens(session), require_memory);
   configure_threads(config.train.threads);
   device_of(config.train.device);
   check_data(session);
@@ -105,6 +106,7 @@ void start(Session& session) {
     initialized = init_from(origin.initial, *session.network, session.store.tokenizer(), config.init.probe);
   if (config.init.probe) session.network->freeze_backbone();
   open_run_folder(session, origin);
+  compare_memory(config, row_tokens(session), warn_of_memory);  // in the log of the run, too
   if (!origin.initial.empty()) {
     log_info("init", to_text(initialized));
     write_atomic(session.options.run + "/init.json", to_json(initialized).dump(2) + "\n");
