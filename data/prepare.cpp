@@ -184,6 +184,14 @@ std::optional<PrepareReport> existing(const PrepareOptions& options) {
   return report;
 }
 
+/// Warns of a trained vocabulary that is smaller than was asked for.
+void warn_of_few_pieces(const Tokenizer& tokenizer, int64_t asked) {
+  if (tokenizer.size() >= asked) return;
+  log_warning("data", words("the tokenizer has ", thousands(static_cast<uint64_t>(tokenizer.size())),
+                            " pieces, fewer than the ", thousands(static_cast<uint64_t>(asked)),
+                            " asked for: the text has no more"));
+}
+
 /// The tokenizer of a run in `partial`, saved there: the one given, or one trained on the text. A resumed run keeps the
 /// tokenizer that was trained for the same text and options, and its progress; of others nothing is kept but copies of
 /// streams.
@@ -201,6 +209,7 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const Split& split, cons
     write_atomic(key_file, key.dump());
   }
   auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? folder : options.tokenizer);
+  if (!same && options.tokenizer.empty()) warn_of_few_pieces(tokenizer, options.vocab_size);
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(folder);

@@ -21,14 +21,35 @@ namespace {
 constexpr size_t max_sentences = 200000, max_sentence_bytes = 4000;
 constexpr uint64_t max_bytes = 64 << 20;  // of sampled sentences
 
+/// Appends a sentence, cut at white space into parts of at most `max_sentence_bytes`. Returns the number of longer
+/// words, which are left out.
+uint64_t add_parts(std::string_view sentence, std::vector<std::string_view>& parts) {
+  constexpr const char* white_space = " \t";
+  uint64_t left_out = 0;
+  while (sentence.size() > max_sentence_bytes) {
+    sentence.remove_prefix(std::min(sentence.find_first_not_of(white_space), sentence.size()));
+    if (sentence.size() <= max_sentence_bytes) break;
+    auto end = sentence.find_last_of(white_space, max_sentence_bytes);
+    const bool is_long_word = end == std::string_view::npos;
+    if (is_long_word) end = std::min(sentence.find_first_of(white_space), sentence.size());
+    if (is_long_word)
+      ++left_out;
+    else
+      parts.push_back(sentence.substr(0, end));
+    sentence.remove_prefix(std::min(sentence.find_first_not_of(white_space, end), sentence.size()));
+  }
+  if (!sentence.empty()) parts.push_back(sentence);
+  return left_out;
+}
+
 /// A uniform sample of the training text's sentences (reservoir sampling: Vitter 1985, algorithm R).
 std::vector<std::string> sample_sentences(const PrepareOptions& options, const Split& split) {
   DocumentReader reader(reader_of(options, options.inputs, options.targets));
   Stream stream = Rng(options.seed).stream("tokenizer sample");
   std::vector<std::string> kept;
-  std::vector<std::string_view> found;
+  std::vector<std::string_view> found, parts;
   RawDocument document;
-  uint64_t read = 0, bytes_kept = 0;
+  uint64_t read = 0, bytes_kept = 0, left_out = 0;
   while (reader.next(document)) {
     if (interrupted) throw Interrupted("stopped while text was read; nothing was written");
     if (document.number >= split.documents.size()) break;  // a file has grown
@@ -42,8 +63,9 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
         split_sentences(line, found);
     }
     found.resize(found.size() - tail_sentences(document, reader.sentences_given()));
-    for (const auto sentence : found) {
-      if (sentence.size() > max_sentence_bytes) continue;
+    parts.clear();
+    for (const auto sentence : found) left_out += add_parts(sentence, parts);
+    for (const auto sentence : parts) {
       ++read;
       if (kept.size() < max_sentences && bytes_kept < max_bytes) {
         kept.emplace_back(sentence);
@@ -54,6 +76,10 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
     }
   }
   split.require_unchanged();
+  if (left_out > 0)
+    log_warning("data", words(thousands(left_out), left_out == 1 ? " word" : " words", " of more than ",
+                              thousands(max_sentence_bytes), " bytes between spaces ", left_out == 1 ? "is" : "are",
+                              " left out of the training of the tokenizer"));
   return kept;
 }
 

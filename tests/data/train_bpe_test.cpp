@@ -10,7 +10,9 @@
 #include "data/prepare.h"
 #include "data/tokenizer.h"
 #include "data/train_bpe.h"
+#include "data/train_tokenizer.h"
 #include "tests/support/catch.h"
+#include "tests/support/logged.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
@@ -159,6 +161,53 @@ TEST_CASE("prepare trains each kind of tokenizer, and a text too small for the s
     CHECK(report.unknown_tokens == 0);
     CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).kind() == kind);
     CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).size() == 300);
+  }
+}
+
+TEST_CASE("a tokenizer with fewer pieces than asked for says so", "[data][prepare]") {
+  TempDir dir;
+  std::string text;
+  for (const auto& sentence : sentences()) text += sentence + "\n";
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", text + "\n" + text)};
+  options.format = TextFormat::lines;
+  options.threads = 1;
+  options.held_out = 0;
+  for (const std::string kind : {"unigram", "bpe", "wordpiece", "byte_bpe"}) {
+    INFO(kind);
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    for (const int64_t asked : {300, 50000}) {
+      options.vocab_size = asked;
+      options.out = dir / (kind + std::to_string(asked));
+      const auto log = logged(dir, [&] { prepare(options); });
+      CHECK((log.find(" pieces, fewer than the 50,000 asked for: the text has no more") != std::string::npos) ==
+            (asked == 50000));
+    }
+  }
+}
+
+TEST_CASE("a tokenizer learns the words of lines of any length, and says which words are too long",
+          "[data][tokenizer]") {
+  TempDir dir;
+  std::string line;  // without a full stop, at which it would be split
+  for (int i = 0; i < 3000; ++i) line += i % 3 == 0 ? "zebra " : "yak  ";
+  const auto text = dir.write("text.txt", std::string(5000, 'q') + " " + line + std::string(4001, 'j'));
+  for (const std::string kind : {"unigram", "wordpiece", "byte_bpe"}) {
+    INFO(kind);
+    PrepareOptions options;
+    options.inputs = {text};
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    options.vocab_size = kind == "byte_bpe" ? 280 : kind == "wordpiece" ? 30 : 20;
+    const auto log = logged(dir, [&] { train_tokenizer(options, {.documents = {Fate::train}}, dir / kind); });
+    CHECK_THAT(log, Catch::Contains("2 words of more than 4,000 bytes between spaces are left out"));
+    const auto tokenizer = Tokenizer::open(dir / kind);
+    const auto ids = tokenizer.encode("yak zebra"), unknown = tokenizer.encode("q");
+    const auto has_unknown = [&](const std::vector<int32_t>& of) {
+      return std::find(of.begin(), of.end(), tokenizer.special().unk) != of.end();
+    };
+    CHECK_FALSE(has_unknown(ids));
+    if (kind != "unigram") CHECK(ids.size() == 2);  // a unigram vocabulary prefers parts of such words
+    if (kind != "byte_bpe") CHECK(has_unknown(unknown));
   }
 }
 
