@@ -146,6 +146,16 @@ struct Pipeline final : TokenizerModel {
   bool keeps_spaces() const override { return keeps; }
 
  private:
+  /// Throws DataError for an added token to which the vocabulary, or one before it, gives another id, `known`.
+  static void require_same_id(const Vocabulary& all, const AddedToken& token, int32_t known, const Field& field) {
+    const auto at = static_cast<size_t>(token.id);
+    const auto there = at < all.pieces.size() ? all.pieces[at] : std::string();
+    if (known == token.id || there == token.content) return;
+    field.refuse(words("gives '", token.content, "' the id ", token.id,
+                       there.empty() ? ", and it has" : words(", which '", there, "' has, and it has"), " the id ",
+                       known, " already; give it one id of its own"));
+  }
+
   void add_tokens(std::vector<AddedToken> tokens, const Field& field) {
     std::stable_sort(tokens.begin(), tokens.end(),
                      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
@@ -157,7 +167,8 @@ struct Pipeline final : TokenizerModel {
       if (known < 0)
         all.add(token.content, token.id, field);
       else
-        token.id = known;
+        require_same_id(all, token, known, field);
+      if (known >= 0) token.id = known;
       const auto spelling = added.add(token, normalizers);
       if (spelling != token.content) normalized.emplace_back(token.id, spelling);
       if (token.special) special.push_back(token.id);

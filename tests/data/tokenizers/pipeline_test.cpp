@@ -316,6 +316,30 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused, namin
   CHECK_THAT(changed("bert", "/model/vocab", "x"), Catch::Contains("model.vocab is not an object of tokens and ids"));
   CHECK_THAT(changed("bert", "/model", nullptr), Catch::Contains("model is not an object with a vocabulary"));
   CHECK_THAT(changed("added tokens", "/added_tokens/6/id", 3), Catch::Contains("the id 3"));
+  // What a token of the vocabulary has under another id would be read as one of the two.
+  Json twice = kind("bert");
+  const auto added = twice["added_tokens"][0];
+  const auto spelled = "'" + added["content"].get<std::string>() + "'";
+  const auto own = " the id " + added["id"].dump() + " already; give it one id of its own";
+  const auto the = twice["model"]["vocab"]["the"].dump();
+  REQUIRE(twice["model"]["vocab"][added["content"].get<std::string>()] == added["id"]);
+  CHECK(refusal(twice) == "nothing");
+  twice["added_tokens"][0]["id"] = twice["model"]["vocab"]["the"];
+  CHECK_THAT(refusal(twice), Catch::Contains("added_tokens gives " + spelled + " the id " + the +
+                                             ", which 'the' has, and it has" + own));
+  const auto beyond = twice["model"]["vocab"].size();
+  twice["added_tokens"][0]["id"] = beyond;
+  CHECK_THAT(refusal(twice), Catch::Contains("added_tokens gives " + spelled + " the id " + std::to_string(beyond) +
+                                             ", and it has" + own));
+  twice["added_tokens"][0] = added;
+  for (int i = 0; i < 2; ++i) {
+    auto fresh = added;
+    fresh["content"] = "fresh";
+    fresh["id"] = beyond + static_cast<size_t>(i);
+    twice["added_tokens"].push_back(fresh);
+  }
+  CHECK_THAT(refusal(twice), Catch::Contains("gives 'fresh' the id " + std::to_string(beyond + 1) +
+                                             ", and it has the id " + std::to_string(beyond) + " already"));
   CHECK_THAT(changed("added tokens", "/added_tokens/6/content", 3),
              Catch::Contains("added_tokens[6].content is not a text"));
   CHECK_THAT(changed("suffix bpe", "/model/dropout", 0.5), Catch::Contains("dropout is 0.5"));
