@@ -1,6 +1,7 @@
 #include "suites/babylm_sums.h"
 
 #include "core/error.h"
+#include "core/text.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
 
@@ -116,6 +117,19 @@ std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<Babylm
 
 }  // namespace
 
+namespace {
+
+/// A backend that scores other runs than this one.
+std::string other_run(const RunConfig& config, BabylmBackend backend, const std::string& scored) {
+  std::vector<std::string> kinds;
+  for (const auto& objective : config.objectives) kinds.push_back(kind_of(objective));
+  const auto own = babylm_backend(config);
+  return words("backend ", name_of(backend), " scores ", scored, ", and the run is one of ", listed(kinds, "and"),
+               own ? words("; choose ", name_of(*own)) : "; the published program has no backend for it");
+}
+
+}  // namespace
+
 std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
   const bool two = backbone_of(run.config.model).is_encoder_decoder();
   const auto& special = run.tokenizer.special();
@@ -124,17 +138,17 @@ std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
     case BabylmBackend::causal:
       if (two) return words("backend ", name, " scores decoders; use enc_dec_prefix or enc_dec_mask");
       if (!first_of<ClmConfig>(run.config.objectives) && !first_of<MntpConfig>(run.config.objectives))
-        return words("backend ", name, " scores runs of clm");
+        return other_run(run.config, backend, "runs of clm");
       return "";
     case BabylmBackend::mlm:
     case BabylmBackend::mntp: {
       const bool trained = backend == BabylmBackend::mlm ? first_of<MlmConfig>(run.config.objectives) != nullptr
                                                          : first_of<MntpConfig>(run.config.objectives) != nullptr;
-      return trained ? "" : words("backend ", name, " scores runs of ", name);
+      return trained ? "" : other_run(run.config, backend, words("runs of ", name));
     }
     case BabylmBackend::enc_dec_mask:
     case BabylmBackend::enc_dec_prefix:
-      if (!two) return words("backend ", name, " scores encoder-decoders");
+      if (!two) return other_run(run.config, backend, "encoder-decoders");
       if (special.mask < 0 || special.bos < 0)
         return words("backend ", name,
                      " of the published program needs a tokenizer with a mask token and a bos token, such as BART's");

@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
+#include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/find_suite.h"
 
@@ -25,7 +26,8 @@ struct Revisions {
   std::string run;  ///< as the user names it
   std::string checkpoint;
   std::vector<std::string> names;  ///< `main`, or `chck_7M`
-  std::string fault{};             ///< why its run cannot be read; empty: it can
+  std::string fault{};             ///< why its run cannot be read or scored; empty: it can
+  bool is_unread = false;          ///< the run cannot be read
 };
 
 /// The checkpoints that a run keeps by words, each with its names. Throws ConfigError for a run without any.
@@ -53,13 +55,18 @@ std::vector<Revisions> checkpoints_of(const EvaluateCommand& c) {
   return found;
 }
 
-/// The backend of the command, or that of the run. Throws ConfigError for a run that no backend scores.
-BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config, const std::string& run) {
-  const auto backend = c.backend ? c.backend : babylm_backend(config);
-  require<ConfigError>(backend.has_value(), run,
-                       ": the published program of BabyLM has no backend for its objectives; it scores mlm, mntp, clm "
-                       "and encoder-decoders");
-  return *backend;
+/// The backend of the command, or that of a run which has one.
+BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config) {
+  return c.backend ? *c.backend : babylm_backend(config).value();
+}
+
+/// Why a run cannot be scored, by a backend or in a form; empty if it can.
+std::string fault_of(const SuitesCommand& c, const LoadedRun& run) {
+  if (!c.backend && !babylm_backend(run.config))
+    return "the published program of BabyLM has no backend for its objectives; it scores mlm, mntp, clm and "
+           "encoder-decoders";
+  const auto fault = babylm_fault(run, backend_of(c, run.config));
+  return fault.empty() ? scoring_fault(run.config, c.form) : fault;
 }
 
 /// The config and the tokenizer of a run, without its weights. Throws an Error for those that cannot be read.
@@ -73,25 +80,32 @@ LoadedRun described(const Revisions& one) {
   return run;
 }
 
-/// Asks each run for its backend, and whether that can score it, before weights are read: throws ConfigError for one
-/// that cannot be scored. One of several that cannot be read is told, and the others are answered.
+/// Asks each run for its backend, and whether that can score it, before weights are read. One of several that cannot
+/// be read or scored is told, and the others are answered. Throws ConfigError where none can be scored.
 void check_backends(const EvaluateCommand& command, std::vector<Revisions>& checkpoints) {
-  std::map<std::string, std::string> faults;  // of runs
+  std::map<std::string, const Revisions*> known;  // by run
+  std::string first;                              // of the runs that cannot be scored
   for (auto& one : checkpoints) {
-    const auto [known, is_new] = faults.emplace(one.run, "");
-    LoadedRun run;
+    const auto [of_run, is_new] = known.emplace(one.run, &one);
+    if (!is_new) {
+      one.fault = of_run->second->fault;
+      one.is_unread = of_run->second->is_unread;
+      continue;
+    }
     try {
-      if (is_new) run = described(one);
+      const auto fault = fault_of(command.suites, described(one));
+      if (fault.empty()) continue;
+      one.fault = words("cannot answer ", command.suites.names[0], ": ", fault);
+      if (first.empty()) first = words(one.run, ": ", fault);
     } catch (const Error& e) {
       if (command.runs.size() == 1) throw;
-      known->second = words("cannot be read: ", e.what());
-      log_warning("babylm", words(one.run, ": ", known->second));
+      one.fault = words("cannot be read: ", e.what());
+      one.is_unread = true;
     }
-    one.fault = known->second;
-    if (!is_new || !one.fault.empty()) continue;
-    const auto fault = babylm_fault(run, backend_of(command.suites, run.config, one.run));
-    require<ConfigError>(fault.empty(), one.run, ": ", fault);
+    if (command.runs.size() > 1) log_warning("babylm", words(one.run, ": ", one.fault));
   }
+  const bool any = std::ranges::any_of(checkpoints, [](const auto& one) { return one.fault.empty(); });
+  require<ConfigError>(any || first.empty(), first);
 }
 
 std::string model_of(const std::string& run) { return babylm_model_name(run_directory_of(run)); }
@@ -122,7 +136,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   double chance = 0;
   for (const auto& [words_read, step_folder] : all_milestones_of(run_directory_of(run))) {
     const auto opened = open_whole(step_folder);
-    backend = backend_of(c, opened.config, run);
+    backend = backend_of(c, opened.config);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
     auto options = options_of(c).scoring;
     options.takes_stride = false;
@@ -162,7 +176,7 @@ void add_acquisition(SuiteAnswers& answers, const AcquisitionSuite& suite, const
 /// The answers of one checkpoint.
 SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const SuitesCommand& c, SuiteOutput& output) {
   const auto run = open_whole(one.checkpoint);
-  const auto backend = backend_of(c, run.config, one.run);
+  const auto backend = backend_of(c, run.config);
   auto options = options_of(c);
   options.scoring.takes_stride = false;
   options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
@@ -182,7 +196,7 @@ SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const Suit
   return answers;
 }
 
-/// As answers_of; a checkpoint that cannot be read is told, so that others are not lost with it.
+/// As answers_of; a checkpoint that cannot be read or scored is told, so that others are not lost with it.
 SuiteAnswers answers_or_fault(const Revisions& one, const BabylmData& data, const SuitesCommand& c,
                               SuiteOutput& output) {
   if (!one.fault.empty()) return unread_answers(one.run, one.checkpoint, one.fault);
@@ -260,7 +274,8 @@ int evaluate_babylm(const EvaluateCommand& c) {
     answers.push_back(checkpoints.size() == 1 ? answers_of(one, data, suites, output)
                                               : answers_or_fault(one, data, suites, output));
     any = any || !answers.back().results.empty();
-    all = all && answers.back().unanswered.empty();
+    const bool is_asked = one.fault.empty() || one.is_unread;  // a run that cannot be scored is no failure
+    all = all && (!is_asked || answers.back().unanswered.empty());
   }
   require<DataError>(any || all, "no task of BabyLM was answered; the warnings above say why");
   output.finish(command, answers);

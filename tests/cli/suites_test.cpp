@@ -114,17 +114,41 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   CHECK_THAT(found["runs"][1]["unanswered"][0].get<std::string>(), Catch::Contains("cannot answer pairs"));
   const auto babylm = w.dir / "only/babylm";
   w.dir.write("only/babylm/fast_eval/blimp_fast/agreement.jsonl", pairs);
-  const auto refused =
-      cloze("evaluate " + w.run + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none");
-  CHECK(refused.code == 2);
-  CHECK_THAT(refused.text, Catch::Contains("the published program of BabyLM has no backend for its objectives"));
-  // Of several runs a backend that one of them cannot be scored by is told before the first is answered.
-  check_refused("evaluate " + w.run + " " + pairs_only + " --fast --backend mlm --suite " + babylm + " --results " +
-                    w.dir / "none",
-                2, pairs_only + ": backend mlm scores runs of mlm");
+  check_refused("evaluate " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none", 2,
+                pairs_only + ": the published program of BabyLM has no backend for its objectives");
+  // Nor is anything answered where no run can be.
+  check_refused(
+      "evaluate " + pairs_only + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none", 2,
+      pairs_only + ": the published program of BabyLM has no backend for its objectives");
   check_refused("evaluate " + w.run + " --fast --suite " + babylm + " --stride 4", 2,
                 "in fp32 and without windows; leave out --stride and --precision");
   CHECK_FALSE(fs::exists(w.dir / "none"));
+}
+
+TEST_CASE("a run that BabyLM's program cannot score does not cost the answers of others", "[cli][babylm]") {
+  const auto& w = world();
+  const auto pairs_only = w.dir / "no-backend";
+  const auto trained = cloze("pretrain " + w.config() + " --set 'objectives=[{kind: nsp}]' --run " + pairs_only);
+  INFO(trained.text);
+  REQUIRE(trained.code == 0);
+  w.dir.write("backends/fast_eval/blimp_fast/agreement.jsonl", pairs);
+  const std::string evaluate = "evaluate " + w.run + " " + pairs_only + " --json --fast --suite " + w.dir / "backends" +
+                               " --results " + w.dir / "backends-results";
+  const std::string none = "the published program of BabyLM has no backend for its objectives";
+  const std::string other = "backend mlm scores runs of mlm, and the run is one of nsp; the published program has no ";
+  for (const auto& [option, why] : {std::pair(std::string(), none), std::pair(std::string(" --backend mlm"), other)}) {
+    const auto both = cloze(evaluate + option);
+    INFO(both.text);
+    CHECK(both.code == 0);
+    const auto fault = "cannot answer " + w.dir / "backends" + ": " + why;
+    CHECK_THAT(both.text, Catch::Contains("warning: " + pairs_only + ": " + fault));
+    const auto found = json_of(both);
+    REQUIRE(found["runs"].size() == 2);
+    CHECK(found["runs"][0]["suites"].size() == 1);
+    CHECK(found["runs"][1]["suites"].empty());
+    REQUIRE(found["runs"][1]["unanswered"].size() == 1);
+    CHECK_THAT(found["runs"][1]["unanswered"][0].get<std::string>(), Catch::StartsWith(fault));
+  }
 }
 
 TEST_CASE("an option that none of the suites uses is refused", "[cli][suites]") {

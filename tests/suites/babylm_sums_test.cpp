@@ -120,10 +120,11 @@ TEST_CASE("a backend that does not fit a run and a completion elsewhere in its s
     CHECK_THAT(babylm_fault(run, backend), Contains(sentence));
     CHECK_THROWS_AS(babylm_sums(run, candidates, backend, {}), ConfigError);
   };
-  refused(bert, BabylmBackend::causal, "backend causal scores runs of clm");
-  refused(bert, BabylmBackend::mntp, "backend mntp scores runs of mntp");
-  refused(bert, BabylmBackend::enc_dec_mask, "backend enc_dec_mask scores encoder-decoders");
-  refused(gpt2, BabylmBackend::mlm, "backend mlm scores runs of mlm");
+  refused(bert, BabylmBackend::causal,
+          "backend causal scores runs of clm, and the run is one of mlm and nsp; choose mlm");
+  refused(bert, BabylmBackend::mntp, "backend mntp scores runs of mntp, and the run is one of mlm and nsp; choose mlm");
+  refused(bert, BabylmBackend::enc_dec_mask, "backend enc_dec_mask scores encoder-decoders, and the run is one of mlm");
+  refused(gpt2, BabylmBackend::mlm, "backend mlm scores runs of mlm, and the run is one of clm; choose causal");
   refused(no_bos, BabylmBackend::causal, "backend causal scores decoders; use enc_dec_prefix or enc_dec_mask");
   refused(no_bos, BabylmBackend::enc_dec_prefix, "needs a tokenizer with a mask token and a bos token");
   CHECK(babylm_fault(gpt2, BabylmBackend::causal).empty());
