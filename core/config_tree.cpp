@@ -232,8 +232,10 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
                          ")");
     require<ConfigError>(++files <= max_files, name.where, ": more than ", max_files,
                          " base files are read; name each of them once");
-    require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases,
-                         name.where, ": base file '", shown_name, "' extends itself; remove one of the `base:` lines");
+    require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end(), name.where, ": base file '",
+                         shown_name, "' extends itself; remove one of the `base:` lines");
+    require<ConfigError>(chain.size() < max_bases, name.where, ": base file '", shown_name, "' ends a chain of ",
+                         "more than ", max_bases, " files that extend one another; merge some of them");
     merge(merged, load_file(file, chain, files));
   }
   merge(merged, std::move(node));
@@ -253,6 +255,8 @@ ConfigNode read_file(const std::string& path) {
 
 ConfigNode load_file(const std::string& path, std::vector<std::string> chain, int& files) {
   auto node = read_file(path);
+  require<ConfigError>(node.type != Type::absent, path,
+                       ": is empty; write a config into it, or name another (configs/ has some)");
   chain.push_back(std::filesystem::path(path).lexically_normal().string());
   return with_bases(std::move(node), path, chain, files);
 }

@@ -24,6 +24,7 @@ FILES = {
     "tab.yaml": "model:\n\tkind: bert\n",
     "twice.yaml": "model:\n  kind: bert\n  kind: gpt2\n",
     "self.yaml": "base: self.yaml\n",
+    "empty.yaml": "# nothing yet\n",
     "orphan.yaml": "base: none.yaml\n",
     "kind.yaml": "model: {kind: brt}\n",
     "objective.yaml": "objectives:\n  - kind: mml\n",

@@ -250,9 +250,29 @@ TEST_CASE("a base file is extended, a cycle is refused", "[core][config]") {
   dir.write("a.yaml", "base: b.yaml\n");
   const auto loop = dir.write("b.yaml", "base: a.yaml\n");
   CHECK_THROWS_WITH(ConfigTree::load(loop), Catch::Contains("extends itself; remove one of the `base:` lines"));
+  for (int i = 0; i < 40; ++i)
+    dir.write("long" + std::to_string(i) + ".yaml",
+              i < 39 ? "base: long" + std::to_string(i + 1) + ".yaml\n" : "train: {seed: 3}\n");
+  CHECK_THROWS_WITH(ConfigTree::load(dir / "long0.yaml"),
+                    Catch::EndsWith("long15.yaml:1:7: base file 'long16.yaml' ends a chain of more than 16 files that "
+                                    "extend one another; merge some of them"));
+  CHECK(ConfigTree::load(dir / "long24.yaml").find("train.seed")->text == "3");  // 16 files
   CHECK_THROWS_WITH(ConfigTree::load(dir.write("c.yaml", "base: none.yaml\n")),
                     Catch::Contains("base file 'none.yaml' was not found"));
   CHECK_THROWS_WITH(ConfigTree::load(dir / "absent.yaml"), Catch::Contains("no such file; name a YAML config"));
+}
+
+TEST_CASE("a config file without a value is refused as empty, with overrides and as a base, too", "[core][config]") {
+  TempDir dir;
+  for (const std::string nothing : {"", "\n", "~\n", "# train: {seed: 3}\n", "---\n"}) {
+    INFO(nothing);
+    const auto empty = dir.write("empty.yaml", nothing);
+    const auto why = empty + ": is empty; write a config into it, or name another (configs/ has some)";
+    CHECK_THROWS_WITH(ConfigTree::load(empty), why);
+    CHECK_THROWS_WITH(ConfigTree::load(empty, {"train.seed=3"}), why);
+    CHECK_THROWS_WITH(ConfigTree::load(dir.write("top.yaml", "base: empty.yaml\n")), why);
+  }
+  CHECK_NOTHROW(ConfigTree::load(dir.write("defaults.yaml", "{}\n")));
 }
 
 TEST_CASE("explain tells where a value came from and which values it replaced", "[core][config]") {
