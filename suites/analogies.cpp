@@ -67,7 +67,9 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
     std::array<std::string, 4> question;
     std::string more;
     for (auto& word : question) text >> word;
-    require<DataError>(!question[3].empty() && !(text >> more), lines.where(), ": is not a question of four words");
+    require<DataError>(
+        !question[3].empty() && !(text >> more), lines.where(),
+        ": is not a question of four words; write `a b c d`, for a is to b as c is to d, or remove the line");
     file.sections.back().questions.push_back(question);
   } while (lines.next(line));
   for (const auto& section : file.sections)

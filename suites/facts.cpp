@@ -315,6 +315,13 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
     for (const auto& metric : whole_vocabulary) add_figures(metric, relations, result.figures, single);
   for (const auto& metric : restricted) add_figures(metric, relations, result.figures, single);
   result.figures.insert(result.figures.end(), single.begin(), single.end());
+  int64_t certain = 0;
+  for (const auto& relation : suite.relations)
+    if (relation.objects.size() == 1) certain += static_cast<int64_t>(relation.facts.size());
+  if (certain > 0)
+    result.notes.push_back(words(certain, " of ", result.items.size(),
+                                 " facts are of relations with a single object, which every model names among the "
+                                 "objects; leave them out, or add facts with others"));
   return result;
 }
 

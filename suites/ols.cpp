@@ -82,7 +82,7 @@ Triangle triangle_of(std::vector<Column> columns, Column y) {
 
 void check(const std::vector<Column>& columns, const Column& target) {
   require<DataError>(target.size() > columns.size() + 1, "a regression with ", columns.size() + 1,
-                     " unknowns needs more rows than that; there are ", target.size());
+                     " unknowns needs more rows than that; there are ", target.size(), "; add more");
   const auto finite = [](double x) { return std::isfinite(x); };
   for (const auto& column : columns) {
     require<DataError>(column.size() == target.size(), "a regression has columns of ", column.size(), " and ",

@@ -177,7 +177,7 @@ std::vector<std::string> short_names(std::span<const SuiteAnswers> answers) {
     for (auto& path : paths) path.pop_back();
   for (size_t i = 0; i < paths.size(); ++i) {
     names[i].clear();
-    for (const auto& part : paths[i]) names[i] += (names[i].empty() ? "" : "/") + part;
+    for (const auto& part : paths[i]) names[i] += (names[i].empty() || names[i] == "/" ? "" : "/") + part;
   }
   return names;
 }

@@ -49,7 +49,8 @@ JudgedFile read_judged(const std::string& path) {
     const auto fields = fields_of(line);
     if (fields.empty()) continue;
     const auto judgement = fields.size() == 3 ? number_of(fields[2]) : std::nullopt;
-    require<DataError>(judgement.has_value(), lines.where(), ": is not two words and a number");
+    require<DataError>(judgement.has_value(), lines.where(),
+                       ": is not two words and a number, the judgement of people; write these, or remove the line");
     file.pairs.push_back({fields[0], fields[1], *judgement});
   }
   require<DataError>(file.pairs.size() > 3, path, ": has ", file.pairs.size(),

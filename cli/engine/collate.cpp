@@ -19,6 +19,8 @@ std::pair<std::string, std::string> model_of(const CollateCommand& c) {
   if (!c.model.empty()) return {c.results, babylm_model_name(c.model)};
   auto folder = fs::absolute(c.results).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();
+  require<ConfigError>(fs::is_directory(folder), c.results,
+                       ": no such folder; `cloze evaluate RUN --suite babylm` writes the results of a model");
   require<ConfigError>(
       fs::is_directory(folder / c.revision), c.results, ": has no folder ", c.revision,
       "; evaluate the model (`cloze evaluate RUN --suite babylm`), or name one in it with --model, or its "

@@ -374,6 +374,8 @@ TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far
   CHECK(predictions["order"]["predictions"][0]["id"] == "order_0");
 
   const auto collate = "babylm collate " + results + "/words";
+  check_refused("babylm collate " + results + "/nobody", 2,
+                "nobody: no such folder; `cloze evaluate RUN --suite babylm`");
   check_refused(collate, 1, "words: is no complete submission; --partial writes what is there");
   const auto partial = cloze(collate + " --partial");
   CHECK(partial.code == 0);

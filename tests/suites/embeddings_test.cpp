@@ -69,11 +69,13 @@ TEST_CASE("files of other kinds are no judged pairs") {
 TEST_CASE("a damaged line of an embedding suite is named with its place") {
   const TempDir dir;
   const auto words_file = dir.write("a.txt", "cup mug 9.5\ncup mug\n");
-  CHECK(contains(error_of([&] { read_word_similarity(words_file); }), "a.txt:2: is not two words and a number"));
+  CHECK(contains(error_of([&] { read_word_similarity(words_file); }),
+                 "a.txt:2: is not two words and a number, the judgement of people"));
   const auto few = dir.write("few.txt", "cup mug 9.5\n");
   CHECK(contains(error_of([&] { read_word_similarity(few); }), "has 1 pairs, too few for a correlation"));
   const auto questions = dir.write("q.txt", ": capitals\na b c d\na b c\n");
-  CHECK(contains(error_of([&] { read_analogies(questions); }), "q.txt:3: is not a question of four words"));
+  CHECK(contains(error_of([&] { read_analogies(questions); }),
+                 "q.txt:3: is not a question of four words; write `a b c d`"));
   const auto twice = dir.write("t.txt", ": capitals\na b c d\n: capitals\na b c d\n");
   CHECK(
       contains(error_of([&] { read_analogies(twice); }), "t.txt:3: the section 'capitals' is there twice, first in "));

@@ -85,6 +85,12 @@ TEST_CASE("ranks of facts are those of the masked position's logits") {
   // The object of two tokens is ranked among the objects of its relation only.
   CHECK_FALSE(result.items[2].contains("rank"));
   CHECK(result.items[2].contains("restricted_rank"));
+  auto certain = *read_facts(dir / "f");
+  for (auto& relation : certain.relations) {
+    relation.facts.resize(1);
+    relation.objects = {relation.facts[0].object};
+  }
+  CHECK_THAT(run_suite(run, certain, {}).notes.back(), Catch::Contains("facts are of relations with a single object"));
 }
 
 TEST_CASE("intervals of facts are shares, and ties are those of the objects of a relation") {

@@ -118,6 +118,11 @@ TEST_CASE("checkpoints have a row each, or a column each where figures need more
   CHECK(turned.rows[3] == Row{"pairs binding accuracy %", "75.00", "75.00"});
 }
 
+TEST_CASE("runs are named by what tells their paths apart, absolute ones too", "[suites]") {
+  const std::vector all{answers_of("/work/runs/a", 10, {similarity(0.5)}), answers_of("b", 10, {similarity(0.5)})};
+  CHECK(table_of_runs(all, SuiteDetail::suites).header == Row{"suite", "metric", "/work/runs/a", "b"});
+}
+
 TEST_CASE("checkpoints are named by their words and revisions where these are known", "[suites]") {
   std::vector all{answers_of("runs/a", 1000, {similarity(0.5)}), answers_of("runs/a", 2000, {similarity(0.25)})};
   CHECK(table_of_checkpoints(all, SuiteDetail::suites).header == Row{"step", "similarity spearman"});
