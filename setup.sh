@@ -1,5 +1,5 @@
-# Sourced by ./quickstart and ./test: installs missing dependencies and builds Cloze into build/ (with SANITIZE=address or undefined into
-# build-address/ or build-undefined/, from the LibTorch of build/).
+# Sourced by ./quickstart and ./test: installs missing dependencies and builds Cloze into build/ (with SANITIZE=address into build-address/,
+# from the LibTorch of build/).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -8,7 +8,7 @@ PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libs
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
 SANITIZE=${SANITIZE:-}
-BUILD=build${SANITIZE:+-$SANITIZE}
+BUILD=build${SANITIZE:+-${SANITIZE/,/-}}   # commas separate options of the linker
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
