@@ -68,8 +68,7 @@ void check_fills(const LoadedRun& run) {
       predicts, run.folder,
       ": was trained without masked or permutation language modelling, so it cannot fill blanks; train a model with "
       "`kind: mlm`, `kind: mntp`, `kind: plm`, or an encoder-decoder with span_corruption or denoising");
-  require<CheckpointError>(run.has_tokenizer, run.folder,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  require_tokenizer(run);
   require<ConfigError>(
       run.tokenizer.special().mask >= 0, run.folder,
       ": its tokenizer has no [MASK] or <mask>, which replaces a blank; fill with a model that has one");
@@ -189,8 +188,7 @@ std::vector<int64_t> with_spans(const std::vector<int64_t>& generated,
 bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != Placeholder::none; }
 
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
-  require<CheckpointError>(run.has_tokenizer, run.folder,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  require_tokenizer(run);
   const auto segments = segments_of(text);
   require<ConfigError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   const auto& model = backbone_of(run.config.model);

@@ -129,8 +129,7 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
 
 std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::vector<std::string>& texts,
                                              const GenerateOptions& options) {
-  require<CheckpointError>(run.has_tokenizer, run.folder,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  require_tokenizer(run);
   const auto& model = backbone_of(run.config.model);
   const auto& special = run.tokenizer.special();
   const auto decoding = decoding_ids_of(run.config.model);

@@ -79,6 +79,10 @@ LoadedRun open_run(const std::string& path) {
   return run;
 }
 
+void require_tokenizer(const LoadedRun& run) {
+  if (!run.has_tokenizer) fail<CheckpointError>(run.folder, ": ", no_tokenizer(run.folder));
+}
+
 std::vector<std::pair<Param, Param>> generator_params(const Network& joint, const Network& standalone) {
   std::map<std::string, Param> in_joint;
   for (const auto& [name, param] : collect_params(joint)) in_joint.emplace(name, param);

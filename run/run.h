@@ -117,6 +117,9 @@ struct LoadedRun {
 /// CheckpointError, ConfigError, and DataError for a damaged tokenizer.
 LoadedRun open_run(const std::string& path);
 
+/// Throws CheckpointError for a run without a tokenizer, which cannot read text.
+void require_tokenizer(const LoadedRun& run);
+
 /// Pairs of the generator's parameters: in the network `joint` that trains it with its discriminator, and in
 /// `standalone`, the same generator as a network of its own. Shared parameters have the discriminator's name.
 std::vector<std::pair<Param, Param>> generator_params(const Network& joint, const Network& standalone);

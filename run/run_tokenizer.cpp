@@ -16,7 +16,15 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* remedy = "restore it, or resume the run, which writes it again";
+/// What brings back the tokenizer of a run: of an imported one that was not trained since, another import.
+std::string remedy(const std::string& run) {
+  const auto path = run + "/provenance.json";
+  std::error_code unknown;
+  const auto origin = fs::is_regular_file(path, unknown) ? parse_json(read_text(path, 16 << 20)) : json();
+  const bool is_imported = origin.is_object() && origin.contains("imported_from") && !origin.contains("data");
+  if (is_imported) return "import it again with its tokenizer files";
+  return words("restore ", run, "/tokenizer, or resume the run with its tokens");
+}
 
 }  // namespace
 
@@ -41,26 +49,29 @@ RecordedTokenizer recorded_tokenizer(const std::string& run) {
 std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const RecordedTokenizer& recorded) {
   const auto folder = run + "/tokenizer";
   const bool is_recorded = !recorded.fingerprint.empty(), exists = fs::exists(folder);
-  require<CheckpointError>(exists || !is_recorded, folder, ": is missing, and provenance.json records the tokenizer ",
-                           recorded.fingerprint, "; ", remedy);
+  if (!exists && is_recorded)
+    fail<CheckpointError>(folder, ": is missing, and provenance.json records the tokenizer ", recorded.fingerprint,
+                          "; ", remedy(run));
   if (!exists) return std::nullopt;
   const auto facts = folder + "/" + facts_file;
-  require<CheckpointError>(fs::exists(facts) || !is_recorded, facts,
-                           ": is missing, and without it texts may have other ids; ", remedy);
+  if (!fs::exists(facts) && is_recorded)
+    fail<CheckpointError>(facts, ": is missing, and without it texts may have other ids; ", remedy(run));
   auto tokenizer = Tokenizer::open(folder);  // compares its fingerprint with that of its facts
   if (!is_recorded || tokenizer.has_fingerprint(recorded.fingerprint)) return tokenizer;
   const auto difference =
       words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ", recorded.fingerprint);
-  require<CheckpointError>(!recorded.is_current, difference, ", so that it is another tokenizer than that of the run; ",
-                           remedy);
+  if (recorded.is_current)
+    fail<CheckpointError>(difference, ", so that it is another tokenizer than that of the run; ", remedy(run));
   log_warning("train", words(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));
   return tokenizer;
 }
 
 void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run) {
-  require<CheckpointError>(tokenizer.size() <= vocab_size, run, "/tokenizer: has ", tokenizer.size(),
-                           " tokens, the model has ", vocab_size,
-                           ", so that it is another tokenizer than that of the run; ", remedy);
+  if (tokenizer.size() <= vocab_size) return;
+  fail<CheckpointError>(run, "/tokenizer: has ", tokenizer.size(), " tokens, the model has ", vocab_size,
+                        ", so that it is another tokenizer than that of the run; ", remedy(run));
 }
+
+std::string no_tokenizer(const std::string& run) { return "has no tokenizer, so it cannot read text; " + remedy(run); }
 
 }  // namespace cloze

@@ -27,4 +27,8 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
 /// Throws CheckpointError for a tokenizer with ids that a model of `vocab_size` tokens lacks.
 void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run);
 
+/// What is said of a run directory without a tokenizer where text is to be read, after its name: `has no tokenizer`,
+/// and what gives it one.
+std::string no_tokenizer(const std::string& run);
+
 }  // namespace cloze

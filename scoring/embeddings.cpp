@@ -120,8 +120,7 @@ void check_fit(const LoadedRun& run, std::span<const std::string> texts) {
 Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, const EmbeddingOptions& options) {
   const auto fault = embedding_fault(run.config, options);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
-  require<CheckpointError>(run.has_tokenizer, run.folder,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  require_tokenizer(run);
   const at::NoGradGuard no_grad;
   std::map<std::string, size_t> known;
   std::vector<std::vector<int64_t>> rows;

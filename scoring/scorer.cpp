@@ -30,8 +30,7 @@ LoadedRun scored_run(const LoadedRun& run, ScoringForm form) {
 }
 
 ScoringForm checked_form(const LoadedRun& run, const ScoringOptions& options) {
-  require<CheckpointError>(run.has_tokenizer, run.folder,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  require_tokenizer(run);
   const auto fault = scoring_fault(run.config, options.form);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   return options.form ? *options.form : default_form(run.config);

@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
+#include "run/run_tokenizer.h"
 #include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/find_suite.h"
@@ -74,8 +75,7 @@ LoadedRun described(const Revisions& one) {
   const auto folder = run_directory_of(one.checkpoint);
   LoadedRun run;
   run.config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
-  require<CheckpointError>(fs::exists(folder + "/tokenizer"), one.run,
-                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  if (!fs::exists(folder + "/tokenizer")) fail<CheckpointError>(one.run, ": ", no_tokenizer(folder));
   run.tokenizer = Tokenizer::open(folder + "/tokenizer");
   return run;
 }

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "run/load_config.h"
+#include "run/run_tokenizer.h"
 #include "run/step_folders.h"
 #include "suites/find_suite.h"
 #include "suites/suite.h"
@@ -137,8 +138,7 @@ Task task_of(const std::string& run, const std::string& checkpoint, const std::v
   if (!task.unread.empty()) return task;
   const bool has_tokenizer = fs::exists(folder + "/tokenizer");
   for (const auto& suite : suites) {
-    auto fault = has_tokenizer ? suite_fault(config, suite, options)
-                               : "it has no tokenizer, so it cannot read text; import it with its tokenizer files";
+    const auto fault = has_tokenizer ? suite_fault(config, suite, options) : "it " + no_tokenizer(folder);
     task.faults.push_back(fault.empty() ? "" : words("cannot answer ", suite.name, ": ", fault));
   }
   return task;

@@ -9,6 +9,7 @@
 #include "data/token_store.h"
 #include "run/folder.h"
 #include "run/provenance.h"
+#include "run/run_tokenizer.h"
 #include "tests/support/logged.h"
 #include "tests/support/runs.h"
 
@@ -105,8 +106,31 @@ TEST_CASE("a run whose tokenizer is missing or without its facts is neither veri
   refused("run/tokenizer/cloze_tokenizer.json: is missing, and without it texts may have other ids");
   fs::remove_all(dir / "run/tokenizer");
   refused("run/tokenizer: is missing, and provenance.json records the tokenizer");
+  const auto remedy = "; restore " + dir / "run" + "/tokenizer, or resume the run with its tokens";
+  refused(remedy);
+  CHECK_THAT(no_tokenizer(dir / "run"), Catch::StartsWith("has no tokenizer") && Catch::EndsWith(remedy));
   pretrain(tiny_run(dir, 2), {.run = dir / "run", .resume = true});
   CHECK_NOTHROW(verify_run(dir / "run"));
+}
+
+TEST_CASE("an imported run without its tokenizer is to be imported again, until it is trained", "[run][tokenizer]") {
+  TempDir dir;
+  const auto run = dir / "run";
+  const auto remedy = "; import it again with its tokenizer files";
+  pretrain(tiny_run(dir, 2), {.run = run});
+  const auto trained = provenance_of(run);
+  dir.write("run/provenance.json", R"({"imported_from": "bert"})");
+  fs::remove_all(dir / "run/tokenizer");
+  const auto opened = open_run(run);
+  CHECK_THROWS_WITH(require_tokenizer(opened),
+                    Catch::StartsWith(run + ": has no tokenizer, so it cannot read text") && Catch::EndsWith(remedy));
+  auto origin = trained;
+  origin["imported_from"] = "bert";
+  dir.write("run/provenance.json", origin.dump());
+  CHECK_THROWS_WITH(open_run(run), Catch::EndsWith("or resume the run with its tokens"));
+  origin.erase("data");
+  dir.write("run/provenance.json", origin.dump());
+  CHECK_THROWS_WITH(open_run(run), Catch::Contains("run/tokenizer: is missing") && Catch::EndsWith(remedy));
 }
 
 TEST_CASE("a run with the tokenizer of another run is neither verified nor opened", "[run][tokenizer]") {
@@ -120,7 +144,7 @@ TEST_CASE("a run with the tokenizer of another run is neither verified nor opene
     const auto tokens = prepared(dir, name, 16 + more, /*backwards=*/true);
     fs::remove_all(dir / "run/tokenizer");
     fs::copy(tokens + "/tokenizer", dir / "run/tokenizer", fs::copy_options::recursive);
-    const std::string why = "so that it is another tokenizer than that of the run; restore it, or resume the run";
+    const auto why = "so that it is another tokenizer than that of the run; restore " + dir / "run" + "/tokenizer";
     CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains(why));
     CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains(why));
   }
