@@ -122,6 +122,18 @@ std::string find_damage(const std::string& folder) {
   return "";
 }
 
+/// The first valid step folder of these names, or empty; damaged ones before it are warned of.
+std::string find_whole(const std::string& run, const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const auto folder = run + "/" + name;
+    if (!fs::is_directory(folder)) continue;
+    const auto damage = find_damage(folder);
+    if (damage.empty()) return folder;
+    log_warning("train", words(folder, ": ", damage, "; this checkpoint is skipped"));
+  }
+  return "";
+}
+
 /// Why the file `latest` or `best`, which says `text`, names no step folder of the run; empty where it does.
 std::string pointer_fault(const std::string& run, const std::string& text) {
   if (text.empty()) return "is empty";
@@ -218,24 +230,18 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
 }
 
 std::string find_checkpoint(const std::string& run, const std::string& which) {
-  std::vector<std::string> candidates;
-  if (which == "latest") {
-    candidates = step_folders(run);
-  } else if (which == "best") {
-    const auto named = read_pointer(run, "best");
-    if (named.empty()) return "";
-    candidates = {named};
-  } else {
-    candidates = {step_name(std::atoll(which.c_str()))};
+  return find_whole(run, which == "latest" ? step_folders(run) : std::vector{step_name(std::atoll(which.c_str()))});
+}
+
+FoundCheckpoint find_best_checkpoint(const std::string& run) {
+  auto candidates = step_folders(run);
+  const auto best = read_pointer(run, "best");
+  if (!best.empty()) {
+    std::erase(candidates, best);
+    candidates.insert(candidates.begin(), best);
   }
-  for (const auto& name : candidates) {
-    const auto folder = run + "/" + name;
-    if (!fs::is_directory(folder)) continue;
-    const auto damage = find_damage(folder);
-    if (damage.empty()) return folder;
-    log_warning("train", words(folder, ": ", damage, "; this checkpoint is skipped"));
-  }
-  return "";
+  const auto found = find_whole(run, candidates);
+  return {.folder = found, .is_best = !best.empty() && found == run + "/" + best};
 }
 
 void require_whole(const std::string& step_folder) {

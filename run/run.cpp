@@ -59,8 +59,7 @@ LoadedRun open_run(const std::string& path) {
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
-  run.checkpoint = step ? path : find_checkpoint(run.folder, fs::exists(run.folder + "/best") ? "best" : "latest");
-  if (run.checkpoint.empty()) run.checkpoint = find_checkpoint(run.folder);
+  run.checkpoint = step ? path : find_best_checkpoint(run.folder).folder;
   require<CheckpointError>(!run.checkpoint.empty(), run.folder,
                            ": holds no valid checkpoint; train it, or import it again");
   const auto tree = load_run_config(run.folder + "/run.yaml");

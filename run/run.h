@@ -76,9 +76,17 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
 /// the system's reason.
 void write_pointer(const std::string& run, const std::string& name, const std::string& step_folder);
 
-/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning, as is a file `best` that
-/// names none. `which`: `latest`, `best`, or a step number.
+/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning each. `which`: `latest`, or
+/// a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
+
+/// The valid step folder that the file `best` names, else the newest, or empty; damaged ones, and a file `best` that
+/// names none, are skipped with a warning each.
+struct FoundCheckpoint {
+  std::string folder{};
+  bool is_best = false;  ///< it is the one that the file names
+};
+FoundCheckpoint find_best_checkpoint(const std::string& run);
 
 /// Throws CheckpointError for a step folder whose files are not those of its manifest.
 void require_whole(const std::string& step_folder);

@@ -229,7 +229,7 @@ TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they
   pretrain(config, {.run = run});
   set_log_file(dir / "log");
   std::ofstream(run + "/best") << "rubbish\n";
-  CHECK(find_checkpoint(run, "best").empty());
+  CHECK_FALSE(find_best_checkpoint(run).is_best);
   CHECK_THAT(read_file(dir / "log"), Catch::Contains("best: 'rubbish' is no checkpoint of this run; it is ignored"));
   set_log_file("");
   CHECK(open_run(run).checkpoint == run + "/step-00000002");
@@ -239,6 +239,21 @@ TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they
     CHECK_THROWS_WITH(pretrain(config, {.run = run, .resume = true}),
                       Catch::Contains("run/provenance.json: is damaged, so that the tokens of the run are not known"));
   }
+}
+
+TEST_CASE("a damaged best checkpoint is warned of once, and the newest whole one is opened", "[run][folder]") {
+  TempDir dir;
+  const auto run = dir / "run";
+  auto config = tiny_run(dir, 2);
+  config.checkpoint.every = 1;
+  pretrain(config, {.run = run});
+  dir.write("run/best", "step-00000002\n");
+  CHECK(find_best_checkpoint(run).is_best);
+  fs::remove(run + "/step-00000002/weights.safetensors");
+  const auto log = logged(dir, [&] { CHECK(open_run(run).checkpoint == run + "/step-00000001"); });
+  const std::string warning = "step-00000002: weights.safetensors is missing; this checkpoint is skipped";
+  REQUIRE_THAT(log, Catch::Contains(warning));
+  CHECK(log.find(warning) == log.rfind(warning));
 }
 
 TEST_CASE("verifying a run warns of what is ignored elsewhere, and refuses a run without its config", "[run][folder]") {
