@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -9,6 +10,31 @@
 #include "core/spelling.h"
 
 namespace cloze {
+
+namespace {
+
+/// Why a text is not taken as JSON, and the offset at which; an empty reason: it is.
+struct JsonFault {
+  std::string reason{};
+  std::optional<size_t> at{};
+};
+JsonFault fault_in(std::string_view text) {
+  const auto deep = too_deep(text);
+  if (deep != std::string_view::npos) return {words("nested deeper than ", max_json_depth, " lists and objects"), deep};
+  try {
+    const auto value = nlohmann::json::parse(text);
+    return {};
+  } catch (const nlohmann::json::parse_error& e) {
+    const size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());  // counted from 1
+    if (at == text.size()) return {"the text ends in the middle", at};
+    const bool is_utf8 = std::string_view(e.what()).find("ill-formed UTF-8") == std::string_view::npos;
+    return {is_utf8 ? "no JSON" : "not UTF-8; convert it", at};
+  } catch (const nlohmann::json::out_of_range&) {
+    return {"it holds a number that is too large", {}};
+  }
+}
+
+}  // namespace
 
 size_t too_deep(std::string_view text, size_t max_depth) {
   size_t depth = 0;
@@ -52,24 +78,19 @@ bool is_json_lines(const std::string& name) {
 }
 
 std::string json_fault(std::string_view text) {
-  std::string reason = words("nested deeper than ", max_json_depth, " lists and objects");
-  size_t at = too_deep(text);
-  if (at == std::string_view::npos) {
-    try {
-      const auto value = nlohmann::json::parse(text);
-      return "";
-    } catch (const nlohmann::json::parse_error& e) {
-      at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());  // counted from 1
-      const bool is_utf8 = std::string_view(e.what()).find("ill-formed UTF-8") == std::string_view::npos;
-      reason = at == text.size() ? "the text ends in the middle" : is_utf8 ? "no JSON" : "not UTF-8; convert it";
-    } catch (const nlohmann::json::out_of_range&) {
-      return " (it holds a number that is too large)";
-    }
-  }
-  const auto before = text.substr(0, at);
+  const auto [reason, at] = fault_in(text);
+  if (reason.empty()) return "";
+  if (!at) return " (" + reason + ")";
+  const auto before = text.substr(0, *at);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const auto column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  const auto column = *at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
   return words(" (line ", line, ", column ", column, ": ", reason, ")");
+}
+
+std::string json_line_fault(std::string_view line) {
+  const auto [reason, at] = fault_in(line);
+  if (reason.empty()) return "";
+  return at ? words(" (column ", *at + 1, ": ", reason, ")") : " (" + reason + ")";
 }
 
 }  // namespace cloze

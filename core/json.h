@@ -27,4 +27,7 @@ bool is_json_lines(const std::string& name);
 /// Why `parse_json` discards a text, as part of a message: ` (line 3, column 7: ...)`. Empty for valid text.
 std::string json_fault(std::string_view text);
 
+/// The same of a line of JSON lines, whose number its message has: ` (column 7: ...)`.
+std::string json_line_fault(std::string_view line);
+
 }  // namespace cloze

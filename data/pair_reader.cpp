@@ -29,7 +29,7 @@ void PairReader::read(const LineReader& lines, std::string_view line, const Add&
   }
   if (are_json_ || too_deep(line) != std::string_view::npos)
     fail<DataError>(lines.where(), ": not a JSON object", are_json_ ? ", unlike the lines before" : "",
-                    json_fault(line), "; JSON lines have one object per line");
+                    json_line_fault(line), "; JSON lines have one object per line");
   read_columns(lines.where(), line, add);
 }
 

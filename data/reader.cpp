@@ -242,7 +242,7 @@ struct DocumentReader::Impl {
     const auto where = lines->where();
     const auto object = parse_json(line);
     if (!object.is_object())
-      fail<DataError>(where, ": not a JSON object", json_fault(line), "; JSON lines have one object per line");
+      fail<DataError>(where, ": not a JSON object", json_line_fault(line), "; JSON lines have one object per line");
     const auto* found = value_at(object, options.field);
     if (!found || !found->is_string())
       fail<DataError>(where, found ? ": '" : ": has no key '", options.field, found ? "' is not a text" : "'",

@@ -28,7 +28,7 @@ std::string text_at(const json& object, const char* key, const std::string& wher
 
 Passage json_passage(std::string_view line, const std::string& where) {
   const auto object = parse_json_line(line, where);
-  require<DataError>(object.is_object(), where, ": is not a JSON object", json_fault(line),
+  require<DataError>(object.is_object(), where, ": is not a JSON object", json_line_fault(line),
                      "; a file NAME.jsonl, or one whose first line begins with {, has one object per line");
   if (object.contains("text")) return {.left = {}, .scored = text_at(object, "text", where), .right = {}};
   if (object.contains("completion"))

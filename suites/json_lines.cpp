@@ -70,7 +70,7 @@ std::optional<SuiteLine> SuiteLines::next() {
   } while (is_blank_text(line));
   SuiteLine found{parse_json_line(line, lines_.where()), lines_.where()};
   if (found.object.is_object()) return found;
-  const auto fault = json_fault(line);
+  const auto fault = json_line_fault(line);
   const bool is_cut = fault.find("ends in the middle") != std::string::npos;
   fail<DataError>(found.where, ": not a JSON object", fault,
                   is_cut ? "; the file is cut off, get it again" : "; JSON lines have one object per line");

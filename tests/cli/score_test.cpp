@@ -83,7 +83,7 @@ TEST_CASE("a file of JSON lines is never read as raw text, and a bad line is ref
     check_refused("score " + w.run + " " + w.dir.write(name, content), 1, sentence);
   };
   const std::string good = "{\"text\": \"It woke.\"}\n";
-  refused("headcut.jsonl", "xt\": \"The cat\"}\n" + good, "headcut.jsonl:1: is not a JSON object (line 1, column ");
+  refused("headcut.jsonl", "xt\": \"The cat\"}\n" + good, "headcut.jsonl:1: is not a JSON object (column ");
   refused("list.jsonl", "[1]\n" + good, "list.jsonl:1: is not a JSON object; a file NAME.jsonl");
   refused("tail.txt", "  " + good + "It woke.\n", "tail.txt:2: is not a JSON object (");
   refused("doubled.jsonl", good + "{\"text\": \"a\", \"text\": \"b\"}\n",

@@ -21,9 +21,12 @@ TEST_CASE("JSON is read to a depth of 64, not counting brackets in strings", "[c
   CHECK(too_deep("[[[]]]", 2) == 2);
 }
 
-TEST_CASE("invalid JSON is reported with line and column", "[core]") {
+TEST_CASE("invalid JSON is reported with line and column, and a line of JSON lines with its column", "[core]") {
   CHECK(json_fault("{\"a\": 1,\n \"b\": x}") == " (line 2, column 7: no JSON)");
   CHECK(json_fault("{\"a\": [1") == " (line 1, column 9: the text ends in the middle)");
   CHECK(json_fault("{\"a\": 1e999}") == " (it holds a number that is too large)");
+  CHECK(json_line_fault("{\"a\": [1") == " (column 9: the text ends in the middle)");
+  CHECK(json_line_fault("{\"a\": 1e999}") == " (it holds a number that is too large)");
+  CHECK(json_line_fault("{}").empty());
   CHECK(json_fault("") == " (line 1, column 1: the text ends in the middle)");
 }

@@ -274,7 +274,7 @@ TEST_CASE("candidates that are the same are kept, counted and named", "[suites]"
 
 TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]") {
   check_refused(pair_a + "\n" + pair_b.substr(0, 40),
-                "colours.jsonl:2: not a JSON object (line 1, column 41: the text ends in the middle); the file is cut "
+                "colours.jsonl:2: not a JSON object (column 41: the text ends in the middle); the file is cut "
                 "off, get it again");
   check_refused(pair_a + "\n[1]\n", "colours.jsonl:2: not a JSON object; JSON lines have one object per line");
   check_refused(R"({"sentence_good": "a", "sentence_bad": " \t"})", "colours.jsonl:1: `sentence_bad` is empty");
