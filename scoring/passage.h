@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/error.h"
 
 namespace cloze {
 
@@ -17,6 +18,12 @@ struct Passage {
   std::string right{};  ///< context after it, which left-to-right models do not see
   std::string text() const { return left + scored + right; }
   bool operator==(const Passage&) const = default;
+};
+
+/// A passage that cannot be scored, of those that were given together.
+struct PassageError : DataError {
+  PassageError(size_t index, const std::string& message) : DataError(message), passage(index) {}
+  size_t passage;
 };
 
 /// The log-probability of one token.

@@ -65,9 +65,9 @@ bool is_tabbed(const std::string& name) {
 
 }  // namespace
 
-std::vector<Passage> read_passages(const std::string& file) {
+PassageLines read_passages(const std::string& file) {
   LineReader lines(file);
-  std::vector<Passage> passages;
+  PassageLines found{.name = lines.name};
   Passage (*read)(std::string_view, const std::string&) = nullptr;
   for (std::string_view line; lines.next(line);) {
     const auto first = line.find_first_not_of(" \t");
@@ -81,11 +81,12 @@ std::vector<Passage> read_passages(const std::string& file) {
       read = is_json ? json_passage : has_tab ? tabbed_passage : plain_passage;
       if (read == tabbed_passage && line == "context\tcompletion") continue;  // names of columns
     }
-    passages.push_back(read(line, lines.where()));
-    require<DataError>(!passages.back().scored.empty(), lines.where(), ": the text to score is empty");
+    found.passages.push_back(read(line, lines.where()));
+    found.numbers.push_back(lines.number);
+    require<DataError>(!found.passages.back().scored.empty(), lines.where(), ": the text to score is empty");
   }
-  require<DataError>(!passages.empty(), lines.name, ": has no text; write one a line");
-  return passages;
+  require<DataError>(!found.passages.empty(), lines.name, ": has no text; write one a line");
+  return found;
 }
 
 }  // namespace cloze

@@ -153,20 +153,21 @@ struct Scorer::Impl {
     cache.emplace(options.cache, options.ranks ? name + "-ranks" : name);
   }
 
-  void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
-    const bool fits = encoded.begin == encoded.end || !rows->windows(encoded, stride()).empty();
-    require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
-                       run.folder, " reads at most ", rows->room(stride()), " of a text",
-                       is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
-                       options.takes_stride && form != ScoringForm::pll_span
-                           ? "score it in windows with a stride (--stride N)"
-                           : "take a model that reads more");
+  void check_fits(std::span<const Passage> passages, size_t index, const EncodedPassage& encoded) const {
+    if (encoded.begin == encoded.end || !rows->windows(encoded, stride()).empty()) return;
+    const bool takes_stride = options.takes_stride && form != ScoringForm::pll_span;
+    throw PassageError(
+        index, words("the text '", shortened(passages[index].text()), "' has ", encoded.tokens.size(), " tokens, and ",
+                     run.folder, " reads at most ", rows->room(stride()), " of a text",
+                     is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
+                     takes_stride ? "score it in windows with a stride (--stride N)" : "take a model that reads more"));
   }
 
-  void check_finite(double value, const Passage& passage) const {
-    require<DataError>(std::isfinite(value), run.folder, ": its logits for the text '", shortened(passage.text()),
-                       "' are not finite; the training diverged or the weights are damaged: take an earlier "
-                       "checkpoint, or import it again");
+  void check_finite(double value, std::span<const Passage> passages, size_t index) const {
+    if (std::isfinite(value)) return;
+    throw PassageError(index, words(run.folder, ": its logits for the text '", shortened(passages[index].text()),
+                                    "' are not finite; the training diverged or the weights are damaged: take an "
+                                    "earlier checkpoint, or import it again"));
   }
 
   bool by_generator() const { return run.network != given; }
@@ -185,7 +186,7 @@ struct Scorer::Impl {
     auto& score = work.scores[kind] = unscored(passage, encoded);
     const auto known = cache ? cache->find(passage) : std::nullopt;
     if (known && take_values(*known, options.ranks, score)) return;
-    check_fits(passage, encoded);
+    check_fits(work.passages, work.all.first[kind], encoded);
     work.left[kind] = score.tokens.size();
     work.encoded[kind] = std::move(encoded);
   }
@@ -197,7 +198,7 @@ struct Scorer::Impl {
         distinct(std::move(made)),
         [&](const Prediction& prediction, const Answer& answer) {
           const size_t kind = prediction.passage;
-          check_finite(answer.log_probability, work.passage(kind));
+          check_finite(answer.log_probability, work.passages, work.all.first[kind]);
           auto& token = work.scores[kind].tokens[prediction.token];
           token.log_probability = answer.log_probability;
           token.rank = answer.rank;
@@ -240,8 +241,8 @@ std::string Scorer::description() const {
 }
 
 void Scorer::check_fit(std::span<const Passage> passages) const {
-  for (const auto& passage : passages)
-    impl_->check_fits(passage, encode(impl_->run.tokenizer, passage, impl_->rows->text()));
+  for (size_t i = 0; i < passages.size(); ++i)
+    impl_->check_fits(passages, i, encode(impl_->run.tokenizer, passages[i], impl_->rows->text()));
 }
 
 std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const {

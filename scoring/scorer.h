@@ -38,10 +38,10 @@ class Scorer {
   /// The form in words, with the factorisation: for reports.
   std::string description() const;
   /// The scores of passages, in their order. Rows are sorted by length, and equal rows are computed once; the result
-  /// does not depend on the order or the batch. Throws DataError with the text of a passage that is too long, and for
-  /// logits that are not finite.
+  /// does not depend on the order or the batch. Throws PassageError with the text of a passage that is too long, and
+  /// for logits that are not finite.
   std::vector<PassageScore> score(std::span<const Passage> passages) const;
-  /// Throws DataError as `score` for a passage that is too long, and scores nothing.
+  /// Throws PassageError as `score` for a passage that is too long, and scores nothing.
   void check_fit(std::span<const Passage> passages) const;
 
  private:

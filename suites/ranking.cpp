@@ -124,13 +124,10 @@ template <class F>
 auto with_names(std::span<const RankingItem> items, const F& f) {
   try {
     return f(passages_of(items));
-  } catch (const DataError& e) {
-    const std::string message = e.what();
-    for (const auto& item : items)
-      for (const auto& candidate : item.candidates)
-        if (message.find("'" + shortened(candidate.text()) + "'") != std::string::npos)
-          fail<DataError>("item ", item.name, ": ", message);
-    throw;
+  } catch (const PassageError& e) {
+    size_t before = 0;
+    const auto has_passage = [&](const RankingItem& item) { return (before += item.candidates.size()) > e.passage; };
+    fail<DataError>("item ", std::ranges::find_if(items, has_passage)->name, ": ", e.what());
   }
 }
 

@@ -72,8 +72,9 @@ int run_score(const ScoreCommand& c) {
     log_progress({{"scoring  " + texts + " texts"}, static_cast<double>(done) / static_cast<double>(all)}, false);
   };
   const Scorer scorer(run, options);
-  const auto passages = read_passages(c.file);
-  const auto scores = scorer.score(passages);
+  const auto file = read_passages(c.file);
+  const auto& passages = file.passages;
+  const auto scores = with_lines(file, [&] { return scorer.score(passages); });
   end_progress();
   const auto by = choice_of<Normalisation>(c.normalise);
   Totals all;

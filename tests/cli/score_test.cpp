@@ -127,6 +127,7 @@ TEST_CASE("a text longer than the model is scored in windows, and text without k
   for (int i = 0; i < 40; ++i) text += " sat on mat";
   const auto longest = w.dir.write("longest.txt", "It woke.\n" + text + "\n");
   check_refused("score " + w.run + " " + longest, 1, "shorten it, or score it in windows with a stride (--stride N)");
+  check_refused("score " + w.run + " " + longest, 1, "longest.txt:2: the text 'The cat");
   CHECK(lines_of(cloze("score " + w.run + " " + longest + " --stride 10 --json")).size() == 2);
   const auto unknown =
       cloze("score " + w.run + " " + w.dir.write("unknown.txt", "The \xE7\x8C\xAB sat.\n\xE2\x80\x8B\n"));

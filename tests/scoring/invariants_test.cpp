@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/tensor/ops.h"
+#include "scoring/passage_lines.h"
 #include "tests/scoring/random_run.h"
 
 using namespace cloze;
@@ -166,7 +167,7 @@ TEST_CASE("progress counts every passage once", "[scoring]") {
   CHECK(scores.back().sum == 0);
 }
 
-TEST_CASE("logits that are not finite are refused with the run and the text", "[scoring]") {
+TEST_CASE("logits that are not finite are refused with the run, the text and its line", "[scoring]") {
   const TempDir dir;
   const auto name = GENERATE("bert", "electra", "gpt2");
   const auto run = random_run(dir, name);
@@ -178,4 +179,7 @@ TEST_CASE("logits that are not finite are refused with the run and the text", "[
   CHECK_THROWS_WITH(Scorer(run, {}).score(whole({"a cat"})),
                     Catch::StartsWith("runs/random: its logits for the text 'a cat' are not finite; "));
   CHECK_THROWS_AS(Scorer(run, {}).score(whole({"a cat"})), DataError);
+  const auto file = read_passages(dir.write("texts.txt", "\na cat\n"));
+  CHECK_THROWS_WITH(with_lines(file, [&] { return Scorer(run, {}).score(file.passages); }),
+                    Catch::Contains("texts.txt:2: runs/random: its logits for the text 'a cat' are not finite; "));
 }
