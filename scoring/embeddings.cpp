@@ -48,7 +48,7 @@ Tensor pooled(const LoadedRun& run, const std::vector<std::vector<int64_t>>& row
     case Pooling::cls:
       return state(layer).select(1, cls_position(run, rows.front()));
     case Pooling::first_last:
-      return (state(std::min<size_t>(1, layer)).mean(1) + state(layer).mean(1)) / 2;
+      return (state(1).mean(1) + state(layer).mean(1)) / 2;
   }
   return {};
 }
@@ -72,6 +72,10 @@ std::string embedding_fault(const RunConfig& config, const EmbeddingOptions& opt
   const auto& model = backbone_of(config.model);
   if (options.pooling == Pooling::cls && (model.is_encoder_decoder() || (model.is_decoder() && !model.prepend_bos)))
     return "its texts have no [CLS] to pool; take --pooling mean or first-last";
+  const auto layer = options.layer.value_or(layers);
+  if (options.pooling == Pooling::first_last && layer < 2)
+    return words("first-last is the mean over layer 1 and a later one, and layer ", layer,
+                 " is none; take --pooling mean", layers > 1 ? ", or a --layer from 2 on" : "");
   return "";
 }
 

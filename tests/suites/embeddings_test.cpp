@@ -207,6 +207,21 @@ TEST_CASE("a folder of texts of one kind is a suite, with a figure for each file
   CHECK_FALSE(read_sentence_similarity(dir / "mixed"));
 }
 
+TEST_CASE("a mean over the first layer and a later one is refused where there is no later one") {
+  RunConfig config;
+  const auto fault = [&](int64_t layers, std::optional<int64_t> layer) {
+    backbone_of(config.model).num_hidden_layers = layers;
+    return embedding_fault(config, {.layer = layer, .pooling = Pooling::first_last});
+  };
+  CHECK(fault(2, {}).empty());
+  CHECK(fault(3, 2).empty());
+  for (const int64_t layer : {0, 1})
+    CHECK_THAT(fault(2, layer), Catch::Contains(words("and layer ", layer,
+                                                      " is none; take --pooling mean, or a --layer "
+                                                      "from 2 on")));
+  CHECK_THAT(fault(1, {}), Catch::EndsWith("and layer 1 is none; take --pooling mean"));
+}
+
 TEST_CASE("texts that are too long are known before any is embedded") {
   const TempDir dir;
   const auto run = open_run(trained());
