@@ -35,6 +35,19 @@ int64_t unit_of(const char* at, const char* end) {
   }
 }
 
+/// `; write 2100` for a text that means a whole number and does not spell it, such as 2.1k or 1e6; or empty.
+std::string meant_by_number(const std::string& text) {
+  double value = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  const auto unit = unit_of(end, last);
+  if (error != std::errc() || (end != last && unit == 1)) return "";
+  value *= static_cast<double>(unit);
+  const double whole = std::round(value);
+  const bool is_meant = std::abs(whole) < 1e15 && std::abs(value - whole) <= 1e-9 * std::abs(whole);
+  return is_meant ? words("; write ", static_cast<int64_t>(whole)) : "";
+}
+
 bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
 
 /// The scalar's text, or an issue.
@@ -100,7 +113,8 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   if (error == std::errc::result_out_of_range) {
     issues.push_back({node.where, "'" + path + "' is " + shortened(*text) + ", which is too large"});
   } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {
-    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + shortened(*text) + "'"});
+    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + shortened(*text) + "'" +
+                                      (node.quoted ? "" : meant_by_number(*text))});
   } else {
     check_range(node, path, rule, static_cast<double>(value), issues);
     out = value;

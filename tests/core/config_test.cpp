@@ -67,6 +67,8 @@ TEST_CASE("invalid and too large numbers are refused", "[core][config]") {
         "run.yaml:1:15: 'train.seed' is 99999999999999999999, which is too large");
   CHECK(refused("train: {batch_size: 3.5}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not '3.5'");
   CHECK(refused("train: {batch_size: 0}") == "run.yaml:1:21: 'train.batch_size' is 0, must be in [1, 1048576]");
+  CHECK_THAT(refused("train: {batch_size: 2.1k}"), Catch::EndsWith("must be a whole number, not '2.1k'; write 2100"));
+  CHECK_THAT(refused("train: {batch_size: 1e3}"), Catch::EndsWith("must be a whole number, not '1e3'; write 1000"));
   CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
 }
 
