@@ -213,6 +213,24 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   return false;
 }
 
+std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& path,
+                                      const std::vector<std::string>& kinds) {
+  if (map.type != Type::map) return std::nullopt;
+  for (const auto& [key, value] : map.items) {
+    if (key.empty() || !value.key_where.starts_with("--set")) continue;
+    const auto wrong = element_words(key, kinds.size());
+    const bool is_number = key.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number && (key.size() > 5 || std::stoul(key) >= kinds.size())) return Issue{value.key_where, wrong};
+    const auto found = std::find(kinds.begin(), kinds.end(), key);
+    if (found == kinds.end()) continue;
+    auto meant = join_path(path, std::to_string(found - kinds.begin()));
+    for (const auto* at = &value; at->type == Type::map && at->items.size() == 1; at = &at->items[0].second)
+      meant = join_path(meant, at->items[0].first);
+    return Issue{value.key_where, wrong + "; did you mean '" + meant + "'?"};
+  }
+  return std::nullopt;
+}
+
 void throw_issues(std::vector<Issue> issues) {
   // In the order of the file: by line, then column, as numbers.
   const auto order = [](const Issue& issue) {

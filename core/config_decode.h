@@ -1,6 +1,7 @@
 #pragma once
 // A YAML tree into a described struct, with all mistakes at once.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -35,6 +36,10 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
                   const std::vector<std::string>& former, std::vector<Issue>& issues);
 /// True for a node of this type, or one that is absent where a map may be; else appends an issue.
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues);
+/// A key of overrides that is the number or the kind of an element, of which a list that no file has holds `kinds`: an
+/// issue if there is no such number, and for a kind, whose number it names. None for other nodes.
+std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& path,
+                                      const std::vector<std::string>& kinds);
 /// Throws ConfigError with one line for each issue, in the order of the file.
 [[noreturn]] void throw_issues(std::vector<Issue> issues);
 
@@ -170,6 +175,10 @@ class Decoder {
       }
       return;
     }
+    if (auto mistake = mistaken_element(*node, path, kinds_in(field))) {
+      issues_.push_back(std::move(*mistake));
+      return;
+    }
     if (!expect(*node, ConfigNode::Type::list, path, issues_)) return;
     field.clear();
     for (size_t i = 0; i < node->items.size(); ++i)
@@ -196,6 +205,15 @@ class Decoder {
     std::visit([&](auto& chosen) { nested(node, path, chosen, true); }, field);
   }
 
+  /// The kind of each element; empty texts for elements without kinds.
+  template <class T>
+  static std::vector<std::string> kinds_in(const std::vector<T>& list) {
+    std::vector<std::string> kinds(list.size());
+    if constexpr (IsVariant<T>::value)
+      for (size_t i = 0; i < list.size(); ++i)
+        kinds[i] = std::visit([](const auto& chosen) { return std::string(chosen.kind); }, list[i]);
+    return kinds;
+  }
   static bool changes_elements(const ConfigNode& node, size_t size) {
     const auto is_index = [&](const auto& item) {
       return !item.first.empty() && item.first.size() < 6 &&

@@ -20,6 +20,7 @@ namespace cloze {
 
 namespace {
 
+using config_detail::element_words;
 using config_detail::shown;
 using Type = ConfigNode::Type;
 
@@ -289,8 +290,7 @@ void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
       size_t index = 0;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
       require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where,
-                           ": '", shortened(key), "' must be the number of an element, 0 to ",
-                           static_cast<int64_t>(at->items.size()) - 1, numbered(*at, path, key));
+                           ": ", element_words(key, at->items.size()), numbered(*at, path, key));
       next = &at->items[index].second;
     } else {
       if (at->type != Type::map) *at = empty_map;
@@ -393,6 +393,12 @@ const ConfigNode* ConfigTree::find(const std::string& path) const {
 }
 
 namespace config_detail {
+
+std::string element_words(const std::string& key, size_t count) {
+  return "'" + shortened(key) +
+         (count == 0 ? "' would be an element of an empty list; give the whole list"
+                     : "' must be the number of an element, 0 to " + std::to_string(count - 1));
+}
 
 std::string shown(const ConfigNode& node) {
   if (node.type == Type::scalar) return shortened(node.text);

@@ -51,6 +51,8 @@ namespace config_detail {
 
 /// A node in a message: its text, or what it is instead of one.
 std::string shown(const ConfigNode& node);
+/// What is said of a key that is no number of an element, of which a list has `count`.
+std::string element_words(const std::string& key, size_t count);
 
 }  // namespace config_detail
 

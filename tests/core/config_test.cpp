@@ -308,7 +308,12 @@ TEST_CASE("an element of a list can be overridden on the command line even if no
   CHECK(std::holds_alternative<SopConfig>(changed.objectives[1]));
   CHECK_THROWS_WITH(
       decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.7.weight=3"})),
-      Catch::Contains("'objectives' must be a list"));
+      "--set objectives.7.weight=3: '7' must be the number of an element, 0 to 1");
+  CHECK(refused("", {"objectives.0.weight=3", "objectives.7.weight=3"}) ==
+        "--set objectives.7.weight=3: '7' must be the number of an element, 0 to 1");
+  for (const std::string yaml : {"", "train: {phases: []}"})
+    CHECK(refused(yaml, {"train.phases.0.from=0.7"}) ==
+          "--set train.phases.0.from=0.7: '0' would be an element of an empty list; give the whole list");
 }
 
 TEST_CASE("a part of a mixture starts as a copy of the mlm, changed by its own preset, then by its own keys",

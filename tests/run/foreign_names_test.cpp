@@ -65,7 +65,8 @@ TEST_CASE("an objective that is named by its kind is refused with its number", "
       ConfigTree::parse("objectives: [{kind: mlm}, {kind: nsp}]", "x.yaml", change),
       Catch::Contains("'nsp' must be the number of an element, 0 to 1; did you mean 'objectives.1.kind'?"));
   check_refused("objectives.mlm.mlm_probability=0.2",
-                "its elements are numbered from 0: write objectives.N where it is objectives.mlm");
+                "'mlm' must be the number of an element, 0 to 1; did you mean 'objectives.0.mlm_probability'?");
+  check_refused("objectives.nsp={weight: 2}", "did you mean 'objectives.1.weight'?");
 }
 
 TEST_CASE("options of other programs are spelled like keys", "[config]") {
