@@ -83,10 +83,14 @@ void check_range(const ConfigNode& node, const std::string& path, const Rule& ru
     issues.push_back({node.where, "'" + path + "' is " + shortened(node.text) + ", must be " + rule_words(rule)});
 }
 
+std::string lower_case(std::string text) {
+  for (auto& character : text) character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  return text;
+}
+
 /// `; did you mean 'x'?` for a mistyped value, and for the name that other programs have for one; or empty.
 std::string meant_by_value(const std::string& text, const std::vector<std::string>& allowed) {
-  std::string lower = text;
-  for (auto& character : lower) character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  auto lower = lower_case(text);
   const bool is_precision = std::find(allowed.begin(), allowed.end(), "bf16") != allowed.end();
   if (is_precision)
     for (const auto* half : {"fp16", "float16", "half", "16"})
@@ -194,7 +198,8 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
   for (const auto& [key, node] : map.items) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (std::find(former.begin(), former.end(), key) != former.end()) continue;
-    const auto near = did_you_mean(key, known);
+    auto near = did_you_mean(key, known);
+    if (near.empty()) near = did_you_mean(lower_case(key), known);
     const auto whole = join_path(path, key);
     issues.push_back({node.key_where, "unknown key '" + shortened(whole) + "'" + (near.empty() ? all : near), whole});
   }

@@ -36,6 +36,8 @@ const std::vector<ForeignName>& foreign_names() {
   static const std::vector<ForeignName> names{
       {"model", "model.kind"},
       {"model_type", "model.kind"},
+      {"model.type", "model.kind"},
+      {"model.name", "model.kind"},
       {"arch", "model.kind"},
       {"init", "init.from"},
       {"init_from", "init.from"},
@@ -43,6 +45,7 @@ const std::vector<ForeignName>& foreign_names() {
       {"task", "objectives.0.kind"},
       {"criterion", "objectives.0.kind"},
       {"data", "data.tokens"},
+      {"data.path", "data.tokens"},
       {"dataset", "data.tokens", "no data set is downloaded; prepare its text with `cloze prepare`"},
       {"optimizer", "optimizer.kind"},
       {"schedule", "schedule.shape"},
@@ -84,12 +87,15 @@ const std::vector<ForeignName>& foreign_names() {
       {"max_tokens", "train.batch_size", "it counts sequences of at most data.max_seq_length tokens"},
       {"per_device_eval_batch_size", "train.batch_size", "held-out sequences are read in batches of that size too"},
       {"gradient_accumulation_steps", "train.accumulation"},
+      {"gradient_accumulation", "train.accumulation"},
+      {"grad_accum_steps", "train.accumulation"},
       {"update_freq", "train.accumulation"},
       {"dataloader_num_workers", "train.workers"},
       {"num_workers", "train.workers"},
       {"random_seed", "train.seed"},
       {"data_seed", "train.seeds.order"},
       {"mixed_precision", "train.precision"},
+      {"amp", "train.precision", "its value is bf16 or fp32"},
       {"torch_dtype", "train.precision"},
       {"use_cpu", "train.device"},
       {"no_cuda", "train.device"},
@@ -106,7 +112,9 @@ const std::vector<ForeignName>& foreign_names() {
       {"save_total_limit", "checkpoint.keep"},
       {"keep_interval_updates", "checkpoint.keep"},
       {"eval_steps", "evaluation.every"},
+      {"eval_every", "evaluation.every"},
       {"evaluation.steps", "evaluation.every"},
+      {"evaluation.interval", "evaluation.every"},
       {"evaluation_strategy", "evaluation.every", "it counts steps"},
       {"eval_interval", "evaluation.every"},
       {"eval_iters", "evaluation.sequences", "it counts sequences, not batches"},
@@ -127,6 +135,7 @@ const std::vector<ForeignName>& foreign_names() {
       {"restore_file", "init.from"},
       {"model_name_or_path", "init.from", "a Hugging Face folder becomes a run by `cloze import`"},
       {"resume_from_checkpoint", "", "a run is continued by `cloze pretrain --run DIR --resume`"},
+      {"resume_from", "", "a run is continued by `cloze pretrain --run DIR --resume`"},
       {"output_dir", "", "the folder of a run is named with --run"},
       {"out_dir", "", "the folder of a run is named with --run"},
       {"overwrite_output_dir", "", "no run is overwritten; name another folder with --run"},
@@ -172,6 +181,7 @@ std::vector<std::string> keys_meant_by(const RunConfig& config, const std::strin
   const auto has = [&](const std::string& path) {
     return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.leaf && entry.path == path; });
   };
+  if (has(spelled(name))) return {spelled(name)};  // in other letter case
   const auto* foreign = find_foreign(name);
   if (foreign && has(foreign->key)) return {foreign->key};
   if (foreign && std::string(foreign->key).empty()) return {};

@@ -76,6 +76,15 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
   const auto config = std::string("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml ");
   check_refused("train x.yaml", 2, "'train' is not a verb; models are trained by `cloze pretrain CONFIG`");
   check_refused("finetune x", 2, "--set init.from=RUN");
+  check_refused("compare x y", 2, "'compare' is not a verb; runs are compared by `cloze report RUN RUN`");
+  check_refused("plot x", 2, "'plot' is not a verb; the losses of a run are drawn in its loss.png");
+  check_refused("infer x", 2, "masks are filled by `cloze fill RUN TEXT`");
+  check_refused("mask x", 2, "those of training shown by `cloze inspect objective CONFIG`");
+  check_refused("pretrain --config x.yaml", 2,
+                "'--config' is not known here; the config stands after the verb: cloze pretrain FILE");
+  check_refused("pretrain -c x.yaml", 2, "'-c' is not known here; the config stands after the verb");
+  check_refused("inspect objective --config=x.yaml", 2, "the config stands after the verb: cloze inspect objective");
+  check_refused("pretrain --run x --resume-from x", 2, "a run is continued by `cloze pretrain --run DIR --resume`");
   check_refused("help", 2, "`cloze VERB --help` the options of one");
   check_refused("-V", 2, "`cloze --version` prints the version");
   check_refused("", 2, "no verb is given");

@@ -52,6 +52,12 @@ TEST_CASE("a key of another section or another program is refused with the key t
   check_refused("wandb=true", "unknown key 'wandb'; TensorBoard reads the folder of a run");
 }
 
+TEST_CASE("a key in other letter case is refused with its spelling", "[config]") {
+  check_refused("train.SEED=3", "unknown key 'train.SEED'; did you mean 'train.seed'?");
+  check_refused("TRAIN.seed=3", "unknown key 'TRAIN'; did you mean 'train'?");
+  CHECK(keys_meant_by({}, "TRAIN.SEED") == std::vector<std::string>{"train.seed"});
+}
+
 TEST_CASE("a precision of other programs is refused with the one that is meant", "[config]") {
   for (const std::string half : {"fp16", "half", "float16", "FP16"})
     check_refused("train.precision=" + half, "there is no fp16, and bf16 needs no loss scaling");
@@ -76,5 +82,6 @@ TEST_CASE("options of other programs are spelled like keys", "[config]") {
   CHECK(keys_meant_by({}, "--nothing").empty());
   CHECK(keys_meant_by({}, "--objectives").empty());  // not evaluation.objectives
   CHECK(advice_on("--objectives").starts_with("they are a list: --set 'objectives=[{kind: mlm}]'"));
+  CHECK(advice_on("--resume-from") == "a run is continued by `cloze pretrain --run DIR --resume`");
   CHECK(advice_on("--output-dir") == "the folder of a run is named with --run");
 }
