@@ -124,8 +124,11 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     print_sentence("cloze: error: " + readable(usage_words(app, error)));
     return 2;
+  } catch (const Interrupted& error) {
+    print_sentence("cloze: " + readable(error.what()));
+    return interrupt_code();
   } catch (const Error& error) {
-    print_sentence((error.exit_code() == 130 ? "cloze: " : "cloze: error: ") + readable(error.what()));
+    print_sentence("cloze: error: " + readable(error.what()));
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     print_sentence("cloze: error: " + readable(sentence_of(error)));

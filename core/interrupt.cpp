@@ -68,7 +68,10 @@ void on_signal(int signal) {
   const char* sentence = state.sentence;
   if (state.saves) {
     double first = 0;
-    if (state.requested_at.compare_exchange_strong(first, seconds_now())) state.requested = true;
+    if (state.requested_at.compare_exchange_strong(first, seconds_now())) {
+      state.signal = signal;
+      state.requested = true;
+    }
     if (first == 0 && is_owner && sentence != nullptr) say(state, sentence);
     if (first == 0 || seconds_now() - first < together) return;
   }
@@ -126,6 +129,8 @@ void save_when_interrupted(const char* sentence) {
   // A pipe's reader, such as tee, may end by the same Ctrl-C before the sentence is written to it.
   if (sentence != nullptr) signal(SIGPIPE, SIG_IGN);
 }
+
+int interrupt_code() { return interrupts().sentence == nullptr ? 128 + interrupts().signal : 130; }
 
 Interrupts& interrupts() { return *shared.load(); }
 

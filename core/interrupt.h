@@ -25,8 +25,9 @@ class DoomedFolder {
 /// of this code, shares it.
 struct Interrupts {
   std::atomic<bool> requested{false};          ///< a signal came, and the work is to be saved
+  std::atomic<int> signal{0};                  ///< the first that came
   std::atomic<double> requested_at{0};         ///< by the monotonic clock [s]
-  std::atomic<bool> saves{false};              ///< there is work to save: the first signal does not end the program
+  std::atomic<bool> saves{false};              ///< work is saved, or output completed: the first signal does not end the program
   std::atomic<const char*> sentence{nullptr};  ///< that the first signal says, after a line break; null: nothing
   std::atomic<int> said{0};                    ///< times that a signal has written to standard error
   std::atomic<bool> on_terminal{false};        ///< standard error is one
@@ -46,6 +47,9 @@ void install_interrupt_handlers();
 /// From now on the first signal sets `interrupted`, and says `sentence`, which begins and ends with a line break and
 /// lives as long as the program; without one it says nothing.
 void save_when_interrupted(const char* sentence = nullptr);
+
+/// The exit code of a program that the first signal stopped: 130 where it said that it saves, else 128 plus the number.
+int interrupt_code();
 
 /// Those of this copy of the code.
 Interrupts& interrupts();

@@ -116,6 +116,20 @@ TEST_CASE("what a signal says on a terminal begins a line of its own", "[core][i
   close(terminal);
 }
 
+TEST_CASE("a program that completes its output has the code of the signal, one that says that it saves has 130",
+          "[core][interrupt]") {
+  for (const char* sentence : {"\nsaving\n", static_cast<const char*>(nullptr)}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      install_interrupt_handlers();
+      save_when_interrupted(sentence);
+      raise(SIGTERM);
+      _exit(interrupted ? interrupt_code() : 1);
+    }
+    CHECK(wait_for(child) == (sentence == nullptr ? 128 + SIGTERM : 130));
+  }
+}
+
 TEST_CASE("a program that saves nothing ends at the first signal", "[core][interrupt]") {
   const pid_t child = fork();
   if (child == 0) {

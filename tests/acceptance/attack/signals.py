@@ -5,7 +5,7 @@ import time
 
 from world import Answer, leftovers, run_difference
 
-SAVING = ("pretrain", "prepare", "study run", "tokenize", "generate")
+SAVING = ("pretrain", "prepare", "study run")
 PATIENCE = 20  # seconds from the signal to the end, on a busy machine
 
 
