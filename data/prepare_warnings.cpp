@@ -1,6 +1,7 @@
 #include "data/prepare_warnings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -49,12 +50,27 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(first, last - first + 1);
 }
 
+/// Whether a line begins with a text in lower case, whatever the case of its own letters.
+bool begins_with(std::string_view line, std::string_view text) {
+  const auto is_same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return line.size() >= text.size() && std::equal(text.begin(), text.end(), line.begin(), [&](char b, char a) {
+           return is_same(a, b);
+         });
+}
+
+/// Whether a line begins with a tag or a comment of HTML or XML.
+bool has_markup(std::string_view line) {
+  return line.size() > 1 && line[0] == '<' &&
+         (std::isalpha(static_cast<unsigned char>(line[1])) != 0 || std::string_view("/!?").find(line[1]) != line.npos);
+}
+
 /// What the first line of a file says that is no prose; empty where it says nothing.
 std::string seems_to_begin(std::string_view line, const std::string& file) {
   const auto next = line.substr(1);
   const bool is_list = line[0] == '[' && (is_blank(next) || std::string_view("{[\"").find(next[0]) != next.npos);
   const bool is_object = line[0] == '{' && !nlohmann::json::accept(line);  // a whole object is read as JSON lines
   if (is_list || is_object) return "JSON";
+  if (begins_with(line, "<!doctype html") || begins_with(line, "<html")) return "HTML";
   const auto name = unpacked_name(file);
   const bool named_table = name.ends_with(".csv") || name.ends_with(".tsv");
   return named_table || std::count(line.begin(), line.end(), '\t') > 1 ? "a table" : "";
@@ -68,21 +84,30 @@ bool has_two_columns(std::string_view line) {
 
 /// What a text looks like that is no prose, though it would be read as prose; empty for prose.
 std::string seems_to_be(const std::string& file) {
-  constexpr int enough = 4, looked_at = 50;  // lines with two columns each that are a table, and lines to look at
+  constexpr int enough = 4, looked_at = 50;  // lines that are a table or markup, and lines to look at
   LineReader lines(file);
   std::string_view line;
-  int columns = 0;
-  while (columns < looked_at && lines.next(line)) {
+  int seen = 0, columns = 0, markup = 0;
+  while (seen < looked_at && lines.next(line)) {
     if (is_blank(line)) continue;
     const auto text = trimmed(line);
-    if (columns == 0) {
+    if (seen == 0) {
       if (text.starts_with("<doc id=")) return "";
       if (const auto kind = seems_to_begin(text, file); !kind.empty()) return kind;
     }
-    if (!has_two_columns(text)) return "";
-    ++columns;
+    ++seen;
+    columns += has_two_columns(text) ? 1 : 0;
+    markup += has_markup(text) ? 1 : 0;
+    if (columns < seen && 2 * markup < seen) return "";
   }
-  return columns >= enough ? "a table" : "";
+  if (columns == seen && columns >= enough) return "a table";
+  return markup >= enough ? "HTML or XML" : "";
+}
+
+/// How a text that is no prose is read as what it is.
+const char* way_out(const std::string& kind) {
+  return kind.starts_with("HTML") ? "extract its text with a program for that"
+                                  : "write its text as JSON lines, or as pairs with --format pairs";
 }
 
 /// Warns of tokens that cover too little text each.
@@ -127,9 +152,8 @@ void warn_of_tables(const PrepareOptions& options) {
     if (!can_be_read_again(file) || name.ends_with(".jsonl") || name.ends_with(".ndjson")) continue;
     const auto kind = seems_to_be(file);
     if (kind.empty()) continue;
-    log_warning("data", words(file, " looks like ", kind,
-                              " and is read as prose, markup and all; write its text as JSON "
-                              "lines, or as pairs with --format pairs, or confirm it with --format text"));
+    log_warning("data", words(file, " looks like ", kind, " and is read as prose, markup and all; ", way_out(kind),
+                              ", or confirm it with --format text"));
     return;
   }
 }

@@ -223,7 +223,7 @@ TEST_CASE("a log says which share of the text the characters of a tokenizer cove
   CHECK_THAT(log(), Catch::Contains("training a wordpiece tokenizer") && !Catch::Contains("--character-coverage"));
 }
 
-TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data][prepare]") {
+TEST_CASE("tables, JSON, HTML and a tokenizer that does not fit are warned of", "[data][prepare]") {
   TempDir dir;
   PrepareOptions options;
   options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n##a\n##b\n");
@@ -241,6 +241,11 @@ TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data
   CHECK_THAT(warned("i.txt", many("the\tthe\n", 5) + "the\n"), !Catch::Contains("looks like"));
   CHECK_THAT(warned("j.txt", many("*MOT:\tthe the\n", 5)), !Catch::Contains("looks like"));
   CHECK_THAT(warned("k.txt", many("\t\tthe the\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("l.html", "<!DOCTYPE html><p>the the</p>\n"),
+             Catch::Contains("l.html looks like HTML and is read as prose, markup and all; extract its text"));
+  CHECK_THAT(warned("m.txt", many("<p>the</p>\nthe\n", 5)), Catch::Contains("m.txt looks like HTML or XML and"));
+  CHECK_THAT(warned("n.txt", many("<p>the</p>\nthe\nthe\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("o.txt", many("<3 the\n", 5)), !Catch::Contains("looks like"));
   REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k b.csv").c_str()) == 0);
   CHECK_THAT(warned("b.csv.gz", read_file(dir / "b.csv.gz")), Catch::Contains("b.csv.gz looks like a table"));
   CHECK_THAT(warned("d.txt", many("the the the\n\n", 5)), !Catch::Contains("looks like"));
