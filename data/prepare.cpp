@@ -206,13 +206,13 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const Split& split, cons
     for (const auto& entry : fs::directory_iterator(partial))
       if (!is_spooled(entry.path())) fs::remove_all(entry.path());
     if (options.tokenizer.empty()) train_tokenizer(options, split, folder);
-    write_atomic(key_file, key.dump());
   }
   auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? folder : options.tokenizer);
   if (!same && options.tokenizer.empty()) warn_of_few_pieces(tokenizer, options.vocab_size);
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(folder);
+  if (!same) write_atomic(key_file, key.dump());  // from now on a resumed run has something to take up
   return tokenizer;
 }
 
@@ -285,7 +285,9 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   require<DataError>(!split.documents.empty(), options.inputs.front(), ": has no text; name files with text");
   const auto tokenizer = make_tokenizer(options, split, partial, key, spooled);
   auto [documents_read, splits, counts, report] = encode_all(options, tokenizer, partial, key, split);
-  require<DataError>(report.documents > 0 && report.tokens > 0, options.inputs.front(),
+  const bool has_text = report.documents > 0 && report.tokens > 0;
+  if (!has_text) fs::remove(partial + "/key.json");  // a resumed run would find no more
+  require<DataError>(has_text, options.inputs.front(),
                      options.for_scoring ? ": has no text that the tokenizer knows; name files with text"
                                          : ": leaves no text to train on; lower --held-out or name more text");
   report.files = options.inputs.size();
@@ -311,13 +313,11 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
 }
 
 /// Removes what a run that failed or was stopped leaves, where a resumed one could take nothing up: copies of streams,
-/// and a folder without files.
+/// and a folder without a tokenizer and its key.
 void leave(const std::string& partial, const std::map<std::string, Spooled>& spooled) {
   std::error_code ignored;
   for (const auto& [name, copy] : spooled) fs::remove(copy.path, ignored);
-  for (const auto& entry : fs::recursive_directory_iterator(partial, ignored))
-    if (!entry.is_directory(ignored)) return;
-  fs::remove_all(partial, ignored);
+  if (!fs::exists(partial + "/key.json", ignored)) fs::remove_all(partial, ignored);
 }
 
 /// A message in which copies of streams have the names of these.

@@ -280,3 +280,26 @@ TEST_CASE("a binary file in a folder is named, with a glob that leaves it out", 
   options.inputs = {dir / "alone"};
   CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("such as '" + dir / "alone" + "/*.txt'"));
 }
+
+TEST_CASE("a preparation that fails leaves nothing where a resumed one could take nothing up", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  auto options = options_for(dir, "made", 0);
+  options.force = true;
+  const auto check_failure = [&](const std::string& sentence) {
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains(sentence));
+    CHECK_FALSE(fs::exists(dir / "made.partial"));
+  };
+  options.tokenizer = dir.write("twice/vocab.txt", "the\nthe\n");
+  check_failure("the token 'the' is a duplicate");
+  options.tokenizer = dir / "vocab.txt";
+  options.inputs = {dir.write("silent.txt", "\u200b\n")};
+  check_failure("silent.txt: leaves no text to train on");
+  options.inputs = {dir / "text.txt"};
+  prepare(options);
+  options.tokenizer = dir / "twice/vocab.txt";
+  check_failure("the token 'the' is a duplicate");
+  CHECK(fs::exists(dir / "made/manifest.json"));
+}
