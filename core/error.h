@@ -37,9 +37,10 @@ struct ShapeError : Error {
 struct CheckpointError : Error {
   using Error::Error;
 };
-/// Stopped by Ctrl-C, SIGTERM or SIGHUP after everything was saved. Its exit code is that of `interrupt_code`.
+/// Stopped by Ctrl-C, SIGTERM or SIGHUP after everything was saved. Exit code 130; that of a program: `interrupt_code`.
 struct Interrupted : Error {
   using Error::Error;
+  int exit_code() const noexcept override { return 130; }
 };
 
 /// The parts concatenated as text.
