@@ -50,11 +50,14 @@ std::vector<std::string> words_of(const AnalogyFile& file) {
 std::optional<AnalogyFile> read_questions(const std::string& path) {
   LineReader lines(path);
   std::string_view line;
-  if (!lines.next(line) || !line.starts_with(": ")) return {};
+  do {
+    if (!lines.next(line)) return {};
+  } while (is_blank_text(line));
+  if (!line.starts_with(": ")) return {};
   AnalogyFile file{.name = suite_name(path)};
   std::map<std::string, std::string> lines_of_names;  // where each section begins
   do {
-    if (line.empty()) continue;
+    if (is_blank_text(line)) continue;
     if (line.starts_with(": ")) {
       const auto name = std::string(line.substr(2));
       const auto [first, is_new] = lines_of_names.emplace(name, lines.where());

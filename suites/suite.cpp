@@ -4,8 +4,11 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/spelling.h"
+#include "data/line_reader.h"
 #include "suites/find_suite.h"
 #include "suites/json_lines.h"
+#include "suites/judged_pairs.h"
 
 namespace cloze {
 
@@ -25,6 +28,26 @@ bool is_ages(const std::string& path) { return path.find(".csv") != std::string:
 
 constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
 
+/// Says what is wrong with a text that no reader knew by its first line: it is empty, or that line is none of its kind.
+[[noreturn]] void refuse_text(const std::string& path) {
+  LineReader lines(path);
+  std::string where, first;
+  for (std::string_view line; lines.next(line);) {
+    if (is_blank_text(line)) continue;
+    if (where.empty()) {
+      where = lines.where();
+      first = line;
+      continue;
+    }
+    require<DataError>(!is_judged_pair(line), where, ": is not two words and a number, as line ", lines.number,
+                       " is; write these, or remove the line");
+    require<DataError>(!line.starts_with(": "), where, ": comes before the first section of analogies, line ",
+                       lines.number, "; write `: NAME` before it, or remove the line");
+  }
+  require<DataError>(!where.empty(), path, ": is empty; get it again");
+  fail<DataError>(path, ": is no suite of a known kind, for it begins with '", shortened(first), "'", kinds);
+}
+
 /// Says what is wrong with a file that no reader knew.
 [[noreturn]] void refuse_file(const std::string& path) {
   const bool is_lines = is_json_lines(path);
@@ -33,7 +56,7 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
   require<DataError>(is_lines || !is_ages(path), path,
                      ": has ages of words, but no contexts to judge them in; it belongs next to a cdi_childes.json",
                      kinds);
-  require<DataError>(is_lines, path, ": is no suite of a known kind", kinds);
+  if (!is_lines) refuse_text(path);
   const auto first = SuiteLines(path).next();
   require<DataError>(first.has_value(), path, ": is empty; get it again");
   std::string keys;
@@ -42,7 +65,13 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
                   kinds);
 }
 
-/// Says what is wrong with a file or a folder that no reader knew; of a folder by its first file of JSON lines.
+/// Whether a text is a suite of embeddings.
+bool is_known(const std::string& text) {
+  return read_word_similarity(text) || read_analogies(text) || read_sentence_similarity(text);
+}
+
+/// Says what is wrong with a file or a folder that no reader knew; of a folder by its first file of JSON lines, or by
+/// the first text that is no suite among others that are.
 [[noreturn]] void refuse(const std::string& path) {
   if (!fs::is_directory(path)) refuse_file(path);
   require<DataError>(!is_babylm_data(path), path, ": is BabyLM's evaluation data, which `cloze evaluate RUN --suite ",
@@ -51,6 +80,10 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.is_regular_file() && is_json_lines(entry.path().filename().string()))
       files.push_back(entry.path().string());
+  const auto texts = texts_in(path);
+  if (const auto unknown = std::ranges::find_if_not(texts, is_known);
+      files.empty() && unknown != texts.end() && std::ranges::any_of(texts, is_known))
+    refuse_file(*unknown);
   require<DataError>(!files.empty(), path,
                      ": holds no suite, for it has no *.jsonl, and no *.txt or *.tsv that are all of one kind", kinds);
   refuse_file(*std::min_element(files.begin(), files.end()));

@@ -37,9 +37,10 @@ std::optional<double> number_of(const std::string& text) {
 bool is_judged(const std::string& path) {
   LineReader lines(path);
   std::string_view line;
-  if (!lines.next(line)) return false;
-  const auto fields = fields_of(line);
-  return fields.size() == 3 && number_of(fields[2]);
+  do {
+    if (!lines.next(line)) return false;
+  } while (is_blank_text(line));
+  return is_judged_pair(line);
 }
 
 JudgedFile read_judged(const std::string& path) {
@@ -59,6 +60,11 @@ JudgedFile read_judged(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_judged_pair(std::string_view line) {
+  const auto fields = fields_of(line);
+  return fields.size() == 3 && number_of(fields[2]);
+}
 
 std::optional<WordSimilaritySuite> read_word_similarity(const std::string& path) {
   WordSimilaritySuite suite;

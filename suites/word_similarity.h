@@ -6,6 +6,7 @@
 // may be explained.
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "suites/judged_pairs.h"
@@ -16,6 +17,9 @@ namespace cloze {
 struct WordSimilaritySuite {
   std::vector<JudgedFile> files{};
 };
+
+/// Whether a line is two words and a number, separated by tabs or spaces.
+bool is_judged_pair(std::string_view line);
 
 /// The suite at `path`: a text file of `WORD WORD NUMBER` lines, separated by tabs or spaces, or a folder whose
 /// texts_in are such files; none for a file of another kind. Throws DataError with the place.

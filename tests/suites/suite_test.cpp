@@ -54,7 +54,18 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
   check_refused(dir, "empty.jsonl", "", "empty.jsonl: is empty; get it again");
   check_refused(dir, "keys.jsonl", R"({"prompt": "a", "reply": "b"})",
                 "keys.jsonl:1: no kind of suite has lines with the keys prompt, reply; docs/evaluation.md lists");
-  check_refused(dir, "notes.md", "# Notes\n", "notes.md: is no suite of a known kind");
+  check_refused(dir, "notes.md", "# Notes\n",
+                "notes.md: is no suite of a known kind, for it begins with '# Notes'; docs");
+  check_refused(dir, "empty.txt", "\n", "empty.txt: is empty; get it again");
+  const std::string judged = "\nred blue 4\ncup mug 9\nsun moon 5\nsea tree 1\n";
+  CHECK(std::holds_alternative<WordSimilaritySuite>(open_suite(dir.write("judged.txt", judged)).items));
+  check_refused(dir, "head.txt", "\nword1 word2 score\n" + judged,
+                "head.txt:2: is not two words and a number, as line 4 is; write these, or remove the line");
+  check_refused(dir, "question.txt", "a b c d\n: capitals\na b c d\n",
+                "question.txt:1: comes before the first section of analogies, line 2; write `: NAME` before it");
+  dir.write("pairs/a.txt", judged);
+  dir.write("pairs/b.txt", "");
+  CHECK_THROWS_WITH(open_suite(dir / "pairs"), Contains("b.txt: is empty; get it again"));
   check_refused(dir, "ages.csv", "word_clean,aoa\ncat,20.5\n", "ages.csv: has ages of words, but no contexts");
   const auto table = reading_table(4);
   check_refused(dir, "cut.csv", table.substr(0, table.size() - 10),
