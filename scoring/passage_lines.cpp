@@ -30,10 +30,13 @@ Passage json_passage(std::string_view line, const std::string& where) {
   const auto object = parse_json_line(line, where);
   require<DataError>(object.is_object(), where, ": is not a JSON object", json_line_fault(line),
                      "; a file NAME.jsonl, or one whose first line begins with {, has one object per line");
-  if (object.contains("text")) return {.left = {}, .scored = text_at(object, "text", where), .right = {}};
-  if (object.contains("completion"))
-    return completed(text_at(object, "context", where), text_at(object, "completion", where));
-  require<DataError>(object.contains("scored"), where,
+  const auto has = [&](const char* key) { return object.contains(key); };
+  for (const auto& [one, other] : {std::pair{"text", "completion"}, {"text", "scored"}, {"completion", "scored"}})
+    require<DataError>(!has(one) || !has(other), where, ": has both `", one, "` and `", other,
+                       "`, each of which is a text to score; leave one out");
+  if (has("text")) return {.left = {}, .scored = text_at(object, "text", where), .right = {}};
+  if (has("completion")) return completed(text_at(object, "context", where), text_at(object, "completion", where));
+  require<DataError>(has("scored"), where,
                      ": has none of the keys `text`, `completion` (with `context`) and `scored` (with `left` and "
                      "`right`)");
   return {.left = text_at(object, "left", where),

@@ -55,7 +55,7 @@ std::string group_of(const std::string& uid) {
 }
 
 void read_pair(const SuiteLine& line, RankingSource& source, Items& items) {
-  const auto paradigm = line.has("UID") ? line.text("UID") : source.name;
+  const auto paradigm = line.has("UID") ? line.filled("UID") : source.name;
   const auto phenomenon = line.has("linguistics_term") ? line.text("linguistics_term")
                           : line.has("UID")            ? group_of(paradigm)
                                                        : "";
@@ -80,7 +80,7 @@ void read_comps(const SuiteLine& line, RankingSource& source, Items& items) {
 /// Targets in the first context, as the BabyLM pipeline compares them; and contexts of each target. Source: Ivanova et
 /// al. 2024 (arXiv 2405.09605), section 4.
 void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
-  const auto& domain = line.text("Domain");
+  const auto& domain = line.filled("Domain");
   const auto name = item_name(line, domain, source);
   const auto passage = [&](const char* context, const char* target) {
     return Passage{.left = line.filled(context), .scored = " " + line.filled(target)};
@@ -94,7 +94,7 @@ void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
 }
 
 void read_entity_tracking(const SuiteLine& line, RankingSource& source, Items& items) {
-  const auto subset = line.has("subset") ? line.text("subset") : source.name;
+  const auto subset = line.has("subset") ? line.filled("subset") : source.name;
   const auto& prefix = line.filled("input_prefix");
   RankingItem item{.name{}, .paradigm = words(subset, "_", line.integer("numops"), "_ops"), .phenomenon = subset};
   item.name = item_name(line, item.paradigm, source);
@@ -215,7 +215,7 @@ void read_stem(const SuiteLine& line, RankingSource& source, Items& items) {
 
 /// An item of Cloze's own forms, whose groups its line may name.
 RankingItem own_item(const SuiteLine& line, const char* key, RankingSource& source) {
-  const auto paradigm = line.has("paradigm") ? line.text("paradigm") : source.name;
+  const auto paradigm = line.has("paradigm") ? line.filled("paradigm") : source.name;
   const auto count = line.texts(key).size();
   require<DataError>(count > 1, line.where, ": `", key, "` has ", count, " texts; an item needs two at least");
   return {.name = item_name(line, paradigm, source),
@@ -226,7 +226,8 @@ RankingItem own_item(const SuiteLine& line, const char* key, RankingSource& sour
 
 void read_completions(const SuiteLine& line, RankingSource& source, Items& items) {
   auto item = own_item(line, "completions", source);
-  for (const auto& text : line.texts("completions")) item.candidates.push_back(completion(line.text("context"), text));
+  const auto& context = line.filled("context");
+  for (const auto& text : line.texts("completions")) item.candidates.push_back(completion(context, text));
   add(line, item, numbered("completions", item.candidates.size()), items);
 }
 

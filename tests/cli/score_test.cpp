@@ -88,6 +88,8 @@ TEST_CASE("a file of JSON lines is never read as raw text, and a bad line is ref
   refused("tail.txt", "  " + good + "It woke.\n", "tail.txt:2: is not a JSON object (");
   refused("doubled.jsonl", good + "{\"text\": \"a\", \"text\": \"b\"}\n",
           "doubled.jsonl:2: has the key `text` twice; remove one of the two");
+  refused("both.jsonl", good + "{\"text\": \"a\", \"context\": \"b\", \"completion\": \"c\"}\n",
+          "both.jsonl:2: has both `text` and `completion`, each of which is a text to score; leave one out");
   const auto led = lines_of(cloze("score " + w.run + " " + w.dir.write("led.txt", " " + good) + " --json"));
   CHECK(led.at(0)["text"] == "It woke.");
 }

@@ -289,6 +289,11 @@ TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]")
                 "\n"
                 R"({"UID": "u", "pairID": "1", "sentence_good": "c", "sentence_bad": "d"})",
                 "colours.jsonl:2: the item 'u/1' is there twice, first in ");
+  check_refused(R"({"context": " ", "completions": ["y", "z"], "answer": 0})",
+                "colours.jsonl:1: `context` is empty; give it text, or remove the line");
+  check_refused(R"({"UID": "", "sentence_good": "a", "sentence_bad": "b"})",
+                "colours.jsonl:1: `UID` is empty; give it text, or remove the line");
+  check_refused(R"({"sentences": ["y", "z"], "answer": 0, "paradigm": ""})", "colours.jsonl:1: `paradigm` is empty");
   check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": 2})",
                 "`answer` is 2; it must be the number of the right answer, from 0 to 1");
   check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": "1"})",
