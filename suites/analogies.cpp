@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "core/spelling.h"
@@ -55,6 +56,7 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
   } while (is_blank_text(line));
   if (!line.starts_with(": ")) return {};
   AnalogyFile file{.name = suite_name(path)};
+  Repeats repeats;
   std::map<std::string, std::string> lines_of_names;  // where each section begins
   do {
     if (is_blank_text(line)) continue;
@@ -74,7 +76,10 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
         !question[3].empty() && !(text >> more), lines.where(),
         ": is not a question of four words; write `a b c d`, for a is to b as c is to d, or remove the line");
     file.sections.back().questions.push_back(question);
+    const auto& [a, b, c, d] = question;
+    repeats.add(words(a, " ", b, " ", c, " ", d), lines);
   } while (lines.next(line));
+  file.notes = repeats.notes("questions");
   for (const auto& section : file.sections)
     require<DataError>(!section.questions.empty(), path, ": the section '", section.name, "' has no questions");
   return file;
@@ -100,6 +105,17 @@ std::vector<std::string> answers_of(const AnalogyFile& file, const EmbeddedTexts
   std::vector<std::string> answers;
   for (const auto at : nearest_analogies(vectors, questions)) answers.push_back(candidates[static_cast<size_t>(at)]);
   return answers;
+}
+
+/// The questions of a file with a single possible answer, since all its other words are their own.
+int64_t count_certain(const AnalogyFile& file) {
+  const auto all = words_of(file);
+  const size_t candidates = std::set<std::string>(all.begin(), all.end()).size();
+  int64_t certain = 0;
+  for (const auto& section : file.sections)
+    for (const auto& question : section.questions)
+      certain += std::set<std::string>(question.begin(), question.begin() + 3).size() + 1 == candidates;
+  return certain;
 }
 
 /// Right answers and questions of the suite, of its phenomena and of each section.
@@ -189,8 +205,16 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
   AllCounts counts;
-  for (const auto& file : suite.files)
+  int64_t certain = 0;
+  for (const auto& file : suite.files) {
     ask(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
+    result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());
+    certain += count_certain(file);
+  }
+  if (certain > 0)
+    result.notes.push_back(words(certain, " of ", result.items.size(),
+                                 " questions have a single possible answer, since the other words of their file are "
+                                 "their own, and every model gives it; leave them out, or add questions with others"));
   result.figures = {figure_of(SuiteLevel::suite, "", counts.suite), isotropy_figure(embedded)};
   for (const auto& [name, own] : counts.phenomena)
     result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, own));

@@ -22,6 +22,7 @@ struct AnalogySection {
 struct AnalogyFile {
   std::string name;
   std::vector<AnalogySection> sections{};
+  std::vector<std::string> notes{};  ///< on questions that are there twice
 };
 struct AnalogySuite {
   std::vector<AnalogyFile> files{};

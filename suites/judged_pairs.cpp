@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/log.h"
+#include "core/spelling.h"
 #include "suites/embedding_figures.h"
 
 namespace cloze {
@@ -41,6 +43,19 @@ SuiteFigure figure_of(const JudgedFile& file, const EmbeddedTexts& embedded, Sui
 }
 
 }  // namespace
+
+void Repeats::add(const std::string& item, const LineReader& lines) {
+  ++all_;
+  const auto [first, is_new] = lines_.emplace(item, lines.number);
+  if (!is_new && count_++ == 0)
+    first_ = words("'", shortened(item), "' (", lines.where(), ", as in line ", first->second, ")");
+}
+
+std::vector<std::string> Repeats::notes(const std::string& kind) const {
+  if (count_ == 0) return {};
+  return {words(thousands(count_), " of ", thousands(all_), " ", kind, " repeat an earlier one, first ", first_,
+                "; each is counted")};
+}
 
 std::vector<std::string> texts_in(const std::string& folder) {
   std::vector<std::string> paths;
@@ -92,6 +107,7 @@ SuiteResult answer_pairs(const LoadedRun& run, const std::vector<JudgedFile>& fi
   std::vector<SuiteFigure> figures;
   for (const auto& file : files) {
     figures.push_back(figure_of(file, embedded, result.items));
+    result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());
     if (std::isnan(figures.back().value))
       result.notes.push_back(constant_note(file) + (files.size() > 1 ? "; the mean is without it" : ""));
   }

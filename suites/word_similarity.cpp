@@ -46,6 +46,7 @@ bool is_judged(const std::string& path) {
 JudgedFile read_judged(const std::string& path) {
   JudgedFile file{.name = suite_name(path)};
   LineReader lines(path);
+  Repeats repeats;
   for (std::string_view line; lines.next(line);) {
     const auto fields = fields_of(line);
     if (fields.empty()) continue;
@@ -53,7 +54,10 @@ JudgedFile read_judged(const std::string& path) {
     require<DataError>(judgement.has_value(), lines.where(),
                        ": is not two words and a number, the judgement of people; write these, or remove the line");
     file.pairs.push_back({fields[0], fields[1], *judgement});
+    const auto [a, b] = std::minmax(fields[0], fields[1]);  // similarity has no direction
+    repeats.add(a + " " + b, lines);
   }
+  file.notes = repeats.notes("pairs");
   require<DataError>(file.pairs.size() > 3, path, ": has ", file.pairs.size(),
                      " pairs, too few for a correlation; give at least 4");
   return file;

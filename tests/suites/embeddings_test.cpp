@@ -268,5 +268,31 @@ TEST_CASE("a file without a correlation is noted with the reason, and is not in 
   const auto same =
       run_suite(run, *read_word_similarity(dir.write("same.txt", "wa wa 9\nwa wa 1\nwa wa 4\nwa wa 5\n")), {});
   CHECK(std::isnan(same.figures[0].value));
-  CHECK(same.notes == std::vector<std::string>{"no correlation of 'same', for its similarities are all equal"});
+  CHECK(same.notes.back() == "no correlation of 'same', for its similarities are all equal");
+}
+
+TEST_CASE("pairs and questions that a file repeats are counted each, and noted with their lines") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  const auto pairs = dir.write("p.txt", "wa wb 9\nwa wc 1\n\nwb wa 4\nwc we 5\nwa wb 9\n");
+  const auto similar = run_suite(run, *read_word_similarity(pairs), {});
+  CHECK(similar.figures[0].count == 5);
+  CHECK(similar.notes == std::vector<std::string>{words("2 of 5 pairs repeat an earlier one, first 'wa wb' (", pairs,
+                                                        ":4, as in line 1); each is counted")});
+  const auto questions =
+      dir.write("q.txt", ": capitals\nwa wb wc wd\nwe wf wg wh\n: gram1\nwa wb wc wd\nwb wa wc wd\n");
+  const auto answers = run_suite(run, *read_analogies(questions), {});
+  CHECK(answers.figures[0].count == 4);
+  CHECK(answers.notes == std::vector<std::string>{words("1 of 4 questions repeat an earlier one, first 'wa wb wc wd' (",
+                                                        questions, ":5, as in line 2); each is counted")});
+}
+
+TEST_CASE("analogies with a single possible answer are noted") {
+  const TempDir dir;
+  const auto run = open_run(trained());
+  dir.write("q/one.txt", ": capitals\nwa wb wc wd\nwa wa wb wd\n");
+  dir.write("q/two.txt", ": capitals\nwa wb wc wd\nwa wb wc we\n");
+  const auto notes = run_suite(run, *read_analogies(dir / "q"), {}).notes;
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Catch::StartsWith("1 of 4 questions have a single possible answer"));
 }
