@@ -14,6 +14,7 @@
 
 #include "core/columns.h"
 #include "core/interrupt.h"
+#include "core/readable.h"
 #include "core/text.h"
 
 namespace cloze {
@@ -94,7 +95,7 @@ void log_info(std::string_view from, std::string_view text) {
 
 void log_warning(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), "warning: " + std::string(text), true);
+  log().write(head_of(from), "warning: " + readable(std::string(text)), true);
 }
 
 void log_result(std::string_view from, std::string_view text) {

@@ -4,8 +4,8 @@
 
 namespace cloze {
 
-/// A message whose words of more than a thousand bytes are cut like those of `shortened`, whose control characters
-/// other than ends of lines are escapes, and which itself ends after some ten thousand bytes.
+/// A message whose words of more than a thousand bytes are cut like those of `shortened`, in which control characters
+/// other than ends of lines, and bytes that are not UTF-8, are escapes, and which ends after some ten thousand bytes.
 std::string readable(const std::string& message);
 
 }  // namespace cloze

@@ -6,6 +6,24 @@
 
 namespace cloze {
 
+namespace {
+
+/// Bytes of the character of UTF-8 that begins at `at`; 0 where none does, and for one that controls a terminal.
+size_t bytes_of_character(const std::string& text, size_t at) {
+  const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
+  const int lead = byte(0), second = byte(1);
+  if (lead < 0x80) return lead < 0x20 || lead == 0x7F ? 0 : 1;
+  const size_t bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  for (size_t i = 1; i < bytes; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  const bool is_control = lead == 0xC2 && second < 0xA0;
+  const bool is_overlong = lead < 0xC2 || (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool is_no_code = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F) || lead > 0xF4;
+  return is_control || is_overlong || is_no_code ? 0 : bytes;
+}
+
+}  // namespace
+
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   constexpr size_t longest = 100;
   if (word.size() > longest) return "";
@@ -37,18 +55,20 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 std::string visible(const std::string& text) {
   constexpr const char* digits = "0123456789abcdef";
   std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n')
+  for (size_t at = 0; at < text.size();) {
+    const auto bytes = bytes_of_character(text, at);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (bytes > 0)
+      shown += text.substr(at, bytes);
+    else if (byte == '\n')
       shown += "\\n";
-    else if (c == '\t')
+    else if (byte == '\t')
       shown += "\\t";
-    else if (c == '\r')
+    else if (byte == '\r')
       shown += "\\r";
-    else if (byte < 32 || byte == 127)
-      shown += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
     else
-      shown += c;
+      shown += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+    at += std::max<size_t>(bytes, 1);
   }
   return shown;
 }

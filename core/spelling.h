@@ -10,7 +10,7 @@ namespace cloze {
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 /// `; did you mean 'x'?` or empty.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
-/// A text with its control characters as escapes, such as `\n` and `\x1b`.
+/// A text with its control characters, and bytes that are not UTF-8, as escapes, such as `\n` and `\x1b`.
 std::string visible(const std::string& text);
 /// A text of a user as a message repeats it: visible, and cut to about a hundred bytes, with an ellipsis.
 std::string shortened(const std::string& text);
