@@ -107,6 +107,15 @@ std::optional<SavingVerb> saving_verb(const CLI::App& app) {
   return std::nullopt;
 }
 
+/// Lets the verb of a command line save when it is interrupted, if it is one that does.
+void save_if_interrupted(const CLI::App& app) {
+  const auto saving = saving_verb(app);
+  if (!saving) return;
+  static std::string sentence;  // which a signal may say at any time
+  if (saving->sentence != nullptr) sentence = on_standard_error(saving->sentence);
+  save_when_interrupted(saving->sentence == nullptr ? nullptr : sentence.c_str());
+}
+
 /// Parses a command line and runs its verb; returns the exit code, after the sentence of an error.
 int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   try {
@@ -177,7 +186,7 @@ int main(int argc, char** argv) {
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
     log_options(app);
-    if (const auto saving = saving_verb(app)) save_when_interrupted(saving->sentence);
+    save_if_interrupted(app);
   });
   for (const auto add :
        {add_prepare, add_tokenize, add_inspect,  add_pretrain, add_benchmark, add_study,    add_report,

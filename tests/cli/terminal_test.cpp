@@ -12,8 +12,9 @@
 namespace {
 
 /// Runs cloze in the source folder, on a terminal of so many columns; the code is -1 where the system has none to give.
-Answer on_terminal(const std::string& arguments, int columns) {
-  const auto command = std::string("cd " SOURCE_DIR " && exec " BINARY_DIR "/cloze ") + arguments;
+/// `by`: the program that runs it, with its arguments.
+Answer on_terminal(const std::string& arguments, int columns, const std::string& by = "") {
+  const auto command = "cd " SOURCE_DIR " && exec " + by + " " BINARY_DIR "/cloze " + arguments;
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return {-1, ""};
   winsize size{};
@@ -76,4 +77,14 @@ TEST_CASE("on a terminal, lines of the log go on below the text that they begin 
   if (answer.code == -1) return;
   CHECK(answer.code == 0);
   CHECK_THAT(answer.text, Catch::Contains("\n" + std::string(10, ' ') + "the best checkpoint\n"));
+}
+
+TEST_CASE("on a terminal, what a verb says to a signal breaks between words", "[cli]") {
+  TempDir dir;
+  const auto endless = "pretrain " + world().config() + " --set train.budget.steps=1000000 --run " + dir / "run";
+  const auto answer = on_terminal(endless, 24, "timeout --foreground --preserve-status -k 60 -s INT 3");
+  if (answer.code == -1) return;
+  CHECK(answer.code == 130);
+  CHECK_THAT(answer.text,
+             Catch::Contains("\nsaving, then stopping; a\n  second Ctrl-C ends\n  without saving\n"));
 }
