@@ -129,11 +129,12 @@ bool has_taken_over(const Tokenizer::Impl& parts) {
   return is_written && parts.in_text.empty() && std::any_of(extras.added.begin(), extras.added.end(), is_plain);
 }
 
-/// Throws DataError unless the tokenizer is the one that was saved in its folder.
+/// Throws ChangedTokenizer unless the tokenizer is the one that was saved in its folder.
 void require_recorded(const Tokenizer& tokenizer, const std::string& recorded, const std::string& file) {
-  require<DataError>(tokenizer.has_fingerprint(recorded), file, ": has changed since it was saved (", facts_file,
-                     " records the fingerprint ", recorded, ", it is ", tokenizer.fingerprint(),
-                     "); restore it, or remove ", facts_file, " to take it as it is");
+  if (tokenizer.has_fingerprint(recorded)) return;
+  throw ChangedTokenizer(words(file, ": has changed since it was saved (", facts_file, " records the fingerprint ",
+                               recorded, ", it is ", tokenizer.fingerprint(), ")"),
+                         words("; restore it, or remove ", facts_file, " to take it as it is"));
 }
 
 }  // namespace

@@ -106,13 +106,26 @@ struct TokenStore::Impl {
   }
 };
 
+namespace {
+
+/// The tokenizer of a folder of tokens. Throws DataError for another one than that which made them.
+Tokenizer tokenizer_of_tokens(const std::string& tokens, const std::string& fingerprint) try {
+  const auto folder = tokens + "/tokenizer";
+  auto tokenizer = Tokenizer::open(folder);
+  require<DataError>(tokenizer.has_fingerprint(fingerprint), folder,
+                     ": is not the tokenizer that made these tokens; restore it, or prepare the text again");
+  return tokenizer;
+} catch (const ChangedTokenizer& fault) {
+  fail<DataError>(fault.change, "; restore it, or prepare the text again");
+}
+
+}  // namespace
+
 TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   auto impl = std::make_shared<Impl>();
   impl->folder = folder;
   impl->manifest = read_manifest(folder);
-  impl->tokenizer = Tokenizer::open(folder + "/tokenizer");
-  require<DataError>(impl->tokenizer->has_fingerprint(impl->manifest.tokenizer_fingerprint), folder,
-                     "/tokenizer: is not the tokenizer that made these tokens; prepare the text again");
+  impl->tokenizer = tokenizer_of_tokens(folder, impl->manifest.tokenizer_fingerprint);
   const auto found = impl->manifest.splits.find(split);
   require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split,
                      "'; prepare the text again with held-out documents");

@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "data/tokenizers/tokenizer_model.h"
 
 namespace cloze {
@@ -29,6 +31,12 @@ struct TextReader {
   bool segments = true;    ///< it has token types for the two texts of a pair
   int64_t max_length = 0;  ///< maximum number of input tokens; 0 = any number
   int64_t end = -1;        ///< id at the end of a text; -1 = `sep`
+};
+
+/// A tokenizer whose files have changed since it was saved.
+struct ChangedTokenizer : DataError {
+  ChangedTokenizer(std::string how, const std::string& remedy) : DataError(how + remedy), change(std::move(how)) {}
+  std::string change;  ///< the sentence without what to do
 };
 
 /// A trained tokenizer. Copies share their tables; every const member may be called from many threads.

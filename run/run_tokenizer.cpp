@@ -26,6 +26,13 @@ std::string remedy(const std::string& run) {
   return words("restore ", run, "/tokenizer, or resume the run with its tokens");
 }
 
+/// The tokenizer of a run, whose fingerprint is that of its facts.
+Tokenizer open_unchanged(const std::string& run) try {
+  return Tokenizer::open(run + "/tokenizer");
+} catch (const ChangedTokenizer& fault) {
+  fail<CheckpointError>(fault.change, "; ", remedy(run));  // without its facts a run would not be opened either
+}
+
 }  // namespace
 
 RecordedTokenizer recorded_tokenizer(const std::string& run) {
@@ -56,7 +63,7 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
   const auto facts = folder + "/" + facts_file;
   if (!fs::exists(facts) && is_recorded)
     fail<CheckpointError>(facts, ": is missing, and without it texts may have other ids; ", remedy(run));
-  auto tokenizer = Tokenizer::open(folder);  // compares its fingerprint with that of its facts
+  auto tokenizer = is_recorded ? open_unchanged(run) : Tokenizer::open(folder);
   if (!is_recorded || tokenizer.has_fingerprint(recorded.fingerprint)) return tokenizer;
   const auto difference =
       words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ", recorded.fingerprint);

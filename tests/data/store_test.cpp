@@ -78,3 +78,14 @@ TEST_CASE("what is noted of the files of a text is guarded, and no part of the f
   dir.write("manifest.json", text);
   CHECK_THROWS_WITH(read_manifest(dir.path.string()), Catch::EndsWith("is damaged; prepare the text again"));
 }
+
+TEST_CASE("tokens whose tokenizer has changed are refused with what restores them", "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  dir.write("tokens/tokenizer/vocab.txt", read_file(dir / "tokens/tokenizer/vocab.txt") + "other\n");
+  CHECK_THROWS_WITH(TokenStore(dir / "tokens", "train"),
+                    Catch::Contains("vocab.txt: has changed since it was saved (") &&
+                        Catch::EndsWith("); restore it, or prepare the text again"));
+}
