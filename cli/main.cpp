@@ -41,9 +41,10 @@ void print_sentence(const std::string& text) {
 /// The sentence of an error of the file system.
 std::string sentence_of(const std::filesystem::filesystem_error& error) {
   const auto path = error.path1().string();
-  const bool is_long = error.code() == std::errc::filename_too_long;
-  return (path.empty() ? "" : path + ": ") + error.code().message() +
-         (is_long ? "; give it a shorter name" : "; make room or permission for it, or name another folder");
+  const char* remedy = "; make room or permission for it, or name another folder";
+  if (error.code() == std::errc::filename_too_long) remedy = "; give it a shorter name";
+  if (error.code() == std::errc::too_many_symbolic_link_levels) remedy = "; remove this link, which leads to itself";
+  return (path.empty() ? "" : path + ": ") + error.code().message() + remedy;
 }
 
 void print_out_of_memory() {

@@ -149,9 +149,10 @@ std::string pointer_fault(const std::string& run, const std::string& text) {
 std::string read_pointer(const std::string& run, const std::string& name) {
   const auto path = run + "/" + name;
   std::error_code unknown;
-  if (!fs::exists(path, unknown)) return "";
+  if (!fs::exists(fs::symlink_status(path, unknown))) return "";
   std::string text;
   try {
+    require(fs::exists(path, unknown), path, ": is a link that leads nowhere");
     require(fs::is_regular_file(path, unknown), path, ": is no file");
     text = read_text(path, 4096);
   } catch (const Error& e) {

@@ -285,9 +285,10 @@ TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a 
     if (kind == 1) dir.write("run/" + name, std::string(5000, '\xfe'));
     if (kind == 2) dir.write("run/" + name + "/mine.txt", "mine");
     if (kind == 3) fs::create_symlink("/dev/full", run + "/" + name);
+    if (kind == 4) fs::create_symlink(name, run + "/" + name);  // to itself
   };
   const auto newest = [&] { return "step-0000000" + std::to_string(config.train.budget.steps); };
-  for (int kind = 0; kind < 4; ++kind) {
+  for (int kind = 0; kind < 5; ++kind) {
     INFO(kind);
     damage("best", kind);
     fs::remove(dir / "log");
