@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 
@@ -77,23 +79,30 @@ std::optional<double> reported(const BabylmReport& report, BabylmFormat format, 
   return {};
 }
 
-bool is_encoder_decoder(BabylmBackend backend) {
-  return backend == BabylmBackend::enc_dec_mask || backend == BabylmBackend::enc_dec_prefix;
-}
-
 /// What the published program adds up.
 ScoringForm official_form(BabylmBackend backend) {
   return backend == BabylmBackend::causal || backend == BabylmBackend::enc_dec_prefix ? ScoringForm::likelihood
                                                                                       : ScoringForm::pll;
 }
 
-/// The options with `form` where none is asked for. Encoder-decoders answer several; those of other runs are left.
-SuiteOptions with_form(const LoadedRun& run, BabylmBackend backend, ScoringForm form, const SuiteOptions& options) {
+/// The options with `form` where none is asked for and the run answers it.
+SuiteOptions with_form(const LoadedRun& run, ScoringForm form, const SuiteOptions& options) {
+  if (options.scoring.form || !scoring_fault(run.config, form).empty()) return options;
   auto wanted = options;
   wanted.scoring.form = form;
-  const bool is_free = is_encoder_decoder(backend) && !options.scoring.form;
-  return is_free && fault_of(run.config, RankingSuite{}, wanted).empty() ? wanted : options;
+  return wanted;
 }
+
+bool is_encoder_decoder(const LoadedRun& run) { return backbone_of(run.config.model).is_encoder_decoder(); }
+
+/// The options by which candidates are compared. Encoder-decoders answer several forms: without a backend they have
+/// that of enc_dec_prefix.
+SuiteOptions ranking_options(const LoadedRun& run, std::optional<BabylmBackend> backend, const SuiteOptions& options) {
+  if (!is_encoder_decoder(run)) return options;
+  return with_form(run, official_form(backend.value_or(BabylmBackend::enc_dec_prefix)), options);
+}
+
+std::string unofficial_note(const LoadedRun& run) { return "no official number: " + no_official_backend(run); }
 
 /// What the official number is by, where that is not what the Scorer adds up; else empty.
 std::string official_note(BabylmBackend backend, ScoringForm form) {
@@ -122,45 +131,63 @@ void log_answered(const LoadedRun& run, const SuiteResult& result, Clock::time_p
                            duration(std::chrono::duration<double>(Clock::now() - start).count())));
 }
 
-SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
+SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, std::optional<BabylmBackend> backend,
                         const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
   const Scorer scorer(run, options.scoring);
   std::vector<Passage> passages;
   for (const auto& item : task.items)
     for (const auto& candidate : item.candidates) passages.push_back(passage_of(candidate));
   const auto scores = scorer.score(passages);
-  const auto sums = by_item(task, official_sums(run, task, backend, scores, scorer.form(), options.scoring));
-  const auto report = babylm_report(task.dataset, task.items, sums);
-  for (const auto& folder : zero_shots) write_report(folder, task.dataset, report);
+  std::vector<std::vector<float>> sums;
+  if (backend) {
+    sums = by_item(task, official_sums(run, task, *backend, scores, scorer.form(), options.scoring));
+    const auto report = babylm_report(task.dataset, task.items, sums);
+    for (const auto& folder : zero_shots) write_report(folder, task.dataset, report);
+  }
   auto result = babylm_result(task, scores, sums, options.normalisation);
   result.scored_by = scorer.description();
-  if (const auto note = official_note(backend, scorer.form()); !note.empty()) result.notes.push_back(note);
+  const auto note = backend ? official_note(*backend, scorer.form()) : unofficial_note(run);
+  if (!note.empty()) result.notes.push_back(note);
   return result;
 }
 
 /// Throws DataError with the first item that has a text which is longer than the model; computes nothing.
-void check_fit(const LoadedRun& run, const Scorer& scorer, const BabylmTask& task, BabylmBackend backend) {
+void check_fit(const LoadedRun& run, const Scorer& scorer, const BabylmTask& task,
+               std::optional<BabylmBackend> backend) {
   const auto items = ranking_items(task);
   for (size_t i = 0; i < items.size(); ++i) {
     try {
       scorer.check_fit(items[i].candidates);
-      check_babylm_fit(run, task.items[i].candidates, backend);
+      if (backend) check_babylm_fit(run, task.items[i].candidates, *backend);
     } catch (const DataError& e) {
       fail<DataError>("item ", items[i].name, ": ", e.what());
     }
   }
 }
 
-SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, BabylmBackend backend,
+/// Marks the figures as those of a run that the published program cannot answer.
+void mark_unofficial(SuiteResult& result) {
+  for (auto& figure : result.figures) figure.official = std::numeric_limits<double>::quiet_NaN();
+}
+
+SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, std::optional<BabylmBackend> backend,
                                  const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
-  const auto official = babylm_reading_surprisals(run, suite, backend);
-  // Both backends of encoder-decoders predict a word by the decoder from its context.
-  const auto scoring = with_form(run, backend, ScoringForm::likelihood, options).scoring;
+  const auto of_words = surprisal_options(run, options);
+  if (!backend) {
+    const auto fault = fault_of(run.config, suite, of_words);
+    require<DataError>(fault.empty(), fault);
+    auto result = run_suite(run, suite, of_words);
+    result.suite = "reading";
+    mark_unofficial(result);
+    result.notes.push_back(unofficial_note(run));
+    return result;
+  }
+  const auto official = babylm_reading_surprisals(run, suite, *backend);
   for (const auto& folder : zero_shots)
     if (official) write_reading(folder, suite, *official);
-  auto result = reading_result(suite, reading_surprisals(run, suite, scoring), official);
+  auto result = reading_result(suite, reading_surprisals(run, suite, of_words.scoring), official);
   result.suite = "reading";
-  result.scored_by = words("surprisal of words by backend ", name_of(backend));
+  result.scored_by = words("surprisal of words by backend ", name_of(*backend));
   return result;
 }
 
@@ -198,30 +225,46 @@ BabylmData read_babylm_data(const std::string& folder, bool fast) {
   return data;
 }
 
+SuiteOptions surprisal_options(const LoadedRun& run, const SuiteOptions& options) {
+  if (is_encoder_decoder(run)) return with_form(run, ScoringForm::likelihood, options);
+  const bool judges = usual_form(run.config) == ScoringForm::detection && !babylm_backend(run.config);
+  return judges ? with_form(run, ScoringForm::pll, options) : options;
+}
+
 SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
                           const std::vector<std::vector<float>>& sums, Normalisation by) {
   const auto items = ranking_items(task);
   auto ranked = rank_items(items, scores, by);
-  for (size_t i = 0; i < ranked.size(); ++i) {
+  for (size_t i = 0; i < sums.size(); ++i) {
     ranked[i].sums = sums[i];
     ranked[i].official_choice = babylm_choice(sums[i]);
   }
   SuiteResult result{
       .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
+  for (size_t i = 0; i < items.size(); ++i) {
+    auto item = to_json(items[i], ranked[i]);
+    for (const auto* key : {"official_choice", "official_probability"})
+      if (sums.empty()) item.erase(key);
+    result.items.push_back(item);
+  }
+  if (sums.empty()) {
+    mark_unofficial(result);
+    return result;
+  }
   const auto report = babylm_report(task.dataset, task.items, sums);
   for (auto& figure : result.figures) {
     const auto own = figure.official.value_or(figure.value);  // without one they agree
     figure.official = reported(report, task.dataset.format, figure).value_or(own);
   }
-  for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
   return result;
 }
 
-std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
-                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots,
+std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data,
+                                         std::optional<BabylmBackend> backend, const SuiteOptions& options,
+                                         const std::vector<std::string>& zero_shots,
                                          std::vector<std::string>& unanswered) {
-  const auto of_tasks = with_form(run, backend, official_form(backend), options);
-  const auto fault = babylm_fault(run, backend);
+  const auto of_tasks = ranking_options(run, backend, options);
+  const auto fault = backend ? babylm_fault(run, *backend) : "";
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   // A DataError of `f` is the fault of one task, and the others are not lost with it.
   const auto succeeds = [&](const std::string& task, const auto& f) {

@@ -27,18 +27,23 @@ struct BabylmData {
 BabylmData read_babylm_data(const std::string& folder, bool fast);
 
 /// The figures of one task: accuracies of the Scorer's scores, ties counted as a half, with the official ones of `sums`
-/// [items][candidates] next to them. `scores` are those of all candidates, in the items' order.
+/// [items][candidates] next to them, or without sums NaN. `scores` are those of all candidates, in the items' order.
 SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
                           const std::vector<std::vector<float>>& sums, Normalisation by);
 
+/// The options by which words are predicted: without a form in `options` an encoder-decoder does it by its decoder, and
+/// ELECTRA by its generator, since a discriminator gives no probabilities of words.
+SuiteOptions surprisal_options(const LoadedRun& run, const SuiteOptions& options);
+
 /// Answers the ranking tasks and the reading times of `data`. Without a form in `options` an encoder-decoder is scored
-/// by that of its backend's official number; notes say where the two still differ. Writes predictions and reports of
-/// the published program into `zero_shots`, the folders of a checkpoint's revisions, as far as its backend has them. A
-/// task with an item that cannot be scored is left out, told, and added to `unanswered` with the reason; texts that are
-/// too long are told before any is scored, those of reading times when they are read. Throws ConfigError by
-/// babylm_fault.
-std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data, BabylmBackend backend,
-                                         const SuiteOptions& options, const std::vector<std::string>& zero_shots,
+/// by that of its backend's official number; notes say where the two still differ. Without a backend the official
+/// numbers are NaN, and a note says why. Writes predictions and reports of the published program into `zero_shots`, the
+/// folders of a checkpoint's revisions, as far as its backend has them. A task with an item that cannot be scored is
+/// left out, told, and added to `unanswered` with the reason; texts that are too long are told before any is scored,
+/// those of reading times when they are read. Throws ConfigError by babylm_fault.
+std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data,
+                                         std::optional<BabylmBackend> backend, const SuiteOptions& options,
+                                         const std::vector<std::string>& zero_shots,
                                          std::vector<std::string>& unanswered);
 
 }  // namespace cloze

@@ -119,12 +119,17 @@ std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<Babylm
 
 namespace {
 
-/// A backend that scores other runs than this one.
-std::string other_run(const RunConfig& config, BabylmBackend backend, const std::string& scored) {
+/// The objectives of a run in words.
+std::string kinds_of(const RunConfig& config) {
   std::vector<std::string> kinds;
   for (const auto& objective : config.objectives) kinds.push_back(kind_of(objective));
+  return listed(kinds, "and");
+}
+
+/// A backend that scores other runs than this one.
+std::string other_run(const RunConfig& config, BabylmBackend backend, const std::string& scored) {
   const auto own = babylm_backend(config);
-  return words("backend ", name_of(backend), " scores ", scored, ", and the run is one of ", listed(kinds, "and"),
+  return words("backend ", name_of(backend), " scores ", scored, ", and the run is one of ", kinds_of(config),
                own ? words("; choose ", name_of(*own)) : "; the published program has no backend for it");
 }
 
@@ -155,6 +160,17 @@ std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
       return "";
   }
   return "";
+}
+
+std::optional<BabylmBackend> official_backend(const LoadedRun& run) {
+  const auto own = babylm_backend(run.config);
+  return own && babylm_fault(run, *own).empty() ? own : std::nullopt;
+}
+
+std::string no_official_backend(const LoadedRun& run) {
+  const auto own = babylm_backend(run.config);
+  return own ? babylm_fault(run, *own)
+             : words("the published program has no backend for runs of ", kinds_of(run.config));
 }
 
 std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,

@@ -19,6 +19,11 @@ struct BabylmCandidate {
 /// Why a run cannot be scored by a backend, as a sentence; empty if it can.
 std::string babylm_fault(const LoadedRun& run, BabylmBackend backend);
 
+/// The backend of a run by babylm_backend, if that can score it.
+std::optional<BabylmBackend> official_backend(const LoadedRun& run);
+/// Why a run without an official_backend has none, as a sentence.
+std::string no_official_backend(const LoadedRun& run);
+
 /// The sums of candidates in their order: token log-probabilities in fp32 at temperature 1, added by at::sum.
 ///
 /// Texts have the special tokens that transformers puts around those of the exported folder. mlm and mntp are read by

@@ -107,6 +107,11 @@ std::string cell(double value, const std::string& metric) {
   return text;
 }
 
+/// The official number; a dash where the published program has none.
+std::string official_cell(const SuiteFigure& figure) {
+  return std::isnan(*figure.official) ? "-" : cell(*figure.official, figure.metric);
+}
+
 std::string metric_words(const std::string& metric) { return metric + (is_share(metric) ? " %" : ""); }
 
 /// A group with its suite, indented below it.
@@ -116,7 +121,8 @@ std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
   const auto value = [&](const std::optional<double>& x) { return x ? cell(*x, figure.metric) : ""; };
   return {cell(figure.value, figure.metric),
           figure.low && figure.high ? words("[", value(figure.low), ", ", value(figure.high), "]") : "",
-          value(figure.official), figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
+          figure.official ? official_cell(figure) : "",
+          figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
           thousands(static_cast<uint64_t>(figure.count))};
 }
 
@@ -182,10 +188,10 @@ std::vector<std::string> short_names(std::span<const SuiteAnswers> answers) {
   return names;
 }
 
-/// The official number in brackets; empty where the figure has none that differs in print.
+/// The official number in brackets; empty where it does not differ in print.
 std::string in_brackets(const SuiteFigure& figure) {
   if (!figure.official) return "";
-  const auto official = cell(*figure.official, figure.metric);
+  const auto official = official_cell(figure);
   return official == cell(figure.value, figure.metric) ? "" : " (" + official + ")";
 }
 

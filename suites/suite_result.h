@@ -20,7 +20,8 @@ struct SuiteFigure {
   std::string metric;                   ///< `accuracy`, `spearman`, `p@1`, `mrr`, `delta_r2`
   double value = 0;                     ///< as the field prints it: accuracies, correlations and P@k from 0 to 1
   std::optional<double> low{}, high{};  ///< 95 % interval; none where the items do not give one
-  std::optional<double> official{};     ///< by the rules of the suite's published program, where they differ
+  std::optional<double> official{};     ///< by the rules of the suite's published program, where they differ; NaN: that
+                                        ///< cannot answer
   int64_t count = 0;                    ///< items
   int64_t ties = 0;                     ///< items whose best candidates score the same
   bool operator==(const SuiteFigure&) const = default;

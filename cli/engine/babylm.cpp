@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -56,17 +57,14 @@ std::vector<Revisions> checkpoints_of(const EvaluateCommand& c) {
   return found;
 }
 
-/// The backend of the command, or that of a run which has one.
-BabylmBackend backend_of(const SuitesCommand& c, const RunConfig& config) {
-  return c.backend ? *c.backend : babylm_backend(config).value();
+/// The backend of the command, or that of the run; none: the published program cannot score it.
+std::optional<BabylmBackend> backend_of(const SuitesCommand& c, const LoadedRun& run) {
+  return c.backend ? c.backend : official_backend(run);
 }
 
-/// Why a run cannot be scored, by a backend or in a form; empty if it can.
+/// Why a run cannot be scored, by the backend of the command or in a form; empty if it can.
 std::string fault_of(const SuitesCommand& c, const LoadedRun& run) {
-  if (!c.backend && !babylm_backend(run.config))
-    return "the published program of BabyLM has no backend for its objectives; it scores mlm, mntp, clm and "
-           "encoder-decoders";
-  const auto fault = babylm_fault(run, backend_of(c, run.config));
+  const auto fault = c.backend ? babylm_fault(run, *c.backend) : "";
   return fault.empty() ? scoring_fault(run.config, c.form) : fault;
 }
 
@@ -80,9 +78,10 @@ LoadedRun described(const Revisions& one) {
   return run;
 }
 
-/// Asks each run for its backend, and whether that can score it, before weights are read. One of several that cannot
-/// be read or scored is told, and the others are answered. Throws ConfigError where none can be scored.
-void check_backends(const EvaluateCommand& command, std::vector<Revisions>& checkpoints) {
+/// Asks each run whether it can be scored, by the backend of the command if there is one, before weights are read. One
+/// of several that cannot be read or scored is told, and the others are answered. Throws ConfigError where none can be
+/// scored.
+void check_runs(const EvaluateCommand& command, std::vector<Revisions>& checkpoints) {
   std::map<std::string, const Revisions*> known;  // by run
   std::string first;                              // of the runs that cannot be scored
   for (auto& one : checkpoints) {
@@ -128,6 +127,15 @@ void log_missing(const BabylmData& data) {
                 words(folder, ": is not there, so its task is left out; docs/babylm.md says where it is from"));
 }
 
+/// The surprisals of the published program, or where it cannot score a run those of the Scorer.
+std::vector<double> acquisition_surprisals_of(const LoadedRun& run, const AcquisitionSuite& suite,
+                                              std::optional<BabylmBackend> backend, const SuiteOptions& options) {
+  if (backend) return babylm_acquisition_surprisals(run, suite, *backend, options.scoring);
+  const auto fault = fault_of(run.config, suite, options);
+  require<ConfigError>(fault.empty(), fault);
+  return acquisition_surprisals(run, suite, options.scoring);
+}
+
 /// Ages of acquisition over the checkpoints that a run keeps by words; none for a run without those.
 std::optional<SuiteResult> acquisition_of(const std::string& run, const AcquisitionSuite& suite,
                                           const SuitesCommand& c) {
@@ -136,14 +144,14 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   double chance = 0;
   for (const auto& [words_read, step_folder] : all_milestones_of(run_directory_of(run))) {
     const auto opened = open_whole(step_folder);
-    backend = backend_of(c, opened.config);
+    backend = backend_of(c, opened);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
-    auto options = options_of(c).scoring;
-    options.takes_stride = false;
-    options.progress = suite_progress("ages of acquisition, " + step_folder);
+    auto options = surprisal_options(opened, options_of(c));
+    options.scoring.takes_stride = false;
+    options.scoring.progress = suite_progress("ages of acquisition, " + step_folder);
     checkpoints.push_back({.name = revision_of(words_read),
                            .words = static_cast<double>(words_read),
-                           .surprisals = babylm_acquisition_surprisals(opened, suite, *backend, options)});
+                           .surprisals = acquisition_surprisals_of(opened, suite, backend, options)});
     end_progress();
   }
   if (checkpoints.empty()) {
@@ -151,11 +159,14 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
     return {};
   }
   const auto model = model_of(run);
-  write_acquisition(zero_shot_folder(c.results, model, "main", *backend), model, suite, checkpoints);
+  if (backend) write_acquisition(zero_shot_folder(c.results, model, "main", *backend), model, suite, checkpoints);
   if (suite.ages.empty() || checkpoints.size() < 3) return {};
   auto result = acquisition_result(suite, checkpoints, chance);
   result.suite = "AoA_word";
-  result.scored_by = words("ages at which surprisals fall, by backend ", name_of(*backend));
+  result.scored_by =
+      words("ages at which surprisals fall", backend ? words(", by backend ", name_of(*backend)) : std::string());
+  if (!backend)
+    for (auto& figure : result.figures) figure.official = std::numeric_limits<double>::quiet_NaN();
   return result;
 }
 
@@ -176,12 +187,13 @@ void add_acquisition(SuiteAnswers& answers, const AcquisitionSuite& suite, const
 /// The answers of one checkpoint.
 SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const SuitesCommand& c, SuiteOutput& output) {
   const auto run = open_whole(one.checkpoint);
-  const auto backend = backend_of(c, run.config);
+  const auto backend = backend_of(c, run);
   auto options = options_of(c);
   options.scoring.takes_stride = false;
   options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
   std::vector<std::string> folders;
-  for (const auto& name : one.names) folders.push_back(zero_shot_folder(c.results, model_of(one.run), name, backend));
+  for (const auto& name : one.names)
+    if (backend) folders.push_back(zero_shot_folder(c.results, model_of(one.run), name, *backend));
   auto answers = blank_answers(one.run, run);
   answers.revisions = one.names;
   answers.results = evaluate_babylm(run, data, backend, options, folders, answers.unanswered);
@@ -265,7 +277,7 @@ int evaluate_babylm(const EvaluateCommand& c) {
   const auto data = read_babylm_data(folder, suites.fast);
   log_missing(data);
   auto checkpoints = checkpoints_of(command);
-  check_backends(command, checkpoints);
+  check_runs(command, checkpoints);
   check_names(checkpoints);
   SuiteOutput output(suites.out);
   std::vector<SuiteAnswers> answers;

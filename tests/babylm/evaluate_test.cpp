@@ -1,6 +1,7 @@
 // BabyLM's tasks answered by runs of random weights.
 #include "babylm/evaluate.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -186,6 +187,59 @@ TEST_CASE("an encoder-decoder is scored by the form of its official number, whic
   const auto asked = evaluate_babylm(run, data, BabylmBackend::enc_dec_prefix, options, {}, unanswered)[0];
   CHECK(asked.items[0]["candidates"][0]["score"].get<double>() == Approx(sums_of(ScoringForm::pll_span)));
   CHECK(asked.notes == prefix[0].notes);
+}
+
+TEST_CASE("a run that the published program cannot score has the corrected numbers alone, and notes say why",
+          "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  const auto data = read_babylm_data(dir / "data", true);
+  struct Case {
+    std::string family;
+    ScoringForm of_pairs, of_words;
+    std::string why;
+  };
+  const auto one = GENERATE(
+      Case{"xlnet", ScoringForm::likelihood, ScoringForm::likelihood, "has no backend for runs of plm"},
+      Case{"electra", ScoringForm::detection, ScoringForm::pll, "has no backend for runs of rtd"},
+      Case{"t5", ScoringForm::likelihood, ScoringForm::likelihood, "needs a tokenizer with a mask token and a bos"});
+  INFO(one.family);
+  const auto run = random_run(dir, one.family);
+  REQUIRE_FALSE(official_backend(run));
+  std::vector<std::string> unanswered;
+  const auto results = evaluate_babylm(run, data, std::nullopt, {}, {}, unanswered);
+  CHECK(unanswered.empty());
+  REQUIRE(results.size() == 3);
+  for (const auto& result : results) {
+    for (const auto& figure : result.figures) {
+      CHECK(std::isfinite(figure.value));
+      CHECK((figure.official && std::isnan(*figure.official)));
+    }
+    REQUIRE_FALSE(result.notes.empty());
+    CHECK_THAT(result.notes.back(), Catch::StartsWith("no official number: ") && Contains(one.why));
+    for (const auto* key : {"official_choice", "official_probability", "official_surprisal"})
+      CHECK_FALSE(result.items[0].contains(key));
+  }
+  const auto pair = Scorer(run, {.form = one.of_pairs}).score(whole({"the cats see a dog"}))[0].sum;
+  CHECK(results[0].items[0]["candidates"][0]["score"].get<double>() == Approx(pair));
+  const auto& [context, word] = data.reading->times.words[0];
+  const std::vector<Passage> passages{{.left = context + " ", .scored = word}};
+  const auto of_word = Scorer(run, {.form = one.of_words}).score(passages)[0].sum;
+  CHECK(results[2].items[0]["surprisal"].get<double>() == Approx(-of_word));
+}
+
+TEST_CASE("a discriminator without a generator has no reading times, and answers the other tasks of BabyLM",
+          "[babylm]") {
+  const TempDir dir;
+  write_data(dir, "data/fast_eval", "blimp_fast");
+  RtdConfig uniform;
+  uniform.replace_by = ReplaceBy::uniform;
+  const auto run = random_run(dir, family("electra").model, {uniform});
+  std::vector<std::string> unanswered;
+  const auto results = evaluate_babylm(run, read_babylm_data(dir / "data", true), std::nullopt, {}, {}, unanswered);
+  CHECK(results.size() == 2);
+  REQUIRE(unanswered.size() == 1);
+  CHECK_THAT(unanswered[0], Catch::StartsWith("cannot answer reading: reading times are explained by"));
 }
 
 TEST_CASE("a note names the form of the official number where another is asked for", "[babylm]") {

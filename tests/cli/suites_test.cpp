@@ -115,17 +115,17 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   const auto babylm = w.dir / "only/babylm";
   w.dir.write("only/babylm/fast_eval/blimp_fast/agreement.jsonl", pairs);
   check_refused("evaluate " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none", 2,
-                pairs_only + ": the published program of BabyLM has no backend for its objectives");
+                pairs_only + ": the run cannot be scored: it has no head that gives probabilities of tokens");
   // Nor is anything answered where no run can be.
   check_refused(
       "evaluate " + pairs_only + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none", 2,
-      pairs_only + ": the published program of BabyLM has no backend for its objectives");
+      pairs_only + ": the run cannot be scored: it has no head that gives probabilities of tokens");
   check_refused("evaluate " + w.run + " --fast --suite " + babylm + " --stride 4", 2,
                 "in fp32 and without windows; leave out --stride and --precision");
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }
 
-TEST_CASE("a run that BabyLM's program cannot score does not cost the answers of others", "[cli][babylm]") {
+TEST_CASE("a run that cannot be scored does not cost BabyLM's answers of others", "[cli][babylm]") {
   const auto& w = world();
   const auto pairs_only = w.dir / "no-backend";
   const auto trained = cloze("pretrain " + w.config() + " --set 'objectives=[{kind: nsp}]' --run " + pairs_only);
@@ -134,7 +134,7 @@ TEST_CASE("a run that BabyLM's program cannot score does not cost the answers of
   w.dir.write("backends/fast_eval/blimp_fast/agreement.jsonl", pairs);
   const std::string evaluate = "evaluate " + w.run + " " + pairs_only + " --json --fast --suite " + w.dir / "backends" +
                                " --results " + w.dir / "backends-results";
-  const std::string none = "the published program of BabyLM has no backend for its objectives";
+  const std::string none = "the run cannot be scored: it has no head that gives probabilities of tokens";
   const std::string other = "backend mlm scores runs of mlm, and the run is one of nsp; the published program has no ";
   for (const auto& [option, why] : {std::pair(std::string(), none), std::pair(std::string(" --backend mlm"), other)}) {
     const auto both = cloze(evaluate + option);

@@ -128,6 +128,12 @@ TEST_CASE("a backend that does not fit a run and a completion elsewhere in its s
   refused(no_bos, BabylmBackend::causal, "backend causal scores decoders; use enc_dec_prefix or enc_dec_mask");
   refused(no_bos, BabylmBackend::enc_dec_prefix, "needs a tokenizer with a mask token and a bos token");
   CHECK(babylm_fault(gpt2, BabylmBackend::causal).empty());
+  CHECK(official_backend(bert) == BabylmBackend::mlm);
+  CHECK_FALSE(official_backend(no_bos));
+  CHECK_THAT(no_official_backend(no_bos), Contains("needs a tokenizer with a mask token and a bos token"));
+  const auto xlnet = random_run(dir, "xlnet");
+  CHECK_FALSE(official_backend(xlnet));
+  CHECK(no_official_backend(xlnet) == "the published program has no backend for runs of plm");
   CHECK_THROWS_WITH(babylm_sums(gpt2, {{.sentence = "a dog", .completion = "cat"}}, BabylmBackend::causal, {}),
                     Contains("the completion 'cat' is not the end of 'a dog'"));
 }

@@ -85,6 +85,16 @@ TEST_CASE("several runs have a column each, with a dash where one did not answer
   CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
 }
 
+TEST_CASE("a number that the published program does not have is a dash in tables, and null as JSON", "[suites]") {
+  const std::vector one{answers_of("runs/a", 10, {pairs(0.5, NAN)})};
+  const auto single = table_of_runs(one, SuiteDetail::suites);
+  REQUIRE(single.header[4] == "official");
+  CHECK(single.rows[0][4] == "-");
+  const std::vector both{one[0], answers_of("runs/b", 20, {pairs(0.25, 0.25)})};
+  CHECK(table_of_runs(both, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00 (-)", "25.00"});
+  CHECK(nlohmann::json::parse(to_json(one[0].results[0].figures[0]).dump())["official"].is_null());
+}
+
 TEST_CASE("runs are named by the parts of their paths that tell them apart", "[suites]") {
   const auto names = [](const std::vector<std::string>& runs) {
     std::vector<SuiteAnswers> all;
