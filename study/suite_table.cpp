@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "run/suite_units.h"
 
 namespace cloze {
 
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 constexpr uint64_t max_summary = uint64_t{64} << 20;
 
-/// Of one figure, `blimp accuracy`: arm -> seed -> value.
+/// Of one figure, `blimp accuracy %`: arm -> seed -> value.
 using Values = std::map<std::string, std::map<int64_t, double>>;
 
 /// Adds the suites of a run's summary.json.
@@ -30,7 +31,7 @@ void add_answers(const RunResult& run, std::map<std::string, Values>& figures) {
   for (const auto& [suite, metrics] : summary["suites"].items())
     for (const auto& [metric, figure] : metrics.items())
       if (figure.is_object() && figure.contains("value") && figure["value"].is_number())
-        figures[suite + " " + metric][run.arm][run.seed] = figure["value"].get<double>();
+        figures[suite + " " + metric_words(metric)][run.arm][run.seed] = in_unit(figure["value"].get<double>(), metric);
 }
 
 /// The values of an arm and the baseline for the seeds that both have.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include "core/columns.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "run/suite_units.h"
 
 namespace cloze {
 
@@ -92,34 +92,17 @@ std::vector<FigureKey> keys_of(std::span<const SuiteAnswers> answers, SuiteDetai
   return keys;
 }
 
-/// Whether the field prints a metric in percent.
-bool is_share(const std::string& metric) {
-  return metric.ends_with("accuracy") || metric.find("p@") != std::string::npos;
-}
-
-std::string cell(double value, const std::string& metric) {
-  if (std::isnan(value)) return "none";
-  char text[48];
-  if (is_share(metric))
-    std::snprintf(text, sizeof text, "%.2f", 100 * value);
-  else
-    std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
-}
-
 /// The official number; a dash where the published program has none.
 std::string official_cell(const SuiteFigure& figure) {
-  return std::isnan(*figure.official) ? "-" : cell(*figure.official, figure.metric);
+  return std::isnan(*figure.official) ? "-" : figure_cell(*figure.official, figure.metric);
 }
-
-std::string metric_words(const std::string& metric) { return metric + (is_share(metric) ? " %" : ""); }
 
 /// A group with its suite, indented below it.
 std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
 
 std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
-  const auto value = [&](const std::optional<double>& x) { return x ? cell(*x, figure.metric) : ""; };
-  return {cell(figure.value, figure.metric),
+  const auto value = [&](const std::optional<double>& x) { return x ? figure_cell(*x, figure.metric) : ""; };
+  return {figure_cell(figure.value, figure.metric),
           figure.low && figure.high ? words("[", value(figure.low), ", ", value(figure.high), "]") : "",
           figure.official ? official_cell(figure) : "",
           figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
@@ -192,11 +175,11 @@ std::vector<std::string> short_names(std::span<const SuiteAnswers> answers) {
 std::string in_brackets(const SuiteFigure& figure) {
   if (!figure.official) return "";
   const auto official = official_cell(figure);
-  return official == cell(figure.value, figure.metric) ? "" : " (" + official + ")";
+  return official == figure_cell(figure.value, figure.metric) ? "" : " (" + official + ")";
 }
 
 std::string several_runs_cell(const SuiteFigure* figure) {
-  return figure == nullptr ? "-" : cell(figure->value, figure->metric) + in_brackets(*figure);
+  return figure == nullptr ? "-" : figure_cell(figure->value, figure->metric) + in_brackets(*figure);
 }
 
 /// Adds what is known of a checkpoint besides its step.

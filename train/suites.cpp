@@ -1,9 +1,8 @@
 #include "train/suites.h"
 
-#include <cstdio>
-
 #include "core/error.h"
 #include "core/log.h"
+#include "run/suite_units.h"
 #include "suites/find_suite.h"
 #include "train/stopwatch.h"
 
@@ -57,14 +56,13 @@ std::vector<SuiteResult> answers_of(const Session& session) {
   return answers;
 }
 
-/// `blimp accuracy 0.6123`
+/// `blimp accuracy 61.23 %`
 std::string to_text(const SuiteResult& answer) {
   std::string text = answer.suite;
   for (const auto& figure : answer.figures) {
     if (figure.level != SuiteLevel::suite) continue;
-    char value[32];
-    std::snprintf(value, sizeof value, "%.4f", figure.value);
-    text += words(" ", figure.metric, " ", value);
+    text +=
+        words(" ", figure.metric, " ", figure_cell(figure.value, figure.metric), is_share(figure.metric) ? " %" : "");
   }
   return text;
 }

@@ -39,12 +39,23 @@ TEST_CASE("a report shows what every arm answered to a suite, and its paired dif
   REQUIRE(table);
   REQUIRE(table->rows.size() == 2);
   const auto &plain = table->rows[0], &other = table->rows[1];
-  CHECK(plain == std::vector<std::string>{"pairs accuracy", "plain", "3", "0.6", "0.1", "", "", ""});
-  CHECK(other[0] == "pairs accuracy");
-  CHECK(other[5] == "0.133");
+  CHECK(plain == std::vector<std::string>{"pairs accuracy %", "plain", "3", "60", "10", "", "", ""});
+  CHECK(other[0] == "pairs accuracy %");
+  CHECK(other[5] == "13.3");
   // scipy.stats.ttest_rel of the two lists: p = 0.0572, interval [-0.0101, 0.2768]
-  CHECK(other[6] == "[-0.0101, 0.277]");
+  CHECK(other[6] == "[-1.01, 27.7]");
   CHECK(other[7] == "0.057");
+}
+
+TEST_CASE("correlations of suites keep their unit in a report") {
+  Answers answers;
+  answers.add("plain", {0.5, 0.75});
+  for (const std::string run : {"plain-0", "plain-1"})
+    answers.folder.write(run + "/summary.json", R"({"suites": {"wug": {"spearman": {"value": 0.25}}}})");
+  const auto table = suite_table(answers.report);
+  REQUIRE(table);
+  CHECK(table->rows[0][0] == "wug spearman");
+  CHECK(table->rows[0][3] == "0.25");
 }
 
 TEST_CASE("runs of other seeds than the baseline's are shown without a difference") {
