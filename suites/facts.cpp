@@ -188,8 +188,9 @@ class Asker {
     const double rank = rank_of(values, right);
     const auto best = static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
     ++found.all;
-    found.ties += std::count(values.begin(), values.end(), values[best]) > 1;
-    found.restricted_p1 += rank == 1;
+    const auto equal = std::count(values.begin(), values.end(), values[best]);
+    found.ties += equal > 1;
+    if (values[right] == values[best]) found.restricted_p1 += 1 / static_cast<double>(equal);
     found.restricted_mrr += 1 / rank;
     nlohmann::json item{{"item", fact.name},      {"relation", relation.name},
                         {"left", fact.left},      {"right", fact.right},

@@ -93,7 +93,7 @@ TEST_CASE("ranks of facts are those of the masked position's logits") {
   CHECK_THAT(run_suite(run, certain, {}).notes.back(), Catch::Contains("facts are of relations with a single object"));
 }
 
-TEST_CASE("intervals of facts are shares, and ties are those of the objects of a relation") {
+TEST_CASE("intervals of facts are shares, and ties are those of the objects of a relation, shared by the best") {
   const TempDir dir;
   // Words without tokens: all objects are [UNK], and score the same.
   dir.write("f/facts.jsonl",
@@ -112,6 +112,8 @@ TEST_CASE("intervals of facts are shares, and ties are those of the objects of a
     CHECK(*figure.low < *figure.high);
     CHECK(*figure.high <= 1);
     CHECK(figure.ties == (figure.metric.starts_with("restricted") ? figure.count : 0));
+    if (figure.metric == "restricted_p@1") CHECK(figure.value == 0.5);  // each of two objects is one of two best
+    if (figure.metric == "restricted_mrr") CHECK(figure.value == Approx(1 / 1.5));
   }
 }
 
