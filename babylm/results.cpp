@@ -68,6 +68,7 @@ PythonJson acquisition_surprisal_json(const std::string& model, const Acquisitio
                                       const std::vector<CheckpointSurprisals>& checkpoints) {
   PythonJson::List results;
   for (const auto& checkpoint : checkpoints) {
+    const auto& surprisals = checkpoint.official ? *checkpoint.official : checkpoint.surprisals;
     size_t at = 0;
     for (const auto& [word, contexts] : suite.words)
       for (size_t c = 0; c < contexts.size(); ++c, ++at)
@@ -76,7 +77,7 @@ PythonJson acquisition_surprisal_json(const std::string& model, const Acquisitio
                                               {"target_word", word},
                                               {"context_id", static_cast<int64_t>(c)},
                                               {"context", contexts[c]},
-                                              {"surprisal", checkpoint.surprisals[at]}});
+                                              {"surprisal", surprisals[at]}});
   }
   const auto count = static_cast<int64_t>(checkpoints.size());
   return PythonJson::Dict{

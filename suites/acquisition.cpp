@@ -80,9 +80,16 @@ ChildAges ages_beside(const fs::path& file) {
   return {};
 }
 
-/// The curves of a suite's words over checkpoints.
+/// The surprisals that a checkpoint has by the published program.
+const std::vector<double>& official_of(const CheckpointSurprisals& checkpoint) {
+  return checkpoint.official ? *checkpoint.official : checkpoint.surprisals;
+}
+
+/// The curves of a suite's words over checkpoints, by the surprisals that `of` takes from each.
+template <class Of>
 std::vector<std::pair<std::string, LearningCurve>> curves_of(const AcquisitionSuite& suite,
-                                                             const std::vector<CheckpointSurprisals>& checkpoints) {
+                                                             const std::vector<CheckpointSurprisals>& checkpoints,
+                                                             const Of& of) {
   std::vector<std::pair<std::string, LearningCurve>> curves;
   size_t first = 0;
   for (const auto& [word, contexts] : suite.words) {
@@ -90,7 +97,7 @@ std::vector<std::pair<std::string, LearningCurve>> curves_of(const AcquisitionSu
     for (const auto& checkpoint : checkpoints)
       for (size_t c = 0; c < contexts.size(); ++c) {
         curve.words.push_back(checkpoint.words);
-        curve.surprisals.push_back(checkpoint.surprisals[first + c]);
+        curve.surprisals.push_back(of(checkpoint)[first + c]);
       }
     first += contexts.size();
   }
@@ -103,8 +110,9 @@ void check(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals
   require<DataError>(checkpoints.size() >= 3, "a learning curve needs 3 checkpoints or more; there are ",
                      checkpoints.size());
   for (const auto& one : checkpoints)
-    require<DataError>(one.surprisals.size() == suite.size(), one.name, ": has ", one.surprisals.size(),
-                       " surprisals of the ", suite.size(), " contexts of the suite");
+    for (const auto* surprisals : {&one.surprisals, &official_of(one)})
+      require<DataError>(surprisals->size() == suite.size(), one.name, ": has ", surprisals->size(),
+                         " surprisals of the ", suite.size(), " contexts of the suite");
 }
 
 }  // namespace
@@ -182,8 +190,9 @@ std::vector<double> babylm_acquisition_surprisals(const LoadedRun& run, const Ac
 SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals>& checkpoints,
                                double chance) {
   check(suite, checkpoints);
-  const auto curves = curves_of(suite, checkpoints);
-  const auto ages = acquisition_ages(curves, suite.ages, chance);
+  const auto own = [](const CheckpointSurprisals& one) -> const std::vector<double>& { return one.surprisals; };
+  const auto ages = acquisition_ages(curves_of(suite, checkpoints, own), suite.ages, chance);
+  const auto official = acquisition_ages(curves_of(suite, checkpoints, official_of), suite.ages, babylm_chance);
   constexpr size_t fewest = 3;
   const bool has_correlation = ages.words.size() >= fewest;
   SuiteResult result;
@@ -192,7 +201,7 @@ SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<
                           ages.words.size())};
   result.figures = {{.metric = "pearson",
                      .value = has_correlation ? ages.correlation() : std::numeric_limits<double>::quiet_NaN(),
-                     .official = acquisition_ages(curves, suite.ages, babylm_chance).correlation(),
+                     .official = official.correlation(),
                      .count = static_cast<int64_t>(ages.words.size())}};
   for (size_t w = 0; w < ages.words.size(); ++w)
     result.items.push_back(

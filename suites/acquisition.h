@@ -32,9 +32,10 @@ std::string fault_of(const RunConfig& config, const AcquisitionSuite& suite, con
 
 /// What a run at one checkpoint says of a suite.
 struct CheckpointSurprisals {
-  std::string name;                ///< of the checkpoint: `chck_10M`
-  double words = 0;                ///< seen in training
-  std::vector<double> surprisals;  ///< [size()], nats, word by word and context by context
+  std::string name;                               ///< of the checkpoint: `chck_10M`
+  double words = 0;                               ///< seen in training
+  std::vector<double> surprisals;                 ///< [size()], nats, word by word and context by context
+  std::optional<std::vector<double>> official{};  ///< the same by the published BabyLM program, where they differ
 };
 
 /// Surprisals of all words after their contexts, by the Scorer.
@@ -45,9 +46,10 @@ std::vector<double> babylm_acquisition_surprisals(const LoadedRun& run, const Ac
                                                   BabylmBackend backend, const ScoringOptions& options);
 
 /// Correlation of the ages of children and of a run over its checkpoints, in the order of training. `chance` is the
-/// surprisal before training [nats], the logarithm of the vocabulary's size; `official` is of `babylm_chance`. Items:
-/// the words with both ages; of fewer than three the value is NaN, with a note, and `official` the 0 of the published
-/// program. Throws DataError for a suite without ages, and for fewer than three checkpoints.
+/// surprisal before training [nats], the logarithm of the vocabulary's size; `official` is of the official surprisals
+/// and of `babylm_chance`. Items: the words with both ages; of fewer than three the value is NaN, with a note, and
+/// `official` the 0 of the published program. Throws DataError for a suite without ages, and for fewer than three
+/// checkpoints.
 SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals>& checkpoints,
                                double chance);
 

@@ -127,13 +127,22 @@ void log_missing(const BabylmData& data) {
                 words(folder, ": is not there, so its task is left out; docs/babylm.md says where it is from"));
 }
 
-/// The surprisals of the published program, or where it cannot score a run those of the Scorer.
-std::vector<double> acquisition_surprisals_of(const LoadedRun& run, const AcquisitionSuite& suite,
-                                              std::optional<BabylmBackend> backend, const SuiteOptions& options) {
-  if (backend) return babylm_acquisition_surprisals(run, suite, *backend, options.scoring);
+/// Fills in the surprisals of a checkpoint, with those of the published program where it has others. What it has of
+/// masked models are the Scorer's in fp32, and these are not computed twice.
+void add_surprisals(CheckpointSurprisals& checkpoint, const LoadedRun& run, const AcquisitionSuite& suite,
+                    std::optional<BabylmBackend> backend, const SuiteOptions& options) {
   const auto fault = fault_of(run.config, suite, options);
   require<ConfigError>(fault.empty(), fault);
-  return acquisition_surprisals(run, suite, options.scoring);
+  std::vector<double> official;
+  if (backend) official = babylm_acquisition_surprisals(run, suite, *backend, options.scoring);
+  const auto form = options.scoring.form.value_or(default_form(run.config));
+  const bool is_masked = backend == BabylmBackend::mlm || backend == BabylmBackend::mntp;
+  if (is_masked && form == ScoringForm::pll) {
+    checkpoint.surprisals = std::move(official);
+    return;
+  }
+  checkpoint.surprisals = acquisition_surprisals(run, suite, options.scoring);
+  if (backend) checkpoint.official = std::move(official);
 }
 
 /// Ages of acquisition over the checkpoints that a run keeps by words; none for a run without those.
@@ -149,9 +158,9 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
     auto options = surprisal_options(opened, options_of(c));
     options.scoring.takes_stride = false;
     options.scoring.progress = suite_progress("ages of acquisition, " + step_folder);
-    checkpoints.push_back({.name = revision_of(words_read),
-                           .words = static_cast<double>(words_read),
-                           .surprisals = acquisition_surprisals_of(opened, suite, backend, options)});
+    auto& one = checkpoints.emplace_back(CheckpointSurprisals{
+        .name = revision_of(words_read), .words = static_cast<double>(words_read), .surprisals = {}});
+    add_surprisals(one, opened, suite, backend, options);
     end_progress();
   }
   if (checkpoints.empty()) {
@@ -163,8 +172,8 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   if (suite.ages.empty() || checkpoints.size() < 3) return {};
   auto result = acquisition_result(suite, checkpoints, chance);
   result.suite = "AoA_word";
-  result.scored_by =
-      words("ages at which surprisals fall", backend ? words(", by backend ", name_of(*backend)) : std::string());
+  result.scored_by = "ages at which surprisals of words fall" +
+                     (backend ? words(", the official number by backend ", name_of(*backend)) : std::string());
   if (!backend)
     for (auto& figure : result.figures) figure.official = std::numeric_limits<double>::quiet_NaN();
   return result;

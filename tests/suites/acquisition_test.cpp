@@ -123,6 +123,14 @@ TEST_CASE("ages of a run over its checkpoints are correlated with those of child
   CHECK(result.figures[0].value == Approx(learned.correlation(0)).epsilon(1e-5));
   REQUIRE(result.figures[0].official);
   CHECK(*result.figures[0].official == Approx(learned.correlation(1)).epsilon(1e-5));
+  auto checkpoints = learned.checkpoints;
+  for (auto& one : checkpoints) {
+    one.official = one.surprisals;
+    for (auto& surprisal : one.surprisals) surprisal *= 0.9;
+  }
+  const auto both = acquisition_result(learned.suite, checkpoints, std::log(30000));
+  CHECK(*both.figures[0].official == *result.figures[0].official);
+  CHECK(both.figures[0].value != result.figures[0].value);
   REQUIRE(result.items.size() == 3);
   CHECK(result.items[1]["word"] == "spoon");
   CHECK(result.items[1]["months"] == 18.5);
