@@ -85,8 +85,7 @@ struct ScoreCommand {
 };
 struct ViewCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
-  std::string run, out, sentence;
-  std::vector<std::string> texts;
+  std::string run, file, out, sentence;
   bool json = false;
 };
 struct ImportCommand {

@@ -7,9 +7,10 @@ namespace cloze {
 void add_view(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("view", "draw a page of what a run does with a text");
   auto command = std::make_shared<ViewCommand>();
-  auto file = std::make_shared<std::string>();
   verb->add_option("run", command->run, run_help)->required();
-  verb->add_option("file", *file, "file with one text per line, or - for standard input")->required();
+  verb->add_option("file", command->file,
+                   "texts, one a line: plain, CONTEXT<tab>COMPLETION, or JSON lines; - is standard input")
+      ->required();
   add_checkpoint_option(*verb, command->checkpoint);
   verb->add_option("--sentence", command->sentence, "text whose attention is shown (default: the first of the file)");
   verb->add_option("--out", command->out, "the page, an HTML file")->required();
@@ -18,12 +19,11 @@ void add_view(CLI::App& app, Globals& globals) {
       "Example:\n  cloze view runs/first sentences.txt --out view.html\n\n"
       "The page shows losses by position and by frequency, calibration, sentences by\n"
       "their principal components, and the attention of every head. It needs nothing\n"
-      "outside it.");
-  verb->callback([command, file, &globals] {
+      "outside it. Lines are read as `cloze score` reads them; a context and its\n"
+      "completion are one text.");
+  verb->callback([command, &globals] {
     check_run_path(command->run);
     if (!command->sentence.empty()) check_text(command->sentence);
-    command->texts = lines_of(*file);
-    std::erase(command->texts, "");
     globals.exit_code = run_engine(*command);
   });
 }

@@ -35,8 +35,8 @@ struct ViewOptions {
   std::vector<uint64_t> training_counts{};  ///< of each id in the training text; empty: not known
 };
 
-/// Tokens of rtd are predicted by the generator. Throws ConfigError for a discriminator without one, and ConfigError
-/// and DataError as Scorer::score and embed_texts.
+/// Tokens of rtd are predicted by the generator. Throws ConfigError for a discriminator without one, and ConfigError,
+/// DataError and PassageError as Scorer::score and embed_texts.
 View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options);
 
 /// One page without references to anything outside it.

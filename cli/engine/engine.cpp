@@ -19,6 +19,7 @@
 #include "interchange/interchange.h"
 #include "run/moved.h"
 #include "run/process.h"
+#include "scoring/passage_lines.h"
 #include "train/pretrain.h"
 #include "views/view.h"
 
@@ -154,12 +155,16 @@ int run(const FillCommand& c) {
 }
 
 int run(const ViewCommand& c) {
+  const auto file = read_passages(c.file);
+  std::vector<std::string> texts;
+  for (const auto& passage : file.passages) texts.push_back(passage.text());
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
   TrainingCounts known;
   if (opened.has_tokenizer)
     known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
   if (!known.why.empty()) log_info("view", words(c.run, ": tokens are counted in these texts, because ", known.why));
-  const auto view = view_of(opened, c.texts, {.sentence = c.sentence, .training_counts = known.counts});
+  const auto view = with_lines(
+      file, [&] { return view_of(opened, texts, {.sentence = c.sentence, .training_counts = known.counts}); });
   write_atomic(c.out, to_html(view));
   if (c.json)
     print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
