@@ -150,11 +150,15 @@ _cloze() {
     *" $before "*) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case "$word" in
-    -*) COMPREPLY=($(compgen -W "$(_cloze_options "$verb") --quiet --verbose" -- "$word")) ;;
-    *) list="${list:-$(_cloze_values "$verb")}"
-      if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word"))
-      else COMPREPLY=($(compgen -f -- "$word")); fi ;;
+    -*) COMPREPLY=($(compgen -W "$(_cloze_options "$verb") ${verb:+--quiet --verbose}" -- "$word")); return ;;
   esac
+  case "$verb $before" in
+    "explain explain" | "explain -"*) ;;
+    "explain "*) COMPREPLY=($(compgen -W "${_cloze_keys//=/}" -- "$word")); return ;;
+  esac
+  list="${list:-$(_cloze_values "$verb")}"
+  if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word"))
+  else COMPREPLY=($(compgen -f -- "$word")); fi
 }
 complete -o filenames -F _cloze cloze
 )sh";
@@ -197,7 +201,8 @@ _cloze() {
   fi
   list="$(_cloze_verbs "$verb")"
   list="${list:-$(_cloze_values "$verb")}"
-  if [[ "$word" == -* ]]; then compadd -- $(_cloze_options "$verb") --quiet --verbose
+  if [[ "$word" == -* ]]; then compadd -- $(_cloze_options "$verb") ${verb:+--quiet} ${verb:+--verbose}
+  elif [[ "$verb" == explain && "$before" != explain && "$before" != -* ]]; then compadd -- ${=_cloze_keys//=/}
   elif [[ -n "$list" ]]; then compadd -- ${=list} --help
   else _files; fi
 }
@@ -243,6 +248,8 @@ std::string fish_option(const Words& words, const std::string& verb, const std::
 }
 
 std::string fish_script(const Words& words) {
+  std::string keys;
+  for (const auto& [key, values] : words.keys) keys += (keys.empty() ? "" : " ") + key;
   auto settings = settings_of(words);
   for (const auto& [key, values] : words.keys)
     for (const auto& value : values) settings.push_back(key + "=" + value);
@@ -251,6 +258,7 @@ std::string fish_script(const Words& words) {
     script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(inner) + "'\n";
   for (const auto& [verb, options] : words.options) {
     for (const auto& option : options) script += fish_option(words, verb, option);
+    if (verb == "explain") script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -a '" + keys + "'\n";
     if (const auto found = words.values.find(verb); found != words.values.end())
       script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(found->second) + "'\n";
   }

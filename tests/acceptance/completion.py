@@ -35,6 +35,7 @@ ASKED = [
     ("cloze config --resolved min", ["mine.yaml"]),
     ("cloze pretrain --run min", ["mine.yaml"]),
     ("cloze pretrain --qui", ["--quiet"]),
+    ("cloze explain x.yaml optimizer.learning_r", ["optimizer.learning_rate"]),
     ("cloze evaluate runs/a --format jso", ["jsonl"]),
     ("cloze pretrain x.yaml --set like=google", ["like=google-bert"]),
 ]

@@ -150,6 +150,10 @@ TEST_CASE("completion has nested verbs, options, values and config keys", "[cli]
   CHECK(completed("cloze pretrain x.yaml --set train.precision =") == "fp32 bf16\n");
   CHECK(completed("cloze pretrain x.yaml --set train.precision=b") == "train.precision=bf16\n");
   CHECK(completed("cloze pretrain x.yaml --set like = google") == "google-bert\n");
+  CHECK(completed("cloze explain x.yaml optimizer.learning_r") == "optimizer.learning_rate\n");
+  CHECK(completed("cloze explain " + script) == script + "\n");
+  CHECK(completed("cloze --qui") == "--quiet\n");
+  CHECK(completed("cloze pretrain --qui") == "--quiet\n");
   CHECK(completed("cloze evaluate x --format jso") == "jsonl\n");
   CHECK(completed("cloze config --resolved " + script) == script + "\n");
   CHECK(completed("cloze config --resolved optimi") == "\n");
