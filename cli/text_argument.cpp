@@ -36,6 +36,8 @@ std::vector<std::string> lines_of(const std::string& file) {
     const auto bad = find_invalid_utf8(line);
     require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1,
                        " is not UTF-8; convert the text to UTF-8");
+    require<DataError>(line.find('\0') == std::string::npos, name, ":", lines.size(),
+                       ": a NUL byte: the file looks binary; name a text file (UTF-8)");
   }
   if (interrupted) throw Interrupted("stopped; nothing was written to a file");
   require<DataError>(!lines.empty(), name, ": is empty; write one text per line");

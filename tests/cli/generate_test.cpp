@@ -46,6 +46,10 @@ TEST_CASE("texts to generate from come from arguments, a file or a pipe, and are
             .text == one["text"].get<std::string>() + "\n");
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1,
                 "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
+  check_refused("fill " + w.run + " --file " + w.dir.write("nul.txt", std::string("a [MASK]\na\0 [MASK]\n", 19)), 1,
+                "nul.txt:2: a NUL byte: the file looks binary; name a text file (UTF-8)");
+  CHECK_THAT(cloze("fill " + w.run, "printf 'a\\0 [MASK]\\n' | ").text,
+             Catch::Contains("error: standard input:1: a NUL byte"));
   check_refused("generate " + run + " 'caf\xE9'", 2, "byte 4 of a text argument is not UTF-8; convert it to UTF-8");
   check_refused("fill " + w.run + " 'caf\xE9 [MASK]'", 2, "byte 4 of a text argument is not UTF-8");
   check_refused("generate " + run + " --file " + w.dir.path.string(), 1,
