@@ -157,8 +157,8 @@ std::string setting_of(const CLI::App& verb, const std::string& word) {
 
 /// What is said of a word that a verb does not know.
 std::string words_on(const CLI::App& verb, const std::string& word) {
-  for (const auto& meaning : {option_meant_by(verb, word), config_of_option(verb, word), key_of_option(verb, word),
-                              setting_of(verb, word)})
+  for (const auto& meaning :
+       {option_meant_by(verb, word), config_of_option(verb, word), key_of_option(verb, word), setting_of(verb, word)})
     if (!meaning.empty()) return meaning;
   return "'" + word + "' is not known here" + did_you_mean(word.substr(0, word.find('=')), names_in(verb));
 }

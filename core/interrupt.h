@@ -27,7 +27,7 @@ struct Interrupts {
   std::atomic<bool> requested{false};          ///< a signal came, and the work is to be saved
   std::atomic<int> signal{0};                  ///< the first that came
   std::atomic<double> requested_at{0};         ///< by the monotonic clock [s]
-  std::atomic<bool> saves{false};              ///< work is saved, or output completed: the first signal does not end the program
+  std::atomic<bool> saves{false};              ///< work or output is to be completed: the first signal ends nothing
   std::atomic<const char*> sentence{nullptr};  ///< that the first signal says, after a line break; null: nothing
   std::atomic<int> said{0};                    ///< times that a signal has written to standard error
   std::atomic<bool> on_terminal{false};        ///< standard error is one

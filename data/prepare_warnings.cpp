@@ -52,10 +52,8 @@ std::string_view trimmed(std::string_view line) {
 
 /// Whether a line begins with a text in lower case, whatever the case of its own letters.
 bool begins_with(std::string_view line, std::string_view text) {
-  const auto is_same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  return line.size() >= text.size() && std::equal(text.begin(), text.end(), line.begin(), [&](char b, char a) {
-           return is_same(a, b);
-         });
+  const auto is_same = [](char given, char own) { return std::tolower(static_cast<unsigned char>(own)) == given; };
+  return line.size() >= text.size() && std::equal(text.begin(), text.end(), line.begin(), is_same);
 }
 
 /// Whether a line begins with a tag or a comment of HTML or XML.

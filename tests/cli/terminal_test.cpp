@@ -85,6 +85,5 @@ TEST_CASE("on a terminal, what a verb says to a signal breaks between words", "[
   const auto answer = on_terminal(endless, 24, "timeout --foreground --preserve-status -k 60 -s INT 3");
   if (answer.code == -1) return;
   CHECK(answer.code == 130);
-  CHECK_THAT(answer.text,
-             Catch::Contains("\nsaving, then stopping; a\n  second Ctrl-C ends\n  without saving\n"));
+  CHECK_THAT(answer.text, Catch::Contains("\nsaving, then stopping; a\n  second Ctrl-C ends\n  without saving\n"));
 }

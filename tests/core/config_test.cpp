@@ -482,8 +482,7 @@ TEST_CASE("bytes of a message that are not UTF-8 are visible, and characters sta
         "caf\\xe9 na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80");
   CHECK(readable("\xc2\x9b\x33m") == "\\xc2\\x9b\x33m");  // U+009B begins a colour, as ESC [ does
   CHECK(readable("\xe2\x82") == "\\xe2\\x82");
-  CHECK(readable("\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80") ==
-        "\\xc0\\xaf \\xed\\xa0\\x80 \\xf5\\x80\\x80\\x80");
+  CHECK(readable("\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80") == "\\xc0\\xaf \\xed\\xa0\\x80 \\xf5\\x80\\x80\\x80");
   CHECK_THAT(refused("train: {caf\xe9: 1}"), Catch::Contains("unknown key 'train.caf\\xe9'"));
 }
 
