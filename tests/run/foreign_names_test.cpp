@@ -11,7 +11,8 @@ namespace {
 
 void check_refused(const std::string& change, const std::string& sentence) {
   INFO(change);
-  CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("", "x.yaml", {change})), Catch::Contains(sentence));
+  CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("model: {kind: bert}", "x.yaml", {change})),
+                    Catch::Contains(sentence));
 }
 
 }  // namespace
