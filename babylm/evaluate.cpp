@@ -119,9 +119,11 @@ std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, B
                                  const std::vector<PassageScore>& scores, ScoringForm form,
                                  const ScoringOptions& options) {
   const bool masked = backend == BabylmBackend::mlm || backend == BabylmBackend::mntp;
-  if (!masked || form != ScoringForm::pll) return babylm_sums(run, candidates_of(task), backend, options);
+  const auto candidates = candidates_of(task);
+  if (!masked || form != ScoringForm::pll) return babylm_sums(run, candidates, backend, options);
   std::vector<float> sums;
-  for (const auto& score : scores) sums.push_back(babylm_sum(score));
+  for (size_t i = 0; i < scores.size(); ++i)
+    sums.push_back(babylm_sum(scores[i], passage_of(candidates[i]).left.size()));
   return sums;
 }
 

@@ -1,6 +1,7 @@
 #include "scoring/encoded_passage.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cloze {
 
@@ -30,8 +31,13 @@ EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, Passag
     const auto counts = [&](const TokenSpan& token) {
       return token.begin < last && (token.end > first || (token.begin == token.end && token.begin == first));
     };
-    const auto begin = std::find_if(found.tokens.begin(), found.tokens.end(), counts);
+    auto begin = std::find_if(found.tokens.begin(), found.tokens.end(), counts);
     const auto end = std::find_if_not(begin, found.tokens.end(), counts);
+    // So does the space before it where that is a token of its own, since in other texts it is the begin of one.
+    const auto is_space = [&](const TokenSpan& token) {
+      return token.begin < first && token.end == first && read.find_first_not_of(' ', token.begin) >= first;
+    };
+    if (begin != end && begin != found.tokens.begin() && is_space(*std::prev(begin))) --begin;
     found.begin = static_cast<size_t>(begin - found.tokens.begin());
     found.end = static_cast<size_t>(end - found.tokens.begin());
   }

@@ -11,7 +11,8 @@
 
 namespace cloze {
 
-/// A text of which a span is scored. The three parts are joined as they are; a token that overlaps `scored` counts.
+/// A text of which a span is scored. The three parts are joined as they are; a token that overlaps `scored` counts, and
+/// so does one that is the space before it.
 struct Passage {
   std::string left{};   ///< context before it
   std::string scored;   ///< may be the whole text

@@ -11,7 +11,7 @@ namespace cloze {
 namespace {
 
 /// Raised when the rows or the head of a score change.
-constexpr int rules = 2;
+constexpr int rules = 3;
 
 uint64_t hash_of_weights(const Network& network) {
   uint64_t hash = 0;

@@ -111,7 +111,8 @@ std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<Babylm
   for (const auto& candidate : candidates)
     passages.push_back({.left = candidate.sentence.substr(0, start_of(candidate)), .scored = candidate.completion});
   std::vector<float> sums;
-  for (const auto& score : Scorer(run, options).score(passages)) sums.push_back(babylm_sum(score));
+  const auto scores = Scorer(run, options).score(passages);
+  for (size_t i = 0; i < scores.size(); ++i) sums.push_back(babylm_sum(scores[i], passages[i].left.size()));
   return sums;
 }
 

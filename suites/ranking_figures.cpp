@@ -15,10 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-/// The sum of log-probabilities as torch.sum has it in fp32.
-float fp32_sum(const PassageScore& score) {
+/// The sum of log-probabilities as torch.sum has it in fp32. After a context of `start` bytes the published program
+/// leaves out a token that is the space before the completion.
+float fp32_sum(const PassageScore& score, size_t start) {
   std::vector<float> values;
-  for (const auto& token : score.tokens) values.push_back(static_cast<float>(token.log_probability));
+  for (const auto& token : score.tokens)
+    if (start == 0 || token.end != start) values.push_back(static_cast<float>(token.log_probability));
   return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat).sum().item<float>();
 }
 
@@ -36,7 +38,7 @@ RankedItem rank_item(const RankingItem& item, std::span<const PassageScore> scor
     require_scored(item, scores[i], item.candidates[i]);
     ranked.candidates.push_back({.sum = scores[i].sum, .tokens = scores[i].tokens.size()});
     ranked.scores.push_back(normalised(scores[i], by));
-    ranked.sums.push_back(fp32_sum(scores[i]));
+    ranked.sums.push_back(fp32_sum(scores[i], item.candidates[i].left.size()));
   }
   const auto first_best = [](const auto& values) {
     return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());

@@ -91,7 +91,7 @@ WordRows masked_rows(const LoadedRun& run, const std::vector<WordInContext>& wor
   WordRows all;
   for (size_t w = 0; w < words.size(); ++w) {
     const auto text = words[w].context + " " + words[w].word;
-    const size_t start = words[w].context.size() + 1;
+    const size_t start = words[w].context.size();  // the space belongs to the word, also as a token of its own
     auto begin = frame.before;
     for (const auto& token : run.tokenizer.encode_with_offsets(text)) {
       if (token.end > start) {

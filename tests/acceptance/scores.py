@@ -95,12 +95,18 @@ class Oracle:
         self.ranks = []
 
     def passage(self, left, scored, right):
-        encoded = self.tokenizer(left + scored + right, add_special_tokens=False, return_offsets_mapping=True)
+        text = left + scored + right
+        encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         ids, spans = encoded["input_ids"], encoded["offset_mapping"]
         first, last = len(left), len(left) + len(scored)
         counts = [begin < last and (end > first or begin == end == first) for begin, end in spans]
         begin = counts.index(True) if any(counts) else 0
-        return Windows(ids, spans, encoded.word_ids(), begin, begin + sum(counts))
+        end = begin + sum(counts)
+        # A token that is the space before what is scored counts with it.
+        before = spans[begin - 1] if begin > 0 else (0, 0)
+        if before[0] < before[1] == first and not text[before[0]:first].strip(" "):
+            begin -= 1
+        return Windows(ids, spans, encoded.word_ids(), begin, end)
 
     def take(self, logits, token):
         self.ranks.append(1 + (logits > logits[token]).sum().item())

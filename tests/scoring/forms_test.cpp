@@ -353,6 +353,21 @@ TEST_CASE("only the tokens of the scored span count, and what follows it is seen
   CHECK((with[0].tokens == with[1].tokens));
 }
 
+TEST_CASE("the space before a completion counts with it, also where it is a token of its own", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(byte_tokenizer(dir), family("bert").model, {MlmConfig{}});
+  const auto all = masked_scores(run, "cat ca", false);  // [ca t] [_ ca]
+  REQUIRE(all.size() == 4);
+  const auto scores =
+      Scorer(run, by(ScoringForm::pll))
+          .score(std::vector<Passage>{
+              {.left = "cat ", .scored = "ca"}, {.left = "cat", .scored = " ca"}, {.left = "ca", .scored = "t"}});
+  check_values(values_of(scores[0]), {all[2], all[3]});
+  CHECK((scores[0].tokens == scores[1].tokens));
+  CHECK(scores[0].bytes == 2);
+  CHECK(scores[2].tokens.size() == 1);
+}
+
 TEST_CASE("a gap is scored with all of its tokens masked together", "[scoring]") {
   const TempDir dir;
   const Passage passage{.left = "the ", .scored = "cats see", .right = " a dog"};
