@@ -16,3 +16,10 @@ TEST_CASE("a table of numbers is aligned to the right behind its first column, a
         "% Figures\n\\begin{tabular}{lr}\n\\toprule\nwhat & value \\\\\n\\midrule\n"
         "a\\_b & $-$0.5 \\\\\nc & 12.25 \\\\\n\\bottomrule\n\\end{tabular}\n");
 }
+
+TEST_CASE("a cell that is indented by spaces is indented in Markdown and LaTeX, too", "[core]") {
+  const Table table{.title = "T", .header = {"what", "n"}, .rows = {{"all", "3"}, {"  p_1", "-1"}, {"    q", "2"}}};
+  CHECK_THAT(to_text(table), Catch::Contains("\n  p_1"));
+  CHECK_THAT(to_markdown(table), Catch::Contains("\n| &nbsp;&nbsp;p\\_1 | -1 |\n| &nbsp;&nbsp;&nbsp;&nbsp;q | 2 |\n"));
+  CHECK_THAT(to_latex(table), Catch::Contains("\n\\quad p\\_1 & $-$1 \\\\\n\\quad \\quad q & 2 \\\\\n"));
+}
