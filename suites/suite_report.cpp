@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -100,10 +101,14 @@ std::string official_cell(const SuiteFigure& figure) {
 /// A group with its suite, indented below it.
 std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
 
+/// `[25.00, 75.00]`; empty for a figure without an interval.
+std::string interval_cell(const SuiteFigure& figure) {
+  if (!figure.low || !figure.high) return "";
+  return words("[", figure_cell(*figure.low, figure.metric), ", ", figure_cell(*figure.high, figure.metric), "]");
+}
+
 std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
-  const auto value = [&](const std::optional<double>& x) { return x ? figure_cell(*x, figure.metric) : ""; };
-  return {figure_cell(figure.value, figure.metric),
-          figure.low && figure.high ? words("[", value(figure.low), ", ", value(figure.high), "]") : "",
+  return {figure_cell(figure.value, figure.metric), interval_cell(figure),
           figure.official ? official_cell(figure) : "",
           figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
           thousands(static_cast<uint64_t>(figure.count))};
@@ -182,6 +187,36 @@ std::string several_runs_cell(const SuiteFigure* figure) {
   return figure == nullptr ? "-" : figure_cell(figure->value, figure->metric) + in_brackets(*figure);
 }
 
+Table table_of_run(const SuiteAnswers& answers, SuiteDetail detail) {
+  Table table{.title = words("Suites answered by ", answers.run),
+              .header = {"suite", "metric", "value", "95 % interval", "official", "ties", "items"},
+              .of_numbers = true};
+  for (const auto& key : keys_of({&answers, 1}, detail)) {
+    auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
+    std::ranges::move(single_run_cells(*find(answers, key)), std::back_inserter(row));
+  }
+  drop_empty_columns(table);
+  return table;
+}
+
+/// `intervals`: they stand in the cells, behind the values.
+Table table_of_several(std::span<const SuiteAnswers> answers, SuiteDetail detail, bool intervals) {
+  Table table{.title = "Suites", .header = {"suite", "metric"}, .of_numbers = true};
+  for (const auto& name : short_names(answers)) table.header.push_back(name);
+  bool has_interval = false;
+  for (const auto& key : keys_of(answers, detail)) {
+    auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
+    for (const auto& one : answers) {
+      const auto* figure = find(one, key);
+      const auto interval = intervals && figure != nullptr ? interval_cell(*figure) : "";
+      row.push_back(several_runs_cell(figure) + (interval.empty() ? "" : " ") + interval);
+      has_interval = has_interval || !interval.empty();
+    }
+  }
+  if (has_interval) table.title += ", with 95 % intervals";
+  return table;
+}
+
 /// Adds what is known of a checkpoint besides its step.
 void add_progress(json& object, const SuiteAnswers& answers) {
   if (answers.words) object["words"] = *answers.words;
@@ -190,25 +225,10 @@ void add_progress(json& object, const SuiteAnswers& answers) {
 
 }  // namespace
 
-Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
-  Table table{.title = "Suites", .header = {"suite", "metric"}, .of_numbers = true};
-  const bool is_single = answers.size() == 1;
-  if (is_single) {
-    table.title = words("Suites answered by ", answers[0].run);
-    for (const auto* head : {"value", "95 % interval", "official", "ties", "items"}) table.header.emplace_back(head);
-  }
-  if (!is_single)
-    for (const auto& name : short_names(answers)) table.header.push_back(name);
-  for (const auto& key : keys_of(answers, detail)) {
-    auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
-    for (const auto& one : answers) {
-      const auto* figure = find(one, key);
-      const auto cells = is_single ? single_run_cells(*figure) : std::vector{several_runs_cell(figure)};
-      row.insert(row.end(), cells.begin(), cells.end());
-    }
-  }
-  if (is_single) drop_empty_columns(table);
-  return table;
+Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail, size_t columns) {
+  if (answers.size() == 1) return table_of_run(answers[0], detail);
+  const auto table = table_of_several(answers, detail, /*intervals=*/true);
+  return width_of_lines(table) <= columns ? table : table_of_several(answers, detail, /*intervals=*/false);
 }
 
 Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail) {

@@ -1,5 +1,6 @@
 #pragma once
 // The figures of runs on suites, as tables and as JSON.
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -30,8 +31,10 @@ enum class SuiteDetail {
 };
 
 /// One row for each figure. A single run has columns for its interval, the official figure, ties and items, where there
-/// are any; several have a column each, with an official figure that differs in brackets.
-Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail);
+/// are any; several have a column each, with an official figure that differs in brackets, and intervals where the table
+/// is no wider than `columns` with them.
+Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail,
+                    size_t columns = std::numeric_limits<size_t>::max());
 
 /// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure;
 /// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each figure and a

@@ -97,11 +97,14 @@ void SuiteOutput::commit(std::span<const SuiteAnswers> answers, const Table& tab
   if (!staged_) return;
   predictions_.close();
   check();
-  std::string list;
-  for (const auto& note : notes) list += "- " + escaped_markdown(note) + "\n";
+  std::string list, comments;
+  for (const auto& note : notes) {
+    list += "- " + escaped_markdown(note) + "\n";
+    comments += "% " + in_one_line(note) + "\n";
+  }
   write_atomic(staged_->path() + "/results.jsonl", results_lines(answers));
   write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + list);
-  write_atomic(staged_->path() + "/table.tex", to_latex(table));
+  write_atomic(staged_->path() + "/table.tex", to_latex(table) + comments);
   staged_->commit();
 }
 
@@ -118,7 +121,8 @@ void SuiteOutput::finish(const EvaluateCommand& c, std::span<const SuiteAnswers>
     print(to_json(answers).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
-  print(to_text(table) + "\n");
+  constexpr size_t terminal = 80;
+  print(to_text(c.suites.all_checkpoints ? table : table_of_runs(answers, detail, terminal)) + "\n");
   const auto columns = static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 0));
   for (const auto& note : notes) print(columns > 0 ? wrapped("", note, columns, 2) : note + "\n");
 }

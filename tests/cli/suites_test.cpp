@@ -71,7 +71,11 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   CHECK(count_lines(out + "/results.jsonl") ==
         found["runs"][0]["suites"][0]["figures"].size() + found["runs"][1]["suites"][0]["figures"].size());
   CHECK_THAT(read_file(out + "/table.md"), Catch::Contains("| suite | metric |"));
-  CHECK_THAT(read_file(out + "/table.tex"), Catch::Contains("\\begin{tabular}"));
+  const auto markdown = read_file(out + "/table.md");
+  CHECK_THAT(markdown, Catch::Contains(", with 95 % intervals\n") && Catch::Contains("\n| &nbsp;&nbsp;number | "));
+  CHECK_THAT(read_file(out + "/table.tex"), Catch::Contains("\\begin{tabular}") &&
+                                                Catch::Contains("\\quad number & ") &&
+                                                Catch::Contains("\n% run: answered is scored by pseudo-log"));
   const auto first = cloze("evaluate " + w.run + " --limit 1 --paradigms --suite answered",
                            "export CLOZE_SUITES=" + w.dir.path.string() + "; ");
   CHECK(first.code == 0);

@@ -74,12 +74,13 @@ TEST_CASE("a mean over items that is the mean over paradigms is shown once", "[s
 
 TEST_CASE("several runs have a column each, with a dash where one did not answer", "[suites]") {
   const std::vector all{answers_of("runs/a", 10, {pairs(0.5, 0.625)}), answers_of("runs/b", 20, {similarity(0.25)})};
-  const auto table = table_of_runs(all, SuiteDetail::suites);
+  const auto table = table_of_runs(all, SuiteDetail::suites, 0);
+  CHECK(table.title == "Suites");
   CHECK(table.header == Row{"suite", "metric", "a", "b"});
   REQUIRE(table.rows.size() == 3);
   CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
   const std::vector equal{answers_of("runs/a", 10, {pairs(0.5, 0.5)}), all[1]};
-  CHECK(table_of_runs(equal, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00", "-"});
+  CHECK(table_of_runs(equal, SuiteDetail::suites, 0).rows[0] == Row{"pairs", "accuracy %", "50.00", "-"});
   CHECK_THAT(note_of_brackets(all, SuiteDetail::suites), Catch::StartsWith("a number in brackets is the official one"));
   CHECK(note_of_brackets(equal, SuiteDetail::suites).empty());
   CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
@@ -93,6 +94,19 @@ TEST_CASE("a number that the published program does not have is a dash in tables
   const std::vector both{one[0], answers_of("runs/b", 20, {pairs(0.25, 0.25)})};
   CHECK(table_of_runs(both, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00 (-)", "25.00"});
   CHECK(nlohmann::json::parse(to_json(one[0].results[0].figures[0]).dump())["official"].is_null());
+}
+
+TEST_CASE("several runs have their intervals in the cells where the table has the columns for them", "[suites]") {
+  const std::vector all{answers_of("runs/a", 10, {pairs(0.5, 0.625)}), answers_of("runs/b", 20, {pairs(0.75, 0.75)})};
+  for (const size_t columns : {size_t{80}, size_t{1000}}) {
+    const auto table = table_of_runs(all, SuiteDetail::phenomena, columns);
+    CHECK(table.title == "Suites, with 95 % intervals");
+    CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50) [25.00, 75.00]", "75.00 [25.00, 75.00]"});
+    CHECK(table.rows[2] == Row{"  islands", "accuracy %", "50.00", "50.00"});
+  }
+  const auto narrow = table_of_runs(all, SuiteDetail::phenomena, 60);
+  CHECK(narrow.title == "Suites");
+  CHECK(narrow.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "75.00"});
 }
 
 TEST_CASE("runs are named by the parts of their paths that tell them apart", "[suites]") {
