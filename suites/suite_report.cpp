@@ -258,8 +258,8 @@ std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail 
   for (const auto& key : keys_of(answers, detail))
     for (const auto& one : answers)
       if (const auto* figure = find(one, key); figure != nullptr && !in_brackets(*figure).empty())
-        return "a number in brackets is the official one, by the rules of the suite's published program, where it "
-               "differs";
+        return "a number in round brackets is the official one, by the rules of the suite's published program, where "
+               "it differs";
   return "";
 }
 

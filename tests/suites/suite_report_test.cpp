@@ -81,7 +81,8 @@ TEST_CASE("several runs have a column each, with a dash where one did not answer
   CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
   const std::vector equal{answers_of("runs/a", 10, {pairs(0.5, 0.5)}), all[1]};
   CHECK(table_of_runs(equal, SuiteDetail::suites, 0).rows[0] == Row{"pairs", "accuracy %", "50.00", "-"});
-  CHECK_THAT(note_of_brackets(all, SuiteDetail::suites), Catch::StartsWith("a number in brackets is the official one"));
+  CHECK_THAT(note_of_brackets(all, SuiteDetail::suites),
+             Catch::StartsWith("a number in round brackets is the official one"));
   CHECK(note_of_brackets(equal, SuiteDetail::suites).empty());
   CHECK(table.rows[2] == Row{"similarity", "spearman", "-", "0.2500"});
 }
