@@ -101,6 +101,18 @@ TEST_CASE("all checkpoints of a run answer, with their revisions where they are 
                  Catch::Contains("chck_50, chck_60"));
 }
 
+TEST_CASE("a run that has lost its tokenizer is told what brings it back", "[cli][suites]") {
+  const auto& w = world();
+  const auto file = w.dir.write("pairs.jsonl", pairs), run = w.dir / "without-tokenizer";
+  fs::copy(w.run, run, fs::copy_options::recursive);
+  fs::remove_all(run + "/tokenizer");
+  const auto remedy = "; restore " + run + "/tokenizer, or resume the run with its tokens";
+  check_refused("evaluate " + run + " --suite " + file, 2,
+                "cannot answer pairs: it has no tokenizer, so it cannot read text" + remedy);
+  check_refused("score " + run + " " + w.dir.write("woke.txt", "It woke.\n"), 1, remedy);
+  check_refused("fill " + run + " '[MASK] woke.'", 1, remedy);
+}
+
 TEST_CASE("what a run cannot answer is said before anything is scored, and others answer", "[cli][suites]") {
   const auto& w = world();
   const auto file = w.dir.write("pairs.jsonl", pairs), pairs_only = w.dir / "pairs-only";
