@@ -108,8 +108,7 @@ std::string interval_cell(const SuiteFigure& figure) {
 }
 
 std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
-  return {figure_cell(figure.value, figure.metric), interval_cell(figure),
-          figure.official ? official_cell(figure) : "",
+  return {figure_cell(figure.value, figure.metric), interval_cell(figure), figure.official ? official_cell(figure) : "",
           figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
           thousands(static_cast<uint64_t>(figure.count))};
 }
