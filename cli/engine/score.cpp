@@ -85,7 +85,9 @@ int run_score(const ScoreCommand& c) {
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)
-    log_warning("score", words(all.without_tokens, " of the texts have no tokens; their score is 0"));
+    log_warning("score",
+                words(all.without_tokens,
+                      " of the texts have no tokens; their score is 0, so that the bits per byte are too low"));
   if (all.unknown > 0)
     log_warning("score",
                 words(all.unknown, " of ", all.tokens, " tokens are unknown to the tokenizer, and were scored as ",
