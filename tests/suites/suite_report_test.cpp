@@ -93,7 +93,7 @@ TEST_CASE("a number that the published program does not have is a dash in tables
   REQUIRE(single.header[4] == "official");
   CHECK(single.rows[0][4] == "-");
   const std::vector both{one[0], answers_of("runs/b", 20, {pairs(0.25, 0.25)})};
-  CHECK(table_of_runs(both, SuiteDetail::suites).rows[0] == Row{"pairs", "accuracy %", "50.00 (-)", "25.00"});
+  CHECK(table_of_runs(both, SuiteDetail::suites, 0).rows[0] == Row{"pairs", "accuracy %", "50.00 (-)", "25.00"});
   CHECK(nlohmann::json::parse(to_json(one[0].results[0].figures[0]).dump())["official"].is_null());
 }
 
