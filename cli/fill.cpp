@@ -28,10 +28,7 @@ std::string with_masks(std::string text, const std::string& where) {
 
 /// The texts of the arguments, of --file or of a pipe.
 std::vector<std::string> texts_of(std::vector<std::string> arguments, const std::string& file) {
-  for (auto& text : arguments) {
-    if (!text.empty() && text[0] == bracket_guard) text.erase(0, 1);
-    check_text(text);
-  }
+  for (const auto& text : arguments) check_text(text);
   require<ConfigError>(file.empty() || arguments.empty(),
                        "texts are given both as arguments and by --file; use one of them");
   if (!file.empty()) return lines_of(file);
@@ -65,8 +62,14 @@ void add_fill(CLI::App& app, Globals& globals) {
     const bool are_arguments = !command->texts.empty();
     command->texts = texts_of(command->texts, *file);
     const auto name = file->empty() || *file == "-" ? "standard input" : *file;
-    for (size_t i = 0; auto& text : command->texts)
-      text = with_masks(text, are_arguments ? "" : words(name, ":", ++i, ": "));
+    std::vector<std::string> texts;
+    for (size_t i = 0; const auto& text : command->texts) {
+      ++i;
+      if (are_arguments || text.find_first_not_of(" \t\r") != std::string::npos)
+        texts.push_back(with_masks(text, are_arguments ? "" : words(name, ":", i, ": ")));
+    }
+    require<DataError>(!texts.empty(), name, ": has no text; write one per line, with [MASK] for each blank");
+    command->texts = texts;
     globals.exit_code = run_engine(*command);
   });
 }

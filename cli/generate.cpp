@@ -26,10 +26,7 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->callback([c, file, verb, &globals] {
     check_run_path(c->run);
     check_search_options(*verb, c->search);
-    for (auto& line : c->texts) {
-      if (!line.empty() && line[0] == bracket_guard) line.erase(0, 1);
-      check_text(line);
-    }
+    for (const auto& line : c->texts) check_text(line);
     if (!file->empty()) {
       require<ConfigError>(c->texts.empty(), "texts are given both as arguments and by --file; use one of them");
       c->texts = lines_of(*file);

@@ -58,8 +58,8 @@ void check_numbers(CLI::App& app) {
   for (auto* option : app.get_options()) {
     const auto type = option->get_type_name();
     if (type != "INT" && type != "UINT") continue;
-    option->check(
-        [type](const std::string& text) -> std::string {
+    option->transform(CLI::Validator(  // before the checks of the option's own
+        [type](std::string& text) -> std::string {
           const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
           int64_t whole = 0;
           uint64_t natural = 0;
@@ -69,9 +69,21 @@ void check_numbers(CLI::App& app) {
           return "'" + text + "' is not " +
                  (type == "UINT" ? "an integer from 0 to 18446744073709551615" : "a 64-bit integer");
         },
-        "");
+        ""));
   }
   for (auto* verb : app.get_subcommands(nullptr)) check_numbers(*verb);
+}
+
+/// Takes the guard of a bracket off the texts of every option, before all checks.
+void take_off_guards(CLI::App& app) {
+  for (auto* option : app.get_options())
+    option->transform(CLI::Validator(
+        [](std::string& text) {
+          if (text.starts_with(bracket_guard)) text.erase(0, 1);
+          return std::string();
+        },
+        ""));
+  for (auto* verb : app.get_subcommands(nullptr)) take_off_guards(*verb);
 }
 
 /// A verb that has work to save, or output to complete, when it is interrupted.
@@ -195,6 +207,7 @@ int main(int argc, char** argv) {
         add_export,  add_babylm,   add_verify,   add_config,   add_explain,   add_describe, add_completion})
     add(app, globals);
   check_numbers(app);
+  take_off_guards(app);
   int code = run_verb(app, globals, argc, argv);
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
     const auto reason = written ? words(" (", system_reason(), ")") : "";

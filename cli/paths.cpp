@@ -303,17 +303,22 @@ bool has_sentences(const std::string& path) {
 
 }  // namespace
 
+std::string tokenizer_of(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
+  return kind == PathKind::step ? path + "/../tokenizer" : path;
+}
+
 void check_tokenizer_path(const std::string& path) {
   const bool is_text = kind_of_path(path) == PathKind::file && is_called_text(path) &&
                        (fs::path(path).extension() != ".txt" || has_sentences(path));
   require<DataError>(!is_text, path,
                      ": is a text, not a tokenizer; name a tokenizer file or folder, or a run or prepared text");
-}
-
-std::string tokenizer_of(const std::string& path) {
   const auto kind = kind_of_path(path);
-  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
-  return kind == PathKind::step ? path + "/../tokenizer" : path;
+  const bool is_of_run = kind == PathKind::run || kind == PathKind::step;
+  const auto folder = tokenizer_of(path);
+  require<CheckpointError>(!is_of_run || fs::exists(folder), path, ": has no tokenizer; restore ", folder,
+                           ", or import the run again with its tokenizer files");
 }
 
 namespace {

@@ -60,10 +60,7 @@ void add_tokenize(CLI::App& app, Globals&) {
     check_tokenizer_path(*path);
     const auto tokenizer = Tokenizer::open(tokenizer_of(*path));
     Totals totals;
-    for (auto& text : *texts) {
-      if (!text.empty() && text[0] == bracket_guard) text.erase(0, 1);
-      tokenize(tokenizer, text, *as_json, totals);
-    }
+    for (const auto& text : *texts) tokenize(tokenizer, text, *as_json, totals);
     if (texts->empty()) {
       const InterruptibleReads may_wait;
       for (std::string line; !interrupted && std::getline(std::cin, line);) tokenize(tokenizer, line, *as_json, totals);

@@ -13,7 +13,8 @@ struct Globals {
   int exit_code = 0;
 };
 
-/// Prefix of an argument that begins with a bracket, which CLI11 would parse as a list.
+/// Prefix of an argument that begins with a bracket, which CLI11 would parse as a list. Options get their texts
+/// without.
 inline constexpr char bracket_guard = '\x01';
 
 // Help texts that several verbs share.

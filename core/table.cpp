@@ -6,6 +6,7 @@
 
 #include "core/columns.h"
 #include "core/error.h"
+#include "core/spelling.h"
 #include "core/text.h"
 
 namespace cloze {
@@ -46,7 +47,10 @@ std::string latex_cell(const std::string& text) { return indented(text, "\\quad 
 
 }  // namespace
 
-std::string to_text(const Table& table) {
+std::string to_text(const Table& given) {
+  auto table = given;
+  for (auto& row : table.rows)
+    for (auto& cell : row) cell = visible(cell);  // names come from files of users
   std::vector<size_t> widths;
   for (const auto& head : table.header) widths.push_back(width_of(head));
   for (const auto& row : table.rows)

@@ -182,6 +182,8 @@ std::vector<std::string> keys_meant_by(const RunConfig& config, const std::strin
     return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.leaf && entry.path == path; });
   };
   if (has(spelled(name))) return {spelled(name)};  // in other letter case
+  const auto is_section = [&](const auto& entry) { return !entry.leaf && entry.path == spelled(name); };
+  if (name != spelled(name) && !name.starts_with("-") && std::ranges::any_of(all, is_section)) return {spelled(name)};
   const auto* foreign = find_foreign(name);
   if (foreign && has(foreign->key)) return {foreign->key};
   if (foreign && std::string(foreign->key).empty()) return {};

@@ -141,9 +141,9 @@ struct Scorer::Impl {
     require<ConfigError>(room > 0, run.folder, ": the model reads at most ",
                          backbone_of(run.config.model).max_input_length(),
                          " tokens, which leaves none for a text between special ones; score a longer model");
-    require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder,
-                         ": a stride of ", options.stride, " tokens is not in [0, ", room,
-                         "], the tokens of a text that the model reads at once; choose a smaller one");
+    require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder, ": reads ",
+                         room, " tokens of a text at once, and the stride is ", options.stride,
+                         "; choose one from 1 to ", room);
   }
 
   /// Opens the cache, when something is scored: whether texts fit is known without it.

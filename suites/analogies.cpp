@@ -60,6 +60,8 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
   std::map<std::string, std::string> lines_of_names;  // where each section begins
   do {
     if (is_blank_text(line)) continue;
+    require<DataError>(line.find_first_not_of(": ") != line.npos, lines.where(),
+                       ": the section has no name; write `: NAME`, or remove the line");
     if (line.starts_with(": ")) {
       const auto name = std::string(line.substr(2));
       const auto [first, is_new] = lines_of_names.emplace(name, lines.where());

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/spelling.h"
+#include "suites/babylm_sums.h"
 #include "suites/ranking_figures.h"
 #include "suites/ranking_forms.h"
 
@@ -83,13 +84,7 @@ class Reader {
 
   bool is_empty() const { return suite_.items.empty(); }
 
-  RankingSuite suite() && {
-    if (equal_ > 0)
-      suite_.notes.push_back(words(thousands(equal_), " of ", thousands(suite_.items.size()),
-                                   " items have candidates that are the same, first ", first_equal_,
-                                   "; they count as ties"));
-    return std::move(suite_);
-  }
+  RankingSuite suite() && { return std::move(suite_); }
 
  private:
   /// Makes an item of a split one of the whole set: splits are no clusters, since their items are not alike.
@@ -102,15 +97,13 @@ class Reader {
     const auto [place, is_new] = places_.emplace(item.name, where);
     require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ",
                        place->second, "; remove one, or give it another id");
-    if (has_equal_candidates(item) && equal_++ == 0) first_equal_ = words(item.name, " (", where, ")");
+    if (has_equal_candidates(item)) suite_.same.emplace(item.name, where);
   }
 
   const RankingForm& form_;
   std::string whole_;
   RankingSuite suite_;
   std::map<std::string, std::string> places_;  ///< of items, by name
-  uint64_t equal_ = 0;
-  std::string first_equal_;
 };
 
 std::vector<Passage> passages_of(std::span<const RankingItem> items) {
@@ -168,6 +161,14 @@ class UnknownText {
   std::string example_;
 };
 
+/// Whether the published BabyLM program has such items and adds up what the Scorer does. Its other sums are those of
+/// babylm_sums.
+bool is_official(const LoadedRun& run, const RankingSuite& suite, ScoringForm form) {
+  const auto backend = official_backend(run);
+  const bool is_masked = backend == BabylmBackend::mlm || backend == BabylmBackend::mntp;
+  return suite.is_official && is_masked && form == ScoringForm::pll;
+}
+
 /// Options whose progress is that of a part, of which `before` passages of `all` are done.
 ScoringOptions counting_on(ScoringOptions options, const int64_t& before, int64_t all) {
   if (options.progress)
@@ -192,6 +193,20 @@ std::optional<RankingSuite> read_ranking(const std::string& path) {
   return std::move(reader).suite();
 }
 
+std::vector<std::string> notes_of(const RankingSuite& suite) {
+  auto notes = suite.notes;
+  uint64_t count = 0;
+  std::string first;
+  for (const auto& item : suite.items) {
+    const auto found = suite.same.find(item.name);
+    if (found != suite.same.end() && count++ == 0) first = words(item.name, " (", found->second, ")");
+  }
+  if (count > 0)
+    notes.push_back(words(thousands(count), " of ", thousands(suite.items.size()),
+                          " items have candidates that are the same, first ", first, "; they count as ties"));
+  return notes;
+}
+
 void keep_first(RankingSuite& suite, int64_t items) {
   std::map<std::tuple<std::string, std::string, std::string>, int64_t> seen;  // items of each, splits apart
   std::erase_if(suite.items, [&](const RankingItem& item) {
@@ -203,7 +218,8 @@ void keep_named(RankingSuite& suite, const std::string& table) {
   LineReader lines(table);
   std::string_view line;
   require<DataError>(lines.next(line) && line == "UID\tpairID", table,
-                     ": does not begin with the columns UID and pairID; --keep reads a table of the items to keep");
+                     ": does not begin with the columns UID and pairID and a tab between them; --keep reads a table of "
+                     "the items to keep");
   std::set<std::string> known, kept;
   for (const auto& item : suite.items) known.insert(item.name);
   while (lines.next(line)) {
@@ -245,14 +261,16 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   }
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
-  if (!suite.is_official)  // the program of BabyLM does not have these items
+  const bool has_official = is_official(run, suite, scorer.form());
+  if (!has_official)
     for (auto& figure : result.figures) figure.official.reset();
   for (size_t i = 0; i < ranked.size(); ++i) {
     auto item = to_json(suite.items[i], ranked[i]);
-    if (!suite.is_official) item.erase("official_choice");
+    for (const auto* key : {"official_choice", "official_probability"})
+      if (!has_official) item.erase(key);
     result.items.push_back(item);
   }
-  result.notes = suite.notes;
+  result.notes = notes_of(suite);
   if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);
   return result;
 }

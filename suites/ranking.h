@@ -4,6 +4,7 @@
 // Figures: `accuracy`, the mean over paradigms of the share of right items, for the suite and its phenomena with an
 // interval clustered by paradigm; `micro_accuracy`, the share of all items; for pairs with the judgements of people
 // also `spearman`, which then stands for the suite.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,8 +29,12 @@ struct RankingSuite {
   std::vector<RankingItem> items{};
   std::string form{};                ///< of its lines, in words: `minimal pairs`
   bool is_official = true;           ///< whether the program of BabyLM has such items, and so an official figure
-  std::vector<std::string> notes{};  ///< on items that cannot tell models apart, and on files that are left out
+  std::vector<std::string> notes{};  ///< on files that are left out
+  std::map<std::string, std::string> same{};  ///< items whose candidates are the same, with their places
 };
+
+/// The notes of a suite, and one on those of its items whose candidates are the same.
+std::vector<std::string> notes_of(const RankingSuite& suite);
 
 /// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
 /// another kind. Files of a folder are paradigms, but splits of multiple choice are phenomena of one. The forms are

@@ -79,6 +79,7 @@ std::string calibration_section(const Calibration& calibration) {
 }
 
 std::string projection_section(const View& view) {
+  if (!view.mean_cosine) return html_section("Sentences", paragraph("Two texts or more make a picture of sentences."));
   double widest = 1e-9;
   for (const auto& [x, y] : view.projection.points) widest = std::max({widest, std::abs(x), std::abs(y)});
   const auto axis = nice_axis(-widest, widest, 5, true);
@@ -95,7 +96,7 @@ std::string projection_section(const View& view) {
       words("Embeddings of ", view.sentences.size(), " texts (the mean of the tokens' states, last layer), ",
             "by their two principal components; a dot shows its text under the pointer. Mean cosine of two "
             "texts: ",
-            fixed_digits(view.mean_cosine, 3), " (0: spread evenly, 1: one direction).");
+            fixed_digits(*view.mean_cosine, 3), " (0: spread evenly, 1: one direction).");
   return html_section("Sentences", paragraph(text) + figure(chart));
 }
 

@@ -38,6 +38,8 @@ View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const 
             .scored_by = Scorer(run, scoring).description(),
             .texts = static_cast<int64_t>(texts.size())};
   const auto tokens = predict_tokens(run, texts, scoring);
+  require<DataError>(!tokens.empty(), "the texts have no token that ", run.folder,
+                     " predicts; give texts that its tokenizer knows");
   view.positions = by_position(tokens);
   view.frequencies = by_frequency(tokens, options.training_counts);
   view.has_training_counts = !options.training_counts.empty();
@@ -46,7 +48,7 @@ View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const 
   view.sentences.assign(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(count));
   const auto embeddings = embed_texts(run, view.sentences, options.embeddings);
   view.projection = principal_components(embeddings);
-  view.mean_cosine = mean_cosine(embeddings);
+  if (count > 1) view.mean_cosine = mean_cosine(embeddings);
   view.sentence = options.sentence.empty() ? texts.front() : options.sentence;
   view.attention = attention_maps(run, view.sentence);
   return view;
@@ -69,7 +71,7 @@ json to_json(const View& view) {
       {"by_frequency", groups_json(view.frequencies)},
       {"frequency_of", view.has_training_counts ? "training" : "texts"},
       {"calibration", {{"error", view.calibration.error}, {"count", view.calibration.count}, {"bins", bins}}},
-      {"mean_cosine", view.mean_cosine},
+      {"mean_cosine", view.mean_cosine ? json(*view.mean_cosine) : json()},
       {"projection",
        {{"points", view.projection.points}, {"shares", {view.projection.first_share, view.projection.second_share}}}}};
 }

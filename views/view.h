@@ -22,8 +22,8 @@ struct View {
   Calibration calibration{};
   std::vector<std::string> sentences{};  ///< that the projection shows
   Projection projection{};
-  double mean_cosine = 0;  ///< of the sentences' embeddings
-  std::string sentence{};  ///< whose attention is shown
+  std::optional<double> mean_cosine{};  ///< of the sentences' embeddings; none for a single one
+  std::string sentence{};               ///< whose attention is shown
   AttentionMaps attention{};
 };
 
@@ -35,8 +35,9 @@ struct ViewOptions {
   std::vector<uint64_t> training_counts{};  ///< of each id in the training text; empty: not known
 };
 
-/// Tokens of rtd are predicted by the generator. Throws ConfigError for a discriminator without one, and ConfigError,
-/// DataError and PassageError as Scorer::score and embed_texts.
+/// Tokens of rtd are predicted by the generator. Throws ConfigError for a discriminator without one, DataError for
+/// texts without a token that is predicted, and ConfigError, DataError and PassageError as Scorer::score and
+/// embed_texts.
 View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options);
 
 /// One page without references to anything outside it.

@@ -1,6 +1,7 @@
 // The verb `score`.
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/parts.h"
@@ -52,10 +53,18 @@ struct Totals {
 };
 
 /// `perplexity 12.3 by token, 45.6 by word; 1.234 bits per byte`
+/// A perplexity with three decimals, or where it has more digits than anyone reads, with four of them.
+std::string perplexity(double value) {
+  if (value < 1e6) return number(value, 3);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3e", value);
+  return text;
+}
+
 std::string summary(const Totals& all, bool is_likelihood) {
   const auto by = [&](int64_t parts) { return -all.sum / static_cast<double>(std::max<int64_t>(parts, 1)); };
   const std::string pseudo = is_likelihood ? "perplexity " : "pseudo-perplexity ";
-  return words(pseudo, number(std::exp(by(all.tokens)), 3), " by token, ", number(std::exp(by(all.words)), 3),
+  return words(pseudo, perplexity(std::exp(by(all.tokens))), " by token, ", perplexity(std::exp(by(all.words))),
                " by word; ", number(by(all.bytes) / std::log(2), 4), " bits per byte");
 }
 
@@ -86,13 +95,12 @@ int run_score(const ScoreCommand& c) {
   log_info("score", scorer.description());
   if (all.without_tokens > 0)
     log_warning("score",
-                words(all.without_tokens,
-                      " of the texts have no tokens; their score is 0, so that the bits per byte are too low"));
+                words("texts without tokens, which score 0 and make the bits per byte too low: ", all.without_tokens));
   if (all.unknown > 0)
     log_warning("score",
                 words(all.unknown, " of ", all.tokens, " tokens are unknown to the tokenizer, and were scored as ",
                       run.tokenizer.piece(run.tokenizer.special().unk), ", so that the bits per byte are too low"));
-  if (scorer.form() != ScoringForm::detection)  // whose scores are no probabilities of texts
+  if (all.tokens > 0 && scorer.form() != ScoringForm::detection)  // whose scores are no probabilities of texts
     log_info("score", summary(all, scorer.form() == ScoringForm::likelihood));
   return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
+#include "core/readable.h"
 #include "core/text.h"
 #include "run/milestones.h"
 #include "run/run.h"
@@ -124,7 +125,7 @@ void SuiteOutput::finish(const EvaluateCommand& c, std::span<const SuiteAnswers>
   constexpr size_t terminal = 80;
   print(to_text(c.suites.all_checkpoints ? table : table_of_runs(answers, detail, terminal)) + "\n");
   const auto columns = static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 0));
-  for (const auto& note : notes) print(columns > 0 ? wrapped("", note, columns, 2) : note + "\n");
+  for (const auto& note : notes) print(columns > 0 ? wrapped("", readable(note), columns, 2) : readable(note) + "\n");
 }
 
 }  // namespace cloze

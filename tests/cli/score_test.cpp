@@ -89,7 +89,9 @@ TEST_CASE("a file of JSON lines is never read as raw text, and a bad line is ref
   refused("doubled.jsonl", good + "{\"text\": \"a\", \"text\": \"b\"}\n",
           "doubled.jsonl:2: has the key `text` twice; remove one of the two");
   refused("both.jsonl", good + "{\"text\": \"a\", \"context\": \"b\", \"completion\": \"c\"}\n",
-          "both.jsonl:2: has both `text` and `completion`, each of which is a text to score; leave one out");
+          "both.jsonl:2: has both `text` and `context`, which do not go together; write `text` alone");
+  refused("scored.jsonl", good + "{\"context\": \"a\", \"scored\": \"b\"}\n",
+          "scored.jsonl:2: has both `context` and `scored`");
   const auto led = lines_of(cloze("score " + w.run + " " + w.dir.write("led.txt", " " + good) + " --json"));
   CHECK(led.at(0)["text"] == "It woke.");
 }
@@ -138,5 +140,5 @@ TEST_CASE("a text longer than the model is scored in windows, and text without k
       unknown.text,
       Catch::Contains(
           "tokens are unknown to the tokenizer, and were scored as [UNK], so that the bits per byte are too low") &&
-          Catch::Contains("1 of the texts have no tokens; their score is 0, so that"));
+          Catch::Contains("texts without tokens, which score 0 and make the bits per byte too low: 1"));
 }

@@ -36,6 +36,8 @@ TEST_CASE("a view of texts that the model cannot read leaves no page", "[cli][vi
   for (int i = 0; i < 60; ++i) longest += " sat";
   check_refused("view " + w.run + " " + w.dir.write("longest.txt", "\n" + longest) + " --out " + page, 1,
                 "longest.txt:2: the text 'The cat sat");
+  check_refused("view " + w.run + " " + w.dir.write("control.txt", "\x01\n") + " --out " + page, 1,
+                "the texts have no token that");
   CHECK_FALSE(fs::exists(page));
 }
 

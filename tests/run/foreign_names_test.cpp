@@ -57,6 +57,7 @@ TEST_CASE("a key in other letter case is refused with its spelling", "[config]")
   check_refused("train.SEED=3", "unknown key 'train.SEED'; did you mean 'train.seed'?");
   check_refused("TRAIN.seed=3", "unknown key 'TRAIN'; did you mean 'train'?");
   CHECK(keys_meant_by({}, "TRAIN.SEED") == std::vector<std::string>{"train.seed"});
+  CHECK(keys_meant_by({}, "Model") == std::vector<std::string>{"model"});
 }
 
 TEST_CASE("a precision of other programs is refused with the one that is meant", "[config]") {

@@ -126,7 +126,7 @@ TEST_CASE("every token of a long text has one score, in every family and with an
       CHECK(score.tokens.size() == count);
       for (const double value : values_of(score)) CHECK(value < 0);
     }
-  CHECK_THROWS_WITH(Scorer(run, {.stride = 41}), Catch::Contains("a stride of 41 tokens is not in [0, "));
+  CHECK_THROWS_WITH(Scorer(run, {.stride = 41}), Catch::Contains("and the stride is 41; choose one from 1 to "));
 }
 
 TEST_CASE("a model without a limit reads windows of its training rows, and says so", "[scoring]") {
@@ -145,7 +145,9 @@ TEST_CASE("a model without a limit reads windows of its training rows, and says 
   const auto second = values_of(Scorer(run, {}).score(whole({part}))[0]);
   REQUIRE(second.size() == 18);
   for (size_t k = 14; k < 18; ++k) CHECK(values[k + 4] == Approx(second[k]).margin(2e-5));
-  CHECK_THROWS_WITH(Scorer(run, {.stride = 19}), Catch::Contains("a stride of 19 tokens is not in [0, 18]"));
+  CHECK_THROWS_WITH(
+      Scorer(run, {.stride = 19}),
+      Catch::Contains("reads 18 tokens of a text at once, and the stride is 19; choose one from 1 to 18"));
 }
 
 TEST_CASE("a text whose attention would fill the memory is refused for a model without a limit", "[scoring]") {

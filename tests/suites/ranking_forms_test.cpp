@@ -265,11 +265,15 @@ TEST_CASE("candidates that are the same are kept, counted and named", "[suites]"
       dir.write("colours.jsonl", pair_a + "\n" + R"({"sentence_good": "an owl", "sentence_bad": "an owl"})");
   const auto suite = read_ranking(path);
   CHECK(suite->items.size() == 2);
-  REQUIRE(suite->notes.size() == 1);
-  CHECK(suite->notes[0] ==
+  REQUIRE(notes_of(*suite).size() == 1);
+  CHECK(notes_of(*suite)[0] ==
         "1 of 2 items have candidates that are the same, first colours/1 (" + path + ":2); they count as ties");
-  CHECK(read_ranking(dir.write("options.jsonl", R"({"context": "x", "completions": ["y", "z", "y"], "answer": 1})"))
-            ->notes.size() == 1);
+  const auto options =
+      read_ranking(dir.write("options.jsonl", R"({"context": "x", "completions": ["y", "z", "y"], "answer": 1})"));
+  CHECK(notes_of(*options).size() == 1);
+  auto limited = *suite;
+  keep_first(limited, 1);
+  CHECK(notes_of(limited).empty());
 }
 
 TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]") {

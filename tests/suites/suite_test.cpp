@@ -63,6 +63,8 @@ TEST_CASE("a file that is no suite, is cut or is empty is refused with its place
                 "head.txt:2: is not two words and a number, as line 4 is; write these, or remove the line");
   check_refused(dir, "question.txt", "a b c d\n: capitals\na b c d\n",
                 "question.txt:1: comes before the first section of analogies, line 2; write `: NAME` before it");
+  check_refused(dir, "nameless.txt", ": capitals\na b c d\n:\na b c d\n",
+                "nameless.txt:3: the section has no name; write `: NAME`, or remove the line");
   dir.write("pairs/a.txt", judged);
   dir.write("pairs/b.txt", "");
   CHECK_THROWS_WITH(open_suite(dir / "pairs"), Contains("b.txt: is empty; get it again"));

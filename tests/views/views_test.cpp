@@ -108,6 +108,10 @@ TEST_CASE("a view of a run holds the scores of its texts, and its page refers to
   CHECK(page.find("is not known; these are the numbers in") != std::string::npos);
   CHECK(page.find("as confident as right</li>") != std::string::npos);  // the legend of the calibration
   CHECK(to_json(view)["frequency_of"] == "texts");
+  CHECK(to_json(view)["mean_cosine"].is_number());
+  const auto single = view_of(run, {"wa wd wk"}, {});
+  CHECK(to_json(single)["mean_cosine"].is_null());
+  CHECK(to_html(single).find("Two texts or more make a picture") != std::string::npos);
   const auto counted = view_of(run, texts, {.training_counts = std::vector<uint64_t>(40, 3)});
   CHECK(to_json(counted)["frequency_of"] == "training");
   CHECK(to_html(counted).find("occurrences in the training text") != std::string::npos);
