@@ -56,8 +56,9 @@ void print_out_of_memory() {
 /// Refuses integers out of range; CLI11 would clamp them.
 void check_numbers(CLI::App& app) {
   for (auto* option : app.get_options()) {
-    const auto type = option->get_type_name();
-    if (type != "INT" && type != "UINT") continue;
+    const auto name = option->get_type_name();  // with those of its checks behind it
+    const std::string type = name.starts_with("UINT") ? "UINT" : name.starts_with("INT") ? "INT" : "";
+    if (type.empty()) continue;
     option->transform(CLI::Validator(  // before the checks of the option's own
         [type](std::string& text) -> std::string {
           const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
