@@ -6,10 +6,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "core/columns.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "run/suite_units.h"
 
 namespace cloze {
@@ -263,20 +265,24 @@ std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail 
 }
 
 std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
-  std::vector<std::string> notes;
-  const auto add = [&](const std::string& note) {
-    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  std::vector<std::pair<std::string, std::vector<std::string>>> said;  // notes, and the runs that they are on
+  const auto add = [&](const std::string& run, const std::string& note) {
+    const auto is_note = [&](const auto& one) { return one.first == note; };
+    auto at = std::find_if(said.begin(), said.end(), is_note);
+    if (at == said.end()) at = said.insert(said.end(), {note, {}});
+    auto& runs = at->second;
+    if (std::find(runs.begin(), runs.end(), run) == runs.end()) runs.push_back(run);
   };
   const auto names = short_names(answers);
   for (size_t i = 0; i < answers.size(); ++i) {
-    const auto& one = answers[i];
-    const auto name = answers.size() > 1 ? names[i] + ": " : "";
-    for (const auto& result : one.results) {
-      add(words(name, result.suite, " is scored by ", result.scored_by));
-      for (const auto& note : result.notes) add(words(name, result.suite, ": ", note));
+    for (const auto& result : answers[i].results) {
+      add(names[i], words(result.suite, " is scored by ", result.scored_by));
+      for (const auto& note : result.notes) add(names[i], words(result.suite, ": ", note));
     }
-    for (const auto& reason : one.unanswered) add(name + reason);
+    for (const auto& reason : answers[i].unanswered) add(names[i], reason);
   }
+  std::vector<std::string> notes;
+  for (const auto& [note, runs] : said) notes.push_back(answers.size() > 1 ? listed(runs) + ": " + note : note);
   return notes;
 }
 

@@ -184,6 +184,8 @@ TEST_CASE("notes say how suites were scored and what was not answered, each once
   CHECK(notes_of(std::span(one).first(1)) ==
         Row{"pairs is scored by pll", "pairs: 1 of 1,200 items have candidates that are the same"});
   CHECK(notes_of(one).size() == 2);
+  const std::vector two{first, answers_of("runs/b", 10, {pairs(0.25, 0.25)})};
+  CHECK(notes_of(two)[0] == "a, b: pairs is scored by pll");
   first.unanswered = {"cannot answer facts: it has no head"};
   CHECK(notes_of(std::vector{first, first})[2] == "runs/a: cannot answer facts: it has no head");
 }
