@@ -75,7 +75,7 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   CHECK_THAT(markdown, Catch::Contains(", with 95 % intervals\n") && Catch::Contains("\n| &nbsp;&nbsp;number | "));
   CHECK_THAT(read_file(out + "/table.tex"), Catch::Contains("\\begin{tabular}") &&
                                                 Catch::Contains("\\quad number & ") &&
-                                                Catch::Contains("\n% run: answered is scored by pseudo-log"));
+                                                Catch::Contains("\n% run, words: answered is scored by pseudo-log"));
   const auto first = cloze("evaluate " + w.run + " --limit 1 --paradigms --suite answered",
                            "export CLOZE_SUITES=" + w.dir.path.string() + "; ");
   CHECK(first.code == 0);
