@@ -116,14 +116,11 @@ std::string official_note(BabylmBackend backend, ScoringForm form) {
 
 /// The sums of the published program: from these scores where they are what it adds up, else from rows of its own.
 std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, BabylmBackend backend,
-                                 const std::vector<PassageScore>& scores, ScoringForm form,
-                                 const ScoringOptions& options) {
-  const bool masked = backend == BabylmBackend::mlm || backend == BabylmBackend::mntp;
-  const auto candidates = candidates_of(task);
-  if (!masked || form != ScoringForm::pll) return babylm_sums(run, candidates, backend, options);
+                                 const std::vector<Passage>& passages, const std::vector<PassageScore>& scores,
+                                 ScoringForm form, const ScoringOptions& options) {
+  if (!adds_up_scores(backend, form)) return babylm_sums(run, candidates_of(task), backend, options);
   std::vector<float> sums;
-  for (size_t i = 0; i < scores.size(); ++i)
-    sums.push_back(babylm_sum(scores[i], passage_of(candidates[i]).left.size()));
+  for (size_t i = 0; i < scores.size(); ++i) sums.push_back(babylm_sum(passages[i], scores[i]));
   return sums;
 }
 
@@ -142,7 +139,7 @@ SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, std::optio
   const auto scores = scorer.score(passages);
   std::vector<std::vector<float>> sums;
   if (backend) {
-    sums = by_item(task, official_sums(run, task, *backend, scores, scorer.form(), options.scoring));
+    sums = by_item(task, official_sums(run, task, *backend, passages, scores, scorer.form(), options.scoring));
     const auto report = babylm_report(task.dataset, task.items, sums);
     for (const auto& folder : zero_shots) write_report(folder, task.dataset, report);
   }
@@ -237,18 +234,10 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
                           const std::vector<std::vector<float>>& sums, Normalisation by) {
   const auto items = ranking_items(task);
   auto ranked = rank_items(items, scores, by);
-  for (size_t i = 0; i < sums.size(); ++i) {
-    ranked[i].sums = sums[i];
-    ranked[i].official_choice = babylm_choice(sums[i]);
-  }
+  for (size_t i = 0; i < sums.size(); ++i) ranked[i].sums = sums[i];
   SuiteResult result{
       .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
-  for (size_t i = 0; i < items.size(); ++i) {
-    auto item = to_json(items[i], ranked[i]);
-    for (const auto* key : {"official_choice", "official_probability"})
-      if (sums.empty()) item.erase(key);
-    result.items.push_back(item);
-  }
+  for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
   if (sums.empty()) {
     mark_unofficial(result);
     return result;

@@ -55,10 +55,10 @@ float babylm_sum(std::span<const float> logs) {
   return at::tensor(std::vector<float>(logs.begin(), logs.end()), at::kFloat).sum().item<float>();
 }
 
-float babylm_sum(const PassageScore& score, size_t start) {
+float babylm_sum(const Passage& passage, const PassageScore& score) {
   std::vector<float> logs;
   for (const auto& token : score.tokens)
-    if (token.end > start) logs.push_back(static_cast<float>(token.log_probability));
+    if (token.end > passage.left.size()) logs.push_back(static_cast<float>(token.log_probability));
   return babylm_sum(logs);
 }
 

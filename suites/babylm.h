@@ -18,9 +18,9 @@ Tokenizer::Frame babylm_frame(const LoadedRun& run);
 
 /// The sum of a candidate's log-probabilities, added in fp32 by at::sum as there.
 float babylm_sum(std::span<const float> logs);
-/// The same of the Scorer's log-probabilities, each rounded to fp32 first, of the tokens that end after byte `start`,
-/// where the completion begins. Source: there dataset.py, `if end > start_char_idx`.
-float babylm_sum(const PassageScore& score, size_t start);
+/// The same of the Scorer's log-probabilities of a passage, each rounded to fp32 first, of the tokens that end after
+/// its left context. Source: there dataset.py, `if end > start_char_idx`.
+float babylm_sum(const Passage& passage, const PassageScore& score);
 
 /// The candidate that counts as chosen: the first of the largest sums, or of those that are not numbers, as torch.max.
 size_t babylm_choice(std::span<const float> sums);

@@ -112,7 +112,7 @@ std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<Babylm
     passages.push_back({.left = candidate.sentence.substr(0, start_of(candidate)), .scored = candidate.completion});
   std::vector<float> sums;
   const auto scores = Scorer(run, options).score(passages);
-  for (size_t i = 0; i < scores.size(); ++i) sums.push_back(babylm_sum(scores[i], passages[i].left.size()));
+  for (size_t i = 0; i < scores.size(); ++i) sums.push_back(babylm_sum(passages[i], scores[i]));
   return sums;
 }
 
@@ -172,6 +172,10 @@ std::string no_official_backend(const LoadedRun& run) {
   const auto own = babylm_backend(run.config);
   return own ? babylm_fault(run, *own)
              : words("the published program has no backend for runs of ", kinds_of(run.config));
+}
+
+bool adds_up_scores(BabylmBackend backend, ScoringForm form) {
+  return (backend == BabylmBackend::mlm || backend == BabylmBackend::mntp) && form == ScoringForm::pll;
 }
 
 std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,

@@ -24,6 +24,9 @@ std::optional<BabylmBackend> official_backend(const LoadedRun& run);
 /// Why a run without an official_backend has none, as a sentence.
 std::string no_official_backend(const LoadedRun& run);
 
+/// Whether the sums of a backend are those of the Scorer's scores of this form, by babylm_sum.
+bool adds_up_scores(BabylmBackend backend, ScoringForm form);
+
 /// The sums of candidates in their order: token log-probabilities in fp32 at temperature 1, added by at::sum.
 ///
 /// Texts have the special tokens that transformers puts around those of the exported folder. mlm and mntp are read by

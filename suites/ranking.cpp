@@ -97,7 +97,7 @@ class Reader {
     const auto [place, is_new] = places_.emplace(item.name, where);
     require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ",
                        place->second, "; remove one, or give it another id");
-    if (has_equal_candidates(item)) suite_.same.emplace(item.name, where);
+    if (has_equal_candidates(item)) suite_.equal_candidates.emplace(item.name, where);
   }
 
   const RankingForm& form_;
@@ -161,12 +161,10 @@ class UnknownText {
   std::string example_;
 };
 
-/// Whether the published BabyLM program has such items and adds up what the Scorer does. Its other sums are those of
-/// babylm_sums.
-bool is_official(const LoadedRun& run, const RankingSuite& suite, ScoringForm form) {
+/// Whether the published BabyLM program has such items, and scores this run by what the Scorer adds up.
+bool has_official_sums(const LoadedRun& run, const RankingSuite& suite, ScoringForm form) {
   const auto backend = official_backend(run);
-  const bool is_masked = backend == BabylmBackend::mlm || backend == BabylmBackend::mntp;
-  return suite.is_official && is_masked && form == ScoringForm::pll;
+  return suite.is_official && backend && adds_up_scores(*backend, form);
 }
 
 /// Options whose progress is that of a part, of which `before` passages of `all` are done.
@@ -198,8 +196,8 @@ std::vector<std::string> notes_of(const RankingSuite& suite) {
   uint64_t count = 0;
   std::string first;
   for (const auto& item : suite.items) {
-    const auto found = suite.same.find(item.name);
-    if (found != suite.same.end() && count++ == 0) first = words(item.name, " (", found->second, ")");
+    const auto found = suite.equal_candidates.find(item.name);
+    if (found != suite.equal_candidates.end() && count++ == 0) first = words(item.name, " (", found->second, ")");
   }
   if (count > 0)
     notes.push_back(words(thousands(count), " of ", thousands(suite.items.size()),
@@ -249,27 +247,22 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   int64_t before = 0, all = 0;
   for (const auto& item : suite.items) all += static_cast<int64_t>(item.candidates.size());
   const Scorer scorer(run, counting_on(options.scoring, before, all));
+  const bool has_official = has_official_sums(run, suite, scorer.form());
   UnknownText unknown(run.tokenizer);
   std::vector<RankedItem> ranked;
   for (std::span<const RankingItem> left = suite.items; !left.empty();) {
     const auto part = left.first(std::min(left.size(), items_at_once));
     left = left.subspan(part.size());
     const auto scores = with_names(part, [&](const auto& passages) { return scorer.score(passages); });
-    std::ranges::move(rank_items(part, scores, options.normalisation), std::back_inserter(ranked));
+    auto found = rank_items(part, scores, options.normalisation);
+    if (has_official) add_official_sums(part, scores, found);
+    std::ranges::move(found, std::back_inserter(ranked));
     unknown.add(part, scores);
     before += static_cast<int64_t>(scores.size());
   }
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
-  const bool has_official = is_official(run, suite, scorer.form());
-  if (!has_official)
-    for (auto& figure : result.figures) figure.official.reset();
-  for (size_t i = 0; i < ranked.size(); ++i) {
-    auto item = to_json(suite.items[i], ranked[i]);
-    for (const auto* key : {"official_choice", "official_probability"})
-      if (!has_official) item.erase(key);
-    result.items.push_back(item);
-  }
+  for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
   result.notes = notes_of(suite);
   if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);
   return result;

@@ -30,10 +30,10 @@ struct RankingSuite {
   std::string form{};                ///< of its lines, in words: `minimal pairs`
   bool is_official = true;           ///< whether the program of BabyLM has such items, and so an official figure
   std::vector<std::string> notes{};  ///< on files that are left out
-  std::map<std::string, std::string> same{};  ///< items whose candidates are the same, with their places
+  std::map<std::string, std::string> equal_candidates{};  ///< FILE:LINE of items that have them, by name
 };
 
-/// The notes of a suite, and one on those of its items whose candidates are the same.
+/// The notes of a suite, and one on those of its items that have equal candidates.
 std::vector<std::string> notes_of(const RankingSuite& suite);
 
 /// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of

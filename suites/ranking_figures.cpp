@@ -1,12 +1,12 @@
 #include "suites/ranking_figures.h"
 
-#include <ATen/ATen.h>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/spelling.h"
+#include "suites/babylm.h"
 #include "suites/statistics.h"
 
 namespace cloze {
@@ -14,15 +14,6 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
-
-/// The sum of log-probabilities as torch.sum has it in fp32. After a context of `start` bytes the published program
-/// leaves out a token that is the space before the completion.
-float fp32_sum(const PassageScore& score, size_t start) {
-  std::vector<float> values;
-  for (const auto& token : score.tokens)
-    if (start == 0 || token.end != start) values.push_back(static_cast<float>(token.log_probability));
-  return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat).sum().item<float>();
-}
 
 void require_scored(const RankingItem& item, const PassageScore& score, const Passage& candidate) {
   require<DataError>(!score.tokens.empty(), "item ", item.name, ": '", shortened(candidate.scored),
@@ -38,13 +29,9 @@ RankedItem rank_item(const RankingItem& item, std::span<const PassageScore> scor
     require_scored(item, scores[i], item.candidates[i]);
     ranked.candidates.push_back({.sum = scores[i].sum, .tokens = scores[i].tokens.size()});
     ranked.scores.push_back(normalised(scores[i], by));
-    ranked.sums.push_back(fp32_sum(scores[i], item.candidates[i].left.size()));
   }
-  const auto first_best = [](const auto& values) {
-    return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
-  };
-  ranked.choice = first_best(ranked.scores);
-  ranked.official_choice = first_best(ranked.sums);
+  ranked.choice =
+      static_cast<size_t>(std::max_element(ranked.scores.begin(), ranked.scores.end()) - ranked.scores.begin());
   const double best = ranked.scores[ranked.choice];
   const auto equal = std::count(ranked.scores.begin(), ranked.scores.end(), best);
   ranked.tied = equal > 1;
@@ -81,7 +68,8 @@ std::vector<Tally> tallies_of(const Counted& counted, const std::string* phenome
       tallies.push_back({.paradigm = item.paradigm});
       at = tallies.rbegin();
     }
-    const double official = ranked[i].official_choice == *item.answer ? 1 : 0;
+    const auto& sums = ranked[i].sums;
+    const double official = sums.empty() ? ranked[i].credit : babylm_choice(sums) == *item.answer ? 1 : 0;
     at->right += ranked[i].credit;
     at->official += official;
     at->differs = at->differs || official != ranked[i].credit;
@@ -126,7 +114,7 @@ std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, st
   for (size_t i = 0; i < items.size(); ++i) {
     if (!items[i].preference || (!paradigm.empty() && items[i].paradigm != paradigm)) continue;
     odds.push_back(ranked[i].scores[0] - ranked[i].scores[1]);
-    official.push_back(official_probability(ranked[i]));
+    if (!ranked[i].sums.empty()) official.push_back(babylm_first_probability(ranked[i].sums));
     people.push_back(*items[i].preference);
     figure.ties += ranked[i].tied ? 1 : 0;
   }
@@ -136,7 +124,7 @@ std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, st
   figure.count = static_cast<int64_t>(people.size());
   figure.value = *value;
   if (const auto bounds = spearman_interval(*value, figure.count)) figure.low = bounds->low, figure.high = bounds->high;
-  const auto of_official = spearman(official, people);
+  const auto of_official = official.empty() ? std::nullopt : spearman(official, people);
   if (of_official && *of_official != *value) figure.official = of_official;
   return figure;
 }
@@ -178,9 +166,11 @@ std::vector<RankedItem> rank_items(std::span<const RankingItem> items, std::span
   return ranked;
 }
 
-float official_probability(const RankedItem& pair) {
-  const auto sums = at::tensor({pair.sums[0], pair.sums[1]}).view({1, 2});
-  return at::softmax(sums, 1)[0][0].item<float>();
+void add_official_sums(std::span<const RankingItem> items, std::span<const PassageScore> scores,
+                       std::vector<RankedItem>& ranked) {
+  size_t at = 0;
+  for (size_t i = 0; i < items.size(); ++i)
+    for (const auto& candidate : items[i].candidates) ranked[i].sums.push_back(babylm_sum(candidate, scores[at++]));
 }
 
 std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
@@ -214,19 +204,15 @@ json to_json(const RankingItem& item, const RankedItem& ranked) {
     if (!left.empty()) one["left"] = left;
     if (!right.empty()) one["right"] = right;
   }
-  json line{{"item", item.name},
-            {"paradigm", item.paradigm},
-            {"metric", item.metric},
-            {"candidates", candidates},
-            {"choice", ranked.choice},
-            {"tie", ranked.tied},
-            {"official_choice", ranked.official_choice}};
+  json line{{"item", item.name},        {"paradigm", item.paradigm}, {"metric", item.metric},
+            {"candidates", candidates}, {"choice", ranked.choice},   {"tie", ranked.tied}};
+  if (!ranked.sums.empty()) line["official_choice"] = babylm_choice(ranked.sums);
   if (!item.phenomenon.empty()) line["phenomenon"] = item.phenomenon;
   if (item.answer) line["answer"] = *item.answer, line["credit"] = ranked.credit;
   if (item.preference) {
     line["preference"] = *item.preference;
     line["probability"] = 1 / (1 + std::exp(ranked.scores[1] - ranked.scores[0]));
-    line["official_probability"] = official_probability(ranked);
+    if (!ranked.sums.empty()) line["official_probability"] = babylm_first_probability(ranked.sums);
   }
   return line;
 }

@@ -21,23 +21,22 @@ struct RankedItem {
   size_t choice = 0;             ///< the best candidate, of several equal ones the first
   bool tied = false;             ///< several have the best score, equal to the bit
   double credit = 0;             ///< 1: the answer is best alone; 1 / n: n are best, it among them; else 0
-  std::vector<float> sums{};     ///< log-probabilities rounded to fp32 and summed in fp32
-  size_t official_choice = 0;    ///< the first of the largest `sums`
+  std::vector<float> sums{};     ///< of the published BabyLM program, one for each candidate; empty: it has none
 };
 
 /// Compares the candidates of each item; `scores` are those of all candidates, in the items' order.
-/// `sums` and `official_choice` follow the BabyLM pipeline (babylm-org/babylm-eval, strict, sentence_zero_shot,
-/// compute_results.py: rank_and_evaluate), whatever `by` is.
 /// Throws DataError with the name of an item whose score is not finite, or with a candidate that has no tokens.
 std::vector<RankedItem> rank_items(std::span<const RankingItem> items, std::span<const PassageScore> scores,
                                    Normalisation by);
 
-/// The first share of pairs by their scores: softmax in fp32, as the BabyLM pipeline has it.
-float official_probability(const RankedItem& pair);
+/// Gives items the sums that the published BabyLM program adds up from these scores, those of all candidates in the
+/// items' order. Source: babylm-org/babylm-eval, strict, sentence_zero_shot, compute_results.py: rank_and_evaluate.
+void add_official_sums(std::span<const RankingItem> items, std::span<const PassageScore> scores,
+                       std::vector<RankedItem>& ranked);
 
 /// Figures by suite, phenomenon and paradigm, in this order. Shares of one paradigm have Wilson's interval, wider ones
 /// that of clustered_mean over paradigms, cut to [0, 1] and nowhere narrower than Wilson's of all items. `official`:
-/// where a tie or fp32 changes it.
+/// where items have `sums`, and a tie or fp32 changes the figure.
 std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// An item with its scores and its choice: a line of predictions.jsonl.

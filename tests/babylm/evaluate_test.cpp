@@ -66,7 +66,8 @@ std::string repeated(const std::string& text, int times) {
 
 /// The token log-probabilities of a masked model, summed in fp32.
 float mlm_sum(const LoadedRun& run, const std::string& text) {
-  return babylm_sum(Scorer(run, {.form = ScoringForm::pll}).score(whole({text}))[0], 0);
+  const auto passages = whole({text});
+  return babylm_sum(passages[0], Scorer(run, {.form = ScoringForm::pll}).score(passages)[0]);
 }
 
 }  // namespace

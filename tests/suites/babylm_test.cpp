@@ -37,9 +37,9 @@ TEST_CASE("the probability of the first candidate is a softmax in fp32", "[suite
 TEST_CASE("sums are added in fp32, from log-probabilities that are rounded first", "[suites][babylm]") {
   PassageScore score;
   for (const double value : {-100.0, -1e-6, -1e-6}) score.tokens.push_back({.end = 5, .log_probability = value});
-  CHECK(babylm_sum(score, 0) == -100.0f);
+  CHECK(babylm_sum(Passage{.scored = "owl"}, score) == -100.0f);
   score.tokens[0].end = 4;  // a space before the completion
-  CHECK(babylm_sum(score, 4) == -2e-6f);
+  CHECK(babylm_sum(Passage{.left = "cat ", .scored = "owl"}, score) == -2e-6f);
   CHECK(babylm_sum(Floats{-1.5f, -2.25f}) == -3.75f);
   CHECK(babylm_sum(Floats{}) == 0.0f);
 }
