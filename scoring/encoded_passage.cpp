@@ -33,7 +33,7 @@ EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, Passag
     };
     auto begin = std::find_if(found.tokens.begin(), found.tokens.end(), counts);
     const auto end = std::find_if_not(begin, found.tokens.end(), counts);
-    // So does the space before it where that is a token of its own, since in other texts it is the begin of one.
+    // So does the space before it where that is a token of its own, since in other texts it is the beginning of one.
     const auto is_space = [&](const TokenSpan& token) {
       return token.begin < first && token.end == first && read.find_first_not_of(' ', token.begin) >= first;
     };

@@ -1,5 +1,6 @@
 #include "scoring/passage_lines.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -31,26 +32,22 @@ std::string text_at(const json& object, const char* key, const std::string& wher
 /// Throws DataError for an object with keys of several shapes of a passage, of which one would be ignored.
 void require_one_shape(const json& object, const std::string& where) {
   using Keys = std::vector<std::string>;
-  std::string first;  // key that is there, whose shape the others must have
-  Keys shape;
-  for (const auto& keys : {Keys{"text"}, Keys{"context", "completion"}, Keys{"left", "scored", "right"}})
-    for (const auto& key : keys) {
-      if (!object.contains(key)) continue;
-      if (first.empty()) {
-        first = key;
-        shape = keys;
-      }
-      require<DataError>(shape == keys, where, ": has both `", first, "` and `", key,
-                         "`, which do not go together; write `text` alone, `context` and `completion`, or `left`, "
-                         "`scored` and `right`");
-    }
+  std::string first;
+  for (const auto& shape : {Keys{"text"}, Keys{"context", "completion"}, Keys{"left", "scored", "right"}}) {
+    const auto key = std::ranges::find_if(shape, [&](const auto& name) { return object.contains(name); });
+    if (key == shape.end()) continue;
+    require<DataError>(first.empty(), where, ": has both `", first, "` and `", *key,
+                       "`, which do not go together; write `text` alone, `context` and `completion`, or `left`, "
+                       "`scored` and `right`");
+    first = *key;
+  }
 }
 
 Passage json_passage(std::string_view line, const std::string& where) {
   const auto object = parse_json_line(line, where);
   require<DataError>(object.is_object(), where, ": is not a JSON object", json_line_fault(line),
                      "; a file NAME.jsonl, or one whose first line begins with {, has one object per line");
-  const auto has = [&](const std::string& key) { return object.contains(key); };
+  const auto has = [&](const char* key) { return object.contains(key); };
   require_one_shape(object, where);
   if (has("text")) return {.left = {}, .scored = text_at(object, "text", where), .right = {}};
   if (has("completion")) return completed(text_at(object, "context", where), text_at(object, "completion", where));

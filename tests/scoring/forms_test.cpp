@@ -45,16 +45,6 @@ std::vector<double> masked_scores(const LoadedRun& run, const std::string& text,
 
 ScoringOptions by(ScoringForm form) { return {.form = form}; }
 
-/// GPT-2's kind of byte-level BPE with one merge, `ca`, and the special tokens of masked models.
-Tokenizer byte_tokenizer(const TempDir& dir) {
-  set_log_level(LogLevel::quiet);
-  nlohmann::json vocabulary;
-  for (int b = 0; b < 256; ++b) vocabulary[byte_symbol(static_cast<uint8_t>(b))] = b;
-  vocabulary["ca"] = 256;
-  dir.write("merges.txt", "c a\n");
-  return Tokenizer::open(dir.write("vocab.json", vocabulary.dump())).with_special_tokens();
-}
-
 /// Scores of each text, for its own sake, against `slow`.
 template <class Slow>
 void check_texts(const LoadedRun& run, ScoringForm form, const Slow& slow) {

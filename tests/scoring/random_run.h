@@ -1,9 +1,11 @@
 #pragma once
 // Runs of random weights over a small vocabulary, and their log-probabilities by a slow loop.
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/log.h"
+#include "data/tokenizers/byte_bpe.h"
 #include "objectives/special_tokens.h"
 #include "run/run.h"
 #include "scoring/scorer.h"
@@ -21,6 +23,16 @@ inline Tokenizer small_tokenizer(const TempDir& dir, const std::string& more = "
                        "old\n##er\nand\nby\nriver\n" +
                            more))
       .with_sentinels(3);
+}
+
+/// GPT-2's kind of byte-level BPE with one merge, `ca`, and the special tokens of masked models.
+inline Tokenizer byte_tokenizer(const TempDir& dir) {
+  set_log_level(LogLevel::quiet);
+  nlohmann::json vocabulary;
+  for (int b = 0; b < 256; ++b) vocabulary[byte_symbol(static_cast<uint8_t>(b))] = b;
+  vocabulary["ca"] = 256;
+  dir.write("merges.txt", "c a\n");
+  return Tokenizer::open(dir.write("vocab.json", vocabulary.dump())).with_special_tokens();
 }
 
 /// A run of random weights, as if it had been trained on texts of a tokenizer.
