@@ -248,8 +248,8 @@ std::string fish_option(const Words& words, const std::string& verb, const std::
 }
 
 std::string fish_script(const Words& words) {
-  std::string keys;
-  for (const auto& [key, values] : words.keys) keys += (keys.empty() ? "" : " ") + key;
+  Names keys;
+  for (const auto& [key, values] : words.keys) keys.push_back(key);
   auto settings = settings_of(words);
   for (const auto& [key, values] : words.keys)
     for (const auto& value : values) settings.push_back(key + "=" + value);
@@ -258,7 +258,8 @@ std::string fish_script(const Words& words) {
     script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(inner) + "'\n";
   for (const auto& [verb, options] : words.options) {
     for (const auto& option : options) script += fish_option(words, verb, option);
-    if (verb == "explain") script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -a '" + keys + "'\n";
+    if (verb == "explain")
+      script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -a '" + joined(keys) + "'\n";
     if (const auto found = words.values.find(verb); found != words.values.end())
       script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(found->second) + "'\n";
   }

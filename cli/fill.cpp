@@ -3,6 +3,7 @@
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "data/text_lines.h"
 
 namespace cloze {
 
@@ -63,13 +64,12 @@ void add_fill(CLI::App& app, Globals& globals) {
     command->texts = texts_of(command->texts, *file);
     const auto name = file->empty() || *file == "-" ? "standard input" : *file;
     std::vector<std::string> texts;
-    for (size_t i = 0; const auto& text : command->texts) {
-      ++i;
-      if (are_arguments || text.find_first_not_of(" \t\r") != std::string::npos)
-        texts.push_back(with_masks(text, are_arguments ? "" : words(name, ":", i, ": ")));
+    for (size_t line = 1; const auto& text : command->texts) {
+      const auto where = are_arguments ? "" : words(name, ":", line++, ": ");
+      if (are_arguments || !is_blank(text)) texts.push_back(with_masks(text, where));
     }
     require<DataError>(!texts.empty(), name, ": has no text; write one per line, with [MASK] for each blank");
-    command->texts = texts;
+    command->texts = std::move(texts);
     globals.exit_code = run_engine(*command);
   });
 }

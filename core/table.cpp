@@ -47,23 +47,23 @@ std::string latex_cell(const std::string& text) { return indented(text, "\\quad 
 
 }  // namespace
 
-std::string to_text(const Table& given) {
-  auto table = given;
-  for (auto& row : table.rows)
-    for (auto& cell : row) cell = visible(cell);  // names come from files of users
-  std::vector<size_t> widths;
-  for (const auto& head : table.header) widths.push_back(width_of(head));
-  for (const auto& row : table.rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  std::string text = table.title.empty() ? "" : table.title + "\n\n";
+std::string to_text(const Table& table) {
+  std::vector<Cells> rows{table.header};
+  rows.insert(rows.end(), table.rows.begin(), table.rows.end());
+  std::vector<size_t> widths(table.header.size());
+  for (auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = visible(row[i]);  // names come from files of users
+      widths[i] = std::max(widths[i], width_of(row[i]));
+    }
+  std::string text = table.title.empty() ? "" : visible(table.title) + "\n\n";
   const auto line = [&](const Cells& cells) {
     std::string all;
     for (size_t i = 0; i < cells.size(); ++i)
       all += (table.of_numbers && i > 0 ? aligned_right : padded)(cells[i], widths[i]) + "  ";
     text += all.erase(all.find_last_not_of(' ') + 1) + "\n";
   };
-  line(table.header);
-  for (const auto& row : table.rows) line(row);
+  for (const auto& row : rows) line(row);
   return text;
 }
 

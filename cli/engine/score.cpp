@@ -52,7 +52,6 @@ struct Totals {
   }
 };
 
-/// `perplexity 12.3 by token, 45.6 by word; 1.234 bits per byte`
 /// A perplexity with three decimals, or where it has more digits than anyone reads, with four of them.
 std::string perplexity(double value) {
   if (value < 1e6) return number(value, 3);
@@ -61,6 +60,7 @@ std::string perplexity(double value) {
   return text;
 }
 
+/// `perplexity 12.3 by token, 45.6 by word; 1.234 bits per byte`
 std::string summary(const Totals& all, bool is_likelihood) {
   const auto by = [&](int64_t parts) { return -all.sum / static_cast<double>(std::max<int64_t>(parts, 1)); };
   const std::string pseudo = is_likelihood ? "perplexity " : "pseudo-perplexity ";

@@ -141,4 +141,10 @@ TEST_CASE("a text longer than the model is scored in windows, and text without k
       Catch::Contains(
           "tokens are unknown to the tokenizer, and were scored as [UNK], so that the bits per byte are too low") &&
           Catch::Contains("texts without tokens, which score 0 and make the bits per byte too low: 1"));
+  const auto silent = cloze("score " + w.run + " " + w.dir.write("silent.txt", "\xE2\x80\x8B\n"));
+  CHECK(silent.code == 0);
+  CHECK_THAT(silent.text, !Catch::Contains("perplexity "));
+  const auto word = cloze("score " + w.run + " " + w.dir.write("word.txt", std::string(60, 'q') + "\n"));
+  CHECK_THAT(word.text,
+             Catch::Matches("[^]*pseudo-perplexity [0-9.]+ by token, [0-9][.][0-9]{3}e[+][0-9]+ by word[^]*"));
 }
