@@ -11,6 +11,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/load_config.h"
+#include "run/run_tokenizer.h"
 
 namespace cloze {
 
@@ -316,9 +317,8 @@ void check_tokenizer_path(const std::string& path) {
                      ": is a text, not a tokenizer; name a tokenizer file or folder, or a run or prepared text");
   const auto kind = kind_of_path(path);
   const bool is_of_run = kind == PathKind::run || kind == PathKind::step;
-  const auto folder = tokenizer_of(path);
-  require<CheckpointError>(!is_of_run || fs::exists(folder), path, ": has no tokenizer; restore ", folder,
-                           ", or import the run again with its tokenizer files");
+  if (is_of_run && !fs::exists(tokenizer_of(path)))
+    fail<CheckpointError>(path, ": ", no_tokenizer(kind == PathKind::run ? path : path + "/.."));
 }
 
 namespace {
