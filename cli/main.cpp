@@ -53,38 +53,30 @@ void print_out_of_memory() {
       "train.gradient_checkpointing=true");
 }
 
-/// Refuses integers out of range; CLI11 would clamp them.
-void check_numbers(CLI::App& app) {
+/// Why CLI11 must not read a text as an integer, which it would clamp; or empty.
+std::string integer_fault(const std::string& text, bool is_signed) {
+  const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
+  int64_t whole = 0;
+  uint64_t natural = 0;
+  const auto [at, trouble] = is_signed ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
+  if (trouble == std::errc() && at == end) return {};
+  return "'" + text + "' is not " + (is_signed ? "a 64-bit integer" : "an integer from 0 to 18446744073709551615");
+}
+
+/// Prepares the text of every option of the program for the option's own checks: without the guard of a bracket, and
+/// an integer if it takes one.
+void prepare_options(CLI::App& app) {
   for (auto* option : app.get_options()) {
-    const auto name = option->get_type_name();  // with those of its checks behind it
-    const std::string type = name.starts_with("UINT") ? "UINT" : name.starts_with("INT") ? "INT" : "";
-    if (type.empty()) continue;
-    option->transform(CLI::Validator(  // before the checks of the option's own
-        [type](std::string& text) -> std::string {
-          const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
-          int64_t whole = 0;
-          uint64_t natural = 0;
-          const auto [at, trouble] =
-              type == "INT" ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
-          if (trouble == std::errc() && at == end) return {};
-          return "'" + text + "' is not " +
-                 (type == "UINT" ? "an integer from 0 to 18446744073709551615" : "a 64-bit integer");
+    const auto type = option->get_type_name();  // `INT`, or `INT:` and the descriptions of its checks
+    const bool is_signed = type.starts_with("INT"), is_integer = is_signed || type.starts_with("UINT");
+    option->transform(CLI::Validator(
+        [is_integer, is_signed](std::string& text) {
+          if (text.starts_with(bracket_guard)) text.erase(0, 1);
+          return is_integer ? integer_fault(text, is_signed) : "";
         },
         ""));
   }
-  for (auto* verb : app.get_subcommands(nullptr)) check_numbers(*verb);
-}
-
-/// Takes the guard of a bracket off the texts of every option, before all checks.
-void take_off_guards(CLI::App& app) {
-  for (auto* option : app.get_options())
-    option->transform(CLI::Validator(
-        [](std::string& text) {
-          if (text.starts_with(bracket_guard)) text.erase(0, 1);
-          return std::string();
-        },
-        ""));
-  for (auto* verb : app.get_subcommands(nullptr)) take_off_guards(*verb);
+  for (auto* verb : app.get_subcommands(nullptr)) prepare_options(*verb);
 }
 
 /// A verb that has work to save, or output to complete, when it is interrupted.
@@ -207,8 +199,7 @@ int main(int argc, char** argv) {
         add_fit,     add_evaluate, add_generate, add_fill,     add_score,     add_view,     add_import,
         add_export,  add_babylm,   add_verify,   add_config,   add_explain,   add_describe, add_completion})
     add(app, globals);
-  check_numbers(app);
-  take_off_guards(app);
+  prepare_options(app);
   int code = run_verb(app, globals, argc, argv);
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
     const auto reason = written ? words(" (", system_reason(), ")") : "";

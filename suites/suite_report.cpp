@@ -200,7 +200,7 @@ Table table_of_run(const SuiteAnswers& answers, SuiteDetail detail) {
   return table;
 }
 
-/// `intervals`: they stand in the cells, behind the values.
+/// `intervals`: each cell has the interval after the value.
 Table table_of_several(std::span<const SuiteAnswers> answers, SuiteDetail detail, bool intervals) {
   Table table{.title = "Suites", .header = {"suite", "metric"}, .of_numbers = true};
   for (const auto& name : short_names(answers)) table.header.push_back(name);

@@ -144,8 +144,8 @@ TEST_CASE("checkpoints have a row each, or a column each where figures need more
 }
 
 TEST_CASE("runs are named by what tells their paths apart, absolute ones too", "[suites]") {
-  const std::vector all{answers_of("/work/runs/a", 10, {similarity(0.5)}), answers_of("b", 10, {similarity(0.5)})};
-  CHECK(table_of_runs(all, SuiteDetail::suites).header == Row{"suite", "metric", "/work/runs/a", "b"});
+  const std::vector all{answers_of("/data/runs/a", 10, {similarity(0.5)}), answers_of("b", 10, {similarity(0.5)})};
+  CHECK(table_of_runs(all, SuiteDetail::suites).header == Row{"suite", "metric", "/data/runs/a", "b"});
 }
 
 TEST_CASE("checkpoints are named by their words and revisions where these are known", "[suites]") {
