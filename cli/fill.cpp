@@ -66,7 +66,9 @@ void add_fill(CLI::App& app, Globals& globals) {
     std::vector<std::string> texts;
     for (size_t line = 1; const auto& text : command->texts) {
       const auto where = are_arguments ? "" : words(name, ":", line++, ": ");
-      if (are_arguments || !is_blank(text)) texts.push_back(with_masks(text, where));
+      if (!are_arguments && is_blank(text)) continue;
+      texts.push_back(with_masks(text, where));
+      command->places.push_back(where);
     }
     require<DataError>(!texts.empty(), name, ": has no text; write one per line, with [MASK] for each blank");
     command->texts = std::move(texts);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 
 #include "cli/verbs.h"
@@ -18,7 +19,7 @@ void check_text(const std::string& text) {
                        " of a text argument is not UTF-8; convert it to UTF-8");
 }
 
-std::vector<std::string> lines_of(const std::string& file) {
+void each_line(const std::string& file, const std::function<void(const std::string&)>& use) {
   const bool piped = file == "-";
   const auto name = piped ? std::string("standard input") : file;
   std::ifstream stream;
@@ -28,19 +29,24 @@ std::vector<std::string> lines_of(const std::string& file) {
     require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
   }
   const InterruptibleReads may_wait;  // for a pipe
-  std::vector<std::string> lines;
+  uint64_t number = 0;
   for (std::string line; !interrupted && std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (lines.empty() && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
-    lines.push_back(line);
+    if (number++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
     const auto bad = find_invalid_utf8(line);
-    require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1,
+    require<DataError>(bad == std::string::npos, name, ":", number, ": byte ", bad + 1,
                        " is not UTF-8; convert the text to UTF-8");
-    require<DataError>(line.find('\0') == std::string::npos, name, ":", lines.size(),
+    require<DataError>(line.find('\0') == std::string::npos, name, ":", number,
                        ": a NUL byte: the file looks binary; name a text file (UTF-8)");
+    use(line);
   }
-  if (interrupted) throw Interrupted("stopped; nothing was written to a file");
-  require<DataError>(!lines.empty(), name, ": is empty; write one text per line");
+  if (interrupted) throw Interrupted("stopped before the end of " + name);
+  require<DataError>(number > 0, name, ": is empty; write one text per line");
+}
+
+std::vector<std::string> lines_of(const std::string& file) {
+  std::vector<std::string> lines;
+  each_line(file, [&](const std::string& line) { lines.push_back(line); });
   return lines;
 }
 

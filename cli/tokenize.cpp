@@ -1,11 +1,10 @@
+#include <algorithm>
 #include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/error.h"
-#include "core/interrupt.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
 
@@ -57,15 +56,13 @@ void add_tokenize(CLI::App& app, Globals&) {
   verb->add_flag("--json", *as_json, "print one line of JSON per text");
   verb->footer("Example:\n  cloze tokenize tokens \"the mouse ate the cheese\"");
   verb->callback([=] {
+    std::ranges::for_each(*texts, check_text);
     check_tokenizer_path(*path);
     const auto tokenizer = Tokenizer::open(tokenizer_of(*path));
     Totals totals;
-    for (const auto& text : *texts) tokenize(tokenizer, text, *as_json, totals);
-    if (texts->empty()) {
-      const InterruptibleReads may_wait;
-      for (std::string line; !interrupted && std::getline(std::cin, line);) tokenize(tokenizer, line, *as_json, totals);
-      if (interrupted) throw Interrupted("stopped before the end of standard input");
-    }
+    const auto tokenize_text = [&](const std::string& text) { tokenize(tokenizer, text, *as_json, totals); };
+    std::ranges::for_each(*texts, tokenize_text);
+    if (texts->empty()) each_line("-", tokenize_text);
     if (*as_json) return;
     const double tokens = static_cast<double>(std::max<uint64_t>(totals.tokens, 1));
     std::printf("%llu texts, %llu tokens, %.2f bytes per token, %.2f %% unknown\n",

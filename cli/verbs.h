@@ -50,7 +50,10 @@ void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_siz
 void check_search_options(const CLI::App& verb, const SearchConfig& search);
 /// --checkpoint, for the verbs that open a run.
 void add_checkpoint_option(CLI::App& verb, CheckpointChoice& choice);
-/// The lines of a file, or of standard input (`-`). Throws DataError, Interrupted.
+/// Calls `use` with each line of a file, or of standard input (`-`), as soon as it is read. Throws DataError for a file
+/// that is empty or not a text, Interrupted.
+void each_line(const std::string& file, const std::function<void(const std::string&)>& use);
+/// All lines of a file, as each_line gives them.
 std::vector<std::string> lines_of(const std::string& file);
 /// True if standard input is a pipe or a file.
 bool texts_are_piped();

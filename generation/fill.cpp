@@ -14,14 +14,20 @@ namespace {
 
 constexpr std::string_view mask_text = "[MASK]";
 
-/// The segments of text between the masks.
+/// The segments of text between the masks, of which there is at least one.
 std::vector<std::string> segments_of(const std::string& text) {
   std::vector<std::string> segments;
   size_t begin = 0;
   for (size_t at = 0; (at = text.find(mask_text, begin)) != std::string::npos; begin = at + mask_text.size())
     segments.push_back(text.substr(begin, at - begin));
   segments.push_back(text.substr(begin));
+  require<FillError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   return segments;
+}
+
+void check_length(size_t tokens, int64_t max_tokens) {
+  require<FillError>(static_cast<int64_t>(tokens) <= max_tokens, "the text has ", tokens,
+                     " tokens, the model reads at most ", max_tokens, "; shorten it");
 }
 
 /// Logits [masks, V] at the `masked` positions of a text. Two-stream models predict them as target positions that no
@@ -130,7 +136,6 @@ std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std:
     if (std::holds_alternative<RtdConfig>(o)) take_generator(run);
   at::NoGradGuard no_grad;
   const auto segments = segments_of(text);
-  require<ConfigError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   check_fills(run);
   std::vector<int64_t> ids, masked;
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -143,9 +148,7 @@ std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std:
     masked.push_back(static_cast<int64_t>(ids.size()));
     ids.push_back(run.tokenizer.special().mask);
   }
-  const int64_t max_tokens = backbone_of(run.config.model).max_input_length();
-  require<ConfigError>(static_cast<int64_t>(ids.size()) + 2 <= max_tokens, "the text has ", ids.size() + 2,
-                       " tokens, the model reads at most ", max_tokens, "; shorten it");
+  check_length(ids.size() + 2, backbone_of(run.config.model).max_input_length());
   const auto logits = mask_logits(run, std::move(ids), masked);  // [masks, V]
   const auto continuing = continuations(run.tokenizer);
   std::vector<std::vector<MaskPrediction>> found;
@@ -190,12 +193,11 @@ bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != Placeh
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
   require_tokenizer(run);
   const auto segments = segments_of(text);
-  require<ConfigError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   const auto& model = backbone_of(run.config.model);
   const auto& special = run.tokenizer.special();
   const auto& sentinels = run.tokenizer.sentinels();
   const bool spans = masked_by(run) == Placeholder::sentinel;
-  require<ConfigError>(!spans || segments.size() <= sentinels.size() + 1, "the text has ", segments.size() - 1,
+  require<FillError>(!spans || segments.size() <= sentinels.size() + 1, "the text has ", segments.size() - 1,
                        " blanks, the tokenizer has ", sentinels.size(), " sentinels; fill fewer at once");
   require<ConfigError>(
       spans || special.mask >= 0, run.folder,
@@ -210,6 +212,7 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
     if (i + 1 < segments.size()) prompt.source.push_back(spans ? sentinels[i] : special.mask);
   }
   if (model.eos_token_id >= 0) prompt.source.push_back(model.eos_token_id);
+  check_length(prompt.source.size(), model.max_input_length());
   const int64_t num_beams = std::max<int64_t>(4, std::min(2 * top, top + 16)),
                 length = static_cast<int64_t>(prompt.source.size());
   const int64_t expected = spans ? 12 * static_cast<int64_t>(segments.size()) : length + 16;

@@ -102,6 +102,16 @@ Suite open_suite(const std::string& path) {
   refuse(path);
 }
 
+void require_new(const Suite& suite, std::span<const Suite> others, const std::string& option) {
+  for (const auto& other : others) {
+    std::error_code ignored;
+    require<ConfigError>(!fs::equivalent(other.path, suite.path, ignored), option, " ", suite.path,
+                         " is named twice, first as ", other.path, "; leave one out");
+    require<ConfigError>(other.name != suite.name, option, " ", suite.path, " and ", other.path, " are both called ",
+                         suite.name, "; rename one of them");
+  }
+}
+
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options) {
   return std::visit([&](const auto& items) { return fault_of(config, items, options); }, suite.items);
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -33,6 +34,9 @@ struct Suite {
 /// The suite in a file or a folder; its kind is known by its fields. `.xz` and `.gz` are read as they are. Throws
 /// DataError with the place of what is damaged, doubled, empty or unknown.
 Suite open_suite(const std::string& path);
+
+/// Throws ConfigError, which begins with `option`, for a suite that is there already, or has the name of another.
+void require_new(const Suite& suite, std::span<const Suite> others, const std::string& option);
 
 /// Why a run cannot answer a suite, as a sentence; empty if it can.
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options);

@@ -224,6 +224,35 @@ void add_progress(json& object, const SuiteAnswers& answers) {
   if (!answers.revisions.empty()) object["revisions"] = answers.revisions;
 }
 
+/// What is said of the answers of runs to suites; without suites: of the runs.
+struct Note {
+  std::vector<std::string> suites{};
+  std::string text{};
+  std::vector<std::string> runs{};
+};
+
+/// Adds a run to the note that says the same of the same suites.
+void add_run(std::vector<Note>& notes, const Note& note, const std::string& run) {
+  const auto is_same = [&](const Note& one) { return one.text == note.text && one.suites == note.suites; };
+  auto at = std::find_if(notes.begin(), notes.end(), is_same);
+  if (at == notes.end()) at = notes.insert(at, note);
+  if (std::find(at->runs.begin(), at->runs.end(), run) == at->runs.end()) at->runs.push_back(run);
+}
+
+/// The notes with those that say the same of several suites as one.
+std::vector<Note> with_suites_together(const std::vector<Note>& notes) {
+  std::vector<Note> together;
+  for (const auto& note : notes) {
+    const auto is_same = [&](const Note& one) { return one.text == note.text && one.runs == note.runs; };
+    const auto at = std::find_if(together.begin(), together.end(), is_same);
+    if (at == together.end())
+      together.push_back(note);
+    else
+      at->suites.insert(at->suites.end(), note.suites.begin(), note.suites.end());
+  }
+  return together;
+}
+
 }  // namespace
 
 Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail, size_t columns) {
@@ -265,24 +294,20 @@ std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail 
 }
 
 std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> said;  // notes, and the runs that they are on
-  const auto add = [&](const std::string& run, const std::string& note) {
-    const auto is_note = [&](const auto& one) { return one.first == note; };
-    auto at = std::find_if(said.begin(), said.end(), is_note);
-    if (at == said.end()) at = said.insert(said.end(), {note, {}});
-    auto& runs = at->second;
-    if (std::find(runs.begin(), runs.end(), run) == runs.end()) runs.push_back(run);
-  };
   const auto names = short_names(answers);
+  std::vector<Note> of_suites;
   for (size_t i = 0; i < answers.size(); ++i) {
     for (const auto& result : answers[i].results) {
-      add(names[i], words(result.suite, " is scored by ", result.scored_by));
-      for (const auto& note : result.notes) add(names[i], words(result.suite, ": ", note));
+      add_run(of_suites, {.suites = {result.suite}, .text = "scored by " + result.scored_by}, names[i]);
+      for (const auto& note : result.notes) add_run(of_suites, {.suites = {result.suite}, .text = note}, names[i]);
     }
-    for (const auto& reason : answers[i].unanswered) add(names[i], reason);
+    for (const auto& reason : answers[i].unanswered) add_run(of_suites, {.text = reason}, names[i]);
   }
   std::vector<std::string> notes;
-  for (const auto& [note, runs] : said) notes.push_back(answers.size() > 1 ? listed(runs) + ": " + note : note);
+  for (const auto& note : with_suites_together(of_suites)) {
+    const auto suites = note.suites.empty() ? "" : listed(note.suites) + ": ";
+    notes.push_back((answers.size() > 1 ? listed(note.runs) + ": " : "") + suites + note.text);
+  }
   return notes;
 }
 

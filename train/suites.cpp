@@ -72,9 +72,7 @@ std::string to_text(const SuiteResult& answer) {
 void open_suites(Session& session) {
   for (const auto& path : session.config.evaluation.suites) {
     auto suite = open_suite(find_suite(path, "evaluation.suites"));
-    for (const auto& other : session.suites)
-      require<ConfigError>(other.name != suite.name, "evaluation.suites: ", suite.path, " and ", other.path,
-                           " are both called ", suite.name, "; rename one of them");
+    require_new(suite, session.suites, "evaluation.suites:");
     const auto items = session.config.evaluation.suite_items;
     if (auto* ranking = std::get_if<RankingSuite>(&suite.items); ranking && items > 0) keep_first(*ranking, items);
     const auto fault = suite_fault(session.config, suite, {});

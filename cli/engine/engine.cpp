@@ -112,43 +112,52 @@ int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate
 int run(const ScoreCommand& c) { return run_score(c); }
 int run(const CollateCommand& c) { return run_collate(c); }
 
+/// Prints the most probable completions of all blanks together.
+void print_completions(const LoadedRun& opened, const std::string& text, const FillCommand& c) {
+  json list = json::array();
+  for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
+    if (c.json)
+      list.push_back({{"text", whole}, {"score", score}});
+    else
+      print(whole + "\n");
+  }
+  if (c.json)
+    print(json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+/// Prints the text with the best token in each blank, and the candidates of each.
+void print_candidates(const LoadedRun& opened, const std::string& text, const FillCommand& c) {
+  const auto blanks = fill(opened, text, c.top);
+  if (c.json) {
+    json list = json::array();
+    for (const auto& blank : blanks) {
+      json candidates = json::array();
+      for (const auto& one : blank)
+        candidates.push_back(
+            {{"id", one.id}, {"piece", one.token}, {"word", one.word}, {"probability", one.probability}});
+      list.push_back(candidates);
+    }
+    print(json{{"text", text}, {"blanks", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    return;
+  }
+  std::vector<MaskPrediction> best;
+  for (const auto& blank : blanks) best.push_back(blank.front());
+  print(filled_text(opened.tokenizer, text, best) + "\n");
+  for (size_t i = 0; i < blanks.size(); ++i) {
+    std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
+    for (const auto& one : blanks[i]) line += one.word + " " + number(100 * one.probability, 1) + "%  ";
+    print(line + "\n");
+  }
+}
+
 int run(const FillCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
-  for (const auto& text : c.texts) {
-    if (fills_by_generating(opened)) {
-      json list = json::array();
-      for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
-        if (c.json)
-          list.push_back({{"text", whole}, {"score", score}});
-        else
-          print(whole + "\n");
-      }
-      if (c.json)
-        std::printf(
-            "%s\n",
-            json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
-      continue;
-    }
-    const auto blanks = fill(opened, text, c.top);
-    if (c.json) {
-      json list = json::array();
-      for (const auto& blank : blanks) {
-        json candidates = json::array();
-        for (const auto& one : blank)
-          candidates.push_back(
-              {{"id", one.id}, {"piece", one.token}, {"word", one.word}, {"probability", one.probability}});
-        list.push_back(candidates);
-      }
-      std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
-      continue;
-    }
-    std::vector<MaskPrediction> best;
-    for (const auto& blank : blanks) best.push_back(blank.front());
-    print(filled_text(opened.tokenizer, text, best) + "\n");
-    for (size_t i = 0; i < blanks.size(); ++i) {
-      std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
-      for (const auto& one : blanks[i]) line += one.word + " " + number(100 * one.probability, 1) + "%  ";
-      std::printf("%s\n", line.c_str());
+  const auto print_filled = fills_by_generating(opened) ? print_completions : print_candidates;
+  for (size_t i = 0; i < c.texts.size(); ++i) {
+    try {
+      print_filled(opened, c.texts[i], c);
+    } catch (const FillError& e) {
+      fail<ConfigError>(c.places.at(i), e.what());
     }
   }
   return 0;

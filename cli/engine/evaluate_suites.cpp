@@ -27,9 +27,7 @@ std::vector<Suite> read_suites(const SuitesCommand& c) {
   std::vector<Suite> suites;
   for (const auto& name : c.names) {
     auto suite = open_suite(find_suite(name));
-    for (const auto& other : suites)
-      require<ConfigError>(other.name != suite.name, "--suite ", suite.path, " and ", other.path, " are both called ",
-                           suite.name, "; rename one of them");
+    require_new(suite, suites, "--suite");
     auto* ranking = std::get_if<RankingSuite>(&suite.items);
     require<ConfigError>(
         ranking != nullptr || (c.keep.empty() && c.limit == 0), "--suite ", suite.path,

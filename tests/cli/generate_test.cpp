@@ -153,6 +153,10 @@ TEST_CASE("blanks are filled by generative models, with sentinels and without", 
     CHECK(texts.size() == list.size());  // each text once
     check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
   }
+  std::string cats;
+  for (int i = 0; i < 200; ++i) cats += "cat ";
+  check_refused("fill " + w.dir / "bart" + " --file " + w.dir.write("cats.txt", "a [MASK]\n" + cats + "[MASK]\n"), 2,
+                "cats.txt:2: the text has 20");
   // Tokens without sentinels get those of T5 behind their vocabulary, and give the bits of tokens that have them.
   REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens +
                 "/tokenizer --held-out 0.2 --sentinels " + "100 --out " + w.dir / "hundred")
@@ -211,7 +215,7 @@ TEST_CASE("generate ends at the first signal while it waits for texts", "[cli]")
       "sleep 4 | timeout --foreground --preserve-status -s INT 1 ");  // --foreground: else its group is signalled too,
                                                                       // and a second signal ends a program at once
   CHECK(stopped.code == 130);
-  CHECK_THAT(stopped.text, Catch::Contains("stopped; nothing was written to a file"));
+  CHECK_THAT(stopped.text, Catch::Contains("stopped before the end of standard input"));
 }
 
 TEST_CASE("generated texts stay on one line each, and are valid UTF-8 whatever bytes a model generates", "[cli]") {

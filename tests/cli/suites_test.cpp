@@ -75,11 +75,11 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   CHECK_THAT(markdown, Catch::Contains(", with 95 % intervals\n") && Catch::Contains("\n| &nbsp;&nbsp;number | "));
   CHECK_THAT(read_file(out + "/table.tex"), Catch::Contains("\\begin{tabular}") &&
                                                 Catch::Contains("\\quad number & ") &&
-                                                Catch::Contains("\n% run, words: answered is scored by pseudo-log"));
+                                                Catch::Contains("\n% run, words: answered: scored by pseudo-log"));
   const auto first = cloze("evaluate " + w.run + " --limit 1 --paradigms --suite answered",
                            "export CLOZE_SUITES=" + w.dir.path.string() + "; ");
   CHECK(first.code == 0);
-  CHECK_THAT(first.text, Catch::Contains("order") && Catch::Contains("answered is scored by pseudo-log-likelihood"));
+  CHECK_THAT(first.text, Catch::Contains("order") && Catch::Contains("answered: scored by pseudo-log-likelihood"));
   const auto kept = json_of(cloze("evaluate " + w.run + " --suite " + file + " --json --keep " +
                                   w.dir.write("kept.tsv", "UID\tpairID\norder\t0\n")));
   CHECK(figure(kept["runs"][0], 0)["count"] == 1);

@@ -182,10 +182,15 @@ TEST_CASE("notes say how suites were scored and what was not answered, each once
   auto first = answers_of("runs/a", 10, {pairs(0.5, 0.5)});
   const std::vector one{first, first};
   CHECK(notes_of(std::span(one).first(1)) ==
-        Row{"pairs is scored by pll", "pairs: 1 of 1,200 items have candidates that are the same"});
+        Row{"pairs: scored by pll", "pairs: 1 of 1,200 items have candidates that are the same"});
   CHECK(notes_of(one).size() == 2);
   const std::vector two{first, answers_of("runs/b", 10, {pairs(0.25, 0.25)})};
-  CHECK(notes_of(two)[0] == "a, b: pairs is scored by pll");
+  CHECK(notes_of(two)[0] == "a, b: pairs: scored by pll");
+  auto others = pairs(0.5, 0.5);
+  others.suite = "others";
+  CHECK(notes_of(std::vector{answers_of("runs/a", 10, {pairs(0.5, 0.5), others, similarity(0.5)})}) ==
+        Row{"pairs, others: scored by pll", "pairs, others: 1 of 1,200 items have candidates that are the same",
+            "similarity: scored by cosine"});
   first.unanswered = {"cannot answer facts: it has no head"};
   CHECK(notes_of(std::vector{first, first})[2] == "runs/a: cannot answer facts: it has no head");
 }

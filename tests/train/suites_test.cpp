@@ -248,6 +248,8 @@ TEST_CASE("suites that are damaged, not there or not for the run are said before
   dir.write("other/pairs.jsonl", json{{"sentence_good", "wa wb"}, {"sentence_bad", "wb wa"}}.dump() + "\n");
   config.evaluation.suites = {pairs_file(dir), dir / "other/pairs.jsonl"};
   check_refused(config, dir, " are both called pairs; rename one of them");
+  config.evaluation.suites = {pairs_file(dir), pairs_file(dir)};
+  check_refused(config, dir, "pairs.jsonl; leave one out");
   config.evaluation.suites = {pairs_file(dir)};
   std::string text = "wa";
   for (int i = 0; i < 40; ++i) text += " wb";
