@@ -315,6 +315,11 @@ void apply_override(ConfigNode& root, const std::string& assignment) {
   require<ConfigError>(equals != std::string::npos && equals > 0 && path.front() != '.' && path.back() != '.' &&
                            path.find("..") == std::string::npos,
                        where, ": write it as --set key.of.value=value");
+  auto dotted = path;
+  std::replace(dotted.begin(), dotted.end(), '[', '.');
+  std::erase(dotted, ']');
+  require<ConfigError>(dotted == path, where, ": an element of a list is named by its number after a dot; write ",
+                       shortened(dotted));
   require<ConfigError>(std::count(path.begin(), path.end(), '.') < max_depth, where, ": its key is nested deeper than ",
                        max_depth, "; no config has such a key");
   ConfigNode value = parse_node(assignment.substr(equals + 1), where);

@@ -238,6 +238,9 @@ TEST_CASE("overrides are decoded like the file, and errors name them", "[core][c
   CHECK(config.train.budget.steps == 7);
   CHECK(refused("", {"train.sead=3"}) == "--set train.sead=3: unknown key 'train.sead'; did you mean 'seed'?");
   CHECK(refused("", {"train"}) == "--set train: write it as --set key.of.value=value");
+  CHECK(refused("", {"objectives[1].weight=3"}) ==
+        "--set objectives[1].weight=3: an element of a list is named by its number after a dot; write "
+        "objectives.1.weight");
   CHECK(refused("objectives: [{kind: mlm}]", {"objectives.3.weight=1"}) ==
         "--set objectives.3.weight=1: '3' must be the number of an element, 0 to 0");
 }
