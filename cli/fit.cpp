@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "study/fit_points.h"
@@ -111,6 +112,7 @@ void add_output(CLI::App& verb, FitArguments& a) {
 }
 
 void fit(FitArguments& a) {
+  if (!a.plot.empty()) check_output_file("--plot", a.plot);
   for (const auto& text : a.predict) a.question.sizes.push_back(size_and_tokens(text));
   const auto points = points_of(a);
   const auto report = make_fit_report(points, a.question);

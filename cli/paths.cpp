@@ -318,7 +318,15 @@ void check_tokenizer_path(const std::string& path) {
   const auto kind = kind_of_path(path);
   const bool is_of_run = kind == PathKind::run || kind == PathKind::step;
   if (is_of_run && !fs::exists(tokenizer_of(path)))
-    fail<CheckpointError>(path, ": ", no_tokenizer(kind == PathKind::run ? path : path + "/.."));
+    fail<CheckpointError>(path, ": ", no_tokenizer(kind == PathKind::run ? path : run_of_step(path)));
+}
+
+void check_output_file(const std::string& option, const std::string& path) {
+  std::error_code ignored;
+  require<ConfigError>(!fs::is_directory(path, ignored), option, " ", path, ": is a folder; name a file");
+  const auto folder = fs::path(path).parent_path();
+  require<ConfigError>(folder.empty() || fs::is_directory(folder, ignored), option, " ", path, ": there is no folder ",
+                       folder.string(), "; make it, or name another");
 }
 
 namespace {

@@ -60,6 +60,12 @@ AttentionMaps attention_maps(const LoadedRun& run, const std::string& text) {
   return maps;
 }
 
+std::vector<float> shrunk(std::vector<float> map, int64_t size, int64_t side) {
+  if (size <= side) return map;
+  const auto small = at::adaptive_avg_pool2d(at::from_blob(map.data(), {1, size, size}, at::kFloat), {side, side});
+  return {small.const_data_ptr<float>(), small.const_data_ptr<float>() + small.numel()};
+}
+
 std::string picture_uri(const std::vector<float>& values, int64_t size, float highest) {
   const auto side = static_cast<uint32_t>(size), stride = (side + 3) / 4 * 4, begin = uint32_t{14 + 40 + 4 * 256};
   std::string bytes = "BM";

@@ -16,6 +16,9 @@ struct AttentionMaps {
 /// of probabilities (performer, linformer, windows). Throws DataError for a text that is longer than the model reads.
 AttentionMaps attention_maps(const LoadedRun& run, const std::string& text);
 
+/// A map [T T] as one of at most `side` rows and columns, which are means of equally many or one more.
+std::vector<float> shrunk(std::vector<float> map, int64_t size, int64_t side);
+
 /// A picture [T T] as a data URI (BMP, 8 bits): 0 is white, `highest` and above black.
 std::string picture_uri(const std::vector<float>& values, int64_t size, float highest);
 

@@ -104,19 +104,21 @@ std::string attention_section(const View& view) {
   const auto& maps = view.attention;
   if (maps.heads.empty())
     return html_section("Attention", paragraph("This attention has no matrix of probabilities to show."));
-  const auto size = static_cast<int64_t>(maps.tokens.size());
+  constexpr int64_t most_pixels = 272;  // twice what a side of a picture takes on the page
+  const auto size = static_cast<int64_t>(maps.tokens.size()), side = std::min(size, most_pixels);
   std::string tokens;
   for (const auto& token : maps.tokens) tokens += (tokens.empty() ? "" : " ") + token;
   std::string body =
       paragraph("A square for each head; rows are queries and columns keys, in the order of the tokens: " + tokens +
-                ". White is 0, black the largest probability of the head.");
+                ". White is 0, black the largest " + (side < size ? "mean of neighbours" : "probability") +
+                " of the head.");
   for (size_t layer = 0; layer < maps.heads.size(); ++layer) {
     body += "<p class=\"kicker\">layer " + std::to_string(layer + 1) + "</p>\n<div class=\"maps\">";
     for (size_t head = 0; head < maps.heads[layer].size(); ++head) {
-      const auto& map = maps.heads[layer][head];
+      const auto map = shrunk(maps.heads[layer][head], size, side);
       const auto name = words("layer ", layer + 1, ", head ", head + 1);
       body += words("<img alt=\"", name, "\" title=\"", name, "\" src=\"",
-                    picture_uri(map, size, *std::max_element(map.begin(), map.end())), "\">");
+                    picture_uri(map, side, *std::max_element(map.begin(), map.end())), "\">");
     }
     body += "</div>\n";
   }

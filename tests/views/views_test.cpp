@@ -78,6 +78,9 @@ TEST_CASE("a picture is a bitmap of its size") {
   const auto uri = picture_uri({0, 1, 0.5, 0.25}, 2, 1);
   CHECK(uri.starts_with("data:image/bmp;base64,Qk"));  // BM
   CHECK(uri.size() == 22 + (14 + 40 + 1024 + 8 + 2) / 3 * 4);
+  const std::vector<float> map{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  CHECK(shrunk(map, 4, 4) == map);
+  CHECK(shrunk(map, 4, 2) == std::vector<float>{2.5, 4.5, 10.5, 12.5});
 }
 
 TEST_CASE("a view of a run holds the scores of its texts, and its page refers to nothing outside") {
