@@ -106,7 +106,8 @@ std::string branches(const std::map<std::string, Names>& words) {
   return text;
 }
 
-constexpr const char* bash_template = R"sh(_cloze_verbs() {
+// The words that bash and zsh complete.
+constexpr const char* word_tables = R"sh(_cloze_verbs() {
   case "$1" in
 @VERBS@  esac
 }
@@ -123,7 +124,9 @@ _cloze_files() {
 @FILES@  esac
 }
 _cloze_keys="@KEYS@"
-_cloze() {
+)sh";
+
+constexpr const char* bash_template = R"sh(@TABLES@_cloze() {
   local word="${COMP_WORDS[COMP_CWORD]}" before="" key="" verb="" list="" part="" values=""
   [ "$COMP_CWORD" -gt 0 ] && before="${COMP_WORDS[COMP_CWORD-1]}"
   for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -165,24 +168,7 @@ complete -o filenames -F _cloze cloze
 
 // A file of $fpath, where the first call defines and runs the function, or a script that is sourced.
 constexpr const char* zsh_template = R"sh(#compdef cloze
-_cloze_verbs() {
-  case "$1" in
-@VERBS@  esac
-}
-_cloze_options() {
-  case "$1" in
-@OPTIONS@  esac
-}
-_cloze_values() {
-  case "$1" in
-@VALUES@  esac
-}
-_cloze_files() {
-  case "$1" in
-@FILES@  esac
-}
-_cloze_keys="@KEYS@"
-_cloze() {
+@TABLES@_cloze() {
   local word="${words[CURRENT]}" before="${words[CURRENT-1]}" verb="" list="" part=""
   for part in "${(@)words[2,CURRENT-1]}"; do
     list=" $(_cloze_verbs "$verb") "
@@ -215,7 +201,7 @@ fi
 
 /// A script of bash or zsh: completes verbs, options, their values, config keys, else file names.
 std::string shell_script(const char* shell_template, const Words& words) {
-  std::string script = shell_template;
+  auto script = replaced(shell_template, "@TABLES@", word_tables);
   script = replaced(script, "@VERBS@", branches(words.verbs));
   script = replaced(script, "@OPTIONS@", branches(words.options));
   script = replaced(script, "@VALUES@", branches(words.values) + branches(words.keys));
