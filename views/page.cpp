@@ -108,10 +108,9 @@ std::string attention_section(const View& view) {
   const auto size = static_cast<int64_t>(maps.tokens.size()), side = std::min(size, most_pixels);
   std::string tokens;
   for (const auto& token : maps.tokens) tokens += (tokens.empty() ? "" : " ") + token;
-  std::string body =
-      paragraph("A square for each head; rows are queries and columns keys, in the order of the tokens: " + tokens +
-                ". White is 0, black the largest " + (side < size ? "mean of neighbours" : "probability") +
-                " of the head.");
+  std::string body = paragraph(
+      "A square for each head; rows are queries and columns keys, in the order of the tokens: " + tokens +
+      ". White is 0, black the largest " + (side < size ? "mean of neighbours" : "probability") + " of the head.");
   for (size_t layer = 0; layer < maps.heads.size(); ++layer) {
     body += "<p class=\"kicker\">layer " + std::to_string(layer + 1) + "</p>\n<div class=\"maps\">";
     for (size_t head = 0; head < maps.heads[layer].size(); ++head) {

@@ -121,8 +121,7 @@ void print_completions(const LoadedRun& opened, const std::string& text, const F
     else
       print(whole + "\n");
   }
-  if (c.json)
-    print(json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  if (c.json) print(json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 /// Prints the text with the best token in each blank, and the candidates of each.
