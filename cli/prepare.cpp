@@ -5,6 +5,7 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/prepare.h"
 
 namespace cloze {
@@ -33,13 +34,13 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                             .c_str());
     return;
   }
-  log_result("data", words(options.out, r.reused ? ": already exists" : ": created", ", ", thousands(r.documents),
-                           " documents, ", thousands(r.tokens), " tokens; held out: ", thousands(r.valid_documents),
-                           " documents, ", thousands(r.valid_tokens), " tokens"));
+  log_result("data", words(options.out, r.reused ? ": already exists" : ": created", ", ",
+                           counted(r.documents, "document"), ", ", counted(r.tokens, "token"), "; held out: ",
+                           counted(r.valid_documents, "document"), ", ", counted(r.valid_tokens, "token")));
   if (!r.reused)
     log_info("data", words(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ",
-                           thousands(r.unknown_tokens), " unknown tokens, ", thousands(r.duplicate_documents),
-                           " duplicate and ", thousands(r.near_duplicates), " near-duplicate documents"));
+                           counted(r.unknown_tokens, "unknown token"), ", ", thousands(r.duplicate_documents),
+                           " duplicate and ", counted(r.near_duplicates, "near-duplicate document")));
 }
 
 /// An option whose value is a choice by name.
@@ -106,8 +107,8 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
                 "unigram and bpe: characters outside of the vocabulary become bytes instead of unknown tokens");
   verb.add_option(
           "--character-coverage", options.character_coverage,
-          "unigram and bpe: share of the text that the characters of the vocabulary cover; 0.9995 suits Chinese "
-          "and Japanese, 1 suits alphabets")
+          "all but byte_bpe: share of the text that the characters of the vocabulary cover, the most frequent ones; 1 "
+          "keeps all; by default wordpiece keeps 1,000 even where fewer cover that share")
       ->capture_default_str();
   verb.add_option("--seed", options.seed, "random seed for the sentences that the tokenizer is trained on")
       ->capture_default_str();
@@ -135,8 +136,9 @@ void check_arguments(const CLI::App& verb, PrepareOptions& options) {
     require<ConfigError>(tokenizer != kind.name || kind_of_path(tokenizer) != PathKind::absent, tokenizer,
                          ": no such tokenizer; --train ", tokenizer, " trains one");
   for (const auto* option : {"--train", "--vocab-size"})
-    require<ConfigError>(verb.get_option(option)->count() == 0, option, " is of a tokenizer that is trained, and ",
-                         tokenizer, " is given; leave one of them out");
+    require<ConfigError>(verb.get_option(option)->count() == 0, option,
+                         " applies only to a tokenizer that is trained, and ", tokenizer,
+                         " is given; leave one of them out");
   check_tokenizer_path(tokenizer);
   tokenizer = tokenizer_of(tokenizer);
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/columns.h"
+#include "core/log.h"
 
 namespace cloze {
 
@@ -107,6 +108,10 @@ std::string digits(double value, int count) {
   char text[48];
   std::snprintf(text, sizeof text, "%.*g", count, value);
   return text;
+}
+
+std::string counted(uint64_t n, std::string_view noun) {
+  return thousands(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
 }
 
 std::string in_one_line(const std::string& text) {

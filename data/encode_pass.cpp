@@ -9,6 +9,7 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/count_words.h"
 #include "data/document_pool.h"
 #include "data/manifest.h"
@@ -125,8 +126,8 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
   progress_.report.invalid_utf8 = reader.invalid_utf8();
   progress_.report.incomplete_pairs += reader.incomplete_pairs();
   if (reader.split_documents() > 0)
-    log_info("data",
-             words(thousands(reader.split_documents()), " documents were longer than 16 MB and were split there"));
+    log_info("data", words(counted(reader.split_documents(), "document"),
+                           reader.split_documents() == 1 ? " was" : " were", " longer than 16 MB and split there"));
   return progress_;
 }
 
@@ -214,7 +215,7 @@ void EncodePass::resume() {
     return;  // progress.json is damaged: start again
   }
   if (progress_.documents_read > 0)
-    log_info("data", words("resuming after ", thousands(progress_.documents_read), " documents"));
+    log_info("data", words("resuming after ", counted(progress_.documents_read, "document")));
 }
 
 void EncodePass::show(uint64_t bytes_done, uint64_t total) {
@@ -227,7 +228,7 @@ void EncodePass::show(uint64_t bytes_done, uint64_t total) {
   Progress shown{{words("[data]    ", bytes(done), total > 0 ? " of " + bytes(whole) : "")},
                  total > 0 ? done / whole : -1};
   if (total > bytes_done) shown.fields.push_back("eta " + duration(now * (whole - done) / done));
-  shown.fields.push_back(thousands(progress_.report.tokens + progress_.report.valid_tokens) + " tokens");
+  shown.fields.push_back(counted(progress_.report.tokens + progress_.report.valid_tokens, "token"));
   shown.fields.push_back(bytes(done / now) + "/s");
   log_progress(shown, plain);
 }

@@ -40,24 +40,30 @@ void check_columns(const PrepareOptions& o) {
 void check_training(const PrepareOptions& o) {
   require<ConfigError>(o.character_coverage > 0.9 && o.character_coverage <= 1, "--character-coverage is ",
                        o.character_coverage, ", must be in (0.9, 1]");
-  const bool sentencepiece = o.train_kind == TokenizerKind::unigram || o.train_kind == TokenizerKind::bpe;
   const bool has_coverage = o.character_coverage != PrepareOptions().character_coverage;
   if (!o.tokenizer.empty()) {
-    require<ConfigError>(!o.lowercase, "--lowercase is of a tokenizer that is trained, and ", o.tokenizer,
-                         " folds case or keeps it by its own rules; leave --lowercase out");
-    require<ConfigError>(!o.byte_fallback && !has_coverage,
-                         "--byte-fallback and --character-coverage are of a tokenizer that is trained; leave them out, "
-                         "or --tokenizer");
+    require<ConfigError>(!o.lowercase, "--lowercase applies only to a tokenizer that is trained; ", o.tokenizer,
+                         " has its own rules for case; leave --lowercase out");
+    for (const auto& [is_given, option] :
+         {std::pair{o.byte_fallback, "--byte-fallback"}, std::pair{has_coverage, "--character-coverage"}})
+      require<ConfigError>(!is_given, option, " applies only to a tokenizer that is trained, and ", o.tokenizer,
+                           " is given; leave one of them out");
     require<ConfigError>(o.seed == PrepareOptions().seed,
                          "--seed chooses the sentences that a tokenizer is trained on, and ", o.tokenizer,
                          " is given; leave --seed out");
     return;
   }
+  const bool is_sentencepiece = o.train_kind == TokenizerKind::unigram || o.train_kind == TokenizerKind::bpe;
+  const bool has_bytes = o.train_kind == TokenizerKind::byte_bpe;
+  require<ConfigError>(!o.lowercase || !has_bytes,
+                       "--lowercase does not apply to byte_bpe, which keeps every byte; choose another --train, or "
+                       "leave --lowercase out");
+  require<ConfigError>(!o.byte_fallback || is_sentencepiece,
+                       "--byte-fallback applies to unigram and bpe, and --train is ", o.train_kind,
+                       "; leave --byte-fallback out");
   require<ConfigError>(
-      !o.lowercase || o.train_kind != TokenizerKind::byte_bpe,
-      "--lowercase is not of byte_bpe, which keeps every byte; choose another --train, or leave it out");
-  require<ConfigError>(sentencepiece || (!o.byte_fallback && !has_coverage),
-                       "--byte-fallback and --character-coverage are of unigram and bpe; --train is ", o.train_kind);
+      !has_coverage || !has_bytes,
+      "--character-coverage does not apply to byte_bpe, whose bytes spell every character; leave it out");
 }
 
 }  // namespace

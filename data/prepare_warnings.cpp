@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "data/line_reader.h"
 #include "data/text_lines.h"
 
@@ -15,19 +16,22 @@ namespace {
 
 void warn_of_duplicates(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
   if (options.dedup) {
-    log_info("data", words(thousands(split.removed), " documents of the text and ", thousands(split.removed_valid),
-                           " of held-out text were removed as duplicates or near-duplicates"));
+    log_info("data", words(counted(split.removed, "document"), " of the text and ", thousands(split.removed_valid),
+                           " of held-out text ", split.removed + split.removed_valid == 1 ? "was" : "were",
+                           " removed as duplicates or near-duplicates"));
     return;
   }
   const uint64_t copies = split.copies + split.near_duplicates;
   if (copies * 20 > split.documents.size())
-    log_warning("data", words(thousands(copies), " of ", thousands(split.documents.size()),
-                              " documents are duplicates or near-duplicates of another; a model memorizes them: remove "
-                              "them with --dedup"));
+    log_warning("data", words(thousands(copies), " of ", counted(split.documents.size(), "document"),
+                              copies == 1 ? " is a duplicate or near-duplicate of another; a model memorizes it: "
+                                          : " are duplicates or near-duplicates of another; a model memorizes them: ",
+                              "remove ", copies == 1 ? "it" : "them", " with --dedup"));
   if (split.leaked > 0)
-    log_warning("data", words(thousands(split.leaked), " of ", thousands(report.valid_documents),
-                              " held-out documents have a duplicate or near-duplicate in the training text, "
-                              "which makes held-out losses too low; remove it there with --dedup"));
+    log_warning("data", words(thousands(split.leaked), " of ", counted(report.valid_documents, "held-out document"),
+                              split.leaked == 1 ? " has" : " have",
+                              " a duplicate or near-duplicate in the training text, which makes held-out losses too "
+                              "low; remove it there with --dedup"));
 }
 
 /// Warns if the held-out share is far from the requested one.
@@ -131,14 +135,18 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
   if (options.valid_inputs.empty() && options.held_out > 0 && split.documents.size() > 1)
     warn_of_share(options.held_out, report);
   if (report.incomplete_pairs > 0)
-    log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were skipped"));
+    log_warning("data", words(counted(report.incomplete_pairs, "pair"), report.incomplete_pairs == 1
+                                                                            ? " lacks a side and was skipped"
+                                                                            : " lack a side and were skipped"));
   if (report.invalid_utf8 > 0)
-    log_warning("data", words(thousands(report.invalid_utf8), " invalid UTF-8 sequences were replaced by U+FFFD"));
+    log_warning("data", words(counted(report.invalid_utf8, "invalid UTF-8 sequence"),
+                              report.invalid_utf8 == 1 ? " was" : " were", " replaced by U+FFFD"));
   warn_of_rate(options, report);
   const uint64_t all_tokens = report.tokens + report.valid_tokens;  // as unknown tokens are counted
   if (report.unknown_tokens * 20 > all_tokens)
-    log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(all_tokens),
-                              " tokens are unknown; the tokenizer does not fit the text"));
+    log_warning("data",
+                words(thousands(report.unknown_tokens), " of ", counted(all_tokens, "token"),
+                      report.unknown_tokens == 1 ? " is" : " are", " unknown; the tokenizer does not fit the text"));
 }
 
 void warn_of_tables(const PrepareOptions& options) {

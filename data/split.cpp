@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/document_pool.h"
 #include "data/near_duplicates.h"
 #include "data/sentences.h"
@@ -83,7 +84,7 @@ class Survey {
     shown_ = now;
     const auto read = static_cast<double>(done), whole = static_cast<double>(total);
     log_progress(Progress{{"[data]    comparing documents", bytes(read) + (total > 0 ? " of " + bytes(whole) : ""),
-                           thousands(documents.size()) + " documents"},
+                           counted(documents.size(), "document")},
                           total > 0 ? read / whole : -1},
                  false);
   }

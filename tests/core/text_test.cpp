@@ -36,6 +36,12 @@ TEST_CASE("a text of several lines keeps them, and each is broken between words"
   CHECK(wrapped_lines("[a]  ", "", 13, 5) == "[a]  ");
 }
 
+TEST_CASE("one thing is counted in the singular, none and several in the plural") {
+  CHECK(counted(1, "document") == "1 document");
+  CHECK(counted(0, "document") == "0 documents");
+  CHECK(counted(7201, "held-out document") == "7,201 held-out documents");
+}
+
 TEST_CASE("escapes leave no character that the form would read as its own") {
   CHECK(escaped_csv("a") == "a");
   CHECK(escaped_csv("a,\"b\"\r") == "\"a,\"\"b\"\"\r\"");

@@ -112,25 +112,34 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
   options.out = dir / "out";
   options.tokenizer = dir.write("vocab.txt", "[UNK]\na\n");
   options.lowercase = true;
-  CHECK_THROWS_WITH(prepare(options), "--lowercase is of a tokenizer that is trained, and " + options.tokenizer +
-                                          " folds case or keeps it by its own rules; leave --lowercase out");
+  CHECK_THROWS_WITH(prepare(options), "--lowercase applies only to a tokenizer that is trained; " + options.tokenizer +
+                                          " has its own rules for case; leave --lowercase out");
   options.lowercase = false;
   options.seed = 7;
   CHECK_THROWS_WITH(prepare(options), "--seed chooses the sentences that a tokenizer is trained on, and " +
                                           options.tokenizer + " is given; leave --seed out");
   options.seed = PrepareOptions().seed;
   options.byte_fallback = true;
-  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--byte-fallback and --character-coverage are of a tokenizer"));
+  CHECK_THROWS_WITH(prepare(options), "--byte-fallback applies only to a tokenizer that is trained, and " +
+                                          options.tokenizer + " is given; leave one of them out");
+  options.byte_fallback = false;
+  options.character_coverage = 1;
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--character-coverage applies only to a tokenizer that is"));
+  options.byte_fallback = true;
   options.tokenizer.clear();
   options.train_kind = TokenizerKind::wordpiece;
-  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("are of unigram and bpe; --train is wordpiece"));
+  CHECK_THROWS_WITH(prepare(options),
+                    "--byte-fallback applies to unigram and bpe, and --train is wordpiece; leave --byte-fallback out");
   options.byte_fallback = false;
+  options.train_kind = TokenizerKind::byte_bpe;
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--character-coverage does not apply to byte_bpe"));
   options.character_coverage = 0.5;
   CHECK_THROWS_WITH(prepare(options), "--character-coverage is 0.5, must be in (0.9, 1]");
   options.character_coverage = PrepareOptions().character_coverage;
   options.lowercase = true;
   options.train_kind = TokenizerKind::byte_bpe;
-  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--lowercase is not of byte_bpe, which keeps every byte"));
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::StartsWith("--lowercase does not apply to byte_bpe, which keeps every byte"));
 }
 
 TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepare]") {
