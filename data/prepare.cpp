@@ -184,12 +184,27 @@ std::optional<PrepareReport> existing(const PrepareOptions& options) {
   return report;
 }
 
+/// What a text would need more of for its vocabulary to grow.
+const char* lacking(TokenizerKind kind) {
+  switch (kind) {
+    case TokenizerKind::unigram:
+      return "parts that occur twice";
+    case TokenizerKind::bpe:
+      return "pairs of pieces within a word";
+    case TokenizerKind::wordpiece:
+      return "pairs of pieces that occur twice within words, where a Chinese character is a word";
+    case TokenizerKind::byte_bpe:
+      break;
+  }
+  return "pairs of pieces that occur twice within words";
+}
+
 /// Warns of a trained vocabulary that is smaller than was asked for.
-void warn_of_few_pieces(const Tokenizer& tokenizer, int64_t asked) {
-  if (tokenizer.size() >= asked) return;
+void warn_of_few_pieces(const Tokenizer& tokenizer, const PrepareOptions& options) {
+  if (tokenizer.size() >= options.vocab_size) return;
   log_warning("data", words("the tokenizer has ", thousands(static_cast<uint64_t>(tokenizer.size())),
-                            " pieces, fewer than the ", thousands(static_cast<uint64_t>(asked)),
-                            " asked for: the text has no more"));
+                            " pieces, fewer than the ", thousands(static_cast<uint64_t>(options.vocab_size)),
+                            " asked for: the text has no more ", lacking(options.train_kind)));
 }
 
 /// The tokenizer of a run in `partial`, saved there: the one given, or one trained on the text. A resumed run keeps the
@@ -208,7 +223,7 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const Split& split, cons
     if (options.tokenizer.empty()) train_tokenizer(options, split, folder);
   }
   auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? folder : options.tokenizer);
-  if (!same && options.tokenizer.empty()) warn_of_few_pieces(tokenizer, options.vocab_size);
+  if (!same && options.tokenizer.empty()) warn_of_few_pieces(tokenizer, options);
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(folder);

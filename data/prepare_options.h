@@ -47,7 +47,7 @@ struct PrepareOptions {
   int64_t vocab_size = 8000;
   bool lowercase = false;              ///< of a trained tokenizer
   bool byte_fallback = false;          ///< of a trained unigram or bpe: rare characters become bytes, not unknown
-  double character_coverage = 0.9995;  ///< of a trained unigram or bpe: share of the text that its characters cover
+  double character_coverage = 0.9995;  ///< of what is trained but byte_bpe: share of the text its characters cover
   bool special_tokens =
       false;  ///< add missing [PAD], [CLS], [SEP], [MASK] to the tokenizer of a model; other tokenizers always get them
   int64_t sentinels = 0;   ///< number of <extra_id_0> ... for span corruption

@@ -63,8 +63,6 @@ struct Candidate {
   }
 };
 
-constexpr size_t max_characters = 1000;
-
 /// Vocabulary entries by id, each spelling once.
 struct Entries {
   std::vector<std::string> list;
@@ -233,10 +231,12 @@ WordCounts count_words(const std::vector<std::string>& sentences, bool lowercase
   return counts;
 }
 
-/// The entries before any merge: special tokens, the most frequent characters, and those of them that continue a word.
-Entries wordpiece_characters(const WordCounts& counts) {
+using Frequencies = std::vector<std::pair<uint64_t, std::string>>;
+
+/// The characters of words with their frequencies, the most frequent first and equally frequent ones by code point.
+/// `inside`: receives those that continue a word.
+Frequencies count_characters(const WordCounts& counts, std::set<std::string>& inside) {
   std::map<std::string, uint64_t> frequency;
-  std::set<std::string> inside;  // characters that continue a word
   for (const auto& [word, count] : counts) {
     stop_if_interrupted();
     bool first = true;
@@ -245,11 +245,39 @@ Entries wordpiece_characters(const WordCounts& counts) {
       if (!std::exchange(first, false)) inside.insert(c);
     });
   }
-  std::vector<std::pair<uint64_t, std::string>> characters;
+  Frequencies characters;
   for (const auto& [c, n] : frequency) characters.emplace_back(n, c);
   std::stable_sort(characters.begin(), characters.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  characters.resize(std::min(characters.size(), max_characters));
+  return characters;
+}
+
+/// How many of the characters an alphabet has.
+size_t kept_characters(const Frequencies& characters, const Alphabet& alphabet) {
+  double all = 0;
+  for (const auto& [n, c] : characters) all += static_cast<double>(n);
+  double covered = 0;
+  size_t kept = 0;
+  while (kept < characters.size() && (covered < alphabet.coverage * all || kept < alphabet.least))
+    covered += static_cast<double>(characters[kept++].first);
+  return kept;
+}
+
+void say_what_is_left_out(const Frequencies& characters, size_t kept, const Alphabet& alphabet) {
+  if (kept == characters.size()) return;
+  log_info("data", words("the vocabulary has the ", thousands(kept), " most frequent of ", thousands(characters.size()),
+                         " characters, which cover a share of ", alphabet.coverage,
+                         " of the text or more (--character-coverage); words with rarer ones are unknown"));
+}
+
+/// The entries before any merge: special tokens, the characters of the alphabet, and those of them that continue a
+/// word.
+Entries wordpiece_characters(const WordCounts& counts, const Alphabet& alphabet) {
+  std::set<std::string> inside;
+  auto characters = count_characters(counts, inside);
+  const auto kept = kept_characters(characters, alphabet);
+  say_what_is_left_out(characters, kept, alphabet);
+  characters.resize(kept);
   std::sort(characters.begin(), characters.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   Entries entries;
   for (const auto* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) entries.add(special);
@@ -279,14 +307,18 @@ std::vector<CountedWord> words_of(const WordCounts& counts, const Entries& entri
 
 }  // namespace
 
-std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
+std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase,
+                            const Alphabet& alphabet) {
   TrainingProgress progress;
   const auto counts = count_words(sentences, lowercase, progress);
-  auto entries = wordpiece_characters(counts);
+  auto entries = wordpiece_characters(counts, alphabet);
   const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
   require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
                        " is too small for WordPiece on this text, whose special tokens and characters are ",
-                       entries.list.size(), " tokens; raise it");
+                       entries.list.size(),
+                       " tokens; raise it to that or more, or leave rare characters out with a --character-coverage "
+                       "below ",
+                       alphabet.coverage);
   learn_merges(words_of(counts, entries), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (entries.list.size() >= max_size) return std::nullopt;
     progress.show(entries.list.size(), max_size, "pieces");

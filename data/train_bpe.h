@@ -29,8 +29,16 @@ struct ByteBpeFiles {
 };
 ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t size);
 
-/// vocab.txt of a WordPiece vocabulary of `size` tokens, BERT's special tokens included, with the 1,000 most frequent
-/// characters. Pairs are chosen by frequency, as the `tokenizers` package does.
-std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase);
+/// Which characters of a text a vocabulary has: the most frequent ones that cover a share of it, and at least so many.
+struct Alphabet {
+  double coverage = 1;
+  size_t least = 0;
+};
+
+/// vocab.txt of a WordPiece vocabulary of `size` tokens, BERT's special tokens included. Pairs are chosen by frequency,
+/// as the `tokenizers` package does; characters that are left out are logged. Throws ConfigError where `size` is
+/// below the number of special tokens and characters.
+std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase,
+                            const Alphabet& alphabet = {});
 
 }  // namespace cloze

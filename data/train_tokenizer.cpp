@@ -9,6 +9,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/random.h"
+#include "core/text.h"
 #include "data/reader.h"
 #include "data/sentences.h"
 #include "data/train_bpe.h"
@@ -77,8 +78,8 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
   }
   split.require_unchanged();
   if (left_out > 0)
-    log_warning("data", words(thousands(left_out), left_out == 1 ? " word" : " words", " of more than ",
-                              thousands(max_sentence_bytes), " bytes between spaces ", left_out == 1 ? "is" : "are",
+    log_warning("data", words(counted(left_out, "word"), " of more than ", thousands(max_sentence_bytes),
+                              " bytes between spaces ", left_out == 1 ? "is" : "are",
                               " left out of the training of the tokenizer"));
   return kept;
 }
@@ -109,6 +110,14 @@ void require_trained(const PrepareOptions& options, const TrainedSentencePiece& 
                      "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
 }
 
+/// The alphabet of a WordPiece tokenizer. Without a coverage of the user's own it has whole alphabetic scripts, whose
+/// rare letters would make unknown tokens of whole words.
+Alphabet wordpiece_alphabet(const PrepareOptions& options) {
+  constexpr size_t of_alphabetic_scripts = 1000;  // as the `tokenizers` package's limit_alphabet
+  const bool is_default = options.character_coverage == PrepareOptions().character_coverage;
+  return {.coverage = options.character_coverage, .least = is_default ? of_alphabetic_scripts : 0};
+}
+
 /// What the characters of a unigram or bpe tokenizer cover, where some are left out.
 std::string coverage_of(const PrepareOptions& options) {
   const bool has_coverage = options.train_kind == TokenizerKind::unigram || options.train_kind == TokenizerKind::bpe;
@@ -126,7 +135,7 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
                      ": has no text to train a tokenizer on; name files with text");
   log_info("data", words("training a ", options.train_kind, " tokenizer of ",
                          thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
-                         thousands(sentences.size()), " sentences", coverage_of(options)));
+                         counted(sentences.size(), "sentence"), coverage_of(options)));
   std::filesystem::create_directories(folder);
   if (options.train_kind == TokenizerKind::byte_bpe) {
     const auto files = train_byte_bpe(sentences, options.vocab_size);
@@ -135,7 +144,8 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
     return;
   }
   if (options.train_kind == TokenizerKind::wordpiece) {
-    write_atomic(folder + "/vocab.txt", train_wordpiece(sentences, options.vocab_size, options.lowercase));
+    write_atomic(folder + "/vocab.txt",
+                 train_wordpiece(sentences, options.vocab_size, options.lowercase, wordpiece_alphabet(options)));
     write_atomic(folder + "/tokenizer_config.json",
                  words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
     return;

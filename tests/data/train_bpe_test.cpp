@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -11,6 +12,7 @@
 #include "data/tokenizer.h"
 #include "data/train_bpe.h"
 #include "data/train_tokenizer.h"
+#include "data/tokenizers/utf8.h"
 #include "tests/support/catch.h"
 #include "tests/support/logged.h"
 #include "tests/support/temp_dir.h"
@@ -143,6 +145,111 @@ TEST_CASE("a trained WordPiece vocabulary covers its text, also from its tokeniz
           "--vocab-size 10 is too small for WordPiece on this text, whose special tokens and characters are"));
 }
 
+namespace {
+
+/// Sentences with so many different Chinese characters, frequent ones and rare ones.
+std::vector<std::string> chinese_sentences(uint64_t characters) {
+  auto stream = Rng(5).stream("characters");
+  std::vector<std::string> list;
+  for (uint64_t s = 0; s < 2000; ++s) {
+    std::string text;
+    append_code_point(text, static_cast<int32_t>(0x4E00 + s % characters));  // each occurs
+    for (int i = 0; i < 40; ++i)
+      append_code_point(text, static_cast<int32_t>(0x4E00 + stream.below(1 + stream.below(characters))));
+    list.push_back(text);
+  }
+  return list;
+}
+
+/// The characters that cover a share of sentences without spaces: the fewest that do.
+size_t covering(const std::vector<std::string>& sentences, double share) {
+  std::map<int32_t, size_t> counts;
+  size_t all = 0;
+  for (const auto& sentence : sentences)
+    for (size_t at = 0; at < sentence.size(); ++all) ++counts[next_code_point(sentence, at)];
+  std::multiset<size_t, std::greater<>> sorted;
+  for (const auto& [code, n] : counts) sorted.insert(n);
+  size_t covered = 0, kept = 0;
+  for (const auto n : sorted) {
+    if (static_cast<double>(covered) >= share * static_cast<double>(all)) break;
+    covered += n;
+    ++kept;
+  }
+  return kept;
+}
+
+}  // namespace
+
+TEST_CASE("a WordPiece alphabet grows with the text, so that no more characters are unknown than its coverage leaves",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const auto text = chinese_sentences(2000);
+  for (const double coverage : {1.0, 0.9995, 0.95}) {
+    INFO(coverage);
+    std::string file;
+    const auto log = logged(dir, [&] { file = train_wordpiece(text, 5000, false, {.coverage = coverage}); });
+    const auto tokenizer = Tokenizer::open(dir.write("zh/vocab.txt", file));
+    const auto kept = covering(text, coverage);
+    CHECK(tokenizer.size() == static_cast<int64_t>(5 + kept));
+    CHECK((log.find("the " + thousands(kept) + " most frequent of 2,000 characters") != std::string::npos) ==
+          (coverage < 1));
+    size_t unknown = 0, all = 0;
+    for (const auto& sentence : text)
+      for (const auto id : tokenizer.encode(sentence)) {
+        ++all;
+        unknown += id == tokenizer.special().unk;
+      }
+    CHECK(static_cast<double>(all - unknown) >= coverage * static_cast<double>(all));
+  }
+}
+
+TEST_CASE("a WordPiece alphabet has its least number of characters, and the most frequent ones", "[data][tokenizer]") {
+  TempDir dir;
+  const auto text = chinese_sentences(2000);
+  const auto size = [&](double coverage, size_t least) {
+    const auto file = train_wordpiece(text, 5000, false, {.coverage = coverage, .least = least});
+    return Tokenizer::open(dir.write("zh/vocab.txt", file)).size() - 5;
+  };
+  CHECK(size(0.95, 1999) == 1999);
+  CHECK(size(0.95, 3000) == 2000);
+  CHECK(size(0.95, 10) == static_cast<int64_t>(covering(text, 0.95)));
+  CHECK(train_wordpiece({"aab aab ac"}, 12, true, {.coverage = 0.8}) ==
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\naa\naab\n");
+}
+
+TEST_CASE("a vocabulary without room for the characters of a text is told their number and both options that help",
+          "[data][tokenizer]") {
+  CHECK_THROWS_WITH(train_wordpiece(chinese_sentences(2000), 1500, false),
+                    "--vocab-size 1500 is too small for WordPiece on this text, whose special tokens and characters "
+                    "are 2005 tokens; raise it to that or more, or leave rare characters out with a "
+                    "--character-coverage below 1");
+}
+
+TEST_CASE("prepared WordPiece tokens keep all letters by default, as many as a coverage asks for, and enough Chinese",
+          "[data][prepare]") {
+  TempDir dir;
+  std::string rare, chinese;
+  for (int i = 0; i < 20000; ++i) rare += "the cat sat on the mat.\n\n";
+  rare += "caf\u00E9 \u0416\n";
+  for (const auto& sentence : chinese_sentences(2000)) chinese += sentence + "\n";
+  PrepareOptions options;
+  options.train_kind = TokenizerKind::wordpiece;
+  options.vocab_size = 5000;
+  options.threads = 1;
+  options.held_out = 0;
+  options.inputs = {dir.write("rare.txt", rare)};
+  options.out = dir / "rare";
+  CHECK(prepare(options).unknown_tokens == 0);
+  options.out = dir / "covered";
+  options.character_coverage = 0.999;
+  CHECK(prepare(options).unknown_tokens == 2);
+  options.character_coverage = PrepareOptions().character_coverage;
+  options.inputs = {dir.write("zh.txt", chinese)};
+  options.out = dir / "zh";
+  const auto report = prepare(options);
+  CHECK(static_cast<double>(report.tokens - report.unknown_tokens) >= 0.9995 * static_cast<double>(report.tokens));
+}
+
 TEST_CASE("prepare trains each kind of tokenizer, and a text too small for the size gets fewer tokens",
           "[data][prepare]") {
   TempDir dir;
@@ -164,7 +271,7 @@ TEST_CASE("prepare trains each kind of tokenizer, and a text too small for the s
   }
 }
 
-TEST_CASE("a tokenizer with fewer pieces than asked for says so", "[data][prepare]") {
+TEST_CASE("a tokenizer with fewer pieces than asked for says what the text lacks", "[data][prepare]") {
   TempDir dir;
   std::string text;
   for (const auto& sentence : sentences()) text += sentence + "\n";
@@ -173,14 +280,19 @@ TEST_CASE("a tokenizer with fewer pieces than asked for says so", "[data][prepar
   options.format = TextFormat::lines;
   options.threads = 1;
   options.held_out = 0;
-  for (const std::string kind : {"unigram", "bpe", "wordpiece", "byte_bpe"}) {
+  const std::map<std::string, std::string> lacks{
+      {"unigram", "parts that occur twice\n"},
+      {"bpe", "pairs of pieces within a word\n"},
+      {"wordpiece", "pairs of pieces that occur twice within words, where a Chinese character is a word\n"},
+      {"byte_bpe", "pairs of pieces that occur twice within words\n"}};
+  for (const auto& [kind, what] : lacks) {
     INFO(kind);
     options.train_kind = choice_of<TokenizerKind>(kind);
     for (const int64_t asked : {300, 50000}) {
       options.vocab_size = asked;
       options.out = dir / (kind + std::to_string(asked));
       const auto log = logged(dir, [&] { prepare(options); });
-      CHECK((log.find(" pieces, fewer than the 50,000 asked for: the text has no more") != std::string::npos) ==
+      CHECK((log.find(" pieces, fewer than the 50,000 asked for: the text has no more " + what) != std::string::npos) ==
             (asked == 50000));
     }
   }
