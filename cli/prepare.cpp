@@ -163,6 +163,7 @@ void add_prepare(CLI::App& app, Globals&) {
       "Example:\n  cloze prepare 'books/*.txt.gz' --vocab-size 8000 --out tokens\n\n"
       "A second run reuses the result of the first; an interrupted run is resumed.");
   verb->callback([verb, options, json] {
+    options->field_given = verb->get_option("--field")->count() > 0;
     check_arguments(*verb, *options);
     report(*options, prepare(*options), *json);
   });

@@ -13,6 +13,9 @@ using nlohmann::json;
 
 namespace {
 
+/// Whether the user has chosen the key of the text.
+bool has_field(const PrepareOptions& o) { return o.field_given || o.field != PrepareOptions().field; }
+
 /// The two sides of pairs.
 void check_pairs(const PrepareOptions& o) {
   require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == TextFormat::pairs,
@@ -33,7 +36,7 @@ void check_columns(const PrepareOptions& o) {
                        "', must be two names with a comma between them: --columns sentence1,sentence2");
   require<ConfigError>((o.format == TextFormat::pairs && o.targets.empty()),
                        "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
-  require<ConfigError>(o.field == "text", "--columns and --field both name the keys of pairs; leave --field out");
+  require<ConfigError>(!has_field(o), "--columns and --field both name the keys of pairs; leave --field out");
 }
 
 /// What only a tokenizer that is trained can have.
@@ -82,7 +85,7 @@ void check_options(const PrepareOptions& o) {
 }
 
 void check_field(const PrepareOptions& o) {
-  if (o.field == PrepareOptions().field || o.format == TextFormat::jsonl) return;
+  if (!has_field(o) || o.format == TextFormat::jsonl) return;
   const auto has_keys = [](const std::string& file) {
     return !can_be_read_again(file) || format_of(file) == TextFormat::jsonl;
   };

@@ -40,6 +40,7 @@ struct PrepareOptions {
   std::string out;      ///< the output folder
   TextFormat format = TextFormat::automatic;
   std::string field = "text";  ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
+  bool field_given = false;    ///< `field` is the user's choice, also where it is the default
   std::string
       columns;  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   std::string tokenizer;  ///< an existing tokenizer; empty: one is trained

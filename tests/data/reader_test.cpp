@@ -140,7 +140,12 @@ TEST_CASE("pairs are the columns of a table of two, or named columns, never the 
   CHECK_THROWS_WITH(prepare(options),
                     "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
   options.targets.clear(), options.field = "x,y";
-  CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
+  const auto both_refused = [&] {
+    CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
+  };
+  both_refused();
+  options.field = "text", options.field_given = true;
+  both_refused();
 }
 
 TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {

@@ -162,6 +162,12 @@ TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepar
   CHECK_FALSE(fs::exists(dir / "out.partial"));
   options.targets.clear();
   options.format = TextFormat::automatic;
+  options.field = "text";
+  options.field_given = true;
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::StartsWith("--field is 'text', a key of JSON lines, and none of the text"));
+  options.field = "body";
+  options.field_given = false;
   options.inputs.push_back(dir.write("unnamed", "\n{\"body\": \"a\"}\n"));
   CHECK(prepare(options).documents == 3);
 }
