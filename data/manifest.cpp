@@ -2,15 +2,18 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
@@ -33,6 +36,31 @@ bool is_whole(const json& content) {
   return content.value("fingerprint", json()) == fingerprint_of(content) &&
          content.contains("contents") == content.contains("contents_fingerprint") &&
          (!content.contains("contents") || content.at("contents_fingerprint") == hash_of(content.at("contents")));
+}
+
+/// `; did you mean 'PATH'?` for the prepared text next to a folder with the most similar name; or empty.
+std::string near_store(const std::string& folder) {
+  auto wanted = fs::path(folder).lexically_normal();
+  if (!wanted.has_filename()) wanted = wanted.parent_path();  // with a slash at its end
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(wanted.has_parent_path() ? wanted.parent_path() : fs::path("."), error))
+    if (is_token_store(entry.path().string())) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  const auto near = nearest(wanted.filename().string(), names);
+  return near.empty() ? "" : "; did you mean '" + (wanted.parent_path() / near).string() + "'?";
+}
+
+/// Throws DataError for a folder that does not exist, and for one that is not prepared text.
+void require_store(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) {
+    const auto near = near_store(folder);
+    fail<DataError>(folder, ": no such folder", near.empty() ? "; create it with `cloze prepare`" : near);
+  }
+  require<DataError>(fs::exists(folder + "/manifest.json", ignored), folder,
+                     ": is not prepared text (it has no manifest.json); create it with `cloze prepare`");
 }
 
 }  // namespace
@@ -82,7 +110,7 @@ void write_manifest(const std::string& folder, const Manifest& m) {
 bool is_token_store(const std::string& folder) {
   const std::string path = folder + "/manifest.json";
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  if (!fs::is_regular_file(path, ignored)) return false;
   try {
     return read_text(path).find("\"cloze-tokens\"") != std::string::npos;
   } catch (const Error&) {
@@ -92,8 +120,7 @@ bool is_token_store(const std::string& folder) {
 
 Manifest read_manifest(const std::string& folder) {
   const std::string path = folder + "/manifest.json";
-  require<DataError>(std::filesystem::exists(path), folder,
-                     ": is not prepared text (it has no manifest.json); create it with `cloze prepare`");
+  require_store(folder);
   std::string text;
   try {
     text = read_text(path, uint64_t{1} << 30);

@@ -24,7 +24,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("pretrain " + w.config() + " --run " + w.run, 2,
                 "exists; continue it with --resume, or name another folder with --run");
   check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "none" + " --run " + w.dir / "x", 1,
-                "is not prepared text");
+                "none: no such folder; create it with `cloze prepare`");
   check_refused("pretrain " + w.config() + " --set model.vocab_size=7 --run " + w.dir / "x", 2,
                 "raise it, or leave it out");
   check_refused("pretrain " + w.config() + " --set model.num_attention_heads=5 --run " + w.dir / "x", 2,

@@ -79,6 +79,20 @@ TEST_CASE("what is noted of the files of a text is guarded, and no part of the f
   CHECK_THROWS_WITH(read_manifest(dir.path.string()), Catch::EndsWith("is damaged; prepare the text again"));
 }
 
+TEST_CASE("a folder that does not exist is not called prepared text, and prepared text of a similar name is named",
+          "[data]") {
+  const TempDir dir;
+  fs::create_directories(dir / "plain");
+  CHECK_THROWS_WITH(read_manifest(dir / "plain"),
+                    dir / "plain: is not prepared text (it has no manifest.json); create it with `cloze prepare`");
+  const auto none = dir / "plian: no such folder; ";
+  CHECK_THROWS_WITH(read_manifest(dir / "plian"), none + "create it with `cloze prepare`");
+  write_manifest(dir / "plain", {});
+  CHECK_THROWS_WITH(read_manifest(dir / "plian"), none + "did you mean '" + dir / "plain" + "'?");
+  CHECK_THROWS_WITH(read_manifest(dir / "plian/"), Catch::EndsWith("; did you mean '" + dir / "plain" + "'?"));
+  CHECK_THROWS_WITH(read_manifest(dir / "none/plain"), Catch::EndsWith("; create it with `cloze prepare`"));
+}
+
 TEST_CASE("tokens whose tokenizer has changed are refused with what restores them", "[data][store]") {
   TempDir dir;
   {
