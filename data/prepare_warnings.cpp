@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
@@ -68,6 +69,7 @@ bool has_markup(std::string_view line) {
 
 /// What the first line of a file says that is no prose; empty where it says nothing.
 std::string seems_to_begin(std::string_view line, const std::string& file) {
+  if (line.starts_with("{\\rtf")) return "RTF";
   const auto next = line.substr(1);
   const bool is_list = line[0] == '[' && (is_blank(next) || std::string_view("{[\"").find(next[0]) != next.npos);
   const bool is_object = line[0] == '{' && !nlohmann::json::accept(line);  // a whole object is read as JSON lines
@@ -84,12 +86,38 @@ bool has_two_columns(std::string_view line) {
   return tab != line.npos && line.find('\t', tab + 1) == line.npos && line[tab - 1] != ':';
 }
 
+/// Commas between the cells of a line, those in quotes not counted; none for a line that reads as a sentence: with a
+/// space after a comma and a stop at its end.
+int separating_commas(std::string_view line) {
+  const bool is_sentence = line.find(", ") != line.npos && std::string_view(".!?").find(line.back()) != line.npos;
+  int commas = 0;
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    commas += c == ',' && !is_quoted ? 1 : 0;
+  }
+  return is_sentence ? 0 : commas;
+}
+
+/// Whether most lines have the same number of commas, two or more. `lines`: how many lines have each number of them.
+bool are_rows(const std::map<int, int>& lines) {
+  constexpr int enough = 8;
+  int all = 0, rows = 0;
+  for (const auto& [commas, count] : lines) {
+    all += count;
+    if (commas > 1) rows = std::max(rows, count);
+  }
+  return rows >= enough && 5 * rows >= 4 * all;
+}
+
 /// What a text looks like that is no prose, though it would be read as prose; empty for prose.
 std::string seems_to_be(const std::string& file) {
   constexpr int enough = 4, looked_at = 50;  // lines that are a table or markup, and lines to look at
   LineReader lines(file);
   std::string_view line;
   int seen = 0, columns = 0, markup = 0;
+  bool is_markup = true;  // at least every other line so far
+  std::map<int, int> with_commas;
   while (seen < looked_at && lines.next(line)) {
     if (is_blank(line)) continue;
     const auto text = trimmed(line);
@@ -100,14 +128,17 @@ std::string seems_to_be(const std::string& file) {
     ++seen;
     columns += has_two_columns(text) ? 1 : 0;
     markup += has_markup(text) ? 1 : 0;
-    if (columns < seen && 2 * markup < seen) return "";
+    is_markup = is_markup && 2 * markup >= seen;
+    ++with_commas[separating_commas(text)];
   }
   if (columns == seen && columns >= enough) return "a table";
-  return markup >= enough ? "HTML or XML" : "";
+  if (is_markup && markup >= enough) return "HTML or XML";
+  return are_rows(with_commas) ? "a table" : "";
 }
 
 /// How a text that is no prose is read as what it is.
 const char* way_out(const std::string& kind) {
+  if (kind == "RTF") return "save it as plain text (UTF-8)";
   return kind.starts_with("HTML") ? "extract its text with a program for that"
                                   : "write its text as JSON lines, or as pairs with --format pairs";
 }

@@ -5,7 +5,7 @@
 
 namespace cloze {
 
-/// Warns of inputs that look like tables, JSON or HTML and are read as prose; only the first files are looked at.
+/// Warns of inputs that look like tables, JSON, HTML or RTF and are read as prose; only the first files are looked at.
 void warn_of_tables(const PrepareOptions& options);
 
 /// Warns of a text that a model would learn badly from: with duplicates, another held-out share than was asked for,

@@ -238,7 +238,7 @@ TEST_CASE("a log says which share of the text the characters of a tokenizer cove
   CHECK_THAT(log(), Catch::Contains("training a wordpiece tokenizer") && !Catch::Contains("--character-coverage"));
 }
 
-TEST_CASE("tables, JSON, HTML and a tokenizer that does not fit are warned of", "[data][prepare]") {
+TEST_CASE("tables, JSON, HTML, RTF and a tokenizer that does not fit are warned of", "[data][prepare]") {
   TempDir dir;
   PrepareOptions options;
   options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n##a\n##b\n");
@@ -261,6 +261,18 @@ TEST_CASE("tables, JSON, HTML and a tokenizer that does not fit are warned of", 
   CHECK_THAT(warned("m.txt", many("<p>the</p>\nthe\n", 5)), Catch::Contains("m.txt looks like HTML or XML and"));
   CHECK_THAT(warned("n.txt", many("<p>the</p>\nthe\nthe\n", 5)), !Catch::Contains("looks like"));
   CHECK_THAT(warned("o.txt", many("<3 the\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("p.txt", "name,the,b\n" + many("a,\"the, the\",b\n", 8)),
+             Catch::Contains("p.txt looks like a table and is read as prose"));
+  CHECK_THAT(warned("q.txt", many("a, the, b\n", 8)), Catch::Contains("q.txt looks like a table"));
+  CHECK_THAT(warned("r.txt", many("a,the,the the.\n", 8)), Catch::Contains("r.txt looks like a table"));
+  CHECK_THAT(warned("s.txt", many("a,the,b\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("t.txt", many("the the, the the, and the the.\n", 50)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("u.txt", many("a,b,the\nthe the\n", 8)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("v.txt", many("a,the\n", 50)), !Catch::Contains("looks like"));
+  CHECK_THAT(
+      warned("w.rtf", "{\\rtf1\\ansi the the\n" + many("the\n", 5)),
+      Catch::Contains("w.rtf looks like RTF and is read as prose, markup and all; save it as plain text (UTF-8), "
+                      "or confirm it with --format text"));
   REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k b.csv").c_str()) == 0);
   CHECK_THAT(warned("b.csv.gz", read_file(dir / "b.csv.gz")), Catch::Contains("b.csv.gz looks like a table"));
   CHECK_THAT(warned("d.txt", many("the the the\n\n", 5)), !Catch::Contains("looks like"));
