@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "data/shell_word.h"
 
 namespace cloze {
 
@@ -17,27 +18,31 @@ constexpr size_t block_bytes = 1 << 20, max_line = 16 << 20;
 
 void check(std::string_view line, const LineReader& reader) {
   if (std::memchr(line.data(), 0, line.size()))
-    throw NotText(reader.name, words(reader.where(), ": a NUL byte: the file looks binary; name a text file (UTF-8)"));
+    throw NotText(reader.name,
+                  words(":", reader.number, ": a NUL byte: the file looks binary; name a text file (UTF-8)"));
 }
 
-/// A kind of file that is not text: how it begins, and what to do about it.
+/// A kind of file that is not text.
 struct OtherKind {
-  std::string_view start, name, remedy;
+  std::string_view start, name;
+  std::string_view remedy;        ///< what to do, with the commands below if there are any
+  std::string_view filter = "";   ///< the command that makes text of it in a pipe
+  std::string_view command = "";  ///< the one for a file, where it is not the filter; IN and OUT stand for names
+  std::string_view ending = "";   ///< of a name under which it is read as it is
 };
+constexpr std::string_view of_utf32 = "iconv -f utf-32 -t utf-8", of_utf16 = "iconv -f utf-16 -t utf-8";
 constexpr OtherKind other_kinds[] = {
     {"PAR1", "a Parquet table", "write its text as JSON lines (pandas: to_json with orient='records', lines=True)"},
-    {"PK\x03\x04", "a zip archive", "unpack it, or pipe its text: unzip -p FILE | cloze prepare -"},
-    {"\x28\xB5\x2F\xFD", "compressed with zstd", "pipe its text: zstdcat FILE | cloze prepare -"},
-    {"BZh", "compressed with bzip2", "pipe its text: bzcat FILE | cloze prepare -"},
-    {"\x1F\x8B", "compressed with gzip",
-     "give it a name that ends in .gz, or pipe its text: zcat FILE | cloze prepare -"},
-    {"\xFD\x37zXZ", "compressed with xz",
-     "give it a name that ends in .xz, or pipe its text: xzcat FILE | cloze prepare -"},
-    {"%PDF-", "a PDF", "extract its text: pdftotext FILE"},
-    {"\xFF\xFE\0\0"sv, "UTF-32", "convert it: iconv -f utf-32 -t utf-8 FILE"},  // before UTF-16, which begins like it
-    {"\0\0\xFE\xFF"sv, "UTF-32", "convert it: iconv -f utf-32 -t utf-8 FILE"},
-    {"\xFF\xFE", "UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE"},
-    {"\xFE\xFF", "UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE"}};
+    {"PK\x03\x04", "a zip archive", "unpack it", "funzip", "unzip -p IN > OUT"},
+    {"\x28\xB5\x2F\xFD", "compressed with zstd", "unpack it", "zstdcat"},
+    {"BZh", "compressed with bzip2", "unpack it", "bzcat"},
+    {"\x1F\x8B", "compressed with gzip", "unpack it", "zcat", "", ".gz"},
+    {"\xFD\x37zXZ", "compressed with xz", "unpack it", "xzcat", "", ".xz"},
+    {"%PDF-", "a PDF", "extract its text", "pdftotext - -", "pdftotext IN OUT"},
+    {"\xFF\xFE\0\0"sv, "UTF-32", "convert it", of_utf32},  // before UTF-16, which begins like it
+    {"\0\0\xFE\xFF"sv, "UTF-32", "convert it", of_utf32},
+    {"\xFF\xFE", "UTF-16", "convert it", of_utf16},
+    {"\xFE\xFF", "UTF-16", "convert it", of_utf16}};
 
 /// Whether a file is an archive of tar: by its header, or by its name where it is compressed.
 bool is_tar(std::string_view begin, std::string_view name) {
@@ -60,30 +65,58 @@ bool is_utf32(std::string_view begin, size_t low) {
   return true;
 }
 
-[[noreturn]] void refuse(const std::string& name, std::string_view kind, std::string_view remedy) {
-  throw NotText(name, words(name, ": is ", kind, "; ", remedy));
+/// The command that makes text of a file.
+std::string command_for(const OtherKind& kind, const std::string& name) {
+  auto command = kind.command.empty() ? words(kind.filter, " IN > OUT") : std::string(kind.command);
+  command.replace(command.find("OUT"), 3, shell_word(name + ".txt"));
+  return command.replace(command.find("IN"), 2, shell_word(name));
+}
+
+[[noreturn]] void refuse(const std::string& name, const OtherKind& kind) {
+  const auto what = words(": is ", kind.name, "; ");
+  if (kind.filter.empty()) throw NotText(name, words(what, kind.remedy));
+  const auto renamed = kind.ending.empty() ? "" : words("give it a name that ends in ", kind.ending, ", or ");
+  throw NotText(name, words(what, renamed, kind.remedy, ": ", command_for(kind, name)),
+                words(what, kind.remedy, " in the pipe: ... | ", kind.filter, " | ..."));
+}
+
+/// Whether a zip archive is a document of an office program or a book: by its name, or by its first file.
+bool is_document(std::string_view begin, std::string_view name) {
+  constexpr size_t first_name_at = 30;
+  constexpr std::string_view ends[] = {".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub"};
+  constexpr std::string_view first_names[] = {"[Content_Types].xml", "mimetypeapplication/"};
+  const auto first = begin.substr(std::min(first_name_at, begin.size()));
+  return std::any_of(std::begin(ends), std::end(ends), [&](auto end) { return name.ends_with(end); }) ||
+         std::any_of(std::begin(first_names), std::end(first_names), [&](auto it) { return first.starts_with(it); });
+}
+
+/// Whether a text begins with a word like the mark of another kind.
+bool is_word(std::string_view begin, std::string_view mark) {
+  return (mark == "BZh" && (begin.size() < 10 || begin.substr(4, 6) != "1AY&SY")) ||
+         (mark == "PAR1" && begin.size() > 4 && static_cast<uint8_t>(begin[4]) >= ' ');
 }
 
 /// Throws NotText for a file that begins like one of another kind.
 void require_text(std::string_view begin, const std::string& name) {
-  if (is_tar(begin, name))
-    refuse(name, "a tar archive", "unpack it, or pipe its text: tar -xOf FILE | cloze prepare -");
+  if (is_tar(begin, name)) refuse(name, {"", "a tar archive", "unpack it", "tar -xO", "tar -xOf IN > OUT"});
   for (const auto& kind : other_kinds) {
-    const bool is_word = (kind.start == "BZh" && (begin.size() < 10 || begin.substr(4, 6) != "1AY&SY")) ||
-                         (kind.start == "PAR1" && begin.size() > 4 && static_cast<uint8_t>(begin[4]) >= ' ');
-    if (begin.starts_with(kind.start) && !is_word) refuse(name, kind.name, kind.remedy);
+    if (!begin.starts_with(kind.start) || is_word(begin, kind.start)) continue;
+    if (kind.name == "a zip archive" && is_document(begin, name))
+      refuse(name, {kind.start, "a document with markup (zipped XML)",
+                    "save it as plain text (UTF-8) with a program that opens it"});
+    refuse(name, kind);
   }
   for (const size_t low : {size_t{0}, size_t{3}})
     if (is_utf32(begin, low))
-      refuse(name, "UTF-32 without a byte order mark",
-             words("convert it: iconv -f utf-32", low == 0 ? "le" : "be", " -t utf-8 FILE"));
+      refuse(name, {"", "UTF-32 without a byte order mark", "convert it",
+                    low == 0 ? "iconv -f utf-32le -t utf-8" : "iconv -f utf-32be -t utf-8"});
   // Latin text without a byte order mark: every other byte is NUL.
   for (const size_t low : {size_t{0}, size_t{1}}) {
     const bool alternates =
         begin.size() >= 4 && begin[low] != 0 && begin[low + 2] != 0 && begin[1 - low] == 0 && begin[3 - low] == 0;
     if (alternates)
-      refuse(name, "UTF-16 without a byte order mark",
-             words("convert it: iconv -f utf-16", low == 0 ? "le" : "be", " -t utf-8 FILE"));
+      refuse(name, {"", "UTF-16 without a byte order mark", "convert it",
+                    low == 0 ? "iconv -f utf-16le -t utf-8" : "iconv -f utf-16be -t utf-8"});
   }
 }
 

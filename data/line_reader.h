@@ -13,10 +13,17 @@
 
 namespace cloze {
 
-/// A file that is not text; says what it is, as far as that is known.
+/// A file that is not text; says what it is, as far as that is known. Standard input, and a stream of which the file
+/// is a copy, are told other commands than a file that has a name.
 struct NotText : DataError {
-  NotText(std::string file_name, const std::string& message) : DataError(message), file(std::move(file_name)) {}
+  /// what       stands after the name: `: is a PDF; ...`
+  /// of_stream  the same of a stream; empty: no other
+  NotText(const std::string& file_name, const std::string& what, const std::string& of_stream = "")
+      : DataError(file_name + (file_name == "standard input" && !of_stream.empty() ? of_stream : what)),
+        file(file_name),
+        said_of_stream(of_stream.empty() ? what : of_stream) {}
   std::string file;
+  std::string said_of_stream;  ///< after the name
 };
 
 /// Lines of a file, without carriage returns at line ends and without a byte order mark. Throws DataError for a line

@@ -380,7 +380,10 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::string& out)
     return make_tokens(options, named, partial, spooled);
   } catch (const NotText& fault) {
     leave(partial, spooled);
-    throw NotText(fault.file, with_names(fault.what(), spooled));
+    const bool is_copy =
+        std::any_of(spooled.begin(), spooled.end(), [&](const auto& one) { return one.second.path == fault.file; });
+    if (!is_copy) throw;
+    throw NotText(with_names(fault.file, spooled), fault.said_of_stream);
   } catch (const DataError& fault) {
     leave(partial, spooled);
     throw DataError(with_names(fault.what(), spooled));

@@ -248,6 +248,7 @@ TEST_CASE("a failed prepare names standard input, and leaves no folder without w
   refused("", "", ": has no text");
   refused("a\\0b", "", ":1: a NUL byte: the file looks binary");
   refused("{\"tex\": \"a\"}\\n", "--format jsonl", ":1: has no key ");
+  refused("%%PDF-1.7\\n", "", ": is a PDF; extract its text in the pipe: ... | pdftotext - - | ...");
   check_refused("prepare " + world().dir / "text.txt" + " --tokenizer " + dir.path.string() + " --out " + dir / "out",
                 1, "has no tokenizer");
   CHECK(fs::is_empty(dir.path));

@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "data/prepare.h"
 #include "data/reader.h"
+#include "data/shell_word.h"
 #include "data/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
@@ -43,28 +44,56 @@ TEST_CASE("a folder with JSON lines and plain text has the documents of both", "
 
 TEST_CASE("files that are no text are named, with the way out", "[data][reader]") {
   TempDir dir;
+  const auto file = dir / "file", made = " " + file + " > " + file + ".txt";
   const auto refused = [&](const std::string& begin, const std::string& words) {
     INFO(words);
-    CHECK_THROWS_WITH(read_all({.inputs = {dir.write("file", begin + std::string("\0\1\2 rest", 8))}}),
-                      Catch::Contains("file: is " + words));
+    dir.write("file", begin + std::string("\0\1\2 rest", 8));
+    CHECK_THROWS_WITH(read_all({.inputs = {file}}), file + ": is " + words);
   };
-  refused("PAR1", "a Parquet table; write its text as JSON lines");
-  refused("PK\x03\x04", "a zip archive; unpack it, or pipe its text: unzip -p FILE");
-  refused("\x28\xB5\x2F\xFD", "compressed with zstd; pipe its text: zstdcat FILE");
-  refused("BZh91AY&SY", "compressed with bzip2; pipe its text: bzcat FILE");
-  refused("\x1F\x8B", "compressed with gzip; give it a name that ends in .gz");
-  refused("\xFD\x37zXZ", "compressed with xz; give it a name that ends in .xz");
-  refused("%PDF-1.7", "a PDF; extract its text: pdftotext FILE");
-  refused("\xFF\xFE", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
-  refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
-  refused({"T\0h\0e\0", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16le -t utf-8 FILE");
-  refused({"\0T\0h\0e", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16be -t utf-8 FILE");
-  refused({"\xFF\xFE\0\0T\0\0\0", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8 FILE");
-  refused({"\0\0\xFE\xFF\0\0\0T", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8 FILE");
-  refused({"T\0\0\0h\0\0\0", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32le -t utf-8 FILE");
-  refused({"\0\0\0T\0\0\0h", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32be -t utf-8 FILE");
+  refused("PAR1", "a Parquet table; write its text as JSON lines (pandas: to_json with orient='records', lines=True)");
+  refused("PK\x03\x04", "a zip archive; unpack it: unzip -p" + made);
+  refused("\x28\xB5\x2F\xFD", "compressed with zstd; unpack it: zstdcat" + made);
+  refused("BZh91AY&SY", "compressed with bzip2; unpack it: bzcat" + made);
+  refused("\x1F\x8B", "compressed with gzip; give it a name that ends in .gz, or unpack it: zcat" + made);
+  refused("\xFD\x37zXZ", "compressed with xz; give it a name that ends in .xz, or unpack it: xzcat" + made);
+  refused("%PDF-1.7", "a PDF; extract its text: pdftotext " + file + " " + file + ".txt");
+  refused("\xFF\xFE", "UTF-16; convert it: iconv -f utf-16 -t utf-8" + made);
+  refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8" + made);
+  refused({"T\0h\0e\0", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16le -t utf-8" + made);
+  refused({"\0T\0h\0e", 6}, "UTF-16 without a byte order mark; convert it: iconv -f utf-16be -t utf-8" + made);
+  refused({"\xFF\xFE\0\0T\0\0\0", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8" + made);
+  refused({"\0\0\xFE\xFF\0\0\0T", 8}, "UTF-32; convert it: iconv -f utf-32 -t utf-8" + made);
+  refused({"T\0\0\0h\0\0\0", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32le -t utf-8" + made);
+  refused({"\0\0\0T\0\0\0h", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32be -t utf-8" + made);
   CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
   CHECK(read_all({.inputs = {dir.write("file", "PAR1 is a gene\n")}}).size() == 1);
+}
+
+TEST_CASE("a document that is zipped XML is to be saved as text, by its name or its first file", "[data][reader]") {
+  TempDir dir;
+  const auto refused = [&](const std::string& name, const std::string& first) {
+    const auto file = dir.write(name, "PK\x03\x04" + std::string(26, '\0') + first + std::string("\0\1\2", 3));
+    CHECK_THROWS_WITH(read_all({.inputs = {file}}),
+                      file +
+                          ": is a document with markup (zipped XML); save it as plain text (UTF-8) with a program "
+                          "that opens it");
+  };
+  refused("a.docx", "word/document.xml");
+  refused("a.epub", "");
+  refused("a", "[Content_Types].xml");
+  refused("b", "mimetypeapplication/vnd.oasis.opendocument.text");
+}
+
+TEST_CASE("the names in a proposed command are quoted where a shell needs it", "[data][reader]") {
+  CHECK(shell_word("a/b-1.txt") == "a/b-1.txt");
+  CHECK(shell_word("my text") == "'my text'");
+  CHECK(shell_word("it's;") == "'it'\\''s;'");
+  CHECK(shell_word("-x") == "./-x");
+  CHECK(shell_word("") == "''");
+  TempDir dir;
+  const auto file = dir.write("IN OUT.pdf", "%PDF-1.7\n");
+  CHECK_THROWS_WITH(read_all({.inputs = {file}}),
+                    file + ": is a PDF; extract its text: pdftotext '" + file + "' '" + file + ".txt'");
 }
 
 TEST_CASE("an archive of tar is refused with the command that reads it, packed or not", "[data][reader]") {
@@ -75,8 +104,8 @@ TEST_CASE("an archive of tar is refused with the command that reads it, packed o
   tar.replace(512, 9, "the text\n");
   const auto refused = [&](const std::string& name) {
     CHECK_THROWS_WITH(read_all({.inputs = {dir / name}}),
-                      Catch::EndsWith(name + ": is a tar archive; unpack it, or pipe its text: tar -xOf FILE | cloze "
-                                             "prepare -"));
+                      Catch::EndsWith(name + ": is a tar archive; unpack it: tar -xOf " + dir / name + " > " +
+                                      dir / (name + ".txt")));
   };
   dir.write("a.tar", tar);
   refused("a.tar");
