@@ -117,12 +117,23 @@ Lock lock_folder(const std::string& named, const std::string& partial) {
   return Lock::take_or_fail(partial + ".lock", named);
 }
 
+/// That a tokenizer is given where one was trained, or the other way round, which is taken out of both; or empty.
+std::string other_origin(json& was, json& is) {
+  const bool was_trained = was.contains("train"), was_given = was.contains("tokenizer");
+  if (was_trained == was_given || was_trained != is.contains("tokenizer") || was_given != is.contains("train"))
+    return "";
+  for (auto* side : {&was, &is})
+    for (const auto* key : {"train", "tokenizer"}) side->erase(key);
+  return was_trained ? "a tokenizer was trained, and another is given"
+                     : "a tokenizer was given, and another is to be trained";
+}
+
 /// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; a.txt: modified since`.
-std::string differences(const json& was, const json& is) {
+std::string differences(json was, json is) {
+  std::string list = other_origin(was, is);
   std::set<std::string> keys;
   for (const auto* side : {&was, &is})
     for (const auto& [key, value] : side->items()) keys.insert(key);
-  std::string list;
   for (const auto& key : keys) {
     const auto before = was.value(key, json()), after = is.value(key, json());
     if (before == after) continue;

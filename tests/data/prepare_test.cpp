@@ -65,10 +65,33 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("(sentinels was none, is 5)") &&
                                           Catch::EndsWith("another number needs no new tokenizer: --tokenizer " +
                                                           options.out + "/tokenizer with another --out"));
-  options.held_out = 0.2;
   options.sentinels = 0;
+  const auto given = options.tokenizer;
+  options.tokenizer.clear();
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("(a tokenizer was given, and another is to be trained); name"));
+  options.tokenizer = given;
+  options.held_out = 0.2;
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
+}
+
+TEST_CASE("tokens of a tokenizer that was trained are refused to another, with what differs", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", "The cat sat on the mat. The cat slept.\n")};
+  options.out = dir / "tokens";
+  options.vocab_size = 30;
+  options.held_out = 0;
+  options.threads = 1;
+  prepare(options);
+  const auto refused = [&](const std::string& why) {
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains("has tokens of other text or options (" + why + "); name "));
+  };
+  options.vocab_size = 32;
+  refused("train: vocab_size was 30, is 32");
+  options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(5));
+  options.held_out = 0.5;
+  refused("a tokenizer was trained, and another is given; held_out was 0.0, is 0.5");
 }
 
 TEST_CASE("a file that only its time tells from the prepared one is known by its content", "[data][prepare]") {
