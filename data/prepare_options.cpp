@@ -124,7 +124,7 @@ json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& sp
     j["train"] = {
         {"kind", name_of(o.train_kind)}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
   else
-    j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
+    j["tokenizer"] = Tokenizer::open(o.tokenizer, Tokenizer::Notes::silent).fingerprint();
   if (o.byte_fallback) j["train"]["byte_fallback"] = true;
   if (o.character_coverage != PrepareOptions().character_coverage)
     j["train"]["character_coverage"] = o.character_coverage;

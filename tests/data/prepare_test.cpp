@@ -10,6 +10,7 @@
 #include "data/token_store.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/logged.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -92,6 +93,23 @@ TEST_CASE("tokens of a tokenizer that was trained are refused to another, with w
   options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(5));
   options.held_out = 0.5;
   refused("a tokenizer was trained, and another is given; held_out was 0.0, is 0.5");
+}
+
+TEST_CASE("what is noticed in a tokenizer that is given is said once", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", "the cat\n")};
+  options.tokenizer = dir.write("vocab.txt", "[UNK]\nthe\ncat\n");
+  options.out = dir / "tokens";
+  options.held_out = 0;
+  options.threads = 1;
+  for (const bool again : {false, true}) {
+    options.force = again;
+    const auto log = logged(dir, [&] { prepare(options); });
+    const auto first = log.find("vocab.txt has no capitals: text is lower-cased");
+    CHECK(first != std::string::npos);
+    CHECK(log.find("has no capitals", first + 20) == std::string::npos);
+  }
 }
 
 TEST_CASE("a file that only its time tells from the prepared one is known by its content", "[data][prepare]") {
