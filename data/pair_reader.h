@@ -25,6 +25,8 @@ class PairReader {
   void read(const LineReader& lines, std::string_view line, const Add& add);
   /// Throws DataError if the other side has more lines.
   void end(const LineReader& lines);
+  /// The file with the other side; empty for none.
+  std::string target_file() const { return targets_ ? targets_->name : ""; }
 
  private:
   /// The columns of a file of pairs, from its first line.

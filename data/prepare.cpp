@@ -255,6 +255,7 @@ EncodeProgress encode_all(const PrepareOptions& options, const Tokenizer& tokeni
   done.report.sentences += held.report.sentences;
   done.report.unknown_tokens += held.report.unknown_tokens;
   done.report.incomplete_pairs += held.report.incomplete_pairs;
+  if (done.report.invalid_utf8 == 0) done.report.first_invalid = held.report.first_invalid;
   done.report.invalid_utf8 += held.report.invalid_utf8;
   return done;
 }
@@ -301,6 +302,14 @@ void complete_output(const std::string& partial, const std::string& out, const s
   remove_folder(replaced);
 }
 
+/// A message in which copies of streams have the names of these.
+std::string with_names(std::string message, const std::map<std::string, Spooled>& spooled) {
+  for (const auto& [name, copy] : spooled)
+    for (size_t at = 0; (at = message.find(copy.path, at)) != std::string::npos;)
+      message.replace(at, copy.path.size(), name == "-" ? "standard input" : name);
+  return message;
+}
+
 /// Makes tokens in `partial` and puts them in place. `named`: the options as given; in `options`, inputs that can be
 /// read only once are replaced by copies.
 PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& named, const std::string& partial,
@@ -334,6 +343,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
                    .report = as_json(report),
                    .contents = contents,
                    .fingerprint = {}});
+  report.first_invalid.file = with_names(report.first_invalid.file, spooled);
   warn_of_text(options, split, report);
   return report;
 }
@@ -344,14 +354,6 @@ void leave(const std::string& partial, const std::map<std::string, Spooled>& spo
   std::error_code ignored;
   for (const auto& [name, copy] : spooled) fs::remove(copy.path, ignored);
   if (!fs::exists(partial + "/key.json", ignored)) fs::remove_all(partial, ignored);
-}
-
-/// A message in which copies of streams have the names of these.
-std::string with_names(std::string message, const std::map<std::string, Spooled>& spooled) {
-  for (const auto& [name, copy] : spooled)
-    for (size_t at = 0; (at = message.find(copy.path, at)) != std::string::npos;)
-      message.replace(at, copy.path.size(), name == "-" ? "standard input" : name);
-  return message;
 }
 
 /// Whether a file has a path that a walk of this folder gives it.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
 #include "core/text.h"
 #include "data/line_reader.h"
+#include "data/shell_word.h"
 #include "data/text_lines.h"
 
 namespace cloze {
@@ -159,6 +161,26 @@ void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
                                        : "train one with --train, or name another --tokenizer"));
 }
 
+/// The command that converts a text of one byte a character.
+std::string conversion_of(const std::string& file) {
+  constexpr const char* filter = "iconv -f latin1 -t utf-8";
+  std::error_code ignored;  // of a stream, which is no file
+  const bool is_plain = std::filesystem::is_regular_file(file, ignored) && unpacked_name(file) == file;
+  if (!is_plain) return words("... | ", filter, " | ...");
+  return words(filter, " ", shell_word(file), " > ", shell_word(file + ".txt"));
+}
+
+/// Warns of bytes that were replaced, with the first of their lines.
+void warn_of_invalid_utf8(const PrepareOptions& options, const PrepareReport& report) {
+  if (report.invalid_utf8 == 0) return;
+  const bool is_one = report.invalid_utf8 == 1;
+  const auto& [file, line] = report.first_invalid;
+  log_warning("data", words(counted(report.invalid_utf8, "invalid UTF-8 sequence"), is_one ? " was" : " were",
+                            " replaced by U+FFFD, ", is_one ? "" : "the first ", "in ", file, ":", line,
+                            "; if the text has another encoding, convert it (Latin-1: ", conversion_of(file), ")",
+                            options.for_scoring ? "" : ", or have such lines refused with --invalid-utf8 refuse"));
+}
+
 }  // namespace
 
 void warn_of_text(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
@@ -169,9 +191,7 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
     log_warning("data", words(counted(report.incomplete_pairs, "pair"), report.incomplete_pairs == 1
                                                                             ? " lacks a side and was skipped"
                                                                             : " lack a side and were skipped"));
-  if (report.invalid_utf8 > 0)
-    log_warning("data", words(counted(report.invalid_utf8, "invalid UTF-8 sequence"),
-                              report.invalid_utf8 == 1 ? " was" : " were", " replaced by U+FFFD"));
+  warn_of_invalid_utf8(options, report);
   warn_of_rate(options, report);
   const uint64_t all_tokens = report.tokens + report.valid_tokens;  // as unknown tokens are counted
   if (report.unknown_tokens * 20 > all_tokens)

@@ -158,6 +158,7 @@ struct DocumentReader::Impl {
   std::string title;
   bool in_document = false;
   uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
+  LinePlace first_invalid;
 
   bool open_next() {
     if (lines) done_bytes += lines->bytes;
@@ -171,18 +172,22 @@ struct DocumentReader::Impl {
     return true;
   }
 
-  void add(std::string_view text, RawDocument& document) {
+  /// `file`: with the line that was read last.
+  void add(std::string_view text, RawDocument& document, const std::string& file) {
     const size_t bad = find_invalid_utf8(text);
     if (bad == std::string_view::npos) {
       document.lines.emplace_back(text);
     } else {
-      require<DataError>(!options.refuse_invalid_utf8, lines->where(), ": byte ", bad + 1,
-                         " of the line is not valid UTF-8; convert the file (iconv -t utf-8), or let it be replaced "
-                         "with --invalid-utf8 replace");
+      require<DataError>(!options.refuse_invalid_utf8, file, ":", lines->number, ": byte ", bad + 1,
+                         " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is "
+                         "Latin-1), or let it be replaced with --invalid-utf8 replace");
+      if (first_invalid.file.empty()) first_invalid = {.file = file, .number = lines->number};
       document.lines.push_back(replace_invalid_utf8(text, invalid));
     }
     document.bytes += document.lines.back().size();
   }
+
+  void add(std::string_view text, RawDocument& document) { add(text, document, lines->name); }
 
   void add_pair(std::string_view source, std::string_view target, RawDocument& document) {
     if (is_blank(source) || is_blank(target)) {
@@ -190,7 +195,7 @@ struct DocumentReader::Impl {
       return;
     }
     add(source, document);
-    add(target, document);
+    add(target, document, pairs->target_file().empty() ? lines->name : pairs->target_file());
   }
 
   /// Reads one line; true if it completes a document, or starts the next.
@@ -303,6 +308,7 @@ bool DocumentReader::sentences_given() const {
 uint64_t DocumentReader::incomplete_pairs() const { return impl_->incomplete; }
 uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }
 uint64_t DocumentReader::invalid_utf8() const { return impl_->invalid; }
+LinePlace DocumentReader::first_invalid() const { return impl_->first_invalid; }
 uint64_t DocumentReader::split_documents() const { return impl_->split; }
 
 }  // namespace cloze

@@ -21,6 +21,12 @@ constexpr auto choices(TextFormat) {
                     Choice{pairs, "pairs", "a source and a target"}};
 }
 
+/// A line of a file.
+struct LinePlace {
+  std::string file;  ///< empty: no line
+  uint64_t number = 0;
+};
+
 /// A document: paragraphs, or single sentences if `sentences_given`.
 struct RawDocument {
   std::vector<std::string> lines;
@@ -70,6 +76,7 @@ class DocumentReader {
   bool sentences_given() const;
   uint64_t bytes() const;             ///< of text read so far, decompressed
   uint64_t invalid_utf8() const;      ///< replaced so far
+  LinePlace first_invalid() const;    ///< the first line with invalid UTF-8, so far
   uint64_t incomplete_pairs() const;  ///< skipped so far: one side is blank
   uint64_t split_documents() const;   ///< documents that were split because of their length
 

@@ -254,6 +254,18 @@ TEST_CASE("a failed prepare names standard input, and leaves no folder without w
   CHECK(fs::is_empty(dir.path));
 }
 
+TEST_CASE("invalid UTF-8 of standard input is named with its line, and converted in the pipe", "[cli]") {
+  TempDir dir;
+  const auto answer = cloze("prepare - --vocab-size 40 --held-out 0 --out " + dir / "out",
+                            "printf 'the cat sat\\non the mat \\351\\n' | ");
+  INFO(answer.text);
+  CHECK(answer.code == 0);
+  CHECK_THAT(answer.text,
+             Catch::Contains("1 invalid UTF-8 sequence was replaced by U+FFFD, in standard input:2; if the "
+                             "text has another encoding, convert it (Latin-1: ... | iconv -f latin1 -t "
+                             "utf-8 | ...), or have such lines refused"));
+}
+
 TEST_CASE("a verb that waits for its input ends at the first signal, and leaves nothing", "[cli]") {
   const auto& w = world();
   const auto unread =

@@ -171,6 +171,38 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
                     Catch::StartsWith("--lowercase does not apply to byte_bpe, which keeps every byte"));
 }
 
+TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, with the command that converts it",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  options.threads = 1;
+  options.held_out = 0;
+  const auto warned = [&](const std::string& out) {
+    options.out = dir / out;
+    return logged(dir, [&] { prepare(options); });
+  };
+  const auto whole = dir.write("whole.txt", "a\na\n"), latin = dir.write("my latin.txt", "a\n\na caf\xE9 a \xE9\n");
+  const auto converts = " (Latin-1: iconv -f latin1 -t utf-8 '" + latin + "' > '" + latin +
+                        ".txt'), or have such lines " + "refused with --invalid-utf8 refuse\n";
+  options.inputs = {whole, latin};
+  CHECK_THAT(warned("two"), Catch::Contains("2 invalid UTF-8 sequences were replaced by U+FFFD, the first in " + latin +
+                                            ":3; if the text has another encoding, convert it" + converts));
+  options.valid_inputs = {latin};
+  options.inputs = {whole};
+  CHECK_THAT(warned("valid"), Catch::Contains("the first in " + latin + ":3;"));
+  options.valid_inputs.clear();
+  options.format = TextFormat::pairs;
+  options.targets = {dir.write("targets.txt", "a\na \xE9\n")};
+  CHECK_THAT(warned("pairs"),
+             Catch::Contains("1 invalid UTF-8 sequence was replaced by U+FFFD, in " + options.targets[0] + ":2;"));
+  options.invalid_utf8 = InvalidUtf8::refuse;
+  options.out = dir / "refused";
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::StartsWith(options.targets[0] + ":2: byte 3 of the line is not valid UTF-8; "
+                                                           "convert the text (iconv -f latin1 -t utf-8"));
+}
+
 TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepare]") {
   TempDir dir;
   PrepareOptions options;
