@@ -12,12 +12,20 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "data/shell_word.h"
 
 namespace cloze {
 
 namespace {
 
 constexpr size_t block_bytes = 1 << 20;
+
+/// Refuses a file that is not packed as its name says.
+[[noreturn]] void refuse_ending(const char* kind, const std::string& name) {
+  const auto plain = unpacked_name(name);
+  fail<DataError>(name, ": is not ", kind, ", though its name ends in ", name.substr(plain.size()),
+                  "; if it is plain text, give it another name: mv -n ", shell_word(name), " ", shell_word(plain));
+}
 
 struct PlainSource final : ByteSource {
   PlainSource(std::string file_name, int file_descriptor) : name(std::move(file_name)), file(file_descriptor) {}
@@ -48,7 +56,7 @@ struct GzipSource final : ByteSource {
     // gzread reports a truncated stream only when the data runs out.
     if (got < 0 || error == Z_BUF_ERROR || error == Z_DATA_ERROR)
       fail<DataError>(name, ": the gzip file is cut off or damaged near byte ", gzoffset(file), "; get it again");
-    require<DataError>(!gzdirect(file) || got == 0, name, ": is not a gzip file, though its name ends in .gz");
+    if (gzdirect(file) && got > 0) refuse_ending("a gzip file", name);
     return static_cast<size_t>(got);
   }
   std::string name;
@@ -73,6 +81,8 @@ struct XzSource final : ByteSource {
       const auto status = lzma_code(&stream, ended ? LZMA_FINISH : LZMA_RUN);
       if (status == LZMA_STREAM_END)
         done = true;
+      else if (status == LZMA_FORMAT_ERROR)  // of the first bytes
+        refuse_ending("an xz file", name);
       else if (status != LZMA_OK)
         fail<DataError>(name, ": the xz file is cut off or damaged near byte ", stream.total_in, "; get it again");
     }

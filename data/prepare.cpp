@@ -361,17 +361,35 @@ bool is_in(const std::string& file, const std::string& folder) {
   return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
 }
 
-/// A glob for the files of a folder, most of them, that are not named like one of them.
+/// Whether the first lines of a file are lines of text.
+bool begins_as_text(const std::string& file) {
+  constexpr int looked_at = 50;
+  try {
+    LineReader lines(file);
+    std::string_view line;
+    for (int i = 0; i < looked_at && lines.next(line); ++i) continue;
+    return true;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+/// A glob for files of a folder that are not named like one of them and begin as text, for as many as possible; empty
+/// for none.
 std::string glob_of_others(const std::vector<std::string>& files, const std::string& folder, const std::string& file) {
-  std::map<std::string, size_t> counts;
+  std::map<std::string, std::vector<std::string>> named;  // by their globs
   for (const auto& name : files) {
     const fs::path path(name);
     const bool is_other = path.has_extension() && path.extension() != fs::path(file).extension();
-    if (is_other && is_in(name, folder)) ++counts[(path.parent_path() / "*").string() + path.extension().string()];
+    if (is_other && is_in(name, folder))
+      named[(path.parent_path() / "*").string() + path.extension().string()].push_back(name);
   }
+  std::vector<std::pair<size_t, std::string>> globs;
+  for (const auto& [glob, names] : named)
+    if (begins_as_text(names.front())) globs.emplace_back(names.size(), glob);
   const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? (fs::path(folder) / "*.txt").string() : most->first;
+      std::max_element(globs.begin(), globs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return most == globs.end() ? "" : most->second;
 }
 
 /// `prepare` of inputs that are files and streams, into a folder that is not complete. `out`: what `named.out` names.
@@ -411,10 +429,12 @@ std::string way_out(const PrepareOptions& given, const PrepareOptions& named, co
   PrepareOptions folders = given, files = named;
   const auto given_inputs = inputs_of(folders), named_inputs = inputs_of(files);
   for (size_t i = 0; i < given_inputs.size(); ++i)
-    for (const auto& folder : *given_inputs[i])
-      if (fs::is_directory(folder) && is_in(file, folder))
-        return words("; the folder ", folder, " stands for all its files: name its text alone by a glob, such as '",
-                     glob_of_others(*named_inputs[i], folder, file), "'");
+    for (const auto& folder : *given_inputs[i]) {
+      if (!fs::is_directory(folder) || !is_in(file, folder)) continue;
+      const auto glob = glob_of_others(*named_inputs[i], folder, file);
+      return words("; the folder ", folder, " stands for all its files: name its text alone",
+                   glob.empty() ? "" : words(" by a glob, such as '", glob, "'"));
+    }
   return "";
 }
 

@@ -91,14 +91,23 @@ void collect_texts(const nlohmann::json& object, const std::string& prefix, std:
   }
 }
 
-/// The keys whose value is a text, for a message.
-std::string texts_of(const nlohmann::json& object) {
+/// How a line of JSON lines gets a text, by the keys that have one.
+std::string remedy_of_line(const nlohmann::json& object) {
+  constexpr size_t most = 8;
   std::vector<std::string> keys;
   collect_texts(object, "", keys);
-  if (keys.empty()) return "no text at all";
+  if (keys.empty()) return "; no other key of the line has a text: give it one, or leave the line out";
   std::string list;
-  for (size_t i = 0; i < std::min<size_t>(keys.size(), 8); ++i) list += (i > 0 ? ", " : "") + keys[i].substr(0, 60);
-  return list + (keys.size() > 8 ? ", ..." : "");
+  for (size_t i = 0; i < std::min(keys.size(), most); ++i) list += (i > 0 ? ", " : "") + keys[i].substr(0, 60);
+  return words("; name the key of the text with --field; its texts: ", list, keys.size() > most ? ", ..." : "");
+}
+
+/// What a value is that is no text.
+const char* kind_of(const nlohmann::json& value) {
+  if (value.is_null()) return "null";
+  if (value.is_boolean()) return "a boolean";
+  if (value.is_number()) return "a number";
+  return value.is_array() ? "a list" : "an object";
 }
 
 }  // namespace
@@ -249,9 +258,9 @@ struct DocumentReader::Impl {
     if (!object.is_object())
       fail<DataError>(where, ": not a JSON object", json_line_fault(line), "; JSON lines have one object per line");
     const auto* found = value_at(object, options.field);
-    if (!found || !found->is_string())
-      fail<DataError>(where, found ? ": '" : ": has no key '", options.field, found ? "' is not a text" : "'",
-                      "; name the key of the text with --field; its texts: ", texts_of(object));
+    require<DataError>(found != nullptr, where, ": has no key '", options.field, "'", remedy_of_line(object));
+    if (!found->is_string())
+      fail<DataError>(where, ": '", options.field, "' is ", kind_of(*found), ", not a text", remedy_of_line(object));
     const auto& text = found->get_ref<const std::string&>();
     require_no_nul(text, where);
     for (size_t begin = 0; begin <= text.size();) {

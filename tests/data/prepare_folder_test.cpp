@@ -278,7 +278,14 @@ TEST_CASE("a binary file in a folder is named, with a glob that leaves it out", 
   CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("name a text file (UTF-8)"));
   dir.write("alone/picture.png", picture);
   options.inputs = {dir / "alone"};
-  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("such as '" + dir / "alone" + "/*.txt'"));
+  const auto told_no_glob = [&] {
+    CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("; the folder " + options.inputs[0] +
+                                                        " stands for all its files: name its text alone"));
+  };
+  told_no_glob();
+  dir.write("alone/second.gif", picture);
+  dir.write("alone/zipped.docx", "PK\x03\x04");
+  told_no_glob();
 }
 
 TEST_CASE("a preparation that fails leaves nothing where a resumed one could take nothing up", "[data][prepare]") {

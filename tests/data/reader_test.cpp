@@ -69,10 +69,18 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
   CHECK(read_all({.inputs = {dir.write("u", "a\xFF\xFEz\n")}}) == std::vector<std::vector<std::string>>{{"a\uFFFDz"}});
   CHECK_THROWS_WITH(
       read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}),
-      Catch::EndsWith("j.jsonl:1: has no key 'text'; name the key of the text with --field; its texts: no "
-                      "text at all"));
+      Catch::EndsWith("j.jsonl:1: has no key 'text'; no other key of the line has a text: give it one, or leave the "
+                      "line out"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}),
-                    Catch::Contains("'text' is not a text"));
+                    Catch::Contains("'text' is a number, not a text; no other key of the line has a text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\"}\n{\"text\": null}\n")}}),
+                    Catch::EndsWith("j.jsonl:2: 'text' is null, not a text; no other key of the line has a text: give "
+                                    "it one, or leave the line out"));
+  for (const auto& [value, kind] : {std::pair{"true", "a boolean"}, {"[]", "a list"}, {"{}", "an object"}})
+    CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", words("{\"b\": \"c\", \"text\": ", value, "}\n"))}}),
+                      Catch::EndsWith(words("j.jsonl:1: 'text' is ", kind,
+                                            ", not a text; name the key of the text with "
+                                            "--field; its texts: b")));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}),
                     Catch::Contains("not a JSON object"));
   const std::string deep = std::string(200000, '[') + std::string(200000, ']');
@@ -94,6 +102,17 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
       read_all({.inputs = {one, two}, .targets = {one}, .format = TextFormat::pairs}),
       Catch::Contains("one.en: 2 source files were given with 1 target files; name one target for each source"));
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = TextFormat::pairs}), ConfigError);
+}
+
+TEST_CASE("a file that is not packed as its name says is told another name", "[data][reader]") {
+  TempDir dir;
+  for (const auto& [name, kind] : {std::pair{"a b.txt.gz", "a gzip file"}, {"a b.txt.xz", "an xz file"}}) {
+    const auto file = dir.write(name, "The cat sat on the mat.\n");
+    CHECK_THROWS_WITH(read_all({.inputs = {file}}), file + ": is not " + kind + ", though its name ends in " +
+                                                        file.substr(file.size() - 3) +
+                                                        "; if it is plain text, give it another name: mv -n '" + file +
+                                                        "' '" + dir / "a b.txt" + "'");
+  }
 }
 
 TEST_CASE("pairs are the columns of a table of two, or named columns, never the first two of more", "[data][reader]") {

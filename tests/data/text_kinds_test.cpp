@@ -131,7 +131,7 @@ TEST_CASE("the text of JSON lines may be in an inner object, and the texts that 
   CHECK_THROWS_WITH(text("text"),
                     Catch::EndsWith("a.jsonl:1: has no key 'text'; name the key of the text with --field; "
                                     "its texts: a.b, body, meta.text"));
-  CHECK_THROWS_WITH(text("meta"), Catch::Contains("a.jsonl:1: 'meta' is not a text; name the key"));
+  CHECK_THROWS_WITH(text("meta"), Catch::Contains("a.jsonl:1: 'meta' is an object, not a text; name the key"));
 }
 
 TEST_CASE("options of training are refused where nothing is trained, or by the kind that is", "[data][prepare]") {
