@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -22,8 +25,36 @@ namespace {
 
 constexpr size_t block_bytes = 1 << 20;
 
+/// How much of files has been read, shown twice a second once that has taken half a second, and removed at the end.
+class ReadingProgress {
+ public:
+  explicit ReadingProgress(const std::vector<std::string>& files) {
+    std::error_code ignored;
+    for (const auto& file : files)
+      if (const auto size = std::filesystem::file_size(file, ignored); !ignored) total_ += size;
+  }
+  ReadingProgress(const ReadingProgress&) = delete;
+  ReadingProgress& operator=(const ReadingProgress&) = delete;
+  ~ReadingProgress() {
+    if (shown_ > 0) erase_progress();
+  }
+  void add(const std::string& file, size_t size) {
+    done_ += size;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    if (passed.count() - shown_ < 0.5) return;
+    shown_ = passed.count();
+    const double share = static_cast<double>(done_) / static_cast<double>(std::max<uint64_t>(total_, 1));
+    log_progress(Progress{{"[data]    noting what the files hold", file}, share}, false);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  uint64_t done_ = 0, total_ = 0;
+  double shown_ = 0;
+};
+
 /// The hash of the bytes of a file, compressed as they are.
-std::string xxh3_of(const std::string& file) {
+std::string xxh3_of(const std::string& file, ReadingProgress* progress = nullptr) {
   std::ifstream in(file, std::ios::binary);
   require<DataError>(in.is_open(), file, ": cannot be read (", system_reason(), ")");
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
@@ -32,7 +63,9 @@ std::string xxh3_of(const std::string& file) {
   while (in) {
     if (interrupted) throw Interrupted(words("stopped while ", file, " was read again; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
-    XXH3_64bits_update(hash.get(), block.data(), static_cast<size_t>(in.gcount()));
+    const auto size = static_cast<size_t>(in.gcount());
+    XXH3_64bits_update(hash.get(), block.data(), size);
+    if (progress) progress->add(file, size);
   }
   require<DataError>(!in.bad(), file, ": cannot be read (", system_reason(), ")");
   char digits[17];
@@ -83,14 +116,9 @@ json facts_of(const std::vector<std::string>& inputs, const std::map<std::string
 
 json contents_of(const std::vector<std::string>& files) {
   json contents = json::object();
-  for (size_t i = 0; i < files.size(); ++i) {
-    if (contents.contains(files[i])) continue;
-    log_progress(Progress{{"[data]    noting what the files hold", files[i]},
-                          static_cast<double>(i) / static_cast<double>(files.size())},
-                 false);
-    contents[files[i]] = xxh3_of(files[i]);
-  }
-  end_progress();
+  ReadingProgress progress(files);
+  for (const auto& file : files)
+    if (!contents.contains(file)) contents[file] = xxh3_of(file, &progress);
   return contents;
 }
 
