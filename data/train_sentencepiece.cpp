@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -125,9 +127,30 @@ bool read_some(int file, std::string& text) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-Progress progress_of(uint64_t pieces, int64_t vocab_size, double seconds) {
-  Progress progress{{"[data]    training the tokenizer", duration(seconds)}};
-  if (pieces > 0)
+/// A line of the trainer's log, and what begins with it.
+struct Phase {
+  const char* line;
+  const char* words;
+};
+constexpr Phase phases[] = {{"Normalizing sentences", "normalizing sentences"},
+                            {"Making suffix array", "looking for parts that recur"},
+                            {"Extracting frequent sub strings", "choosing the most frequent parts"},
+                            {"Tokenizing input sentences", "counting words"},
+                            {" sentences for EM training", "estimating probabilities"},
+                            {"EM sub_iter=0", "estimating probabilities"},
+                            {"EM sub_iter=1", "pruning"},  // the second of two iterations has ended
+                            {"Updating active symbols", "joining pairs"},
+                            {"Added: freq=", "joining pairs"}};
+
+/// The number after the first such words of a log; 0 without them.
+uint64_t number_after(const std::string& log, std::string_view words) {
+  const auto at = log.find(words);
+  return at == std::string::npos ? 0 : std::strtoull(log.c_str() + at + words.size(), nullptr, 10);
+}
+
+Progress progress_of(const std::string& log, int64_t vocab_size, double seconds) {
+  Progress progress{{"[data]    training the tokenizer", phase_in(log), duration(seconds)}, share_in(log, vocab_size)};
+  if (const auto pieces = pieces_in(log); pieces > 0)
     progress.fields.push_back(thousands(pieces) + " pieces, to become " + thousands(static_cast<uint64_t>(vocab_size)));
   return progress;
 }
@@ -140,6 +163,27 @@ uint64_t pieces_in(const std::string& log) {
     if (!std::string_view(log).substr(0, at).ends_with(of_alphabet))
       return std::strtoull(log.c_str() + at + size.size(), nullptr, 10);
   return 0;
+}
+
+std::string phase_in(const std::string& log) {
+  const char* newest = "reading sentences";
+  size_t last = 0;
+  for (const auto& [line, words] : phases)
+    if (const auto at = log.rfind(line); at != std::string::npos && at >= last) {
+      last = at;
+      newest = words;
+    }
+  return newest;
+}
+
+double share_in(const std::string& log, int64_t vocab_size) {
+  constexpr double before_the_end = 1.1;  // the unigram trainer prunes to so many times the vocabulary, and then cuts
+  const auto pieces = static_cast<double>(pieces_in(log)), wanted = static_cast<double>(vocab_size);
+  if (pieces == 0) return -1;
+  const auto seeds = static_cast<double>(number_after(log, "Initialized "));
+  if (seeds == 0) return std::min(pieces / wanted, 1.0);  // bpe: pieces are added
+  if (seeds <= before_the_end * wanted) return -1;
+  return std::clamp(std::log(seeds / pieces) / std::log(seeds / (before_the_end * wanted)), 0.0, 1.0);
 }
 
 TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,
@@ -168,7 +212,7 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     if (passed.count() < drawn + 0.1) continue;
     drawn = passed.count();
-    log_progress(progress_of(pieces_in(told), vocab_size, drawn), false);
+    log_progress(progress_of(told, vocab_size, drawn), false);
   }
   end_progress();
   const int status = child.wait();

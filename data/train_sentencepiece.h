@@ -15,6 +15,12 @@ struct TrainedSentencePiece {
 /// is none.
 uint64_t pieces_in(const std::string& log);
 
+/// What the trainer does, by the newest line of its log that says it.
+std::string phase_in(const std::string& log);
+
+/// The share of a training to `vocab_size` pieces that is done, by the trainer's log; negative where it is not known.
+double share_in(const std::string& log, int64_t vocab_size);
+
 /// Trains with the options `spec` of SentencePieceTrainer, and shows how far it has come on the way to `vocab_size`
 /// pieces. Throws Interrupted as soon as a signal comes, Error if the process is killed or cannot be started.
 TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,
