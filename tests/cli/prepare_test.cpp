@@ -17,8 +17,9 @@ TEST_CASE("on a terminal, nothing is left of a progress that was over at once", 
   constexpr int has_no_script = 77;
   TempDir dir;
   const auto text = dir.write("a.txt", "The cat sat on the mat.\nThen it slept.\n");
-  const auto answer = cloze("prepare " + text + " --vocab-size 40 --held-out 0 --out " + dir / "out" + "' /dev/null < /dev/null",
-                            "command -v script > /dev/null || exit 77; exec script -qec '");
+  const auto answer =
+      cloze("prepare " + text + " --vocab-size 40 --held-out 0 --out " + dir / "out" + "' /dev/null < /dev/null",
+            "command -v script > /dev/null || exit 77; exec script -qec '");
   if (answer.code == has_no_script) return;
   INFO(answer.text);
   CHECK(answer.code == 0);
