@@ -160,7 +160,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "trained. Without --text, sources and references are decoded from prepared\n"
       "tokens, unknown tokens included.");
   verb->callback([command, verb, &globals] {
-    for (const auto& run : command->runs) check_run_path(run);
+    for (const auto& run : command->runs) check_run_path(run, RunCount::several);
     check_texts(*command);
     check_search_options(*verb, command->search);
     require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,

@@ -22,6 +22,7 @@ struct FitArguments {
 
 std::vector<ScalingPoint> points_of(FitArguments& a) {
   const auto& first = a.inputs.front();
+  check_points_path(first);
   const auto kind = std::filesystem::path(first).extension().string();
   const auto count = choice_of<SizeCount>(a.parameters);
   const bool is_study = kind == ".yaml" || kind == ".yml", is_folder = std::filesystem::is_directory(first);
@@ -29,7 +30,10 @@ std::vector<ScalingPoint> points_of(FitArguments& a) {
     a.question.counted = count == SizeCount::all ? "N counts all parameters, D the tokens read"
                                                  : "N counts all parameters but the tables of embeddings, D the tokens "
                                                    "read";
-  if (is_folder) return points_of_runs(a.inputs, count);
+  if (is_folder) {
+    for (const auto& run : a.inputs) check_whole_run_path(run, RunCount::several);
+    return points_of_runs(a.inputs, count);
+  }
   require<ConfigError>(a.inputs.size() == 1, "a fit takes one study, one CSV file, or run directories; '", a.inputs[1],
                        "' is one too many");
   if (is_study) return points_of_study(first, a.folder, count);

@@ -42,6 +42,36 @@ std::string folder_or(const std::string& path, PathKind kind, const std::string&
   return kind_of_path(folder) == kind ? "; name the folder that it is in, " + folder : otherwise;
 }
 
+/// The runs in a folder, by name.
+std::vector<std::string> runs_in(const std::string& folder) {
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (kind_of_path(entry.path().string()) == PathKind::run)
+      runs.push_back((without_slash(folder) / entry.path().filename()).string());
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+/// Whether a folder holds checkpoints, as that of a run does which lost its run.yaml.
+bool holds_steps(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (kind_of_path(entry.path().string()) == PathKind::step) return true;
+  return false;
+}
+
+/// Refuses a folder that holds runs.
+void check_is_no_folder_of_runs(const std::string& path, RunCount count) {
+  const auto runs = runs_in(path);
+  if (runs.empty()) return;
+  const auto several = (without_slash(path) / "*").string();
+  fail<CheckpointError>(path, ": is a folder of runs, not a run; name ",
+                        runs.size() == 1             ? "the one in it, " + runs[0]
+                        : count == RunCount::several ? "its runs, " + several
+                                                     : "one of them, such as " + runs[0]);
+}
+
 /// `; did you mean 'PATH'?` for the folder of a kind next to `path`, or in runs/, with the most similar name; or empty.
 std::string near_folder(const std::string& path, PathKind kind) {
   const auto wanted = without_slash(path);
@@ -76,7 +106,7 @@ std::string run_of_step(const std::string& path) { return fs::path(located_step(
 
 std::string near_run(const std::string& path) { return near_folder(path, PathKind::run); }
 
-void check_run_path(const std::string& path) {
+void check_run_path(const std::string& path, RunCount count) {
   switch (kind_of_path(path)) {
     case PathKind::absent: {
       const auto near = near_run(path);
@@ -98,17 +128,22 @@ void check_run_path(const std::string& path) {
       const auto inside = folder_or(path, PathKind::step, "; name the folder of a run");
       fail<CheckpointError>(path, ": is a file, not a run", folder_or(path, PathKind::run, inside));
     }
+    case PathKind::other:
+      return check_is_no_folder_of_runs(path, count);
     case PathKind::run:
     case PathKind::step:
-    case PathKind::other:
       return;  // opened, or refused, by who reads it
   }
 }
 
-void check_whole_run_path(const std::string& path) {
-  check_run_path(path);
-  require<CheckpointError>(kind_of_path(path) != PathKind::step, path,
-                           ": is one checkpoint of a run; name the run, which is ", run_of_step(path));
+void check_whole_run_path(const std::string& path, RunCount count) {
+  check_run_path(path, count);
+  const auto kind = kind_of_path(path);
+  require<CheckpointError>(kind != PathKind::step, path, ": is one checkpoint of a run; name the run, which is ",
+                           run_of_step(path));
+  require<CheckpointError>(
+      kind == PathKind::run || holds_steps(path), path,
+      ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
 }
 
 void check_training_path(const std::string& path) {
@@ -219,6 +254,41 @@ bool is_called_text(const std::string& path) {
   return endings.count(fs::path(path).extension().string()) > 0;
 }
 
+/// Refuses a file of JSON that was written into a folder of a kind.
+void check_is_no_part(const std::string& path) {
+  const auto file = fs::path(path);
+  if (file.extension() != ".json" && file.extension() != ".jsonl") return;
+  const auto name = file.filename().string(), folder = folder_around(path);
+  const auto part = name == "manifest.json"  ? "is the manifest of "
+                    : name == "summary.json" ? "is the summary of "
+                                             : "is a file of ";
+  switch (kind_of_path(folder)) {
+    case PathKind::tokens:
+      fail<ConfigError>(path, ": ", part,
+                        "prepared text, not a config; name a config, and the text by --set data.tokens=", folder);
+    case PathKind::run:
+      fail<ConfigError>(path, ": ", part, "a run, not a config; its config is ", folder,
+                        "/run.yaml, and `cloze pretrain --run ", folder, " --resume` continues it");
+    case PathKind::step:
+      fail<ConfigError>(path, ": ", part, "a checkpoint, not a config; the config of its run is ", run_of_step(folder),
+                        "/run.yaml");
+    case PathKind::huggingface:
+      fail<ConfigError>(path, ": ", part, "a Hugging Face folder, not a config; make it a run with `cloze import ",
+                        folder, " --out DIR`, then name a config, and that run by --set init.from=DIR");
+    default:
+      return;  // read as a config
+  }
+}
+
+/// ` (FOLDER has some)`: where configs are, here or installed; empty where there are none.
+std::string place_of_configs() {
+  for (const auto& root : {config_roots()[1], config_roots()[2]}) {
+    std::error_code error;
+    if (fs::is_directory(root, error)) return " (" + root.string() + "/ has some)";
+  }
+  return "";
+}
+
 }  // namespace
 
 void check_config_path(const std::string& path) {
@@ -235,6 +305,7 @@ void check_config_path(const std::string& path) {
                        " --out DIR`, then name a config, and that run by --set init.from=DIR");
   require<ConfigError>(kind != PathKind::tokenizer, path,
                        ": is a tokenizer, not a config; name a config, and prepared text by --set data.tokens=FOLDER");
+  if (kind == PathKind::file) check_is_no_part(path);
   require<ConfigError>(kind != PathKind::file || !is_called_text(path), path,
                        ": is a text, not a config; prepare it with `cloze prepare ", path,
                        " --out tokens`, then name a config, and the text by --set data.tokens=tokens");
@@ -246,7 +317,7 @@ void check_config_path(const std::string& path) {
   const bool is_value = path.find('=') != std::string::npos;
   require<ConfigError>(!is_value, path, ": no such file; a value is set after the config, by --set ", path);
   const auto near = near_config(path);
-  require<ConfigError>(near.empty(), path, ": no such file", near);
+  fail<ConfigError>(path, ": no such file", near.empty() ? "; name a YAML config" + place_of_configs() : near);
 }
 
 void check_tokens_path(const std::string& path) {
@@ -303,6 +374,19 @@ bool has_sentences(const std::string& path) {
 }
 
 }  // namespace
+
+void check_points_path(const std::string& path) {
+  const auto ending = fs::path(path).extension();
+  const auto kind = kind_of_path(path);
+  if (kind == PathKind::absent && ending.empty()) check_run_path(path, RunCount::several);
+  if (kind != PathKind::file || ending == ".csv" || ending == ".yaml" || ending == ".yml") return;
+  const auto folder = folder_around(path);
+  const auto around = kind_of_path(folder);
+  require<DataError>(around != PathKind::run, path, ": is a file of a run, not a table of runs; name the run, ",
+                     folder);
+  require<DataError>(around != PathKind::step, path, ": is a file of a checkpoint, not a table of runs; name its run, ",
+                     run_of_step(folder));
+}
 
 std::string tokenizer_of(const std::string& path) {
   const auto kind = kind_of_path(path);
@@ -361,9 +445,13 @@ void check_import_path(const std::string& path) {
                            " --resume` continues it");
   require<CheckpointError>(kind != PathKind::step, path, ": is a checkpoint of a run; `cloze pretrain --run ",
                            run_of_step(path), " --resume` continues that");
-  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, not a Hugging Face folder");
+  const std::string otherwise = "; name one that `save_pretrained` made, with config.json";
+  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, not a Hugging Face folder", otherwise,
+                           "; `cloze pretrain CONFIG --set data.tokens=", path, "` trains a model on the text");
+  require<CheckpointError>(kind != PathKind::tokenizer, path, ": is a tokenizer, not a Hugging Face folder", otherwise,
+                           "; `cloze prepare TEXT --tokenizer ", path, " --out DIR` takes the tokenizer alone");
   require<CheckpointError>(kind != PathKind::file, path, ": is a file, not a Hugging Face folder",
-                           folder_or(path, PathKind::huggingface, "; name one that `save_pretrained` made"));
+                           folder_or(path, PathKind::huggingface, otherwise));
   if (kind != PathKind::absent || path.empty()) return;
   if (const auto name = hub_name(path); !name.empty()) refuse_download(path, name);
   require<ConfigError>(path.find("://") == std::string::npos, path,
@@ -377,8 +465,17 @@ void check_import_path(const std::string& path) {
 }
 
 void check_case_path(const std::string& path) {
-  require<CheckpointError>(kind_of_path(path) != PathKind::file, path,
-                           ": is a file, not a golden case; name the folder of one, with config.json");
+  const std::string wanted =
+      "not a golden case; name the folder of one, with config.json and model, inputs and expected .safetensors";
+  const auto kind = kind_of_path(path);
+  require<CheckpointError>(kind != PathKind::file, path, ": is a file, ", wanted);
+  require<CheckpointError>(kind != PathKind::run, path, ": is a run, ", wanted, "; `cloze verify run ", path,
+                           "` checks a run");
+  require<CheckpointError>(kind != PathKind::step, path, ": is a checkpoint, ", wanted, "; `cloze verify run ",
+                           kind == PathKind::step ? run_of_step(path) : "", "` checks those of its run");
+  require<CheckpointError>(kind != PathKind::tokens || has(path, "config.json"), path, ": is prepared text, ", wanted,
+                           "; `cloze verify data ", path, "` checks prepared text");
+  require<CheckpointError>(kind != PathKind::tokenizer, path, ": is a tokenizer, ", wanted);
 }
 
 }  // namespace cloze

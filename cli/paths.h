@@ -11,11 +11,14 @@ PathKind kind_of_path(const std::string& path);
 /// The run directory that a step folder is in, by its path alone.
 std::string run_of_step(const std::string& path);
 
+/// How many runs an argument may name.
+enum class RunCount { one, several };
+
 /// Throws CheckpointError for a path that does not exist, with the nearest run, and for files and folders of other
-/// kinds.
-void check_run_path(const std::string& path);
-/// As check_run_path, also for a step folder, where all of a run is asked for.
-void check_whole_run_path(const std::string& path);
+/// kinds; of a folder of runs, with `count` runs to name in it.
+void check_run_path(const std::string& path, RunCount count = RunCount::one);
+/// As check_run_path, also for a step folder and a folder of no kind, where all of a run is asked for.
+void check_whole_run_path(const std::string& path, RunCount count = RunCount::one);
 /// Throws ConfigError for what a new run cannot be made in, and no run can be resumed from: a file, or a folder that is
 /// something else.
 void check_training_path(const std::string& path);
@@ -28,6 +31,9 @@ void check_tokens_path(const std::string& path);
 void check_text_path(const std::string& path);
 /// Throws DataError for a text where a tokenizer belongs.
 void check_tokenizer_path(const std::string& path);
+/// Throws DataError for a file of a run where a table of runs belongs, CheckpointError for a name without an ending
+/// that is neither a file nor a run.
+void check_points_path(const std::string& path);
 /// The tokenizer of a run, a step folder or prepared text; any other path itself.
 std::string tokenizer_of(const std::string& path);
 /// Throws ConfigError, which begins with `option`, for a file that cannot be written: a folder, or one in no folder.
@@ -35,7 +41,7 @@ void check_output_file(const std::string& option, const std::string& path);
 /// Throws ConfigError for a model's name or address at a hub, from which nothing is downloaded, CheckpointError for a
 /// file, a run or prepared text.
 void check_import_path(const std::string& path);
-/// Throws CheckpointError for a file where a folder with a golden case belongs.
+/// Throws CheckpointError for a file, a run, prepared text or a tokenizer where a folder with a golden case belongs.
 void check_case_path(const std::string& path);
 /// `; did you mean 'runs/first'?` for the run next to `path`, or in runs/, with the most similar name; or empty.
 std::string near_run(const std::string& path);

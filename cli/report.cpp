@@ -30,7 +30,7 @@ void add_report(CLI::App& app, Globals&) {
       "Runs whose configs are equal but for the seed are an arm; arms are compared by\n"
       "pairs of one seed.");
   verb->callback([=] {
-    for (const auto& folder : question->folders) check_whole_run_path(folder);
+    for (const auto& folder : question->folders) check_whole_run_path(folder, RunCount::several);
     question->unit = choice_of<LossUnit>(*unit);
     put_report(report_of_runs(*question), *options, "report.html");
   });

@@ -76,6 +76,16 @@ size_t column_of(const std::string& path, const Record& head, const std::string&
   return static_cast<size_t>(found - head.cells.begin());
 }
 
+/// Refuses a text, whose first line names none of the columns of a table.
+void check_is_table(const std::string& path, const Record& head, const std::vector<std::string>& wanted) {
+  const auto has_column = [&](const auto& name) {
+    return std::find(head.cells.begin(), head.cells.end(), name) != head.cells.end();
+  };
+  require<DataError>(fs::path(path).extension() == ".csv" || std::any_of(wanted.begin(), wanted.end(), has_column),
+                     path, ": is not a table of runs, whose first line would name the columns ", listed(wanted),
+                     "; give a CSV file, a study or runs that are finished");
+}
+
 double positive_cell(const std::string& where, const std::string& column, const std::string& cell) {
   char* end = nullptr;
   const double value = std::strtod(cell.c_str(), &end);
@@ -155,6 +165,7 @@ std::vector<ScalingPoint> read_points(const std::string& path, const PointColumn
   const auto& head = records.front();
   const bool by_flops = !columns.flops.empty();
   const auto& amount = by_flops ? columns.flops : columns.tokens;
+  check_is_table(path, head, {columns.size, amount, columns.loss});
   const auto size = column_of(path, head, columns.size, "--size"),
              second = column_of(path, head, amount, by_flops ? "--flops" : "--tokens or --flops"),
              loss = column_of(path, head, columns.loss, "--loss");

@@ -23,7 +23,7 @@ struct PointColumns {
 };
 
 /// The points of a CSV file (RFC 4180) whose first line names its columns. Throws DataError with the line for a column
-/// that is missing and a cell that is not a number above 0.
+/// that is missing, a cell that is not a number above 0, and a text that is no table.
 std::vector<ScalingPoint> read_points(const std::string& path, const PointColumns& columns);
 
 /// A point for each run directory: its parameters, the tokens that it read and its last held-out loss; of a run of
