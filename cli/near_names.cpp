@@ -239,6 +239,9 @@ const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
+/// Whether a word is the name of a YAML file, there or not.
+bool is_config_file(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
+
 [[noreturn]] void refuse_verb(const CLI::App& app, const std::string& name) {
   const auto word = spelled(name);
   for (const auto& foreign : foreign_verbs())
@@ -254,6 +257,9 @@ void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_hel
   const auto list = listed(known);
   const auto name = verb.get_name();
   require<ConfigError>(given != nullptr, "cloze ", name, " needs a verb: ", list, "; see cloze ", name, " --help");
+  require<ConfigError>(name != "study" || !is_config_file(given), "'", shortened(given),
+                       "' is not a verb of cloze study; ", "`cloze study plan ", shortened(given),
+                       "` prints its runs, `cloze study run ", shortened(given), "` trains them");
   const auto near = did_you_mean(given, known);
   fail<ConfigError>("'", shortened(given), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
                     " its verbs: ", list, "; see cloze ", name, " --help");

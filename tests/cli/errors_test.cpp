@@ -59,7 +59,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("verify parity " + w.dir / "no-case", 1,
                 "is not a golden case, it lacks inputs.safetensors; a case has config.json, model.safetensors, "
                 "inputs.safetensors and expected.safetensors");
-  check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
+  check_refused("verify parity " + w.tokens, 1, "is prepared text, not a golden case; name the folder of one");
   check_refused("export " + w.run + " --to huggingface --part generator --out " + w.dir / "x", 2, "has no generator");
   CHECK_FALSE(fs::exists(w.dir / "x"));
   check_refused(
