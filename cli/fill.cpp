@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
@@ -9,20 +7,13 @@ namespace cloze {
 
 namespace {
 
-/// Throws ConfigError for an argument without a blank that names a file, or standard input.
-void check_is_no_file(const std::string& text) {
-  std::error_code ignored;
-  const bool is_file = text == "-" || std::filesystem::is_regular_file(text, ignored);
-  require<ConfigError>(!is_file, "'", text, "' has no [MASK] to fill; the texts of a file are filled by --file ", text);
-}
-
 /// A text whose blanks are written [MASK]; `<mask>` is one too. `where`: `FILE:LINE: ` of a line, else empty.
 std::string with_masks(std::string text, const std::string& where) {
   const std::string mask = "[MASK]", other = "<mask>";
   for (size_t at = 0; (at = text.find(other, at)) != std::string::npos; at += mask.size())
     text.replace(at, other.size(), mask);
   const bool has_mask = text.find(mask) != std::string::npos;
-  if (!has_mask && where.empty()) check_is_no_file(text);
+  if (!has_mask && where.empty()) check_is_no_file(text, "has no [MASK] to fill", "filled");
   require<ConfigError>(has_mask, where, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   return text;
 }

@@ -26,7 +26,10 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->callback([c, file, verb, &globals] {
     check_run_path(c->run);
     check_search_options(*verb, c->search);
-    for (const auto& line : c->texts) check_text(line);
+    for (const auto& text : c->texts) {
+      check_text(text);
+      check_is_no_file(text, text == "-" ? "is standard input, not a text" : "is a file, not a text", "continued");
+    }
     if (!file->empty()) {
       require<ConfigError>(c->texts.empty(), "texts are given both as arguments and by --file; use one of them");
       c->texts = lines_of(*file);

@@ -42,6 +42,7 @@ void add_score(CLI::App& app, Globals& globals) {
       "nats.");
   verb->callback([command, form, &globals] {
     check_run_path(command->run);
+    check_texts_file(command->file, "cloze score " + command->run + " -");
     if (!form->empty()) command->form = choice_of<ScoringForm>(*form);
     require<ConfigError>(!command->tokens || command->json, "--tokens is printed with --json only; add --json");
     globals.exit_code = run_engine(*command);

@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/spelling.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -17,6 +18,22 @@ void check_text(const std::string& text) {
   const auto bad = find_invalid_utf8(text);
   require<ConfigError>(bad == std::string::npos, "byte ", bad + 1,
                        " of a text argument is not UTF-8; convert it to UTF-8");
+}
+
+void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done) {
+  std::error_code ignored;
+  const bool is_file = argument == "-" || std::filesystem::is_regular_file(argument, ignored);
+  require<ConfigError>(!is_file, "'", argument, "' ", what, "; the texts of a file are ", done, " by --file ",
+                       argument);
+}
+
+void check_texts_file(const std::string& argument, const std::string& reader) {
+  std::error_code ignored;
+  if (argument == "-" || std::filesystem::exists(argument, ignored)) return;
+  const bool is_text = argument.find(' ') != std::string::npos;
+  const auto named = shortened(argument);
+  fail<DataError>(named, ": cannot be read (No such file or directory); name a file with one text per line, or - for ",
+                  "standard input: echo \"", is_text ? named : "TEXT", "\" | ", reader);
 }
 
 void each_line(const std::string& file, const std::function<void(const std::string&)>& use) {

@@ -59,6 +59,12 @@ std::vector<std::string> lines_of(const std::string& file);
 bool texts_are_piped();
 /// Throws ConfigError if a text given as an argument is not UTF-8.
 void check_text(const std::string& text);
+/// Throws ConfigError if an argument names a file, or standard input, where a text belongs. `what`: what it is or lacks
+/// as a text; `done`: what is done with the texts of a file.
+void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done);
+/// Throws DataError if an argument is a text, or names no file, where a file of texts belongs. `reader`: the command
+/// that reads the file, with - in its place.
+void check_texts_file(const std::string& argument, const std::string& reader);
 
 /// The names that `cloze config` takes: `run`, `data`, `bert`, `mlm`, ...
 std::vector<std::string> config_parts();
