@@ -38,6 +38,11 @@ std::string described(const std::string& name, const std::string& description, s
 
 }  // namespace
 
+WrappedHelp::WrappedHelp() {
+  label("SUBCOMMAND", "VERB");
+  label("SUBCOMMANDS", "VERBS");
+}
+
 std::string WrappedHelp::make_option(const CLI::Option* option, bool is_positional) const {
   const auto name = make_option_name(option, is_positional) + make_option_opts(option);
   return described(name, make_option_desc(option), get_column_width());

@@ -79,6 +79,14 @@ void prepare_options(CLI::App& app) {
   for (auto* verb : app.get_subcommands(nullptr)) prepare_options(*verb);
 }
 
+/// Lists the verbs of the program, and of each verb, as verbs in its help; those without a group are not listed.
+void name_verbs(CLI::App& app) {
+  for (auto* verb : app.get_subcommands(nullptr)) {
+    if (!verb->get_group().empty()) verb->group("Verbs");
+    name_verbs(*verb);
+  }
+}
+
 /// A verb that has work to save, or output to complete, when it is interrupted.
 struct SavingVerb {
   std::string name;
@@ -200,6 +208,7 @@ int main(int argc, char** argv) {
         add_export,  add_babylm,   add_verify,   add_config,   add_explain,   add_describe, add_completion})
     add(app, globals);
   prepare_options(app);
+  name_verbs(app);
   int code = run_verb(app, globals, argc, argv);
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
     const auto reason = written ? words(" (", system_reason(), ")") : "";

@@ -30,8 +30,8 @@ def run(*arguments):
 # -- What the program has ----------------------------------------------------------------------------------------------
 
 def verbs_of(help_text):
-    """The names below `Subcommands:` of a help text."""
-    part = re.split(r"^\s*SUBCOMMANDS:\s*$|^Subcommands:\s*$", help_text, flags=re.M)
+    """The names below `Verbs:` of a help text."""
+    part = re.split(r"^Verbs:\s*$", help_text, flags=re.M)
     listed = part[1].lstrip("\n").split("\n\n")[0] if len(part) > 1 else ""
     return re.findall(r"^  ([a-z][a-z-]*)\b", listed, flags=re.M)
 

@@ -45,6 +45,15 @@ TEST_CASE("help fits 80 columns and has an example for every verb; version and d
   CHECK_THAT(cloze("completion bash").text, Catch::Contains("complete -o filenames -F _cloze cloze"));
 }
 
+TEST_CASE("help calls verbs by this name", "[cli]") {
+  for (const std::string verb : {"", "study ", "inspect ", "babylm ", "verify "}) {
+    const auto help = cloze(verb + "--help").text;
+    INFO(verb);
+    CHECK_THAT(help, Catch::Contains(" VERB\n") && Catch::Contains("\nVerbs:\n  ") && !Catch::Contains("ubcommand") &&
+                         !Catch::Contains("SUBCOMMAND") && !Catch::Contains("torchscript-run"));
+  }
+}
+
 TEST_CASE("the help of every verb has the options of all, and no name runs into its description", "[cli]") {
   for (const auto& verb : verbs) {
     INFO(verb);
