@@ -60,7 +60,11 @@ std::string integer_fault(const std::string& text, bool is_signed) {
   uint64_t natural = 0;
   const auto [at, trouble] = is_signed ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
   if (trouble == std::errc() && at == end) return {};
-  return "'" + text + "' is not " + (is_signed ? "a 64-bit integer" : "an integer from 0 to 18446744073709551615");
+  const bool is_whole = trouble == std::errc::result_out_of_range && at == end;
+  const char* range = !is_signed ? " from 0 to 18446744073709551615"
+                      : is_whole ? " from -9223372036854775808 to 9223372036854775807"
+                                 : "";
+  return "'" + text + "' is not a whole number" + range;
 }
 
 /// Prepares the text of every option of the program for the option's own checks: without the guard of a bracket, and

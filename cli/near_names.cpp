@@ -1,6 +1,7 @@
 #include "cli/near_names.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "cli/verbs.h"
 #include "core/error.h"
@@ -62,7 +63,7 @@ std::string unexpected(const CLI::App& app) {
 /// An option of other programs, and what a verb has instead.
 struct ForeignOption {
   const char* verb;
-  const char* name;  ///< as `spelled` has it, without `--`
+  const char* name;  ///< as `spelled` has it, without the dashes
   const char* own;   ///< the option that is meant; empty: `how` says what to do
   const char* how = "";
 };
@@ -91,7 +92,23 @@ const std::vector<ForeignOption>& foreign_options() {
       {"prepare", "val-split", "--held-out"},
       {"prepare", "model-type", "--train"},
       {"prepare", "tokenizer-type", "--train"},
+      {"prepare", "algorithm", "--train"},
+      {"prepare", "o", "--out"},
+      {"pretrain", "run-dir", "--run"},
+      {"pretrain", "name", "--run"},
+      {"pretrain", "o", "--run"},
+      {"pretrain", "out", "--run"},
+      {"pretrain", "do-train", "", "cloze pretrain always trains, and evaluates on the way; leave it out"},
+      {"pretrain", "do-eval", "", "cloze pretrain always trains, and evaluates on the way; leave it out"},
+      {"pretrain", "tokenizer", "",
+       "a run has the tokenizer of its tokens: cloze prepare TEXT --tokenizer TOKENIZER --out DIR"},
+      {"pretrain", "bert-config-file", "",
+       "the config is a YAML file that stands after the verb; `cloze config bert` prints the keys of a BERT"},
+      {"pretrain", "dry-run", "",
+       "`cloze describe CONFIG` prints the model and its memory, `cloze benchmark CONFIG` times a few steps"},
+      {"pretrain", "force", "", "no run is overwritten; continue it with --resume, or name another folder with --run"},
       {"evaluate", "data", "--tokens"},
+      {"evaluate", "data.tokens", "--tokens"},
       {"evaluate", "bs", "--batch-size"},
       {"generate", "max-length", "--max-new-tokens"},
       {"generate", "max-len", "--max-new-tokens"},
@@ -114,12 +131,13 @@ const std::vector<ForeignOption>& foreign_options() {
 
 /// What is meant by an option of another program, or by one that a verb spells otherwise; empty for others.
 std::string option_meant_by(const CLI::App& verb, const std::string& word) {
-  if (!word.starts_with("--")) return "";
+  if (!word.starts_with('-')) return "";
   const auto name = spelled(word.substr(0, word.find('=')));
+  const auto bare = name.substr(std::min(name.size(), name.find_first_not_of('-')));
   for (const auto& known : option_names_in(verb))
     if (spelled(known) == name) return "'" + word + "' is not known here; did you mean '" + known + "'?";
   for (const auto& foreign : foreign_options()) {
-    if (verb.get_name() != foreign.verb || name.substr(2) != foreign.name) continue;
+    if (verb.get_name() != foreign.verb || bare != foreign.name) continue;
     const std::string own = foreign.own;
     return "'" + word + "' is not known here; " + (own.empty() ? foreign.how : "did you mean '" + own + "'?");
   }
@@ -230,7 +248,7 @@ const std::vector<ForeignVerb>& foreign_verbs() {
       {"download", "import", "nothing is downloaded; `cloze import` reads a folder that is here"},
       {"compare", "report", "runs are compared by `cloze report RUN RUN`"},
       {"plot", "report",
-       "the losses of a run are drawn in its loss.png, and `cloze report RUN RUN --output report.html` compares runs"},
+       "the losses of a run are drawn in its loss.png, and `cloze report RUN RUN --out report.html` compares runs"},
       {"bench", "benchmark", "steps are timed by `cloze benchmark CONFIG`"},
       {"info", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
       {"summary", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
@@ -341,8 +359,30 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
   check_inner_verb(*verb, given.size() > 1 ? given[1] : nullptr, asks_for_help);
 }
 
+namespace {
+
+/// A message of CLI11 on the value of an option, `NAME: 1 required TEXT missing` or `NAME: VALUE not in {A,B}`, as a
+/// sentence; any other as it is.
+std::string sentence_on_value(const std::string& text) {
+  const std::string separator = ": ", needed = "1 required ", missing = " missing", choice = " not in {";
+  const auto at = text.find(separator);
+  if (at == std::string::npos) return text;
+  const auto name = text.substr(0, at), told = text.substr(at + separator.size());
+  if (told.starts_with(needed) && told.ends_with(missing))
+    return name + (name == "--set" ? " needs a key and a value; write it as --set KEY=VALUE" : " needs a value");
+  const auto list = told.rfind(choice);
+  if (list == std::string::npos || !told.ends_with('}')) return text;
+  const auto value = told.substr(0, list);
+  std::vector<std::string> known;
+  std::istringstream names(told.substr(list + choice.size(), told.size() - list - choice.size() - 1));
+  for (std::string one; std::getline(names, one, ',');) known.push_back(one);
+  return name + " is '" + shortened(value) + "', must be one of " + listed(known) + did_you_mean(value, known);
+}
+
+}  // namespace
+
 std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
-  std::string text = error.what();
+  auto text = sentence_on_value(error.what());
   const auto& verb = verb_of(app);
   const auto word = unexpected(app);
   // An option that is not known may be why a required one is missing.

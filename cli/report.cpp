@@ -23,10 +23,10 @@ void add_report(CLI::App& app, Globals&) {
   verb->add_option("--better-by", question->better_by,
                    "smallest difference that matters, in the unit, for verdicts of being tied")
       ->check(CLI::NonNegativeNumber);
-  add_report_options(*verb, *options);
+  add_report_options(*verb, *options, "--out,--output");
   verb->footer(
       "Examples:\n  cloze report runs/a-1 runs/a-2 runs/b-1 runs/b-2\n"
-      "  cloze report runs/* --metric mlm --output report.html\n\n"
+      "  cloze report runs/* --metric mlm --out report.html\n\n"
       "Runs whose configs are equal but for the seed are an arm; arms are compared by\n"
       "pairs of one seed.");
   verb->callback([=] {

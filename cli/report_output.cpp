@@ -50,12 +50,14 @@ std::string text_of(const StudyReport& report, ReportFormat format, int64_t colu
 
 int64_t terminal_columns() { return static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 100)); }
 
-void add_report_options(CLI::App& verb, ReportOptions& options) {
+void add_report_options(CLI::App& verb, ReportOptions& options, const std::string& output) {
   std::vector<std::string> formats;
   for (const auto& choice : choices(ReportFormat{})) formats.emplace_back(choice.name);
-  verb.add_option("--format", options.format, "format of the report (default: by the ending of --output, else text)")
+  verb.add_option(
+          "--format", options.format,
+          "format of the report (default: by the ending of " + output.substr(0, output.find(',')) + ", else text)")
       ->check(CLI::IsMember(formats));
-  verb.add_option("--output", options.output,
+  verb.add_option(output, options.output,
                   "file to write, - for standard output (default: standard output; a page on a terminal: report.html)");
   verb.add_flag("--json", options.json, json_help);
 }

@@ -12,7 +12,7 @@ struct ReportOptions {
   bool json = false;
 };
 
-void add_report_options(CLI::App& verb, ReportOptions& options);
+void add_report_options(CLI::App& verb, ReportOptions& options, const std::string& output);
 
 /// Writes a report to the file that was named, whose path is printed, else to standard output. A page that nobody
 /// redirects becomes `page`.

@@ -190,7 +190,7 @@ void add_status(CLI::App& study, const Arguments& arguments) {
 void add_study_report(CLI::App& study, const Arguments& arguments) {
   auto* verb = add_part(study, "report", "compare the finished runs", *arguments);
   auto options = std::make_shared<ReportOptions>();
-  add_report_options(*verb, *options);
+  add_report_options(*verb, *options, "--output");  // --out is the folder of the study
   verb->footer("Examples:\n  cloze study report masking.yaml\n  cloze study report masking.yaml --output masking.html");
   verb->callback([=] {
     const auto stages = stages_of(*arguments);

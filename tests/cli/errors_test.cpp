@@ -111,10 +111,11 @@ TEST_CASE("failing output and integers out of range are errors", "[cli]") {
     CHECK_THAT(answer.text,
                Catch::Contains("cannot write to standard output") && Catch::Contains("the output is incomplete"));
   }
-  check_refused("inspect objective " + w.config() + " --sequences 99999999999999999999", 2,
-                "--sequences: '99999999999999999999' is not a 64-bit integer");
+  check_refused(
+      "inspect objective " + w.config() + " --sequences 99999999999999999999", 2,
+      "--sequences: '99999999999999999999' is not a whole number from -9223372036854775808 to 9223372036854775807");
   check_refused("generate " + w.run + " x --sample --seed -1", 2,
-                "--seed: '-1' is not an integer from 0 to 18446744073709551615");
+                "--seed: '-1' is not a whole number from 0 to 18446744073709551615");
 }
 
 TEST_CASE("damaged files are refused by name, without a crash", "[cli]") {

@@ -10,9 +10,10 @@ TEST_CASE("a report of runs goes to the file that is named, in the form of its e
   const auto page = world().dir / "report.html";
   check_refused("report " + run, 2, "name the one to compare by with --metric");
   check_refused("report " + run + "-none", 1, "no such run directory");
-  check_refused("report " + run + " --format pdf", 2, "pdf not in");
+  check_refused("report " + run + " --format pdf", 2, "--format is 'pdf', must be one of");
   check_refused("report " + run + " --metric mlm --unit bits_per_byte", 2, "mlm predicts a part of the text only");
-  const auto written = cloze("report " + run + " --metric mlm --output " + page);
+  const auto written = cloze("report " + run + " --metric mlm --out " + page);
+  CHECK(cloze("report " + run + " --metric mlm --output " + page).text == written.text);
   CHECK(written.code == 0);
   CHECK(written.text == page + "\n");
   CHECK(read_file(page).starts_with("<!doctype html>"));
