@@ -28,7 +28,7 @@ class CachedModel final : public NextTokenModel {
   void feed(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, encoder_output_, cache_); }
 
   const float* step(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) override {
-    if (interrupted) throw Interrupted("stopped; nothing was written to a file");
+    if (interrupted) throw Interrupted("stopped");
     const auto ids = at::tensor(tokens, at::kLong).unsqueeze(1);
     bool reordered = false;
     for (size_t i = 0; i < origins.size(); ++i) reordered = reordered || origins[i] != static_cast<int64_t>(i);

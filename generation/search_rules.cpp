@@ -57,9 +57,9 @@ void check(const SearchConfig& c) {
                          ", but there is one group of beams; set num_beam_groups");
   if (c.do_sample) {
     require<ConfigError>(c.num_beams == 1, "do_sample does not go with num_beams ", c.num_beams,
-                         "; set num_beams to 1, or do_sample to false");
+                         "; set num_beams to 1, or leave do_sample out");
     require<ConfigError>(c.temperature > 0 && std::isfinite(c.temperature), "temperature is ", c.temperature,
-                         "; give a number above 0, or set do_sample to false for the likeliest token");
+                         "; give a number above 0, or leave do_sample out for the likeliest token");
   } else if (c.num_beams == 1) {
     require<ConfigError>(c.num_return_sequences == 1, "num_return_sequences is ", c.num_return_sequences,
                          ", but greedy search finds one; set do_sample, or num_beams to ", c.num_return_sequences);

@@ -54,7 +54,7 @@ int run(const PretrainCommand& c) {
     return 0;
   }
   const auto& l = r.ledger;
-  log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), " steps, ",
+  log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), r.steps == 1 ? " step, " : " steps, ",
                           thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
                           thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
   log_info("train",
@@ -72,14 +72,29 @@ int run(const PretrainCommand& c) {
   return 0;
 }
 
+/// As `generate`; a text that a signal stops ends its line, on which a terminal shows ^C.
+std::vector<std::vector<Generated>> generated(const LoadedRun& run, const std::vector<std::string>& texts,
+                                              const GenerateOptions& options) {
+  try {
+    return generate(run, texts, options);
+  } catch (const Interrupted&) {
+    if (options.emit)
+      print("\n", true);
+    else if (isatty(STDERR_FILENO) == 1)
+      std::fputs("\n", stderr);
+    throw;
+  }
+}
+
 int run(const GenerateCommand& c) {
+  check_search(c.search);
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
     options.emit = [](const std::string& text) { print(text, true); };
   }
-  const auto all = generate(opened, c.texts, options);
+  const auto all = generated(opened, c.texts, options);
   if (streams) print("\n");
   const bool line_by_line = c.texts.size() > 1 || c.search.num_return_sequences > 1;
   uint64_t multiline = 0;  // texts that contain line breaks
@@ -102,9 +117,8 @@ int run(const GenerateCommand& c) {
     }
   }
   if (multiline > 0)
-    log_warning(
-        "generate",
-        words(multiline, " texts contain line breaks, printed as spaces to keep one text per line; --json keeps them"));
+    log_warning("generate", words(multiline, multiline == 1 ? " text contains" : " texts contain",
+                                  " line breaks, printed as spaces to keep one text per line; --json keeps them"));
   return 0;
 }
 
@@ -177,7 +191,8 @@ int run(const ViewCommand& c) {
   if (c.json)
     print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   else
-    log_result("view", words(view.texts, " texts, ", view.calibration.count, " tokens, calibration error ",
+    log_result("view", words(view.texts, view.texts == 1 ? " text, " : " texts, ", view.calibration.count,
+                             view.calibration.count == 1 ? " token" : " tokens", ", calibration error ",
                              number(view.calibration.error, 4), " -> ", c.out));
   return 0;
 }

@@ -75,6 +75,7 @@ std::vector<EvaluatedRun> open_runs(const EvaluateCommand& c) {
 
 int run_evaluate(const EvaluateCommand& c) {
   require<ConfigError>(!c.generate || c.runs.size() == 1, "--generate takes a single run; name one");
+  check_search(c.search);
   auto runs = open_runs(c);
   const ScratchFolder scratch;
   const auto texts = readable_texts(c, scratch);

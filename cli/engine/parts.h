@@ -36,6 +36,9 @@ inline void print_report(const std::string& text, size_t indent) {
 /// The step folder of a run that a verb takes, which it says; a path that is no run directory as it is.
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
 
+/// Throws ConfigError, which names options, for settings of a search that do not go together; before a run is loaded.
+void check_search(const SearchConfig& search);
+
 /// The verb `evaluate`: scores one run or several, and prints the result.
 int run_evaluate(const EvaluateCommand& command);
 /// `evaluate` with suites: answers them with one run, several or all checkpoints of one, and prints the table.

@@ -33,7 +33,7 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
                 "is longer than model.max_position_embeddings");
   check_refused("pretrain " + w.config() + " --run /proc/none", 1, "/proc/none: cannot be created");
   check_refused("generate " + w.run + " 'The cat'", 2, "was not trained to generate text; train it with clm");
-  check_refused("generate " + w.run + " 'The cat' --num-beams 0", 2, "num_beams");
+  check_refused("generate " + w.run + " 'The cat' --num-beams 0", 2, "--num-beams is 0; give 1 or more");
   check_refused("generate " + w.run + " x --file " + w.dir / "text.txt", 2,
                 "texts are given both as arguments and by --file; use one of them");
   check_refused("prepare " + w.dir / "text.txt" + " --sentinels -1 --out " + w.dir / "x", 2,

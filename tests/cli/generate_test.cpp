@@ -218,6 +218,22 @@ TEST_CASE("generate ends at the first signal while it waits for texts", "[cli]")
   CHECK_THAT(stopped.text, Catch::Contains("stopped before the end of standard input"));
 }
 
+TEST_CASE("a text that a signal stops ends its line, and the sentence has one of its own", "[cli]") {
+  const auto& w = world();
+  const auto run = w.dir / "endless";
+  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/gpt2/tiny.yaml --set data.tokens=" + w.tokens +
+                " --set model.hidden_size=32 --set model.intermediate_size=32 --set data.max_seq_length=32 --set "
+                "model.max_position_embeddings=16384 --set train.budget.steps=2 --set schedule.warmup=0 --run " +
+                run)
+              .code == 0);
+  const auto stopped = cloze("--quiet generate " + run + " 'The cat' --max-new-tokens 16000 --min-new-tokens 16000",
+                             "timeout --foreground --preserve-status -k 60 -s INT 3 ");
+  INFO(stopped.text);
+  CHECK(stopped.code == 130);
+  CHECK(stopped.text.starts_with("The cat"));
+  CHECK(stopped.text.ends_with("\ncloze: stopped\n"));
+}
+
 TEST_CASE("generated texts stay on one line each, and are valid UTF-8 whatever bytes a model generates", "[cli]") {
   auto& w = world();
   const auto tokens = w.dir / "bytes", run = w.dir / "bytes-run";

@@ -401,9 +401,9 @@ TEST_CASE("invalid settings are rejected with a remedy", "[search]") {
           "diversity_penalty is 1, but there is one group of beams; set num_beam_groups");
   refused({.num_beams = 4, .num_beam_groups = 2, .diversity_penalty = -1}, "diversity_penalty is -1; give 0 or more");
   refused({.num_beams = 4, .do_sample = true},
-          "do_sample does not go with num_beams 4; set num_beams to 1, or do_sample to false");
+          "do_sample does not go with num_beams 4; set num_beams to 1, or leave do_sample out");
   refused({.do_sample = true, .temperature = 0},
-          "temperature is 0; give a number above 0, or set do_sample to false for the likeliest token");
+          "temperature is 0; give a number above 0, or leave do_sample out for the likeliest token");
   refused({.num_return_sequences = 2},
           "num_return_sequences is 2, but greedy search finds one; set do_sample, or num_beams to 2");
   refused({.num_beams = 2, .num_return_sequences = 3},
