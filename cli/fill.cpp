@@ -1,20 +1,51 @@
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/spelling.h"
 #include "data/text_lines.h"
 
 namespace cloze {
 
 namespace {
 
+constexpr std::string_view mask = "[MASK]", other = "<mask>";
+
+/// What a text has in place of a mask: underscores, or a mask in other letter case; empty for none.
+std::string mistaken_mask(const std::string& text) {
+  for (const auto name : {mask, other}) {
+    const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == std::tolower(b); };
+    const auto found = std::search(text.begin(), text.end(), name.begin(), name.end(), same);
+    if (found != text.end()) return {found, found + static_cast<std::ptrdiff_t>(name.size())};
+  }
+  const auto begin = text.find("__");
+  if (begin == std::string::npos) return "";
+  const auto end = std::min(text.size(), text.find_first_not_of('_', begin));
+  return text.substr(begin, end - begin);
+}
+
+/// What to do about a text without a mask, one of `arguments` or a line of a file.
+std::string remedy_for(const std::string& text, const std::vector<std::string>& arguments) {
+  const auto is_meant = [](const std::string& one) { return !mistaken_mask(one).empty(); };
+  if (const auto mistaken = mistaken_mask(text); !mistaken.empty())
+    return "write [MASK] instead of " + shortened(mistaken);
+  if (arguments.size() < 2 || std::none_of(arguments.begin(), arguments.end(), is_meant))
+    return "write [MASK] for each blank";
+  std::string whole;
+  for (const auto& one : arguments) whole += (whole.empty() ? "" : " ") + one;
+  return "quote a text of several words: cloze fill RUN \"" + shortened(whole) + "\"";
+}
+
 /// A text whose blanks are written [MASK]; `<mask>` is one too. `where`: `FILE:LINE: ` of a line, else empty.
-std::string with_masks(std::string text, const std::string& where) {
-  const std::string mask = "[MASK]", other = "<mask>";
+std::string with_masks(std::string text, const std::string& where, const std::vector<std::string>& arguments) {
   for (size_t at = 0; (at = text.find(other, at)) != std::string::npos; at += mask.size())
     text.replace(at, other.size(), mask);
   const bool has_mask = text.find(mask) != std::string::npos;
   if (!has_mask && where.empty()) check_is_no_file(text, "has no [MASK] to fill", "filled");
-  require<ConfigError>(has_mask, where, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
+  require<ConfigError>(has_mask, where, "'", text, "' has no [MASK] to fill; ", remedy_for(text, arguments));
   return text;
 }
 
@@ -58,7 +89,7 @@ void add_fill(CLI::App& app, Globals& globals) {
     for (size_t line = 1; const auto& text : command->texts) {
       const auto where = are_arguments ? "" : words(name, ":", line++, ": ");
       if (!are_arguments && is_blank(text)) continue;
-      texts.push_back(with_masks(text, where));
+      texts.push_back(with_masks(text, where, are_arguments ? command->texts : std::vector<std::string>{}));
       command->places.push_back(where);
     }
     require<DataError>(!texts.empty(), name, ": has no text; write one per line, with [MASK] for each blank");

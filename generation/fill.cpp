@@ -4,6 +4,8 @@
 #include <cctype>
 #include <iterator>
 
+#include "data/tokenizers/characters.h"
+#include "data/tokenizers/utf8.h"
 #include "objectives/permutation.h"
 #include "objectives/rows.h"
 #include "generation/generate.h"
@@ -82,7 +84,16 @@ void check_fills(const LoadedRun& run) {
 
 bool is_letter(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) != 0 || (byte & 0x80) != 0; }
 
-/// A token as a reader sees it: a word, or `-` and the rest of one.
+/// Whether a text begins in a script that has no spaces between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer.
+bool begins_without_spaces(const std::string& text) {
+  size_t at = 0;
+  const auto c = next_code_point(text, at);
+  const auto between = [c](int32_t first, int32_t last) { return c >= first && c <= last; };
+  const bool is_kana = between(0x3000, 0x30FF) || between(0x31F0, 0x31FF) || between(0xFF65, 0xFF9F);
+  return is_ideograph(c) || is_kana || between(0x0E00, 0x0EFF) || between(0x1000, 0x109F) || between(0x1780, 0x17FF);
+}
+
+/// A token as a reader sees it: a word, or `-` and the rest of one in a script with spaces between words.
 std::string shown_word(const Tokenizer& tokenizer, int64_t id) {
   auto word = tokenizer.decode(std::vector<int64_t>{id});
   word.erase(0, word.find_first_not_of(' '));
@@ -91,7 +102,8 @@ std::string shown_word(const Tokenizer& tokenizer, int64_t id) {
     const bool is_space = piece == "\u2581" || piece == "\u0120";  // of SentencePiece, and of byte-level vocabularies
     return is_space ? "(space)" : piece;
   }
-  return tokenizer.starts_word(id) || !is_letter(word[0]) ? word : "-" + word;
+  const bool is_whole = tokenizer.starts_word(id) || !is_letter(word[0]) || begins_without_spaces(word);
+  return is_whole ? word : "-" + word;
 }
 
 /// The tokens that continue a word with letters, so that they cannot follow a space; none for a vocabulary that does

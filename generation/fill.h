@@ -13,7 +13,7 @@ struct FillError : ConfigError {
 struct MaskPrediction {
   int64_t id = 0;
   std::string token;  ///< as in the vocabulary
-  std::string word;   ///< as in a text; `-` and its text for a token that continues a word
+  std::string word;   ///< as in a text; `-` and its text for a token that continues a word where spaces part words
   double probability = 0;
 };
 

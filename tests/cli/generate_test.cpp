@@ -195,6 +195,26 @@ TEST_CASE("blanks are filled by generative models, with sentinels and without", 
                 2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
 }
 
+TEST_CASE("a token of a script without spaces is filled in without a dash", "[cli]") {
+  TempDir dir;
+  std::string text;
+  for (int i = 0; i < 10; ++i)
+    for (const std::string animal : {"猫", "鸟", "鼠", "马"})
+      text += animal + "坐在垫子上。然后" + animal + "睡着了。\n狗对着月亮叫，" + animal + "就醒了。\n\n";
+  const auto tokens = dir / "tokens", run = dir / "run";
+  REQUIRE(cloze("prepare " + dir.write("text.txt", text) + " --vocab-size 30 --held-out 0.2 --out " + tokens).code ==
+          0);
+  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set data.tokens=" + tokens +
+                " --set model.hidden_size=32 --set model.intermediate_size=32 --set data.max_seq_length=32 --set "
+                "train.budget.steps=2 --set train.batch_size=2 --set evaluation.sequences=4 --run " +
+                run)
+              .code == 0);
+  const auto filled = cloze("--quiet fill " + run + " '狗坐在[MASK]上。' --top 20");
+  INFO(filled.text);
+  CHECK(filled.code == 0);
+  CHECK_THAT(filled.text, Catch::Contains("子 ") && !Catch::Contains("-"));
+}
+
 TEST_CASE("a decoder whose attention has no cache generates no text", "[cli]") {
   const auto& w = world();
   const auto estimates = w.dir / "performer";
