@@ -225,7 +225,7 @@ std::string fish_option(const Words& words, const std::string& verb, const std::
   if (option == "--quiet" || option == "--verbose") return "complete -c cloze -l " + option.substr(2) + "\n";
   const auto found = words.values.find(verb + " " + option);
   std::string values = found == words.values.end() ? "" : joined(found->second);
-  if (option == "--set") values = "$_cloze_settings";
+  if (option == "--set") values = "$_cloze_settings (_cloze_paths)";
   const auto of_files = words.files.find(verb);
   const bool takes_file = of_files != words.files.end() &&
                           std::find(of_files->second.begin(), of_files->second.end(), option) != of_files->second.end();
@@ -233,13 +233,24 @@ std::string fish_option(const Words& words, const std::string& verb, const std::
          (values.empty() ? "" : " -x -a '" + values + "'") + (takes_file ? " -r -F" : "") + "\n";
 }
 
+// Paths after `KEY=`, for a key without a few values.
+constexpr const char* fish_paths = R"sh(function _cloze_paths
+  set -l parts (string split -m 1 = -- (commandline -ct))
+  set -q parts[2]; or return
+  string match -q -- "$parts[1]=?*" $_cloze_settings; and return
+  for path in (__fish_complete_path $parts[2])
+    echo $parts[1]=$path
+  end
+end
+)sh";
+
 std::string fish_script(const Words& words) {
   Names keys;
   for (const auto& [key, values] : words.keys) keys.push_back(key);
   auto settings = settings_of(words);
   for (const auto& [key, values] : words.keys)
     for (const auto& value : values) settings.push_back(key + "=" + value);
-  std::string script = "set -g _cloze_settings " + joined(settings) + "\n";
+  std::string script = "set -g _cloze_settings " + joined(settings) + "\n" + fish_paths;
   for (const auto& [verb, inner] : words.verbs)
     script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(inner) + "'\n";
   for (const auto& [verb, options] : words.options) {

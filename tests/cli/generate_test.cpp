@@ -209,7 +209,7 @@ TEST_CASE("a token of a script without spaces is filled in without a dash", "[cl
                 "train.budget.steps=2 --set train.batch_size=2 --set evaluation.sequences=4 --run " +
                 run)
               .code == 0);
-  const auto filled = cloze("--quiet fill " + run + " '狗坐在[MASK]上。' --top 20");
+  const auto filled = cloze("--quiet fill " + run + " '狗坐在[MASK]上。' --top 1000");
   INFO(filled.text);
   CHECK(filled.code == 0);
   CHECK_THAT(filled.text, Catch::Contains("子 ") && !Catch::Contains("-"));
