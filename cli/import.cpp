@@ -15,7 +15,11 @@ void add_import(CLI::App& app, Globals& globals) {
       "--generator", command->generator,
       "ELECTRA: folder of the generator, if `folder` is the discriminator; the run holds both, for further "
       "pretraining");
-  verb->footer("Example:\n  cloze import bert-base-uncased --out runs/bert-base");
+  verb->footer(
+      "Example:\n  hf download google-bert/bert-base-uncased --local-dir bert-base-uncased\n"
+      "  cloze import ./bert-base-uncased --out runs/bert-base\n\n"
+      "Nothing is downloaded by cloze; hf is a command of the Python package\n"
+      "huggingface_hub.");
   verb->callback([command, &globals] {
     check_import_path(command->folder);  // what is wrong with the folder is said first
     require<ConfigError>(!command->out.empty(), "--out is required; name the run directory to create: cloze import ",

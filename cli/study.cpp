@@ -108,8 +108,9 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
     const auto& name = plan.stage;
     if (&plan != &stages.plans.front()) print("\n");
     if (plan.runs.empty()) {
-      print(words(name, ": ", static_cast<size_t>(plan.study.trials) * plan.seeds.size(), " runs at most in ",
-                  plan.folder, ", waits for ", plan.waits_for, "\n"));
+      const size_t most = static_cast<size_t>(plan.study.trials) * plan.seeds.size();
+      print(words(name, ": ", most, most == 1 ? " run" : " runs", " at most in ", plan.folder, ", waits for ",
+                  plan.waits_for, "\n"));
       continue;
     }
     if (stages.plans.size() > 1) print(name + (plan.waits_for.empty() ? "" : ", waits for " + plan.waits_for) + "\n");
@@ -142,6 +143,7 @@ void add_plan(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* verb = add_part(study, "plan", "print arms, what each run costs, and what is equal", *arguments);
   auto jobs = std::make_shared<int64_t>(0);
   verb->add_option("--jobs", *jobs, jobs_help)->check(CLI::Range(1, 1024));
+  verb->footer("Example:\n  cloze study plan masking.yaml --jobs 2");
   verb->callback([=, &globals] {
     const auto stages = stages_of(*arguments);
     print_plan(stages, globals.program, concurrent_runs(*jobs, stages.plans.front()));
@@ -164,8 +166,8 @@ void run(const StudyArguments& arguments, RunArguments& options, Globals& global
     runner.run_memory = check_size(stages, globals.program, concurrent_runs(runner.jobs, stages.plans.front()));
   }
   const auto progress = run_stages(arguments.file, arguments.folder, runner);
-  log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,
-                          " run by other processes, ", progress.waiting, " waiting"));
+  log_info("study", words(progress.done, progress.done == 1 ? " run done, " : " runs done, ", progress.failed,
+                          " failed, ", progress.elsewhere, " run by other processes, ", progress.waiting, " waiting"));
   globals.exit_code = progress.failed > 0 ? 1 : 0;
 }
 
@@ -177,11 +179,14 @@ void add_run(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* keep = verb->add_flag("--keep", options->keep, "keep runs made from another config, text or version");
   verb->add_flag("--redo", options->redo, "train such runs again")->excludes(keep);
   verb->add_flag("--yes", options->yes, "train a thousand runs and more without asking");
+  verb->footer("Examples:\n  cloze study run masking.yaml\n  cloze study run masking.yaml --only token/1");
   verb->callback([=, &globals] { run(*arguments, *options, globals); });
 }
 
 void add_status(CLI::App& study, const Arguments& arguments) {
-  add_part(study, "status", "print the state of every run", *arguments)->callback([=] {
+  auto* verb = add_part(study, "status", "print the state of every run", *arguments);
+  verb->footer("Example:\n  cloze study status masking.yaml");
+  verb->callback([=] {
     const auto stages = stages_of(*arguments);
     for (const auto& plan : stages.plans) print_status(plan, stages.plans.size() > 1);
   });
@@ -212,6 +217,8 @@ void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments)
   auto* verb = add_part(study, "commands", "print one command per run, for other schedulers", *arguments);
   auto slurm = std::make_shared<bool>(false);
   verb->add_flag("--slurm", *slurm, "print an array job for sbatch instead");
+  verb->footer(
+      "Examples:\n  cloze study commands masking.yaml\n  cloze study commands masking.yaml --slurm > masking.sh");
   verb->callback([=, &globals] { print_commands(stages_of(*arguments), *slurm, globals.program); });
 }
 
