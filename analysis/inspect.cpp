@@ -60,7 +60,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
                              const std::function<void(Batch&)>& change) {
   require<ConfigError>(
       !config.data.tokens.empty(),
-      "data.tokens is not set; run `cloze prepare`, and name its folder with --set data.tokens=FOLDER");
+      "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   check_numbers(config, examples, sequences);
   const InspectedRun run(config);
   const auto inspector = make_row_inspector(run);

@@ -90,7 +90,7 @@ std::string documented(const std::string& kind) {
   const bool is_run = kind_of_path(kind) == PathKind::run;
   const bool is_file = kind.ends_with(".yaml") || std::filesystem::is_regular_file(kind, ignored);
   require<ConfigError>(!is_run && !is_file, "'", kind,
-                       "' is no part of a config; a whole one is printed by `cloze config --resolved ", kind,
+                       "' is not a part of a config; a whole one is printed by `cloze config --resolved ", kind,
                        is_run ? "/run.yaml`" : "`");
   const auto parts = config_parts();
   const auto near = did_you_mean(kind, parts);

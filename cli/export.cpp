@@ -16,7 +16,7 @@ std::string known_target(const std::string& name) {
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   if (lower == "onnx") return "onnx is not written; export to huggingface, which Optimum converts, or to torchscript";
   const auto near = lower == "hf" ? "; did you mean 'huggingface'?" : did_you_mean(lower, targets);
-  return "'" + name + "' is no target format" + (near.empty() ? "; choose torchscript or huggingface" : near);
+  return "'" + name + "' is not a target format" + (near.empty() ? "; choose torchscript or huggingface" : near);
 }
 
 }  // namespace

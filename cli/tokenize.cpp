@@ -65,8 +65,9 @@ void add_tokenize(CLI::App& app, Globals&) {
     if (texts->empty()) each_line("-", tokenize_text);
     if (*as_json) return;
     const double tokens = static_cast<double>(std::max<uint64_t>(totals.tokens, 1));
-    std::printf("%llu texts, %llu tokens, %.2f bytes per token, %.2f %% unknown\n",
-                static_cast<unsigned long long>(totals.texts), static_cast<unsigned long long>(totals.tokens),
+    std::printf("%llu %s, %llu %s, %.2f bytes per token, %.2f %% unknown\n",
+                static_cast<unsigned long long>(totals.texts), totals.texts == 1 ? "text" : "texts",
+                static_cast<unsigned long long>(totals.tokens), totals.tokens == 1 ? "token" : "tokens",
                 static_cast<double>(totals.bytes) / tokens, 100 * static_cast<double>(totals.unknown) / tokens);
   });
 }

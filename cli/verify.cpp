@@ -17,8 +17,10 @@ void verify_data(const std::string& folder) {
     if (shards.empty()) continue;
     const TokenStore store(folder, split);
     store.verify();
-    log_result("data", words(folder, " ", split, ": ", thousands(store.num_documents()), " documents, ",
-                             thousands(store.num_tokens()), " tokens, checksums match"));
+    const bool is_one = store.num_documents() == 1;
+    log_result("data", words(folder, " ", split, ": ", thousands(store.num_documents()),
+                             is_one ? " document, " : " documents, ", thousands(store.num_tokens()),
+                             " tokens, checksums match"));
   }
 }
 

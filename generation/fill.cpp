@@ -210,7 +210,8 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   const auto& sentinels = run.tokenizer.sentinels();
   const bool spans = masked_by(run) == Placeholder::sentinel;
   require<FillError>(!spans || segments.size() <= sentinels.size() + 1, "the text has ", segments.size() - 1,
-                     " blanks, the tokenizer has ", sentinels.size(), " sentinels; fill fewer at once");
+                     " blanks, the tokenizer has ", sentinels.size(),
+                     sentinels.size() == 1 ? " sentinel" : " sentinels", "; fill fewer at once");
   require<ConfigError>(
       spans || special.mask >= 0, run.folder,
       ": its tokenizer has no [MASK] or <mask>, which replaces a blank; fill with a model that has one");

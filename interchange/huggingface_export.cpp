@@ -126,7 +126,7 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
                                           const std::string& out, const std::string& part, bool replace) {
   require<ConfigError>(
       fs::exists(run + "/run.yaml"), run,
-      ": is no run directory, whose checkpoints --revisions exports; name one, or leave out --revisions");
+      ": is not a run directory, and --revisions exports the checkpoints of one; name one, or leave out --revisions");
   require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && !fs::exists(out + "/config.json")), out,
                        ": is not a folder for the folders of revisions; name another --out");
   const auto milestones = milestones_of(run);

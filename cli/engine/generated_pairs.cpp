@@ -76,9 +76,10 @@ json measures_of(const GeneratedPairs& pairs) {
 
 void print_pairs(const GeneratedPairs& pairs, const json& measures) {
   const auto percent_of = [&](const char* name) { return 100 * measures.at(name).get<double>(); };
-  std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n",
+  std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu %s)\n",
               measures.at("bleu").get<double>(), measures.at("chrf").get<double>(), percent_of("rouge1"),
-              percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.generated.size());
+              percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.generated.size(),
+              pairs.generated.size() == 1 ? "text" : "texts");
   for (size_t i = 0; i < std::min<size_t>(3, pairs.generated.size()); ++i)
     std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.generated[i].c_str(),
                 pairs.references[i].c_str());

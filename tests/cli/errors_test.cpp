@@ -65,7 +65,8 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused(
       "prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 100 --out " + w.dir / "small", 2,
       "--vocab-size 100 is too small for byte-level BPE, which has 261 tokens before the first merge; raise it");
-  check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not set");
+  check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2,
+                "data.tokens is not given; prepare text with `cloze prepare`");
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
   check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");

@@ -82,7 +82,7 @@ TEST_CASE("revisions are refused as a whole where a folder exists, and replaced 
   export_revisions(run, newest, out, "", /*replace=*/true);
   CHECK(fs::exists(out + "/" + names[0]));
   CHECK_THROWS_WITH(export_revisions(run, newest, out + "/main"), Catch::Contains("not a folder for the folders"));
-  CHECK_THROWS_WITH(export_revisions(newest, newest, dir / "x"), Catch::Contains("is no run directory"));
+  CHECK_THROWS_WITH(export_revisions(newest, newest, dir / "x"), Catch::Contains("is not a run directory"));
   auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "plain"});
   CHECK_THROWS_WITH(export_revisions(dir / "plain", find_checkpoint(dir / "plain"), dir / "x"),
