@@ -70,8 +70,13 @@ build() {
   [ "$memory" -ge 1 ] || memory=1
   [ "$jobs" -le "$memory" ] || jobs=$memory
   say "building with $jobs jobs"
-  if [ -t 2 ]; then ninja -C "$BUILD" -j "$jobs" "$@"; else ninja -C "$BUILD" -j "$jobs" "$@" 2>&1 | tee "$BUILD/ninja.log" | build_progress; fi ||
-    { [ -f "$BUILD/ninja.log" ] && grep -E "error|FAILED" "$BUILD/ninja.log" | head -n 20 >&2; die "the build failed; see "$BUILD/ninja.log""; }
+  rm -f "$BUILD/ninja.log"
+  if [ -t 2 ]; then   # ninja keeps its status on one line, and errors above it; a log would take the terminal from it
+    ninja -C "$BUILD" -j "$jobs" "$@" || die "the build failed; see above"
+  else
+    ninja -C "$BUILD" -j "$jobs" "$@" 2>&1 | tee "$BUILD/ninja.log" | build_progress ||
+      { grep -E "error|FAILED" "$BUILD/ninja.log" | head -n 20 >&2; die "the build failed; see $BUILD/ninja.log"; }
+  fi
 }
 
 mkdir -p build "$BUILD"
