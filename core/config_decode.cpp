@@ -35,8 +35,9 @@ int64_t unit_of(const char* at, const char* end) {
   }
 }
 
-/// `; write 2100` for a text that means a whole number and does not spell it, such as 2.1k or 1e6; or empty.
-std::string meant_by_number(const std::string& text) {
+/// `; write 2100` for a text that means a whole number and does not spell it, such as 2.1k, 1e6 or 1K; or empty.
+std::string meant_by_number(std::string text) {
+  if (text.ends_with('K')) text.back() = 'k';
   double value = 0;
   const char* last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
@@ -189,6 +190,22 @@ void decode_list(const ConfigNode& node, const std::string& path, const Rule& ru
   if (issues.size() == before) out = numbers;
 }
 
+namespace {
+
+/// The known keys that a mistyped one is like in spelling, or, if these are few, is a part of, as `batch` is of
+/// `batch_size`.
+std::vector<std::string> meant_by_key(const std::string& key, const std::vector<std::string>& known) {
+  for (const auto& spelling : {key, lower_case(key)})
+    if (const auto near = nearest(spelling, known); !near.empty()) return {near};
+  std::vector<std::string> found;
+  for (const auto& name : known)
+    if (name.starts_with(key + "_") || name.ends_with("_" + key)) found.push_back(name);
+  constexpr size_t few = 3;
+  return found.size() <= few ? found : std::vector<std::string>{};
+}
+
+}  // namespace
+
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
                   const std::vector<std::string>& former, std::vector<Issue>& issues) {
   constexpr size_t few = 24;  // fit into one line
@@ -198,23 +215,28 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
   for (const auto& [key, node] : map.items) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (std::find(former.begin(), former.end(), key) != former.end()) continue;
-    auto near = did_you_mean(key, known);
-    if (near.empty()) near = did_you_mean(lower_case(key), known);
+    std::string near;
+    for (const auto& meant : meant_by_key(key, known))
+      near += (near.empty() ? "; did you mean '" : " or '") + join_path(path, meant) + "'";
     const auto whole = join_path(path, key);
-    issues.push_back({node.key_where, "unknown key '" + shortened(whole) + "'" + (near.empty() ? all : near), whole});
+    issues.push_back(
+        {node.key_where, "unknown key '" + shortened(whole) + "'" + (near.empty() ? all : near + "?"), whole});
   }
 }
 
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
   if (node.type == type) return true;
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
-  const bool names_elements = type == Type::list && node.type == Type::map && !node.items.empty();
-  issues.push_back(
-      {node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") + ", not " +
-                       (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
-                       (names_elements ? "; its elements are numbered from 0: write " + path + ".N where it is " +
-                                             path + "." + shortened(node.items[0].first)
-                                       : "")});
+  const bool is_map = type == Type::map;
+  std::string mend;
+  if (node.type == Type::scalar)
+    mend = "; give " + path + (is_map ? ".KEY=VALUE, with one of its keys" : "=[{KEY: VALUE}], a list of maps");
+  else if (!is_map && node.type == Type::map && !node.items.empty())
+    mend = "; its elements are numbered from 0: write " + path + ".N instead of " + path + "." +
+           shortened(node.items[0].first);
+  issues.push_back({node.where, "'" + path + "' must be " + (is_map ? "a map of keys" : "a list") + ", not " +
+                                    (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
+                                    (path == "the file" ? "" : mend)});
   return false;
 }
 

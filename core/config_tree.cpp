@@ -268,6 +268,9 @@ std::string numbered(const ConfigNode& list, const std::string& path, const std:
     const auto* found = list.items[i].second.find("kind");
     if (found == nullptr || found->text != kind) continue;
     const auto at = path.find("." + kind);
+    if (at + 1 + kind.size() == path.size())
+      return words("; ", kind, " is ", path.substr(0, at), ".", i, ", of which a key is to be named, such as ",
+                   path.substr(0, at), ".", i, ".weight");
     return words("; did you mean '", path.substr(0, at), ".", i, path.substr(at + 1 + kind.size()), "'?");
   }
   return "";

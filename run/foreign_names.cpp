@@ -167,6 +167,7 @@ const std::vector<ForeignName>& foreign_names() {
       {"num_heads", "model.num_attention_heads"},
       {"heads", "model.num_attention_heads"},
       {"encoder_attention_heads", "model.num_attention_heads"},
+      {"activation", "model.hidden_act"},
       {"activation_function", "model.hidden_act"},
       {"activation_fn", "model.hidden_act"},
       {"n_positions", "model.max_position_embeddings"},

@@ -79,7 +79,7 @@ TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
                 "unknown key 'train.sed'; did you mean 'train.seed'?");
   check_refused("pretrain none.yaml", 2, "none.yaml: no such file; name a YAML config");
   check_refused("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set model.hidden_sise=3", 2,
-                "did you mean 'hidden_size'?");
+                "did you mean 'model.hidden_size'?");
 }
 
 TEST_CASE("verbs, options and folders of another name or kind are refused with what was meant", "[cli]") {

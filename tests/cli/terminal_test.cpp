@@ -56,7 +56,8 @@ TEST_CASE("on a terminal, the sentence of an error breaks between words", "[cli]
   if (answer.code == -1) return;
   CHECK(answer.code == 2);
   CHECK(answer.text ==
-        "cloze: error: --set model.hidden_sise=64: unknown key\n  'model.hidden_sise'; did you mean 'hidden_size'?\n");
+        "cloze: error: --set model.hidden_sise=64: unknown key\n  'model.hidden_sise'; did you mean "
+        "'model.hidden_size'?\n");
   CHECK_THAT(cloze(mistaken, "cd " SOURCE_DIR " && ").text,
              Catch::Contains("unknown key 'model.hidden_sise'; did you mean"));
 }

@@ -52,7 +52,7 @@ TEST_CASE("all mistakes are reported at once, with location and the most similar
         "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
         "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, "
         "bigbird, performer, modernbert, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
-        "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'hidden_size'?\n"
+        "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'model.hidden_size'?\n"
         "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
         "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
         "run.yaml:5:62: 'optimizer.bias_correction' must be true or false, not 'yes'");
@@ -236,7 +236,7 @@ TEST_CASE("overrides are decoded like the file, and errors name them", "[core][c
                                {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
   CHECK(std::get<NspConfig>(config.objectives[1]).weight == 0.5);
   CHECK(config.train.budget.steps == 7);
-  CHECK(refused("", {"train.sead=3"}) == "--set train.sead=3: unknown key 'train.sead'; did you mean 'seed'?");
+  CHECK(refused("", {"train.sead=3"}) == "--set train.sead=3: unknown key 'train.sead'; did you mean 'train.seed'?");
   CHECK(refused("", {"train"}) == "--set train: write it as --set key.of.value=value");
   CHECK(refused("", {"objectives[1].weight=3"}) ==
         "--set objectives[1].weight=3: an element of a list is named by its number after a dot; write "
@@ -383,10 +383,12 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
   CHECK(refused(mixture("[{weight: 2}]")) ==
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'; did you mean 'objectives.0.weight'?");
-  CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
+  CHECK(refused(mixture("[word]")) ==
+        "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'; give "
+        "objectives.0.mixture.0.KEY=VALUE, with one of its keys");
   CHECK(refused(mixture("{share: 1}")) ==
         "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered from 0: write "
-        "objectives.0.mixture.N where it is objectives.0.mixture.share");
+        "objectives.0.mixture.N instead of objectives.0.mixture.share");
 }
 
 TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {

@@ -45,7 +45,7 @@ TEST_CASE("a key of another section or another program is refused with the key t
   check_refused("fp16=true",
                 "unknown key 'fp16'; did you mean 'train.precision'? there is no fp16; bf16 needs no loss scaling");
   check_refused("train.output_dir=x", "unknown key 'train.output_dir'; the folder of a run is named with --run");
-  check_refused("train.sed=9", "unknown key 'train.sed'; did you mean 'seed'?");
+  check_refused("train.sed=9", "unknown key 'train.sed'; did you mean 'train.seed'?");
   check_refused("evaluation.steps=9", "unknown key 'evaluation.steps'; did you mean 'evaluation.every'?");
   check_refused("data.mask_prob=0.15",
                 "did you mean 'objectives.0.mlm_probability'? mask_prob of an objective is the share of these");
@@ -54,6 +54,10 @@ TEST_CASE("a key of another section or another program is refused with the key t
 }
 
 TEST_CASE("a key in other letter case is refused with its spelling", "[config]") {
+  check_refused("train.batch=9", "unknown key 'train.batch'; did you mean 'train.batch_size'?");
+  check_refused("model.activation=gelu", "unknown key 'model.activation'; did you mean 'model.hidden_act'?");
+  check_refused("optimizer=lamb", "'optimizer' must be a map of keys, not 'lamb'; give optimizer.KEY=VALUE, with one");
+  check_refused("train.batch_size=1K", "; write 1000");
   check_refused("train.SEED=3", "unknown key 'train.SEED'; did you mean 'train.seed'?");
   check_refused("TRAIN.seed=3", "unknown key 'TRAIN'; did you mean 'train'?");
   CHECK(keys_meant_by({}, "TRAIN.SEED") == std::vector<std::string>{"train.seed"});
@@ -74,6 +78,8 @@ TEST_CASE("an objective that is named by its kind is refused with its number", "
       Catch::Contains("'nsp' must be the number of an element, 0 to 1; did you mean 'objectives.1.kind'?"));
   check_refused("objectives.mlm.mlm_probability=0.2",
                 "'mlm' must be the number of an element, 0 to 1; did you mean 'objectives.0.mlm_probability'?");
+  check_refused("objectives.mlm=2",
+                "; mlm is objectives.0, of which a key is to be named, such as objectives.0.weight");
   check_refused("objectives.nsp={weight: 2}", "did you mean 'objectives.1.weight'?");
 }
 
