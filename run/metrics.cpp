@@ -30,9 +30,7 @@ Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : pa
   require<CheckpointError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
   char host[64] = "host";
   gethostname(host, sizeof host - 1);
-  const auto events = words(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
-  events_ = std::fopen(events.c_str(), "ab");
-  if (!events_) return;
+  events_path_ = words(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
   add_event(file_version_event(now()));
   add_event(session_start_event(now(), step));
 }
@@ -46,12 +44,22 @@ Metrics::~Metrics() {
 }
 
 void Metrics::add_event(const std::string& event) {
-  if (!events_) return;
   const auto record = tf_record(event);
-  std::fwrite(record.data(), 1, record.size(), events_);
+  if (events_)
+    std::fwrite(record.data(), 1, record.size(), events_);
+  else if (!events_path_.empty())
+    first_events_ += record;
+}
+
+void Metrics::open_events() {
+  if (events_path_.empty()) return;
+  events_ = std::fopen(std::exchange(events_path_, "").c_str(), "ab");
+  if (events_) std::fwrite(first_events_.data(), 1, first_events_.size(), events_);
+  first_events_.clear();
 }
 
 void Metrics::scalar(int64_t step, const std::string& tag, double value) {
+  open_events();
   add_event(scalar_event(now(), step, tag, static_cast<float>(value)));
 }
 

@@ -13,7 +13,7 @@ namespace cloze {
 class Metrics {
  public:
   /// Opens `run`/metrics.jsonl, truncated to its first `keep_bytes`: a resumed run writes the rest again. TensorBoard
-  /// is told to discard its events of steps after `step`.
+  /// is told to discard its events of steps after `step`; the file of events is created with the first number.
   Metrics(const std::string& run, uint64_t keep_bytes, int64_t step);
   ~Metrics();
   Metrics(const Metrics&) = delete;
@@ -29,10 +29,13 @@ class Metrics {
   /// Writes the lines that are not yet in the file; those for which that fails are tried again with the next one.
   void write_pending();
   void add_event(const std::string& event);
+  void open_events();
   void scalar(int64_t step, const std::string& tag, double value);
   std::string path_;
   std::FILE* out_ = nullptr;
-  std::FILE* events_ = nullptr;  // null: cannot be written
+  std::string events_path_;
+  std::string first_events_{};   // for the beginning of the file of events
+  std::FILE* events_ = nullptr;  // null: not yet open, or cannot be written
   std::string pending_{};        // lines that are not in the file, the first without what is
   size_t begun_ = 0;             // bytes in the file of the first of them
   bool lost_ = false;            // a line could not be written; this is reported once

@@ -58,6 +58,8 @@ TEST_CASE("TensorBoard gets config, hyperparameters and the baselines of held-ou
   {
     Metrics metrics(dir.path, 0, 0);
     metrics.describe("train:\n  seed: 7\n", {{"train.seed", "7"}});
+    const auto files = fs::directory_iterator(dir.path);
+    CHECK(std::distance(begin(files), end(files)) == 1);  // metrics.jsonl: no events before the first number
     metrics.write({{"step", 3}, {"held_out", {{"mlm_loss", 2.5}, {"mlm_baseline_loss", 2.75}}}});
   }
   std::string events;
