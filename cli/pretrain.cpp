@@ -54,6 +54,7 @@ void start_or_resume(Arguments& a) {
   if (a.command.resume && a.file.empty()) {
     require<ConfigError>(!run.empty(), "--resume continues a run; name its folder with --run");
     check_training_path(run);
+    require_run_config(run);
     const auto near =
         std::filesystem::exists(run) ? "" : near_run(run);  // a run that was killed at its beginning is meant
     const auto otherwise =

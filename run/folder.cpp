@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "run/load_config.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -36,6 +37,7 @@ bool is_half_written(const std::string& name) {
 
 /// Throws where a run that is resumed does not exist, or a new one would replace another.
 void check_folder(const std::string& run, bool resume) {
+  require_run_config(run);
   const auto found = run_folder(run);
   if (resume) {
     require<ConfigError>(fs::exists(run), run, ": contains no run to resume; start it without --resume");

@@ -72,6 +72,16 @@ std::string run_directory_of(const std::string& path) {
   return folder.string();
 }
 
+void require_run_config(const std::string& run) {
+  std::error_code unknown;
+  if (fs::exists(run + "/run.yaml", unknown)) return;
+  for (const auto& entry : fs::directory_iterator(run, unknown))
+    require<CheckpointError>(
+        !entry.path().filename().string().starts_with("step-") || !fs::exists(entry.path() / "state.json", unknown),
+        run,
+        ": has checkpoints, but no run.yaml, which says what they are; restore it, or name another folder with --run");
+}
+
 std::string run_of_config(const std::string& path) {
   if (fs::path(path).filename() != "run.yaml" || !fs::exists(fs::path(path).replace_filename("provenance.json")))
     return "";

@@ -23,6 +23,9 @@ std::string located_step(const std::string& path);
 /// The run directory of a path that names one, or one of its step folders. Throws CheckpointError for other paths.
 std::string run_directory_of(const std::string& path);
 
+/// Throws CheckpointError for a folder with step folders, but without the run.yaml of their run.
+void require_run_config(const std::string& run);
+
 /// The run directory whose run.yaml `path` is; empty for every other file.
 std::string run_of_config(const std::string& path);
 

@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "run/folder.h"
 #include "run/moved.h"
 
 namespace cloze {
@@ -57,6 +58,9 @@ Origin find_origin(const RunConfig& config, const PretrainOptions& options) {
   Origin origin;
   if (options.resume) origin.checkpoint = find_checkpoint(options.run);
   if (!origin.checkpoint.empty()) return origin;
+  require<CheckpointError>(!options.resume || run_folder(options.run) != RunFolder::saved, options.run,
+                           ": has no whole checkpoint to continue from; restore one, or start a new run in another "
+                           "folder with --run");
   origin.branch = branch_point(options);
   if (!origin.branch) origin.initial = initial_checkpoint(config, options);
   return origin;

@@ -106,11 +106,16 @@ void warn_of_divergence(Session& session) {
   }
 }
 
+bool is_within_budget(const Session& session) {
+  const auto [done, total] = progress(session);
+  return done < total;
+}
+
 /// Shows the progress line, and writes the line of the log that is due.
 void log_step(Session& session, Pace& pace, double rate) {
   auto& state = session.state;
   const bool is_due = state.step % session.config.checkpoint.log_every == 0 || state.step == 1;
-  if (!is_due && seconds_since(pace.shown) <= 1) return;
+  if (!is_due && seconds_since(pace.shown) <= 1 && is_within_budget(session)) return;
   const double window = state.seconds - pace.seconds_at_log;
   const double speed = window > 0 ? static_cast<double>(state.tokens - pace.tokens_at_log) / window : 0;
   show_progress(session, rate, speed, is_due);
@@ -125,7 +130,8 @@ void log_step(Session& session, Pace& pace, double rate) {
 
 [[noreturn]] void stop(const Session& session) {
   end_progress();
-  throw Interrupted(words("stopped at step ", session.state.step, "; continue with --resume"));
+  throw Interrupted(words("stopped at step ", session.state.step, "; continue with `cloze pretrain --run ",
+                          session.options.run, " --resume`"));
 }
 
 /// Saves the state after the last whole step, if there is one, and stops. The next process makes again what a signal
@@ -151,11 +157,6 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
   warn_of_babylm_rules(session);
   log_step(session, pace, rate);
   return true;
-}
-
-bool is_within_budget(const Session& session) {
-  const auto [done, total] = progress(session);
-  return done < total;
 }
 
 /// Notes what is due after a step, until it is done: it is part of the checkpoint.

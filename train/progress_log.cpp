@@ -29,9 +29,11 @@ void announce_text(const Session& session) {
 void announce_model(const Session& session) {
   const auto& config = session.config;
   const auto& stepper = *session.stepper;
-  log_info("model",
-           words(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
-                 " parameters, vocabulary ", thousands(static_cast<uint64_t>(backbone_of(config.model).vocab_size))));
+  const auto rows = backbone_of(config.model).vocab_size, tokens = session.store.tokenizer().size();
+  const auto used =
+      rows > tokens ? words(", of which the tokenizer uses ", thousands(static_cast<uint64_t>(tokens))) : "";
+  log_info("model", words(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
+                          " parameters, vocabulary ", thousands(static_cast<uint64_t>(rows)), used));
   std::string names;
   for (const auto& objective : session.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
   const int threads = at::get_num_threads();

@@ -244,6 +244,10 @@ TEST_CASE("a damaged newest checkpoint is skipped for the newest valid one", "[t
   std::ofstream(dir / "run/step-00000004/manifest.json") << "{}";
   CHECK(find_checkpoint(dir / "run").empty());
   CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
+  const auto rows = metrics(dir / "run");
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}),
+                    Catch::Contains("run: has no whole checkpoint to continue from; restore one, or start a new run"));
+  CHECK(metrics(dir / "run") == rows);
 }
 
 TEST_CASE("old checkpoints are removed, and damaged ones after the latest do not count", "[train][checkpoint]") {
