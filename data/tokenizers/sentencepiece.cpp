@@ -134,8 +134,15 @@ struct SentencePiece final : TokenizerModel {
     const auto tables = sentencepiece_charsmaps(model);
     for (const auto table : tables.value_or(std::vector<std::string_view>{}))
       require_readable_charsmap(table, path + ": its normalisation table");
-    require<DataError>(tables && library.LoadFromSerializedProto(model).ok() && library.GetPieceSize() > 0, path,
+    const auto fault = fault_of_pieces(model);
+    require<DataError>(fault.empty(), path, ": ", fault, "; the model is damaged, get or train it again");
+    require<DataError>(tables && is_loaded() && library.GetPieceSize() > 0, path,
                        ": is not a SentencePiece model, or it is damaged; get or train it again");
+  }
+
+  /// Whether the library takes the model; its tree of pieces throws for some that it does not.
+  bool is_loaded() try { return library.LoadFromSerializedProto(model).ok(); } catch (const std::exception&) {
+    return false;
   }
 
   /// Changes the ids of a text to those of the continuation of a word. Differs from XLNet's code: a piece that exists

@@ -1,5 +1,10 @@
 #include "data/tokenizers/sentencepiece_file.h"
 
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+
 namespace cloze {
 
 namespace {
@@ -40,6 +45,26 @@ std::optional<std::vector<std::string_view>> sentencepiece_charsmaps(std::string
     });
   });
   return all && whole ? std::optional(found) : std::nullopt;
+}
+
+std::string fault_of_pieces(std::string_view model) {
+  constexpr size_t max_bytes = 10'000;
+  std::string fault;
+  uint64_t id = 0;
+  each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
+    if (part != 1) return;
+    const auto name = words("piece ", id++);
+    each_field(content, [&](uint64_t field, uint64_t, std::string_view bytes) {
+      if (!fault.empty()) return;
+      if (field == 1 && bytes.find('\0') != std::string_view::npos) fault = name + " has a NUL in it";
+      if (field == 1 && bytes.size() > max_bytes) fault = words(name, " has ", bytes.size(), " bytes");
+      if (field != 2 || bytes.size() != sizeof(float)) return;
+      float score = 0;
+      std::memcpy(&score, bytes.data(), sizeof score);
+      if (!std::isfinite(score)) fault = name + " has a score that is not a number";
+    });
+  });
+  return fault;
 }
 
 SentencePieceFacts sentencepiece_facts(std::string_view model) {

@@ -27,6 +27,10 @@ struct SentencePieceFacts {
 /// without checks. None if the content is not made of whole fields.
 std::optional<std::vector<std::string_view>> sentencepiece_charsmaps(std::string_view model);
 
+/// What is wrong with a piece of a file's content that the library would read without a check: a NUL in it, a length at
+/// which its recursion over bytes ends in a crash, a score that is no number. Empty: nothing.
+std::string fault_of_pieces(std::string_view model);
+
 /// The facts of a file's content; the defaults where it is damaged.
 SentencePieceFacts sentencepiece_facts(std::string_view model);
 

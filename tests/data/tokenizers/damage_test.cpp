@@ -1,4 +1,5 @@
 // Files of tokenizers that are damaged, or not what they seem.
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -106,6 +107,40 @@ TEST_CASE("a SentencePiece model with a damaged table ends in a sentence, whatev
     }
   }
   CHECK(refused > 10);
+}
+
+TEST_CASE("pieces of a SentencePiece model that would end the library are refused by their number",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const auto& whole = trained_model();
+  const auto refused_with = [&](const std::string& content, const std::string& sentence) {
+    const auto file = dir.write("spiece.model", content);
+    CHECK_THROWS_WITH(Tokenizer::open(file), file + ": " + sentence + "; the model is damaged, get or train it again");
+  };
+  // Fields of a piece: its text, its score in fp32.
+  const auto with_piece = [&](const std::string& text, float score) {
+    std::string piece = "\x0A";
+    for (size_t left = text.size(); piece.size() < 2 || left > 0; left >>= 7)
+      piece += static_cast<char>((left & 0x7F) | (left > 0x7F ? 0x80 : 0));
+    piece += text + "\x15";
+    piece.append(reinterpret_cast<const char*>(&score), sizeof score);
+    std::string field = "\x0A";
+    for (size_t left = piece.size(); left > 0; left >>= 7)
+      field += static_cast<char>((left & 0x7F) | (left > 0x7F ? 0x80 : 0));
+    return field + piece + whole;
+  };
+  refused_with(with_piece(std::string("a\0b", 3), -1), "piece 0 has a NUL in it");
+  refused_with(with_piece(std::string(200'000, 'a'), -1), "piece 0 has 200000 bytes");
+  refused_with(with_piece("zz", std::nanf("")), "piece 0 has a score that is not a number");
+  // A byte of a piece that becomes a NUL.
+  for (size_t at = 0; at < 400; ++at) {
+    auto damaged = whole;
+    damaged[at] = '\0';
+    try {
+      Tokenizer::open(dir.write("damaged/spiece.model", damaged)).encode("the cat");
+    } catch (const DataError&) {
+    }
+  }
 }
 
 TEST_CASE("a saved tokenizer whose files have changed is refused", "[data][tokenizer]") {
