@@ -11,6 +11,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/load_config.h"
+#include "run/run_files.h"
 #include "run/run_tokenizer.h"
 
 namespace cloze {
@@ -411,6 +412,14 @@ void check_output_file(const std::string& option, const std::string& path) {
   const auto folder = fs::path(path).parent_path();
   require<ConfigError>(folder.empty() || fs::is_directory(folder, ignored), option, " ", path, ": there is no folder ",
                        folder.string(), "; make it, or name another");
+  if (!fs::exists(path, ignored)) return;
+  const auto kind = kind_of_path(folder.empty() ? "." : folder.string());
+  const bool is_of_run = kind == PathKind::run && is_run_file(fs::path(path).filename().string());
+  require<ConfigError>(!is_of_run && kind != PathKind::step, option, " ", path,
+                       ": is a file of the run, which would lose it; name another");
+  require<ConfigError>(kind != PathKind::tokens && kind != PathKind::tokenizer, option, " ", path,
+                       ": is a file of the ", kind == PathKind::tokens ? "prepared text" : "tokenizer",
+                       ", which would lose it; name another");
 }
 
 namespace {

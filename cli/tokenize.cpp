@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/paths.h"
@@ -7,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
+#include "run/run_tokenizer.h"
 
 namespace cloze {
 
@@ -58,7 +60,11 @@ void add_tokenize(CLI::App& app, Globals&) {
   verb->callback([=] {
     std::ranges::for_each(*texts, check_text);
     check_tokenizer_path(*path);
-    const auto tokenizer = Tokenizer::open(tokenizer_of(*path));
+    const auto folder = tokenizer_of(*path);
+    const auto kind = kind_of_path(*path);
+    const bool is_of_run = kind == PathKind::run || kind == PathKind::step;
+    const auto tokenizer = is_of_run ? open_run_tokenizer(std::filesystem::path(folder).parent_path().string()).value()
+                                     : Tokenizer::open(folder);
     Totals totals;
     const auto tokenize_text = [&](const std::string& text) { tokenize(tokenizer, text, *as_json, totals); };
     std::ranges::for_each(*texts, tokenize_text);

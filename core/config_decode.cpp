@@ -17,6 +17,8 @@ namespace {
 
 using Type = ConfigNode::Type;
 
+constexpr size_t most_told = 50;  // of the mistakes of a config
+
 /// What a number is multiplied by that ends in k, M, B (or G) or T; 1 for other ends.
 int64_t unit_of(const char* at, const char* end) {
   if (end - at != 1) return 1;
@@ -215,6 +217,10 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
   for (const auto& [key, node] : map.items) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (std::find(former.begin(), former.end(), key) != former.end()) continue;
+    if (issues.size() >= most_told) {  // whose near names would not be read
+      issues.push_back({node.key_where, "unknown key '" + shortened(join_path(path, key)) + "'"});
+      continue;
+    }
     std::string near;
     for (const auto& meant : meant_by_key(key, known))
       near += (near.empty() ? "; did you mean '" : " or '") + join_path(path, meant) + "'";
@@ -269,7 +275,9 @@ void throw_issues(std::vector<Issue> issues) {
   };
   std::stable_sort(issues.begin(), issues.end(), [&](const Issue& a, const Issue& b) { return order(a) < order(b); });
   std::string text;
-  for (const auto& issue : issues) text += (text.empty() ? "" : "\n") + issue.where + ": " + issue.what;
+  for (size_t i = 0; i < std::min(issues.size(), most_told); ++i)
+    text += (text.empty() ? "" : "\n") + issues[i].where + ": " + issues[i].what;
+  if (issues.size() > most_told) text += words("\nand ", issues.size() - most_told, " more mistakes");
   throw ConfigError(text);
 }
 

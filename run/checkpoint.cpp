@@ -69,12 +69,22 @@ json to_json(int64_t phase, const RowsStart& start) {
   return {{"number", phase}, {"step", start.step}, {"sequence", start.sequence}, {"epochs", start.epochs}};
 }
 
+/// A count of a state.json. Throws std::out_of_range for a number that is none.
+int64_t count_at(const json& object, const char* key) {
+  const auto& value = object.at(key);
+  constexpr auto most = int64_t{1} << 53;  // as JSON's readers have integers
+  if (!value.is_number_integer() || value < 0 || value > most) throw std::out_of_range(key);
+  return value;
+}
+
 /// Fills in the phase; absent in checkpoints of earlier versions, which had one.
 void read_phase(const json& state, TrainState& s) {
   if (!state.contains("phase")) return;
   const auto& phase = state["phase"];
-  s.phase = phase.at("number");
-  s.phase_start = {.step = phase.at("step"), .sequence = phase.at("sequence"), .epochs = phase.at("epochs")};
+  s.phase = count_at(phase, "number");
+  s.phase_start = {.step = count_at(phase, "step"),
+                   .sequence = static_cast<uint64_t>(count_at(phase, "sequence")),
+                   .epochs = phase.at("epochs")};
 }
 
 json to_json(const TrainState& s) {
@@ -293,10 +303,10 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   const auto j = parse_json(read_text(path, 1 << 20));
   TrainState s;
   try {
-    s.step = j.at("step");
-    s.sequences = j.at("sequences");
+    s.step = count_at(j, "step");
+    s.sequences = static_cast<uint64_t>(count_at(j, "sequences"));
     read_phase(j, s);
-    s.tokens = j.at("tokens");
+    s.tokens = count_at(j, "tokens");
     s.predicted_tokens = j.value("predicted_tokens", int64_t{0});
     s.flops = j.value("flops", 0.0);
     s.words = j.value("words", -1.0);
@@ -311,13 +321,13 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.suites_at = j.value("suites_at", int64_t{-1});
     s.held_out_due = j.value("held_out_due", false);
     s.suites_due = j.value("suites_due", false);
-    s.metrics_bytes = j.at("metrics_bytes");
+    s.metrics_bytes = static_cast<uint64_t>(count_at(j, "metrics_bytes"));
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});
     s.optimizer = j.value("optimizer", "");
     s.moments_reset_at = j.value("averages_from", int64_t{0});
     if (j.contains("line")) s.line = log_line_from(j["line"]);  // absent in checkpoints of earlier versions
-  } catch (const json::exception&) {
+  } catch (const std::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }
   if (optimizer) *optimizer = read_tensors(folder + "/optimizer.safetensors");

@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "run/load_config.h"
 #include "run/run.h"
+#include "run/run_files.h"
 
 namespace cloze {
 
@@ -17,22 +18,10 @@ namespace {
 
 const std::string lock_name = "lock";
 
-/// Whether a run has written a file of this name before its first checkpoint.
-bool is_first_file(const std::string& name) {
-  const std::vector<std::string> files{"run.yaml", "provenance.json", "init.json",
-                                       "log.txt",  "metrics.jsonl",   "tokenizer"};
-  return std::find(files.begin(), files.end(), name) != files.end() || name.starts_with("events.out.tfevents.");
-}
-
-/// Whether a run writes a file of this name in a temporary file or folder first.
-bool is_staged_file(const std::string& name) {
-  const std::vector<std::string> files{"latest", "best", "summary.json", "held_out.json", "loss.gnuplot"};
-  return is_first_file(name) || is_step_folder(name) || std::find(files.begin(), files.end(), name) != files.end();
-}
-
 /// Whether a file name is that of something which a run left half written.
 bool is_half_written(const std::string& name) {
-  return is_staged(name) && is_staged_file(name.substr(0, name.rfind(".tmp-")));
+  const auto whole = name.substr(0, name.rfind(".tmp-"));
+  return is_staged(name) && (is_run_file(whole) || is_step_folder(whole));
 }
 
 /// Throws where a run that is resumed does not exist, or a new one would replace another.

@@ -33,15 +33,9 @@ void log_checkpoint(const LoadedRun& run, int64_t step) {
                          checksum.empty() ? "of no manifest" : checksum));
 }
 
-/// Opens the tokenizer of the run, whose config is known. A provenance.json that is missing or damaged is warned of.
+/// Opens the tokenizer of the run, whose config is known.
 void open_tokenizer(LoadedRun& run) {
-  RecordedTokenizer recorded;
-  try {
-    recorded = recorded_tokenizer(run.folder);
-  } catch (const Error& e) {
-    log_warning("train", e.what());
-  }
-  const auto tokenizer = open_run_tokenizer(run.folder, recorded);
+  const auto tokenizer = open_run_tokenizer(run.folder);
   run.has_tokenizer = tokenizer.has_value();
   if (!tokenizer) return;
   require_fitting(*tokenizer, backbone_of(run.config.model).vocab_size, run.folder);

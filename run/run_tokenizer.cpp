@@ -35,14 +35,20 @@ Tokenizer open_unchanged(const std::string& run) try {
 
 }  // namespace
 
+namespace {
+
+bool is_text_or_absent(const json& object, const char* key) { return !object.contains(key) || object[key].is_string(); }
+
+}  // namespace
+
 RecordedTokenizer recorded_tokenizer(const std::string& run) {
   const auto path = run + "/provenance.json";
   require<CheckpointError>(fs::exists(path), run,
                            ": provenance.json is missing, so nothing says that its tokenizer is the one it was trained "
                            "with; restore it");
   const auto recorded = parse_json(read_text(path, 16 << 20));
-  require<CheckpointError>(recorded.is_object(), path,
-                           ": is damaged, so that the tokenizer of the run is not known; restore it");
+  const bool is_whole = recorded.is_object() && recorded.contains("cloze") && is_text_or_absent(recorded, "tokenizer");
+  require<CheckpointError>(is_whole, path, ": is damaged, so that the tokenizer of the run is not known; restore it");
   const auto text = [&](const char* pointer) {
     const json::json_pointer at(pointer);
     const bool is_there = recorded.contains(at) && recorded.at(at).is_string();
@@ -71,6 +77,16 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
     fail<CheckpointError>(difference, ", so that it is another tokenizer than that of the run; ", remedy(run));
   log_warning("train", words(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));
   return tokenizer;
+}
+
+std::optional<Tokenizer> open_run_tokenizer(const std::string& run) {
+  RecordedTokenizer recorded;
+  try {
+    recorded = recorded_tokenizer(run);
+  } catch (const Error& e) {
+    log_warning("train", e.what());
+  }
+  return open_run_tokenizer(run, recorded);
 }
 
 void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run) {

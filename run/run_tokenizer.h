@@ -24,6 +24,9 @@ RecordedTokenizer recorded_tokenizer(const std::string& run);
 /// which it maps texts to ids, or is another one than the run was trained with, and DataError for a damaged one.
 std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const RecordedTokenizer& recorded);
 
+/// The same of what provenance.json records; where that is missing or damaged, which is warned of, of nothing.
+std::optional<Tokenizer> open_run_tokenizer(const std::string& run);
+
 /// Throws CheckpointError for a tokenizer with ids that a model of `vocab_size` tokens lacks.
 void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run);
 

@@ -1,5 +1,6 @@
 #include "train/checkpoints.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/file.h"
@@ -116,8 +117,12 @@ void restore(Session& session, const std::string& checkpoint) {
 void check_disk(const Session& session) {
   const auto& run = session.options.run;
   const auto checkpoint = static_cast<double>(session.stepper->checkpoint_bytes());
-  const double needed =
-      checkpoint * static_cast<double>(session.config.checkpoint.keep + 2 + milestones_ahead(session));
+  const auto& config = session.config;
+  auto kept = static_cast<double>(config.checkpoint.keep);
+  if (config.checkpoint.every == 0) kept = 1;  // the last
+  if (config.checkpoint.every > 0 && config.train.budget.steps > 0)
+    kept = std::min(kept, static_cast<double>(config.train.budget.steps / config.checkpoint.every + 1));
+  const double needed = checkpoint * (kept + 2 + static_cast<double>(milestones_ahead(session)));
   const auto free = static_cast<double>(free_bytes(run));
   require<Error>(free > needed, run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free),
                  " free; free some space, or lower checkpoint.keep or keep fewer checkpoint.at_words");

@@ -156,7 +156,7 @@ TEST_CASE("blanks are filled by generative models, with sentinels and without", 
   std::string cats;
   for (int i = 0; i < 200; ++i) cats += "cat ";
   check_refused("fill " + w.dir / "bart" + " --file " + w.dir.write("cats.txt", "a [MASK]\n" + cats + "[MASK]\n"), 2,
-                "cats.txt:2: the text has 20");
+                "cats.txt:2: the text has 803 tokens, the model reads at most 128; shorten it");
   // Tokens without sentinels get those of T5 behind their vocabulary, and give the bits of tokens that have them.
   REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens +
                 "/tokenizer --held-out 0.2 --sentinels " + "100 --out " + w.dir / "hundred")

@@ -397,6 +397,14 @@ TEST_CASE("a mistyped word finds the most similar one, transposed letters includ
   CHECK(nearest("fp16", {"fp32", "bf16"}).empty());  // two of four letters differ
 }
 
+TEST_CASE("of many mistakes the first are told, and how many more there are", "[core][config]") {
+  std::string elements;
+  for (int i = 0; i < 4000; ++i) elements += "  - {kind: mlm, bogus: 4}\n";
+  const auto told = refused("objectives:\n" + elements);
+  CHECK(std::count(told.begin(), told.end(), '\n') == 50);
+  CHECK_THAT(told, Catch::Contains("unknown key 'objectives.0.bogus'") && Catch::EndsWith("\nand 3950 more mistakes"));
+}
+
 TEST_CASE("hostile configs are refused with a short sentence, at once", "[core][config]") {
   TempDir dir;
   const auto message = [](const auto& load) -> std::string {

@@ -19,7 +19,7 @@ TEST_CASE("a table of numbers is aligned to the right behind its first column, a
 
 TEST_CASE("names with control characters do not reach the terminal", "[core]") {
   const Table table{.title = "of \x1b[2J", .header = {"a\nb", "n"}, .rows = {{"x\x1b[31m", "1"}}};
-  CHECK(to_text(table) == "of \\x1b[2J\n\na\\nb      n\nx\\x1b[31m  1\n");
+  CHECK(to_text(table) == "of \\x1b[2J\n\na\\nb       n\nx\\x1b[31m  1\n");
 }
 
 TEST_CASE("a cell that is indented by spaces is indented in Markdown and LaTeX, too", "[core]") {

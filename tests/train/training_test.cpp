@@ -1,5 +1,7 @@
 #include <sys/resource.h>
 
+#include <limits>
+
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
 #include "run/device.h"
@@ -470,4 +472,12 @@ TEST_CASE("bits per byte count the bytes of the source text, for any tokenizer, 
         label_bytes(Collator(TokenStore(options.out, "train"), {ClmConfig{}}, data, Rng(1), "train", gpt), 10, 4)
             .has_value());
   }
+}
+
+TEST_CASE("checkpoints that a run will not write need no room on the disk", "[train][checkpoint]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.checkpoint.every = GENERATE(0, 1);
+  config.checkpoint.keep = std::numeric_limits<int64_t>::max();
+  CHECK(pretrain(config, {.run = dir / "run"}).steps == 2);
 }

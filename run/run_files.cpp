@@ -1,0 +1,25 @@
+#include "run/run_files.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace cloze {
+
+namespace {
+
+bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+bool is_first_file(const std::string& name) {
+  return name.starts_with("events.out.tfevents.") ||
+         is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt", "metrics.jsonl", "tokenizer"}, name);
+}
+
+bool is_run_file(const std::string& name) {
+  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.gnuplot"}, name);
+}
+
+}  // namespace cloze

@@ -1,0 +1,13 @@
+#pragma once
+// The names of the files of a run.
+#include <string>
+
+namespace cloze {
+
+/// Whether a run has written a file of this name before its first checkpoint.
+bool is_first_file(const std::string& name);
+
+/// Whether a run writes a file of this name in its folder.
+bool is_run_file(const std::string& name);
+
+}  // namespace cloze
