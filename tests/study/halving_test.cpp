@@ -168,7 +168,7 @@ TEST_CASE("mistakes in a space are answered before any run") {
     return Study("space: " + space + "\n" + rest).error();
   };
   CHECK_THAT(error("{optimizer.learning_rat: [0.1, 0.2, 0.3, 0.4]}"),
-             Catch::Contains("study.yaml:3:9") && Catch::Contains("did you mean 'learning_rate'?"));
+             Catch::Contains("study.yaml:3:9") && Catch::Contains("did you mean 'optimizer.learning_rate'?"));
   CHECK_THAT(error("{optimizer.learning_rate: {lug: [1, 2]}}"), Catch::Contains("did you mean 'log'?"));
   CHECK_THAT(error("{optimizer.learning_rate: 0.1}"), Catch::Contains("give a list of values"));
   CHECK_THAT(error("{optimizer.learning_rate: [0.1]}"), Catch::Contains("at least two values"));

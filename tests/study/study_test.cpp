@@ -91,7 +91,7 @@ TEST_CASE("an arm starts from another, and a sweep multiplies arms by its values
 
 TEST_CASE("mistakes of a study are answered with their line before any run") {
   CHECK_THAT(with_arms("  a: {}\n  b: {objectives.0.unt: word}\n").error(),
-             Catch::Contains("study.yaml:5:7") && Catch::Contains("did you mean 'unit'?"));
+             Catch::Contains("study.yaml:5:7") && Catch::Contains("did you mean 'objectives.0.unit'?"));
   CHECK_THAT(with_arms("  a: {}\n  b: {train.seed: 7}\n  c: {train.seed: 8}\n").error(),
              Catch::Contains("arms 'a' and 'b' have equal configs"));
   CHECK_THAT(with_arms("  a: {}\n  b: {from: aa}\n").error(), Catch::Contains("starts from 'aa', which is no arm"));

@@ -85,7 +85,7 @@ TEST_CASE("a search whose runs are kept though the study has changed decides wha
 TEST_CASE("mistakes in what is tuned are answered before any run") {
   const auto error = [](const std::string& rest) { return Study(two_arms + "seeds: 2\n" + rest).error(); };
   CHECK_THAT(error("tune: {optimizer.learning_rat: [0.1, 0.2]}\n"),
-             Catch::Contains("study.yaml:5") && Catch::Contains("did you mean 'learning_rate'?"));
+             Catch::Contains("study.yaml:5") && Catch::Contains("did you mean 'optimizer.learning_rate'?"));
   CHECK_THAT(error("tune: {optimizer.learning_rate: []}\n"), Catch::Contains("must be a list of at least two values"));
   CHECK_THAT(error("tune: {optimizer.learning_rate: [0.1]}\n"), Catch::Contains("a single one belongs under `set:`"));
   CHECK_THAT(error("tune: {optimizer.learning_rate: 0.1}\n"), Catch::Contains("must be a list of at least two values"));
