@@ -259,7 +259,10 @@ std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& 
     auto meant = join_path(path, std::to_string(found - kinds.begin()));
     for (const auto* at = &value; at->type == Type::map && at->items.size() == 1; at = &at->items[0].second)
       meant = join_path(meant, at->items[0].first);
-    return Issue{value.key_where, wrong + "; did you mean '" + meant + "'?"};
+    const auto mend = value.type == Type::map ? "; did you mean '" + meant + "'?"
+                                              : words("; ", key, " is ", meant,
+                                                      ", of which a key is to be named, such as ", meant, ".weight");
+    return Issue{value.key_where, wrong + mend};
   }
   return std::nullopt;
 }

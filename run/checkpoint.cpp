@@ -348,10 +348,10 @@ void verify_tokenizer(const std::string& run, int64_t vocab_size) {
   require_fitting(*tokenizer, vocab_size, run);
   const auto fingerprint = tokenizer->fingerprint();
   if (recorded.fingerprint.empty())
-    log_warning("train", words(run, "/tokenizer: has the fingerprint ", fingerprint,
-                               ", and provenance.json does not say which one the run was trained with"));
+    log_warning("verify", words(run, "/tokenizer: has the fingerprint ", fingerprint,
+                                ", and provenance.json does not say which one the run was trained with"));
   else if (tokenizer->has_fingerprint(recorded.fingerprint))
-    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", fingerprint));
+    log_info("verify", words(run, "/tokenizer: has the recorded fingerprint ", fingerprint));
 }
 
 /// Warns of the lines of metrics.jsonl that are none of a run.
@@ -366,8 +366,8 @@ void check_metrics(const std::string& run) {
     if (damaged++ == 0) first = number;
   }
   if (damaged > 0)
-    log_warning("train", words(path, ": ", damaged, " damaged lines, the first of them line ", first,
-                               "; curves and reports are made without them"));
+    log_warning("verify", words(path, ": ", damaged, " damaged lines, the first of them line ", first,
+                                "; curves and reports are made without them"));
 }
 
 }  // namespace
@@ -378,7 +378,7 @@ void verify_run(const std::string& run) {
   for (const auto& name : folders) {
     const auto damage = find_damage(run + "/" + name);
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
-    log_result("train", words(run, "/", name, ": sizes and checksums match the manifest"));
+    log_result("verify", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
   const auto path = run + "/run.yaml";
   require<CheckpointError>(fs::exists(path), path, ": is missing, so that the run cannot be opened; restore it");

@@ -68,7 +68,7 @@ std::string run_directory_of(const std::string& path) {
   if (fs::exists(path + "/run.yaml")) return path;
   const fs::path step = located_step(path), folder = step.parent_path();
   require<CheckpointError>(step.filename().string().starts_with("step-") && fs::exists(folder / "run.yaml"), path,
-                           ": is no run directory and no step folder of one");
+                           ": is neither a run directory nor a step folder of one");
   return folder.string();
 }
 

@@ -87,7 +87,7 @@ LooseRun open_run(const std::string& given) {
   const auto folder = fs::path(given).lexically_normal().string();
   const auto trimmed = folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
   const auto config_file = trimmed + "/run.yaml";
-  require<DataError>(fs::exists(config_file), given, ": is no run directory (it has no run.yaml)");
+  require<DataError>(fs::exists(config_file), given, ": is not a run directory (it has no run.yaml)");
   LooseRun loose{.folder = trimmed, .config = decode<RunConfig>(load_run_config(config_file))};
   auto& run = loose.run;
   run.result.seed = loose.config.train.seed;

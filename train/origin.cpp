@@ -5,8 +5,8 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "run/folder.h"
 #include "run/moved.h"
+#include "run/step_folders.h"
 
 namespace cloze {
 
@@ -14,6 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+/// Whether a run has saved a checkpoint, which may be gone.
+bool has_saved(const std::string& run) {
+  std::error_code unknown;
+  const auto has = [&](const char* name) { return fs::exists(fs::symlink_status(run + name, unknown)); };
+  return !step_folders(run).empty() || has("/latest") || has("/summary.json");
+}
 
 /// Where a checkpoint that a run recorded is now; the recorded path where it is not found.
 std::string found_checkpoint(const std::string& run, const std::string& recorded) {
@@ -58,7 +65,7 @@ Origin find_origin(const RunConfig& config, const PretrainOptions& options) {
   Origin origin;
   if (options.resume) origin.checkpoint = find_checkpoint(options.run);
   if (!origin.checkpoint.empty()) return origin;
-  require<CheckpointError>(!options.resume || run_folder(options.run) != RunFolder::saved, options.run,
+  require<CheckpointError>(!options.resume || !has_saved(options.run), options.run,
                            ": has no whole checkpoint to continue from; restore one, or start a new run in another "
                            "folder with --run");
   origin.branch = branch_point(options);

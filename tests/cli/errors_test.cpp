@@ -155,7 +155,7 @@ TEST_CASE("a branch needs a folder of its own and a run to continue", "[cli]") {
   check_refused("pretrain --branch-from " + dir / "nowhere", 2,
                 "--branch-from makes a new run; name its folder with --run");
   check_refused("pretrain --branch-from " + dir / "nowhere" + " --run " + dir / "b", 1,
-                "is no run directory and no step folder of one");
+                "is neither a run directory nor a step folder of one");
   check_refused("pretrain --branch-from " + dir / "nowhere" + " --resume --run " + dir / "b", 2, "--resume");
   CHECK_FALSE(fs::exists(dir / "b"));
 }

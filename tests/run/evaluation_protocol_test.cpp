@@ -103,7 +103,7 @@ TEST_CASE("the short form of an objective parses back to itself", "[train][evalu
                     Catch::Contains("--objective mlm:7") && Catch::Contains("must be in [0, 1]"));
   CHECK_THROWS_WITH(parse_objective("mlm:0.15,word"),
                     Catch::Contains("'word' is not KEY=VALUE; give for instance mlm:0.15,unit=word"));
-  CHECK_THROWS_WITH(parse_objective("mlm,unti=word"), Catch::Contains("did you mean 'unit'?"));
+  CHECK_THROWS_WITH(parse_objective("mlm,unti=word"), Catch::Contains("did you mean 'evaluation.objectives.0.unit'?"));
 }
 
 TEST_CASE("an option that has no effect on a held-out loss is refused, in the short form and in a config",

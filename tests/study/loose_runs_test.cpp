@@ -264,7 +264,7 @@ TEST_CASE("folders without a run, runs given twice and damaged files are refused
   runs.question.folders.push_back(runs.folder / "low-1/");
   CHECK_THAT(runs.error(), Catch::Contains("low-1/: is given twice"));
   runs.question.folders.back() = runs.folder / "nothing";
-  CHECK_THAT(runs.error(), Catch::Contains("nothing: is no run directory (it has no run.yaml)"));
+  CHECK_THAT(runs.error(), Catch::Contains("nothing: is not a run directory (it has no run.yaml)"));
   runs.question.folders.pop_back();
   runs.folder.write("low-1/held_out.json", "{\"losses\": {}");
   CHECK_THAT(runs.error(), Catch::Contains("low-1/held_out.json: is damaged or was edited; remove") &&

@@ -105,7 +105,7 @@ TEST_CASE("a branch that would not have had these weights is refused before its 
   other.schedule.shape = ScheduleShape::cosine;
   refused(other, at_six, "(schedule.shape cosine) depends on the budget from the start");
   refused(decayed_run(stable, 20), dir / ("stable" + step_folder(5)), "there is no checkpoint to branch from");
-  refused(decayed_run(stable, 20), dir / "nowhere", "is no run directory and no step folder of one");
+  refused(decayed_run(stable, 20), dir / "nowhere", "is neither a run directory nor a step folder of one");
   auto masks = stable;
   MlmConfig moving;
   moving.initial_mlm_probability = 0.3;
