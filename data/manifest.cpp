@@ -54,8 +54,8 @@ std::string near_store(const std::string& folder) {
 
 /// Throws DataError for a folder that does not exist, and for one that is not prepared text.
 void require_store(const std::string& folder) {
-  std::error_code ignored;
-  if (!fs::exists(folder, ignored)) {
+  std::error_code unknown, ignored;
+  if (!fs::exists(folder, unknown) && !unknown) {
     const auto near = near_store(folder);
     fail<DataError>(folder, ": no such folder", near.empty() ? "; create it with `cloze prepare`" : near);
   }

@@ -78,6 +78,7 @@ TEST_CASE("a branch says in its provenance where it comes from, and resumes as i
   }
   SECTION("killed before its first checkpoint") {
     for (const int64_t step : {6, 8, 10}) fs::remove_all(dir / ("branch" + step_folder(step)));
+    for (const auto* name : {"latest", "best", "summary.json"}) fs::remove(dir / ("branch/" + std::string(name)));
   }
   pretrain(config, {.run = dir / "branch", .resume = true});
   CHECK(read_file(dir / ("branch" + step_folder(10) + "/weights.safetensors")) == weights);

@@ -77,6 +77,7 @@ TEST_CASE("redrawn random features, and a discriminator initialized from its gen
           "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
+  config.checkpoint.keep = 3;
   SECTION("performer") {
     PerformerConfig model;
     static_cast<BackboneConfig&>(model) = backbone_of(config.model);
