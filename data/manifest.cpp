@@ -54,12 +54,12 @@ std::string near_store(const std::string& folder) {
 
 /// Throws DataError for a folder that does not exist, and for one that is not prepared text.
 void require_store(const std::string& folder) {
-  std::error_code unknown, ignored;
+  std::error_code unknown;
   if (!fs::exists(folder, unknown) && !unknown) {
     const auto near = near_store(folder);
     fail<DataError>(folder, ": no such folder", near.empty() ? "; create it with `cloze prepare`" : near);
   }
-  require<DataError>(fs::exists(folder + "/manifest.json", ignored), folder,
+  require<DataError>(fs::exists(folder + "/manifest.json", unknown) || unknown, folder,
                      ": is not prepared text (it has no manifest.json); create it with `cloze prepare`");
 }
 
