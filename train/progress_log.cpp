@@ -51,7 +51,9 @@ void announce_model(const Session& session) {
 void announce_evaluation(const Session& session) {
   const auto& measures = session.measures;
   const auto missing = missing_sequences(measures, session.config.evaluation.sequences);
-  if (!missing.empty()) log_info("data", words("held out: ", missing, "; the standard errors take that into account"));
+  if (!missing.empty())
+    log_info("data", words("the held-out text is shorter than evaluation.sequences asks for (", missing,
+                           "), so that standard errors are larger"));
   const auto of_tokens =
       std::count_if(measures.begin(), measures.end(), [](const auto& measure) { return measure.unigram.has_value(); });
   for (const auto& measure : measures) {
