@@ -48,7 +48,7 @@ void add_export(CLI::App& app, Globals& globals) {
                          "--revisions writes Hugging Face folders, ", "and --to is ", command->to,
                          "; give --to huggingface, or leave out --revisions");
     check_run_path(command->run);
-    if (command->to == "torchscript") check_output_file("--out", command->out);
+    if (command->to == "torchscript") check_overwritten("--out", command->out);
     command->program = globals.program;
     globals.exit_code = run_engine(*command);
   });

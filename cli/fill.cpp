@@ -5,6 +5,7 @@
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/shell_word.h"
 #include "core/spelling.h"
 #include "data/text_lines.h"
 
@@ -36,7 +37,7 @@ std::string remedy_for(const std::string& text, const std::vector<std::string>& 
     return "write [MASK] for each blank";
   std::string whole;
   for (const auto& one : arguments) whole += (whole.empty() ? "" : " ") + one;
-  return "quote a text of several words: cloze fill RUN \"" + shortened(whole) + "\"";
+  return "quote a text of several words: cloze fill RUN " + shell_word(shortened(whole));
 }
 
 /// A text whose blanks are written [MASK]; `<mask>` is one too. `where`: `FILE:LINE: ` of a line, else empty.

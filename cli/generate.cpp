@@ -28,7 +28,8 @@ void add_generate(CLI::App& app, Globals& globals) {
     check_search_options(*verb, c->search);
     for (const auto& text : c->texts) {
       check_text(text);
-      check_is_no_file(text, text == "-" ? "is standard input, not a text" : "is a file, not a text", "continued");
+      check_is_no_file(text, text == "-" ? "is standard input, not a text" : "is a file, not a text", "continued",
+                       ", and a prompt of that name by a pipe");
     }
     if (!file->empty()) {
       require<ConfigError>(c->texts.empty(), "texts are given both as arguments and by --file; use one of them");

@@ -304,10 +304,6 @@ void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_hel
                     " its verbs: ", list, "; see cloze ", name, " --help");
 }
 
-}  // namespace
-
-namespace {
-
 /// The verbs, at most two, that words begin with: ` study plan`; empty for none.
 std::string leading_verbs(const CLI::App& app, const std::vector<const char*>& given, size_t from) {
   const auto* verb = from < given.size() ? find_verb(app, given[from]) : nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -255,30 +256,34 @@ bool is_called_text(const std::string& path) {
   return endings.count(fs::path(path).extension().string()) > 0;
 }
 
+/// Whether a config.json is that of a model of transformers.
+bool is_of_transformers(const std::string& path) {
+  constexpr size_t most_bytes = 1 << 20;
+  std::error_code unknown;
+  if (fs::file_size(path, unknown) > most_bytes || unknown) return false;
+  std::ifstream in(path);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return text.find("\"model_type\"") != std::string::npos || text.find("\"architectures\"") != std::string::npos;
+}
+
 /// Refuses a file of JSON that was written into a folder of a kind.
 void check_is_no_part(const std::string& path) {
-  const auto file = fs::path(path);
-  if (file.extension() != ".json" && file.extension() != ".jsonl") return;
-  const auto name = file.filename().string(), folder = folder_around(path);
-  const auto part = name == "manifest.json"  ? "is the manifest of "
-                    : name == "summary.json" ? "is the summary of "
-                                             : "is a file of ";
-  switch (kind_of_path(folder)) {
-    case PathKind::tokens:
-      fail<ConfigError>(path, ": ", part,
-                        "prepared text, not a config; name a config, and the text by --set data.tokens=", folder);
-    case PathKind::run:
-      fail<ConfigError>(path, ": ", part, "a run, not a config; its config is ", folder,
-                        "/run.yaml, and `cloze pretrain --run ", folder, " --resume` continues it");
-    case PathKind::step:
-      fail<ConfigError>(path, ": ", part, "a checkpoint, not a config; the config of its run is ", run_of_step(folder),
-                        "/run.yaml");
-    case PathKind::huggingface:
-      fail<ConfigError>(path, ": ", part, "a Hugging Face folder, not a config; make it a run with `cloze import ",
-                        folder, " --out DIR`, then name a config, and that run by --set init.from=DIR");
-    default:
-      return;  // read as a config
-  }
+  const auto name = fs::path(path).filename().string(), folder = folder_around(path);
+  const auto kind = kind_of_path(folder);
+  const bool is_json = name.ends_with(".json") || name.ends_with(".jsonl");
+  if (is_json && kind == PathKind::tokens && is_kept_file(name))
+    fail<ConfigError>(path, name == "manifest.json" ? ": is the manifest of" : ": is a file of",
+                      " prepared text, not a config; name a config, and the text by --set data.tokens=", folder);
+  if (is_json && kind == PathKind::run && is_run_file(name))
+    fail<ConfigError>(path, name == "summary.json" ? ": is the summary of" : ": is a file of",
+                      " a run, not a config; its config is ", folder, "/run.yaml, and `cloze pretrain --run ", folder,
+                      " --resume` continues it");
+  if (is_json && kind == PathKind::step && is_kept_file(name))
+    fail<ConfigError>(path, ": is a file of a checkpoint, not a config; the config of its run is ", run_of_step(folder),
+                      "/run.yaml");
+  if (name == "config.json" && is_of_transformers(path))
+    fail<ConfigError>(path, ": is a file of a Hugging Face folder, not a config; make it a run with `cloze import ",
+                      folder, " --out DIR`, then name a config, and that run by --set init.from=DIR");
 }
 
 /// ` (FOLDER has some)`: where configs are, here or installed; empty where there are none.
@@ -379,7 +384,7 @@ bool has_sentences(const std::string& path) {
 void check_points_path(const std::string& path) {
   const auto ending = fs::path(path).extension();
   const auto kind = kind_of_path(path);
-  if (kind == PathKind::absent && ending.empty()) check_run_path(path, RunCount::several);
+  if (kind == PathKind::absent && ending.empty() && path != "-") check_run_path(path, RunCount::several);
   if (kind != PathKind::file || ending == ".csv" || ending == ".yaml" || ending == ".yml") return;
   const auto folder = folder_around(path);
   const auto around = kind_of_path(folder);
@@ -406,20 +411,29 @@ void check_tokenizer_path(const std::string& path) {
     fail<CheckpointError>(path, ": ", no_tokenizer(kind == PathKind::run ? path : run_of_step(path)));
 }
 
-void check_output_file(const std::string& option, const std::string& path) {
+void check_overwritten(const std::string& option, const std::string& path) {
   std::error_code ignored;
   require<ConfigError>(!fs::is_directory(path, ignored), option, " ", path, ": is a folder; name a file");
+  if (!fs::exists(path, ignored)) return;
+  require<ConfigError>(fs::is_regular_file(path, ignored), option, " ", path, ": is not a regular file; name another");
+  const auto kind = kind_of_path(folder_around(path));
+  const auto name = fs::path(path).filename().string();
+  const bool is_of_run = kind == PathKind::run && is_run_file(name);
+  const bool is_kept = kind == PathKind::step || kind == PathKind::tokens || kind == PathKind::tokenizer;
+  const auto* owner = kind == PathKind::run      ? "run"
+                      : kind == PathKind::step   ? "checkpoint"
+                      : kind == PathKind::tokens ? "prepared text"
+                                                 : "tokenizer";
+  require<ConfigError>(!is_of_run && !(is_kept && is_kept_file(name)), option, " ", path, ": is a file of the ", owner,
+                       ", which would lose it; name another");
+}
+
+void check_output_file(const std::string& option, const std::string& path) {
+  std::error_code ignored;
   const auto folder = fs::path(path).parent_path();
   require<ConfigError>(folder.empty() || fs::is_directory(folder, ignored), option, " ", path, ": there is no folder ",
                        folder.string(), "; make it, or name another");
-  if (!fs::exists(path, ignored)) return;
-  const auto kind = kind_of_path(folder.empty() ? "." : folder.string());
-  const bool is_of_run = kind == PathKind::run && is_run_file(fs::path(path).filename().string());
-  require<ConfigError>(!is_of_run && kind != PathKind::step, option, " ", path,
-                       ": is a file of the run, which would lose it; name another");
-  require<ConfigError>(kind != PathKind::tokens && kind != PathKind::tokenizer, option, " ", path,
-                       ": is a file of the ", kind == PathKind::tokens ? "prepared text" : "tokenizer",
-                       ", which would lose it; name another");
+  check_overwritten(option, path);
 }
 
 namespace {
@@ -476,14 +490,15 @@ void check_import_path(const std::string& path) {
 void check_case_path(const std::string& path) {
   const std::string wanted =
       "not a golden case; name the folder of one, with config.json and model, inputs and expected .safetensors";
+  if (has(path, "config.json")) return;
   const auto kind = kind_of_path(path);
   require<CheckpointError>(kind != PathKind::file, path, ": is a file, ", wanted);
   require<CheckpointError>(kind != PathKind::run, path, ": is a run, ", wanted, "; `cloze verify run ", path,
                            "` checks a run");
   require<CheckpointError>(kind != PathKind::step, path, ": is a checkpoint, ", wanted, "; `cloze verify run ",
                            kind == PathKind::step ? run_of_step(path) : "", "` checks those of its run");
-  require<CheckpointError>(kind != PathKind::tokens || has(path, "config.json"), path, ": is prepared text, ", wanted,
-                           "; `cloze verify data ", path, "` checks prepared text");
+  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, ", wanted, "; `cloze verify data ",
+                           path, "` checks prepared text");
   require<CheckpointError>(kind != PathKind::tokenizer, path, ": is a tokenizer, ", wanted);
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -66,6 +67,7 @@ void put_report(const StudyReport& report, const ReportOptions& options, const s
   const auto format = format_of(options);
   const bool on_screen = options.output.empty() && isatty(1) == 1;
   const auto path = format == ReportFormat::html && on_screen ? page : options.output == "-" ? "" : options.output;
+  if (!path.empty()) check_output_file("--output", path);
   const auto text = text_of(report, format, path.empty() ? terminal_columns() : 100);
   if (path.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/shell_word.h"
 #include "core/spelling.h"
 #include "data/tokenizers/utf8.h"
 
@@ -20,20 +21,22 @@ void check_text(const std::string& text) {
                        " of a text argument is not UTF-8; convert it to UTF-8");
 }
 
-void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done) {
+void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done,
+                      const std::string& otherwise) {
   std::error_code ignored;
   const bool is_file = argument == "-" || std::filesystem::is_regular_file(argument, ignored);
   require<ConfigError>(!is_file, "'", argument, "' ", what, "; the texts of a file are ", done, " by --file ",
-                       argument);
+                       argument == "-" ? argument : shell_word(argument), otherwise);
 }
 
 void check_texts_file(const std::string& argument, const std::string& reader) {
-  std::error_code ignored;
-  if (argument == "-" || std::filesystem::exists(argument, ignored)) return;
+  std::error_code fault;
+  if (argument == "-" || std::filesystem::exists(argument, fault)) return;
+  if (!fault) fault = std::make_error_code(std::errc::no_such_file_or_directory);
   const bool is_text = argument.find(' ') != std::string::npos;
   const auto named = shortened(argument);
-  fail<DataError>(named, ": cannot be read (No such file or directory); name a file with one text per line, or - for ",
-                  "standard input: echo \"", is_text ? named : "TEXT", "\" | ", reader);
+  fail<DataError>(named, ": cannot be read (", fault.message(), "); name a file with one text per line, or - for ",
+                  "standard input: echo ", is_text ? shell_word(named) : "TEXT", " | ", reader);
 }
 
 void each_line(const std::string& file, const std::function<void(const std::string&)>& use) {
@@ -58,12 +61,12 @@ void each_line(const std::string& file, const std::function<void(const std::stri
     use(line);
   }
   if (interrupted) throw Interrupted("stopped before the end of " + name);
-  require<DataError>(number > 0, name, ": is empty; write one text per line");
 }
 
 std::vector<std::string> lines_of(const std::string& file) {
   std::vector<std::string> lines;
   each_line(file, [&](const std::string& line) { lines.push_back(line); });
+  require<DataError>(!lines.empty(), file == "-" ? "standard input" : file, ": is empty; write one text per line");
   return lines;
 }
 

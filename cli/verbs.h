@@ -51,17 +51,18 @@ void check_search_options(const CLI::App& verb, const SearchConfig& search);
 /// --checkpoint, for the verbs that open a run.
 void add_checkpoint_option(CLI::App& verb, CheckpointChoice& choice);
 /// Calls `use` with each line of a file, or of standard input (`-`), as soon as it is read. Throws DataError for a file
-/// that is empty or not a text, Interrupted.
+/// that is not a text, Interrupted.
 void each_line(const std::string& file, const std::function<void(const std::string&)>& use);
-/// All lines of a file, as each_line gives them.
+/// All lines of a file, as each_line gives them. Throws DataError for an empty one, too.
 std::vector<std::string> lines_of(const std::string& file);
 /// True if standard input is a pipe or a file.
 bool texts_are_piped();
 /// Throws ConfigError if a text given as an argument is not UTF-8.
 void check_text(const std::string& text);
 /// Throws ConfigError if an argument names a file, or standard input, where a text belongs. `what`: what it is or lacks
-/// as a text; `done`: what is done with the texts of a file.
-void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done);
+/// as a text; `done`: what is done with the texts of a file; `otherwise`: what else can be meant, after a comma.
+void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done,
+                      const std::string& otherwise = "");
 /// Throws DataError if an argument is a text, or names no file, where a file of texts belongs. `reader`: the command
 /// that reads the file, with - in its place.
 void check_texts_file(const std::string& argument, const std::string& reader);

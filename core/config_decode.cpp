@@ -235,8 +235,10 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
   const bool is_map = type == Type::map;
   std::string mend;
+  const bool is_set = node.where.starts_with("--set");
   if (node.type == Type::scalar)
-    mend = "; give " + path + (is_map ? ".KEY=VALUE, with one of its keys" : "=[{KEY: VALUE}], a list of maps");
+    mend = is_map ? "; give " + (is_set ? path + ".KEY=VALUE" : "{KEY: VALUE}") + ", with one of its keys"
+                  : "; give " + (is_set ? path + "=" : "") + "[{KEY: VALUE}], a list of maps";
   else if (!is_map && node.type == Type::map && !node.items.empty())
     mend = "; its elements are numbered from 0: write " + path + ".N instead of " + path + "." +
            shortened(node.items[0].first);

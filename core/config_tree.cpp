@@ -321,8 +321,9 @@ void apply_override(ConfigNode& root, const std::string& assignment) {
   auto dotted = path;
   std::replace(dotted.begin(), dotted.end(), '[', '.');
   std::erase(dotted, ']');
+  const bool is_numbered = dotted.find("..") == std::string::npos && !dotted.ends_with('.');
   require<ConfigError>(dotted == path, where, ": an element of a list is named by its number after a dot; write ",
-                       shortened(dotted));
+                       is_numbered ? shortened(dotted) : "key.0");
   require<ConfigError>(std::count(path.begin(), path.end(), '.') < max_depth, where, ": its key is nested deeper than ",
                        max_depth, "; no config has such a key");
   ConfigNode value = parse_node(assignment.substr(equals + 1), where);

@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "data/shell_word.h"
+#include "core/shell_word.h"
 
 namespace cloze {
 
@@ -23,8 +23,10 @@ constexpr size_t block_bytes = 1 << 20;
 /// Refuses a file that is not packed as its name says.
 [[noreturn]] void refuse_ending(const char* kind, const std::string& name) {
   const auto plain = unpacked_name(name);
+  const auto command =
+      plain.empty() || plain.ends_with('/') ? "" : ": mv -n " + shell_word(name) + " " + shell_word(plain);
   fail<DataError>(name, ": is not ", kind, ", though its name ends in ", name.substr(plain.size()),
-                  "; if it is plain text, give it another name: mv -n ", shell_word(name), " ", shell_word(plain));
+                  "; if it is plain text, give it another name", command);
 }
 
 struct PlainSource final : ByteSource {

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "core/error.h"
-#include "data/shell_word.h"
+#include "core/shell_word.h"
 
 namespace cloze {
 

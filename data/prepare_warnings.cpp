@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "data/line_reader.h"
-#include "data/shell_word.h"
+#include "core/shell_word.h"
 #include "data/text_lines.h"
 
 namespace cloze {

@@ -87,8 +87,8 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
     require<ConfigError>(!p.prefix.empty(), "the prompt is empty; give a text");
     require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", p.prefix.size(),
                          p.prefix.size() == 1 ? " token and " : " tokens and ", config.max_new_tokens,
-                         config.max_new_tokens == 1 ? " is to be generated" : " are to be generated, the model has ",
-                         max_length, " positions; shorten the text, or lower --max-new-tokens");
+                         config.max_new_tokens == 1 ? " is" : " are", " to be generated, the model has ", max_length,
+                         " positions; shorten the text, or lower --max-new-tokens");
     require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
                          p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");
     by_length[p.prefix.size()].push_back(i);

@@ -19,7 +19,15 @@ bool is_first_file(const std::string& name) {
 }
 
 bool is_run_file(const std::string& name) {
-  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.gnuplot"}, name);
+  return is_first_file(name) ||
+         is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.gnuplot", "loss.png", "loss.svg"}, name);
+}
+
+bool is_kept_file(const std::string& name) {
+  return name.ends_with(".safetensors") || name.ends_with(".tokens") || name.ends_with(".bytes") ||
+         is_one_of({"manifest.json", "state.json", "cloze_tokenizer.json", "tokenizer.json", "tokenizer_config.json",
+                    "vocab.txt", "vocab.json", "merges.txt", "spiece.model"},
+                   name);
 }
 
 }  // namespace cloze

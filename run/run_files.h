@@ -10,4 +10,7 @@ bool is_first_file(const std::string& name);
 /// Whether a run writes a file of this name in its folder.
 bool is_run_file(const std::string& name);
 
+/// Whether a checkpoint, prepared text or a saved tokenizer has a file of this name.
+bool is_kept_file(const std::string& name);
+
 }  // namespace cloze

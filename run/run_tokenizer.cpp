@@ -33,10 +33,6 @@ Tokenizer open_unchanged(const std::string& run) try {
   fail<CheckpointError>(fault.change, "; ", remedy(run));  // without its facts a run would not be opened either
 }
 
-}  // namespace
-
-namespace {
-
 bool is_text_or_absent(const json& object, const char* key) { return !object.contains(key) || object[key].is_string(); }
 
 }  // namespace

@@ -228,6 +228,16 @@ TEST_CASE("a decoder whose attention has no cache generates no text", "[cli]") {
                 "model.attention.kind: full, model.relative_positions: 0 and a position table");
 }
 
+TEST_CASE("a text that leaves no room for what is to be generated is told both numbers", "[cli]") {
+  std::string longest;
+  for (int i = 0; i < 300; ++i) longest += "cat ";
+  const auto refused = cloze("generate " + translator() + " '" + longest + "' --max-new-tokens 1");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.text, Catch::Contains(" tokens, the model reads at most "));
+  check_refused("generate " + translator() + " cat --max-new-tokens 5000", 2,
+                "text 1 has 1 token and 5000 are to be generated, the model has ");
+}
+
 TEST_CASE("generate ends at the first signal while it waits for texts", "[cli]") {
   const auto& run = translator();
   const auto stopped = cloze(

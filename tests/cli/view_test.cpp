@@ -53,3 +53,12 @@ TEST_CASE("view reads JSON lines and tabs as score does, and a context with its 
   check_refused("view " + w.run + " " + w.dir.write("cut.jsonl", "{\"text\": ") + " --out " + w.dir / "none.html", 1,
                 "cut.jsonl:1: is not a JSON object (column 10: the text ends in the middle)");
 }
+
+TEST_CASE("a page may lie next to files of other programs, and is written over", "[cli][view]") {
+  const auto& w = world();
+  w.dir.write("beside/manifest.json", "{}");
+  w.dir.write("beside/vocab.txt", "mine\n");
+  const auto view =
+      "view " + w.run + " " + w.dir.write("beside.txt", "The cat sat.\n") + " --out " + w.dir / "beside/page.html";
+  for (int times = 0; times < 2; ++times) CHECK(cloze(view).code == 0);
+}

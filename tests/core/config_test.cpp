@@ -384,8 +384,8 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
   CHECK(refused(mixture("[{weight: 2}]")) ==
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'; did you mean 'objectives.0.weight'?");
   CHECK(refused(mixture("[word]")) ==
-        "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'; give "
-        "objectives.0.mixture.0.KEY=VALUE, with one of its keys");
+        "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'; give {KEY: VALUE}, "
+        "with one of its keys");
   CHECK(refused(mixture("{share: 1}")) ==
         "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered from 0: write "
         "objectives.0.mixture.N instead of objectives.0.mixture.share");

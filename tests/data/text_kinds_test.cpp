@@ -5,7 +5,7 @@
 #include "core/random.h"
 #include "data/prepare.h"
 #include "data/reader.h"
-#include "data/shell_word.h"
+#include "core/shell_word.h"
 #include "data/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
