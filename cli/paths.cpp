@@ -256,14 +256,15 @@ bool is_called_text(const std::string& path) {
   return endings.count(fs::path(path).extension().string()) > 0;
 }
 
-/// Whether a config.json is that of a model of transformers.
-bool is_of_transformers(const std::string& path) {
+/// Whether a file of JSON has sections of a config of Cloze.
+bool has_sections(const std::string& path) {
   constexpr size_t most_bytes = 1 << 20;
   std::error_code unknown;
   if (fs::file_size(path, unknown) > most_bytes || unknown) return false;
   std::ifstream in(path);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return text.find("\"model_type\"") != std::string::npos || text.find("\"architectures\"") != std::string::npos;
+  const auto has_key = [&](const char* key) { return text.find(key) != std::string::npos; };
+  return has_key("\"model\"") || has_key("\"base\"") || has_key("\"data\"") || has_key("\"train\"");
 }
 
 /// Refuses a file of JSON that was written into a folder of a kind.
@@ -281,7 +282,7 @@ void check_is_no_part(const std::string& path) {
   if (is_json && kind == PathKind::step && is_kept_file(name))
     fail<ConfigError>(path, ": is a file of a checkpoint, not a config; the config of its run is ", run_of_step(folder),
                       "/run.yaml");
-  if (name == "config.json" && is_of_transformers(path))
+  if (name == "config.json" && !has_sections(path))
     fail<ConfigError>(path, ": is a file of a Hugging Face folder, not a config; make it a run with `cloze import ",
                       folder, " --out DIR`, then name a config, and that run by --set init.from=DIR");
 }
