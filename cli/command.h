@@ -71,7 +71,7 @@ struct FillCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
   std::vector<std::string> texts;
-  std::vector<std::string> places;  ///< `FILE:LINE: ` of each text, for messages; empty for an argument
+  std::vector<std::string> locations;  ///< `FILE:LINE: ` of each text, for messages; empty for an argument
   int64_t top = 5;
   bool json = false;
 };

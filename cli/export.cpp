@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/engine.h"
+#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 

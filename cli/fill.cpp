@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view mask = "[MASK]", other = "<mask>";
 
-/// What a text has in place of a mask: underscores, or a mask in other letter case; empty for none.
+/// What a text has instead of a mask: underscores, or a mask in other letter case; empty for none.
 std::string mistaken_mask(const std::string& text) {
   for (const auto name : {mask, other}) {
     const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == std::tolower(b); };
@@ -91,7 +91,7 @@ void add_fill(CLI::App& app, Globals& globals) {
       const auto where = are_arguments ? "" : words(name, ":", line++, ": ");
       if (!are_arguments && is_blank(text)) continue;
       texts.push_back(with_masks(text, where, are_arguments ? command->texts : std::vector<std::string>{}));
-      command->places.push_back(where);
+      command->locations.push_back(where);
     }
     require<DataError>(!texts.empty(), name, ": has no text; write one per line, with [MASK] for each blank");
     command->texts = std::move(texts);

@@ -36,11 +36,6 @@ void check_tokenizer_path(const std::string& path);
 void check_points_path(const std::string& path);
 /// The tokenizer of a run, a step folder or prepared text; any other path itself.
 std::string tokenizer_of(const std::string& path);
-/// Throws ConfigError, which begins with `option`, for a path that is not to be written over: a folder, a device, and a
-/// file that a run, a checkpoint, prepared text or a tokenizer needs.
-void check_overwritten(const std::string& option, const std::string& path);
-/// As check_overwritten, also for a file in a folder that is not there.
-void check_output_file(const std::string& option, const std::string& path);
 /// Throws ConfigError for a model's name or address at a hub, from which nothing is downloaded, CheckpointError for a
 /// file, a run or prepared text.
 void check_import_path(const std::string& path);

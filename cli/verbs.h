@@ -64,7 +64,7 @@ void check_text(const std::string& text);
 void check_is_no_file(const std::string& argument, const std::string& what, const std::string& done,
                       const std::string& otherwise = "");
 /// Throws DataError if an argument is a text, or names no file, where a file of texts belongs. `reader`: the command
-/// that reads the file, with - in its place.
+/// that reads the file, with - instead of its name.
 void check_texts_file(const std::string& argument, const std::string& reader);
 
 /// The names that `cloze config` takes: `run`, `data`, `bert`, `mlm`, ...

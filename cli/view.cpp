@@ -1,4 +1,5 @@
 #include "cli/engine.h"
+#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
+#include "core/shell_word.h"
 #include "core/text.h"
 #include "data/line_reader.h"
-#include "core/shell_word.h"
 #include "data/text_lines.h"
 
 namespace cloze {

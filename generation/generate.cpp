@@ -5,6 +5,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/generative_rows.h"
 
@@ -85,9 +86,8 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
     const auto max_length = model.max_input_length(),
                length = static_cast<int64_t>(p.prefix.size()) + config.max_new_tokens;
     require<ConfigError>(!p.prefix.empty(), "the prompt is empty; give a text");
-    require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", p.prefix.size(),
-                         p.prefix.size() == 1 ? " token and " : " tokens and ", config.max_new_tokens,
-                         config.max_new_tokens == 1 ? " is" : " are", " to be generated, the model has ", max_length,
+    require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", counted(p.prefix.size(), "token"),
+                         " and is to get ", config.max_new_tokens, " more, the model has ", max_length,
                          " positions; shorten the text, or lower --max-new-tokens");
     require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
                          p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");

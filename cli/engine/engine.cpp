@@ -170,7 +170,7 @@ int run(const FillCommand& c) {
     try {
       print_filled(opened, c.texts[i], c);
     } catch (const FillError& e) {
-      fail<ConfigError>(c.places.at(i), e.what());
+      fail<ConfigError>(c.locations.at(i), e.what());
     }
   }
   return 0;

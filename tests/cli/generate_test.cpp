@@ -235,7 +235,7 @@ TEST_CASE("a text that leaves no room for what is to be generated is told both n
   CHECK(refused.code == 2);
   CHECK_THAT(refused.text, Catch::Contains(" tokens, the model reads at most "));
   check_refused("generate " + translator() + " cat --max-new-tokens 5000", 2,
-                "text 1 has 1 token and 5000 are to be generated, the model has ");
+                "text 1 has 1 token and is to get 5000 more, the model has ");
 }
 
 TEST_CASE("generate ends at the first signal while it waits for texts", "[cli]") {

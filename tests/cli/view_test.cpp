@@ -56,9 +56,9 @@ TEST_CASE("view reads JSON lines and tabs as score does, and a context with its 
 
 TEST_CASE("a page may lie next to files of other programs, and is written over", "[cli][view]") {
   const auto& w = world();
-  w.dir.write("beside/manifest.json", "{}");
-  w.dir.write("beside/vocab.txt", "mine\n");
+  w.dir.write("mixed/manifest.json", "{}");
+  w.dir.write("mixed/vocab.txt", "mine\n");
   const auto view =
-      "view " + w.run + " " + w.dir.write("beside.txt", "The cat sat.\n") + " --out " + w.dir / "beside/page.html";
+      "view " + w.run + " " + w.dir.write("one.txt", "The cat sat.\n") + " --out " + w.dir / "mixed/page.html";
   for (int times = 0; times < 2; ++times) CHECK(cloze(view).code == 0);
 }
