@@ -1,5 +1,7 @@
 #include <sys/resource.h>
 
+#include <limits>
+
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -228,6 +230,23 @@ TEST_CASE("a checkpoint records the version of the rules for its rows; without a
   state.erase("row_rules");
   dir.write("old/state.json", state.dump());
   CHECK(load_state(dir / "old", nullptr).row_rules == 1);
+}
+
+TEST_CASE("counts of a state.json that no run can have are refused", "[train][checkpoint]") {
+  TempDir dir;
+  pretrain(tiny_run(dir, 2), {.run = dir / "run"});
+  const auto state = nlohmann::json::parse(read_file(dir / "run/step-00000002/state.json"));
+  const auto refused_with = [&](const char* pointer, const nlohmann::json& value) {
+    auto hostile = state;
+    hostile[nlohmann::json::json_pointer(pointer)] = value;
+    dir.write("old/state.json", hostile.dump());
+    CHECK_THROWS_WITH(load_state(dir / "old", nullptr), Catch::EndsWith("is damaged; resume from another step"));
+  };
+  for (const char* count : {"/step", "/sequences", "/tokens", "/metrics_bytes", "/phase/number", "/phase/sequence"}) {
+    refused_with(count, -1);
+    refused_with(count, 1e300);
+    refused_with(count, std::numeric_limits<uint64_t>::max());
+  }
 }
 
 TEST_CASE("a damaged newest checkpoint is skipped for the newest valid one", "[train][checkpoint]") {
