@@ -199,8 +199,10 @@ TEST_CASE("a token of a script without spaces is filled in without a dash", "[cl
   TempDir dir;
   std::string text;
   for (int i = 0; i < 10; ++i)
-    for (const std::string animal : {"猫", "鸟", "鼠", "马"})
-      text += animal + "坐在垫子上。然后" + animal + "睡着了。\n狗对着月亮叫，" + animal + "就醒了。\n\n";
+    for (const std::string animal : {"猫", "鸟", "鼠", "马"}) {
+      text += animal + "坐在垫子上。然后" + animal + "睡着了。\n";
+      text += "狗对着月亮叫，" + animal + "就醒了。\n\n";
+    }
   const auto tokens = dir / "tokens", run = dir / "run";
   REQUIRE(cloze("prepare " + dir.write("text.txt", text) + " --vocab-size 30 --held-out 0.2 --out " + tokens).code ==
           0);
