@@ -56,9 +56,10 @@ TEST_CASE("view reads JSON lines and tabs as score does, and a context with its 
 
 TEST_CASE("a page may lie next to files of other programs, and is written over", "[cli][view]") {
   const auto& w = world();
-  w.dir.write("mixed/manifest.json", "{}");
-  w.dir.write("mixed/vocab.txt", "mine\n");
+  const TempDir others;
+  others.write("manifest.json", "{}");
+  others.write("vocab.txt", "mine\n");
   const auto view =
-      "view " + w.run + " " + w.dir.write("one.txt", "The cat sat.\n") + " --out " + w.dir / "mixed/page.html";
+      "view " + w.run + " " + others.write("one.txt", "The cat sat.\n") + " --out " + others / "page.html";
   for (int times = 0; times < 2; ++times) CHECK(cloze(view).code == 0);
 }
