@@ -49,10 +49,11 @@ struct EvaluateCommand {
   std::vector<std::string> runs;
   std::string tokens;
   std::vector<std::string> text, target;
-  std::vector<std::string> objectives;                   ///< in short form; empty: those of the runs' own evaluation
-  std::vector<std::string> set;                          ///< evaluation.KEY=VALUE
-  std::string format = "auto", field = "text", columns;  ///< of the text, as in `prepare`
-  int64_t sequences = 0;                                 ///< 0: evaluation.sequences
+  std::vector<std::string> objectives;   ///< in short form; empty: those of the runs' own evaluation
+  std::vector<std::string> set;          ///< evaluation.KEY=VALUE
+  std::string format = "auto", columns;  ///< of the text, as in `prepare`
+  std::optional<std::string> field{};    ///< of the text, as in `prepare`
+  int64_t sequences = 0;                 ///< 0: evaluation.sequences
   int64_t batch_size = 32;
   bool generate = false;  ///< of pairs: generate the targets and compare
   SearchConfig search{};

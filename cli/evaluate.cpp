@@ -3,6 +3,7 @@
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "data/reader.h"
 
 namespace cloze {
 
@@ -23,7 +24,7 @@ CLI::Option* add_texts(CLI::App& verb, EvaluateCommand& command) {
       ->group(group);
   verb.add_option("--field", command.field, "jsonl: key of the text in --text")
       ->needs(text)
-      ->capture_default_str()
+      ->default_str(ReaderOptions().field)
       ->group(group);
   verb.add_option("--columns", command.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file of --text; in JSON "

@@ -348,11 +348,7 @@ void check_tokens_path(const std::string& path) {
       fail<DataError>(
           path, ": is a file, not prepared text",
           folder_or(path, PathKind::tokens, "; `cloze prepare " + path + " --out DIR` makes that of a text"));
-    case PathKind::absent: {
-      const auto near = near_folder(path, PathKind::tokens);
-      require<DataError>(near.empty(), path, ": no such folder", near);
-      return;
-    }
+    case PathKind::absent:
     case PathKind::tokens:
     case PathKind::other:
       return;  // read, or refused, by who opens it

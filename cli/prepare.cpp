@@ -78,7 +78,7 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option(
           "--field", options.field,
           "jsonl: key of the text, meta.text for one of an inner object; pairs in JSON lines: both keys, source,target")
-      ->capture_default_str();
+      ->default_str(ReaderOptions().field);
   verb.add_option("--columns", options.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
                   "two keys");
@@ -109,7 +109,7 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
           "--character-coverage", options.character_coverage,
           "all but byte_bpe: share of the text that the characters of the vocabulary cover, the most frequent ones; 1 "
           "keeps all; by default wordpiece keeps 1,000 even where fewer cover that share")
-      ->capture_default_str();
+      ->default_str(words(default_coverage));
   verb.add_option("--seed", options.seed, "random seed for the sentences that the tokenizer is trained on")
       ->capture_default_str();
 }
@@ -163,7 +163,6 @@ void add_prepare(CLI::App& app, Globals&) {
       "Example:\n  cloze prepare 'books/*.txt.gz' --vocab-size 8000 --out tokens\n\n"
       "A second run reuses the result of the first; an interrupted run is resumed.");
   verb->callback([verb, options, json] {
-    options->field_given = verb->get_option("--field")->count() > 0;
     check_arguments(*verb, *options);
     report(*options, prepare(*options), *json);
   });

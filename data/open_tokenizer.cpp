@@ -92,11 +92,10 @@ std::unique_ptr<TokenizerModel> open_wordpiece(std::string content, const std::s
   // A byte order mark is no part of the first token; folders that Cloze saved are as their fingerprint says.
   if (!facts.extras.saved_by_cloze && content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
-  if (!facts.lowercase && !facts.is_quiet)
+  if (!facts.lowercase)
     log_info("data",
              words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: the case of text is kept"));
-  for (const auto& warning : facts.warnings)
-    if (!facts.is_quiet) log_warning("data", warning);
+  for (const auto& warning : facts.warnings) log_warning("data", warning);
   auto rules = facts.words;
   rules.lowercase = fold;
   if (!facts.lowercase) rules.strip_accents = fold;
@@ -140,12 +139,11 @@ void require_recorded(const Tokenizer& tokenizer, const std::string& recorded, c
 
 }  // namespace
 
-Tokenizer Tokenizer::open(const std::string& path, Notes notes) try {
+Tokenizer Tokenizer::open(const std::string& path) try {
   require<DataError>(fs::exists(path), path,
                      ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
   const auto file = model_file(path);
   auto facts = read_tokenizer_facts(fs::path(file).parent_path().string());
-  facts.is_quiet = notes == Notes::silent;
   auto model = open_model(file, facts);
   if (!facts.extras.saved_by_cloze && fs::path(file).filename() == "tokenizer.json")
     facts.extras.sentinels = 0;  // they are in its vocabulary, or missing

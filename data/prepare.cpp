@@ -168,15 +168,16 @@ void require_own_tokenizer(const std::string& out, const Manifest& manifest) {
                      ": is not the tokenizer that made these tokens; make them again with --force");
 }
 
-/// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if
-/// it is of others and may not be overwritten, DataError if its tokenizer is not that of its tokens.
-std::optional<PrepareReport> existing(const PrepareOptions& options) {
+/// The report of an output folder that is complete, and made with these options, the `given` tokenizer among them, from
+/// this text. Throws ConfigError if it is of others and may not be overwritten, DataError if its tokenizer is not that
+/// of its tokens.
+std::optional<PrepareReport> existing(const PrepareOptions& options, const std::optional<Tokenizer>& given) {
   if (options.force || !fs::exists(manifest_of(options))) return std::nullopt;
   for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
     require<ConfigError>(std::all_of(inputs->begin(), inputs->end(), can_be_read_again), options.out,
                          ": exists; name another --out, or overwrite it with --force");
   const auto manifest = read_manifest(options.out);
-  auto wanted = made_from(options, {});
+  auto wanted = made_from(options, given ? given->fingerprint() : "", {});
   for (const auto* list : {"inputs", "targets", "valid_inputs", "valid_targets"})
     if (wanted.contains(list) && manifest.made_from.contains(list))
       wanted[list] = with_known_times(wanted[list], manifest.made_from[list], manifest.contents);
@@ -221,8 +222,8 @@ void warn_of_few_pieces(const Tokenizer& tokenizer, const PrepareOptions& option
 /// The tokenizer of a run in `partial`, saved there: the one given, or one trained on the text. A resumed run keeps the
 /// tokenizer that was trained for the same text and options, and its progress; of others nothing is kept but copies of
 /// streams.
-Tokenizer make_tokenizer(const PrepareOptions& options, const Split& split, const std::string& partial, const json& key,
-                         const std::map<std::string, Spooled>& spooled) {
+Tokenizer make_tokenizer(const PrepareOptions& options, const std::optional<Tokenizer>& given, const Split& split,
+                         const std::string& partial, const json& key, const std::map<std::string, Spooled>& spooled) {
   const std::string folder = partial + "/tokenizer", key_file = partial + "/key.json";
   const bool same = fs::exists(key_file) && parse_json(read_text(key_file)) == key;
   if (!same) {
@@ -231,10 +232,10 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const Split& split, cons
     };
     for (const auto& entry : fs::directory_iterator(partial))
       if (!is_spooled(entry.path())) fs::remove_all(entry.path());
-    if (options.tokenizer.empty()) train_tokenizer(options, split, folder);
+    if (!given) train_tokenizer(options, split, folder);
   }
-  auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? folder : options.tokenizer);
-  if (!same && options.tokenizer.empty()) warn_of_few_pieces(tokenizer, options);
+  auto tokenizer = given ? *given : Tokenizer::open(folder);
+  if (!same && !given) warn_of_few_pieces(tokenizer, options);
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(folder);
@@ -312,13 +313,14 @@ std::string with_names(std::string message, const std::map<std::string, Spooled>
 
 /// Makes tokens in `partial` and puts them in place. `named`: the options as given; in `options`, inputs that can be
 /// read only once are replaced by copies.
-PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& named, const std::string& partial,
+PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& named,
+                          const std::optional<Tokenizer>& given, const std::string& partial,
                           const std::map<std::string, Spooled>& spooled) {
   const auto start = Clock::now();
-  const json key = made_from(named, spooled);
+  const json key = made_from(named, given ? given->fingerprint() : "", spooled);
   const Split split = split_text(options, partial);
   require<DataError>(!split.documents.empty(), options.inputs.front(), ": has no text; name files with text");
-  const auto tokenizer = make_tokenizer(options, split, partial, key, spooled);
+  const auto tokenizer = make_tokenizer(options, given, split, partial, key, spooled);
   auto [documents_read, splits, counts, report] = encode_all(options, tokenizer, partial, key, split);
   const bool has_text = report.documents > 0 && report.tokens > 0;
   if (!has_text) fs::remove(partial + "/key.json");  // a resumed run would find no more
@@ -393,13 +395,15 @@ std::string glob_of_others(const std::vector<std::string>& files, const std::str
 }
 
 /// `prepare` of inputs that are files and streams, into a folder that is not complete. `out`: what `named.out` names.
-PrepareReport prepare_files(const PrepareOptions& named, const std::string& out) {
+PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tokenizer>& given,
+                            const std::string& out) {
   const std::string partial = partial_of(out);
   check_field(named);
   warn_of_tables(named);
   const auto lock = lock_folder(named.out, partial);
   mend(out, partial);
-  if (const auto report = existing(named)) return *report;  // of a process that has ended meanwhile, or was killed
+  if (const auto report = existing(named, given))
+    return *report;  // of a process that has ended meanwhile, or was killed
   std::error_code error;
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be created (", error.message(), ")");
@@ -408,7 +412,7 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::string& out)
   std::map<std::string, Spooled> spooled;
   try {
     spooled = spool(inputs_of(options), partial);
-    return make_tokens(options, named, partial, spooled);
+    return make_tokens(options, named, given, partial, spooled);
   } catch (const NotText& fault) {
     leave(partial, spooled);
     const bool is_copy =
@@ -440,16 +444,18 @@ std::string way_out(const PrepareOptions& given, const PrepareOptions& named, co
 
 }  // namespace
 
-PrepareReport prepare(const PrepareOptions& given) {
-  check_options(given);
-  const auto out = output_folder(given.out);
-  require_own_folder(given);
-  const auto named = with_files(given, out);
-  if (const auto report = existing(named)) return *report;
+PrepareReport prepare(const PrepareOptions& options) {
+  check_options(options);
+  const auto out = output_folder(options.out);
+  require_own_folder(options);
+  const auto named = with_files(options, out);
+  std::optional<Tokenizer> given;
+  if (!options.tokenizer.empty()) given = Tokenizer::open(options.tokenizer);
+  if (const auto report = existing(named, given)) return *report;
   try {
-    return prepare_files(named, out);
+    return prepare_files(named, given, out);
   } catch (const NotText& fault) {
-    throw DataError(fault.what() + way_out(given, named, fault.file));
+    throw DataError(fault.what() + way_out(options, named, fault.file));
   }
 }
 

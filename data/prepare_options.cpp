@@ -5,16 +5,12 @@
 
 #include "core/error.h"
 #include "data/input_facts.h"
-#include "data/tokenizer.h"
 
 namespace cloze {
 
 using nlohmann::json;
 
 namespace {
-
-/// Whether the user has chosen the key of the text.
-bool has_field(const PrepareOptions& o) { return o.field_given || o.field != PrepareOptions().field; }
 
 /// The two sides of pairs.
 void check_pairs(const PrepareOptions& o) {
@@ -36,14 +32,14 @@ void check_columns(const PrepareOptions& o) {
                        "', must be two names with a comma between them: --columns sentence1,sentence2");
   require<ConfigError>((o.format == TextFormat::pairs && o.targets.empty()),
                        "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
-  require<ConfigError>(!has_field(o), "--columns and --field both name the keys of pairs; leave --field out");
+  require<ConfigError>(!o.field, "--columns and --field both name the keys of pairs; leave --field out");
 }
 
 /// What only a tokenizer that is trained can have.
 void check_training(const PrepareOptions& o) {
-  require<ConfigError>(o.character_coverage > 0.9 && o.character_coverage <= 1, "--character-coverage is ",
-                       o.character_coverage, ", must be in (0.9, 1]");
-  const bool has_coverage = o.character_coverage != PrepareOptions().character_coverage;
+  const double coverage = o.character_coverage.value_or(default_coverage);
+  require<ConfigError>(coverage > 0.9 && coverage <= 1, "--character-coverage is ", coverage, ", must be in (0.9, 1]");
+  const bool has_coverage = o.character_coverage.has_value();
   if (!o.tokenizer.empty()) {
     require<ConfigError>(!o.lowercase, "--lowercase applies only to a tokenizer that is trained; ", o.tokenizer,
                          " has its own rules for case; leave --lowercase out");
@@ -85,14 +81,14 @@ void check_options(const PrepareOptions& o) {
 }
 
 void check_field(const PrepareOptions& o) {
-  if (!has_field(o) || o.format == TextFormat::jsonl) return;
+  if (!o.field || o.format == TextFormat::jsonl) return;
   const auto has_keys = [](const std::string& file) {
     return !can_be_read_again(file) || format_of(file) == TextFormat::jsonl;
   };
   const bool is_open = o.format == TextFormat::automatic || (o.format == TextFormat::pairs && o.targets.empty());
   const bool any = is_open && (std::any_of(o.inputs.begin(), o.inputs.end(), has_keys) ||
                                std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), has_keys));
-  require<ConfigError>(any, "--field is '", o.field,
+  require<ConfigError>(any, "--field is '", *o.field,
                        "', a key of JSON lines, and none of the text is JSON lines; leave --field out",
                        is_open ? ", or read the text as such with --format jsonl" : "");
 }
@@ -102,16 +98,16 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
   return {.inputs = inputs,
           .targets = targets,
           .format = options.format,
-          .field = options.field,
+          .field = options.field.value_or(ReaderOptions().field),
           .columns = options.columns,
           .refuse_invalid_utf8 = options.invalid_utf8 == InvalidUtf8::refuse};
 }
 
-json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& spooled) {
+json made_from(const PrepareOptions& o, const std::string& given, const std::map<std::string, Spooled>& spooled) {
   const auto files = [&](const std::vector<std::string>& inputs) { return facts_of(inputs, spooled); };
   json j{{"inputs", files(o.inputs)},
          {"format", name_of(o.format)},
-         {"field", o.field},
+         {"field", o.field.value_or(ReaderOptions().field)},
          {"held_out", o.held_out},
          {"invalid_utf8", name_of(o.invalid_utf8)}};
   if (o.dedup) j["dedup"] = true;
@@ -124,10 +120,9 @@ json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& sp
     j["train"] = {
         {"kind", name_of(o.train_kind)}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
   else
-    j["tokenizer"] = Tokenizer::open(o.tokenizer, Tokenizer::Notes::silent).fingerprint();
+    j["tokenizer"] = given;
   if (o.byte_fallback) j["train"]["byte_fallback"] = true;
-  if (o.character_coverage != PrepareOptions().character_coverage)
-    j["train"]["character_coverage"] = o.character_coverage;
+  if (o.character_coverage) j["train"]["character_coverage"] = *o.character_coverage;
   if (o.special_tokens) j["special_tokens"] = true;
   return j;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,16 +40,17 @@ struct PrepareOptions {
       valid_targets{};  ///< format pairs in two files: the other side of `inputs` and of `valid_inputs`
   std::string out;      ///< the output folder
   TextFormat format = TextFormat::automatic;
-  std::string field = "text";  ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
-  bool field_given = false;    ///< `field` is the user's choice, also where it is the default
+  std::optional<std::string> field{};  ///< jsonl: the key of the text, which is `text` where none is given; pairs in
+                                       ///< JSON lines: two keys, source,target
   std::string
       columns;  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   std::string tokenizer;  ///< an existing tokenizer; empty: one is trained
   TokenizerKind train_kind = TokenizerKind::unigram;
   int64_t vocab_size = 8000;
-  bool lowercase = false;              ///< of a trained tokenizer
-  bool byte_fallback = false;          ///< of a trained unigram or bpe: rare characters become bytes, not unknown
-  double character_coverage = 0.9995;  ///< of what is trained but byte_bpe: share of the text its characters cover
+  bool lowercase = false;      ///< of a trained tokenizer
+  bool byte_fallback = false;  ///< of a trained unigram or bpe: rare characters become bytes, not unknown
+  std::optional<double> character_coverage{};  ///< of what is trained but byte_bpe: share of the text that its
+                                               ///< characters cover; 0.9995 where none is given
   bool special_tokens =
       false;  ///< add missing [PAD], [CLS], [SEP], [MASK] to the tokenizer of a model; other tokenizers always get them
   int64_t sentinels = 0;   ///< number of <extra_id_0> ... for span corruption
@@ -74,6 +76,9 @@ E choice_of_option(const char* option, const std::string& name) {
   fail<ConfigError>("--", option, " is '", name, "', must be one of ", names);
 }
 
+/// Share of the text that the characters of a trained vocabulary cover, where the user gives none; as SentencePiece's.
+constexpr double default_coverage = 0.9995;
+
 /// Throws ConfigError for values out of range, and for options that contradict each other.
 void check_options(const PrepareOptions& options);
 
@@ -84,7 +89,9 @@ void check_field(const PrepareOptions& options);
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& targets);
 
-/// The options and inputs of a folder: equal ones give equal tokens. `spooled`: by the names of the inputs.
-nlohmann::json made_from(const PrepareOptions& options, const std::map<std::string, Spooled>& spooled);
+/// The options and inputs of a folder: equal ones give equal tokens. `given`: the fingerprint of `options.tokenizer`;
+/// empty without one. `spooled`: by the names of the inputs.
+nlohmann::json made_from(const PrepareOptions& options, const std::string& given,
+                         const std::map<std::string, Spooled>& spooled);
 
 }  // namespace cloze

@@ -42,13 +42,11 @@ struct ChangedTokenizer : DataError {
 /// A trained tokenizer. Copies share their tables; every const member may be called from many threads.
 class Tokenizer {
  public:
-  /// Whether what is noticed in the files of a tokenizer is logged.
-  enum class Notes { logged, silent };
   /// Opens a folder made by `save`, or a Hugging Face folder (tokenizer.json, which is preferred, as in transformers;
   /// vocab.txt; vocab.json with merges.txt; a SentencePiece model), or one of these files. A SentencePiece model
   /// in a Hugging Face folder gets the ids of its family (data/tokenizers/families.h). Throws DataError with the path
   /// and the defect.
-  static Tokenizer open(const std::string& path, Notes notes = Notes::logged);
+  static Tokenizer open(const std::string& path);
 
   /// Ids of the tokens of `text`; no special tokens are added, and text that spells one is ordinary text. `inside`: the
   /// text continues after a space, which byte-level BPE includes in its tokens.

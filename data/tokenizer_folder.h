@@ -19,7 +19,6 @@ struct FolderFacts {
   std::string fingerprint{};          ///< as recorded in the folder; empty: none
   std::string unknown_class;          ///< the class or model type of an unknown family
   std::vector<std::string> warnings;  ///< about options that are ignored
-  bool is_quiet = false;              ///< nothing is logged of what is found
 };
 
 /// The facts of a folder; without any of its files, nothing is known of the model. Throws DataError for a damaged file.

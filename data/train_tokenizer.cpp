@@ -101,7 +101,7 @@ void require_trained(const PrepareOptions& options, const TrainedSentencePiece& 
                     " pieces is too small for this text, whose special tokens and characters are ", thousands(needed),
                     "; raise --vocab-size to that or more, or leave rare characters out with a --character-coverage "
                     "below ",
-                    options.character_coverage);
+                    options.character_coverage.value_or(default_coverage));
   if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
     fail<DataError>("a vocabulary of ", options.vocab_size,
                     " pieces does not fit this text; choose another --vocab-size (SentencePiece: ",
@@ -114,16 +114,16 @@ void require_trained(const PrepareOptions& options, const TrainedSentencePiece& 
 /// rare letters would make unknown tokens of whole words.
 Alphabet wordpiece_alphabet(const PrepareOptions& options) {
   constexpr size_t of_alphabetic_scripts = 1000;  // as the `tokenizers` package's limit_alphabet
-  const bool is_default = options.character_coverage == PrepareOptions().character_coverage;
-  return {.coverage = options.character_coverage, .least = is_default ? of_alphabetic_scripts : 0};
+  return {.coverage = options.character_coverage.value_or(default_coverage),
+          .least = options.character_coverage ? 0 : of_alphabetic_scripts};
 }
 
 /// What the characters of a unigram or bpe tokenizer cover, where some are left out.
 std::string coverage_of(const PrepareOptions& options) {
   const bool has_coverage = options.train_kind == TokenizerKind::unigram || options.train_kind == TokenizerKind::bpe;
-  if (!has_coverage || options.character_coverage == 1) return "";
-  return words("; its characters cover a share of ", options.character_coverage,
-               " of the text (--character-coverage), rarer ones ",
+  const double coverage = options.character_coverage.value_or(default_coverage);
+  if (!has_coverage || coverage == 1) return "";
+  return words("; its characters cover a share of ", coverage, " of the text (--character-coverage), rarer ones ",
                options.byte_fallback ? "become bytes" : "are unknown");
 }
 
@@ -161,8 +161,7 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
             options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
   // Said only where they differ from the library's own: it writes what it is told into the model.
   if (options.byte_fallback) spec += " --byte_fallback=true";
-  if (options.character_coverage != PrepareOptions().character_coverage)
-    spec += words(" --character_coverage=", options.character_coverage);
+  if (options.character_coverage) spec += words(" --character_coverage=", *options.character_coverage);
   const auto trained = train_sentencepiece(spec, sentences, options.vocab_size);
   require_trained(options, trained);
   write_atomic(folder + "/spiece.model", trained.model);

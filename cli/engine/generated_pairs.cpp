@@ -21,7 +21,7 @@ GeneratedPairs pairs_of_texts(const EvaluateCommand& c, const EvaluationTexts& t
   DocumentReader reader({.inputs = texts.sources,
                          .targets = texts.targets,
                          .format = TextFormat::pairs,
-                         .field = c.field,
+                         .field = c.field.value_or(ReaderOptions().field),
                          .columns = c.columns});
   for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < max_pairs && reader.next(pair);) {
     found.sources.push_back(pair.lines[0]);

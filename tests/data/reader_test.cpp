@@ -163,7 +163,7 @@ TEST_CASE("pairs are the columns of a table of two, or named columns, never the 
     CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
   };
   both_refused();
-  options.field = "text", options.field_given = true;
+  options.field = "text";
   both_refused();
 }
 

@@ -164,7 +164,7 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
   CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--character-coverage does not apply to byte_bpe"));
   options.character_coverage = 0.5;
   CHECK_THROWS_WITH(prepare(options), "--character-coverage is 0.5, must be in (0.9, 1]");
-  options.character_coverage = PrepareOptions().character_coverage;
+  options.character_coverage.reset();
   options.lowercase = true;
   options.train_kind = TokenizerKind::byte_bpe;
   CHECK_THROWS_WITH(prepare(options),
@@ -224,11 +224,9 @@ TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepar
   options.targets.clear();
   options.format = TextFormat::automatic;
   options.field = "text";
-  options.field_given = true;
   CHECK_THROWS_WITH(prepare(options),
                     Catch::StartsWith("--field is 'text', a key of JSON lines, and none of the text"));
   options.field = "body";
-  options.field_given = false;
   options.inputs.push_back(dir.write("unnamed", "\n{\"body\": \"a\"}\n"));
   CHECK(prepare(options).documents == 3);
 }
@@ -250,7 +248,7 @@ TEST_CASE("with --byte-fallback no character is unknown, and with full coverage 
   prepare(options);
   CHECK(TokenStore(options.out, "train").tokenizer().id("\u4E2D") >= 0);
   options.out = dir / "bytes";
-  options.character_coverage = PrepareOptions().character_coverage;
+  options.character_coverage.reset();
   options.byte_fallback = true;
   prepare(options);
   const auto bytes = TokenStore(options.out, "train").tokenizer();
@@ -294,7 +292,7 @@ TEST_CASE("a log says which share of the text the characters of a tokenizer cove
   options.byte_fallback = false;
   options.character_coverage = 1;
   CHECK_THAT(log(), Catch::Contains("training a unigram tokenizer") && !Catch::Contains("--character-coverage"));
-  options.character_coverage = PrepareOptions().character_coverage;
+  options.character_coverage.reset();
   options.train_kind = TokenizerKind::wordpiece;
   CHECK_THAT(log(), Catch::Contains("training a wordpiece tokenizer") && !Catch::Contains("--character-coverage"));
 }

@@ -243,7 +243,10 @@ TEST_CASE("prepared WordPiece tokens keep all letters by default, as many as a c
   options.out = dir / "covered";
   options.character_coverage = 0.999;
   CHECK(prepare(options).unknown_tokens == 2);
-  options.character_coverage = PrepareOptions().character_coverage;
+  options.out = dir / "by-name";  // a coverage that is given holds, also where it is the default
+  options.character_coverage = default_coverage;
+  CHECK(prepare(options).unknown_tokens == 2);
+  options.character_coverage.reset();
   options.inputs = {dir.write("zh.txt", chinese)};
   options.out = dir / "zh";
   const auto report = prepare(options);

@@ -400,7 +400,7 @@ TEST_CASE("pairs are the same from two columns, JSON lines, or two files", "[obj
     options.out = dir / "b";
     prepare(options);
     found.emplace_back(options.out, "train");
-    options.field = PrepareOptions().field;
+    options.field.reset();
     options.inputs = {dir.write("c.en", source)};
     options.targets = {dir.write("c.de", target)};
     options.out = dir / "c";
