@@ -80,6 +80,17 @@ TEST_CASE("on a terminal, lines of the log go on below the text that they begin 
   CHECK_THAT(answer.text, Catch::Contains("\n" + std::string(10, ' ') + "the best checkpoint\n"));
 }
 
+TEST_CASE("on a terminal, the progress line of a training ends at the last step", "[cli]") {
+  const auto& w = world();
+  const auto answer =
+      on_terminal("pretrain " + w.config() + " --set train.budget.steps=7 --run " + w.dir / "shown", 100);
+  if (answer.code == -1) return;
+  CHECK(answer.code == 0);
+  const auto at = answer.text.rfind("step  ");
+  REQUIRE(at != std::string::npos);
+  CHECK_THAT(answer.text.substr(at, 20), Catch::StartsWith("step  7/7 "));
+}
+
 TEST_CASE("on a terminal, what a verb says to a signal breaks between words", "[cli]") {
   TempDir dir;
   const auto endless = "pretrain " + world().config() + " --set train.budget.steps=1000000 --run " + dir / "run";

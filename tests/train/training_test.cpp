@@ -481,3 +481,14 @@ TEST_CASE("checkpoints that a run will not write need no room on the disk", "[tr
   config.checkpoint.keep = std::numeric_limits<int64_t>::max();
   CHECK(pretrain(config, {.run = dir / "run"}).steps == 2);
 }
+
+TEST_CASE("the log says how many rows of a vocabulary the tokenizer uses, where it has fewer", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 1);
+  auto& model = std::get<BertConfig>(config.model);
+  pretrain(config, {.run = dir / "fitting"});
+  CHECK_THAT(read_file(dir / "fitting/log.txt"), Catch::Contains("vocabulary 21\n"));
+  model.vocab_size = 64;
+  pretrain(config, {.run = dir / "wide"});
+  CHECK_THAT(read_file(dir / "wide/log.txt"), Catch::Contains("vocabulary 64, of which the tokenizer uses 21\n"));
+}
