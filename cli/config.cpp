@@ -112,9 +112,10 @@ void add_config(CLI::App& app, Globals&) {
   auto markdown = std::make_shared<bool>(false);
   auto resolved = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
-  verb->add_option("kind", *kind,
-                   "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, "
-                   "evaluation, checkpoint");
+  verb->add_option(
+      "kind", *kind,
+      "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), an attention (window, alternating, "
+      "linformer), data, optimizer, schedule, train, evaluation, checkpoint");
   verb->add_flag("--markdown", *markdown, "print the reference of all config keys as Markdown tables");
   auto* file = verb->add_option("--resolved", *resolved, "print this YAML config with every key and preset resolved");
   verb->add_option("--set", *set, set_help)->allow_extra_args(false)->needs(file);

@@ -159,7 +159,7 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
             " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=0 --max_sentence_length=8192"
             " --normalization_rule_name=",
             options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
-  // Said only where they differ from the library's own: it writes what it is told into the model.
+  // Only what the user chose is said: the library writes what it is told into the model.
   if (options.byte_fallback) spec += " --byte_fallback=true";
   if (options.character_coverage) spec += words(" --character_coverage=", *options.character_coverage);
   const auto trained = train_sentencepiece(spec, sentences, options.vocab_size);

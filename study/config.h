@@ -110,7 +110,7 @@ struct StudyConfig {
 template <class V>
 void describe(V& v, StudyConfig& c) {
   v("study", c.study, "name of the study, which names its folder");
-  v("base", c.base, "config of the runs, a path relative to the study file");
+  v("base", c.base, "config of the runs, a path relative to the study file or to the working directory");
   v("set", c.set, "keys that every arm has, over those of the base: {key.of.value: value}");
   v("baseline", c.baseline, "arm that the others are compared with; empty = the first");
   v("arms", c.arms, "arms by name, each with the keys in which it differs; `from: ARM` starts from another arm");
