@@ -126,7 +126,8 @@ Placeholders placeholders_of(const ModelConfig& model, const Shapes& s, const st
           : length_check(c, "input_ids.size(1) + max_new_tokens",
                          "the text with max_new_tokens is too long; shorten it, or lower max_new_tokens");
   const auto first = decoding.decoder_starts_with_last_target
-                         ? "torch.gather(input_ids, 1, torch.sum(torch.ne(input_ids, @PAD@), 1, keepdim=True) - 1)"
+                         ? "torch.gather(input_ids, 1, torch.clamp(torch.sum(torch.ne(input_ids, @PAD@), 1, "
+                           "keepdim=True) - 1, min=0))"
                          : "torch.full_like(input_ids[:, :1], @START@)";
   const auto fill = c.pad_token_id == 0 && c.eos_token_id >= 0 ? c.eos_token_id : c.pad_token_id;
   return {{"CHECK_TEXT", ids_check(c, "input_ids", "attention_mask") + length_check(c, "input_ids.size(1)")},

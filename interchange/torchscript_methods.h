@@ -36,10 +36,10 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
     mask = torch.ones_like(input_ids, dtype=11)
     if attention_mask is not None:
         mask = torch.ne(attention_mask, 0)
-    first = @FIRST_DECODER_ID@
-    decoder_ids = torch.cat([first, input_ids[:, :-1]], 1)
     if decoder_input_ids is not None:
         decoder_ids = decoder_input_ids
+    else:
+        decoder_ids = torch.cat([@FIRST_DECODER_ID@, input_ids[:, :-1]], 1)
 @CHECK_DECODER_IDS@
     out = self._traced(input_ids, mask, decoder_ids)
     return @OUTPUTS@

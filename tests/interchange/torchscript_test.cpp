@@ -2,10 +2,12 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
 #include "core/tensor/safetensors.h"
+#include "tests/interchange/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/trained.h"
@@ -519,4 +521,51 @@ TEST_CASE("an exported hybrid is causal without a prefix and bidirectional with 
       export_huggingface(dir / "encoder", dir / "hf2", ""),
       Catch::Contains("Hugging Face has no class for an encoder whose hidden states predict the next token"));
   CHECK(export_torchscript(dir / "encoder", dir / "encoder.pt", "float32", BINARY_DIR "/cloze").passed);
+}
+
+TEST_CASE("an mBART whose padding has id 0 is exported, and its target starts with the last token of the text",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  import_huggingface(edited(dir, "mbart", "config.json", "\"pad_token_id\": 1", "\"pad_token_id\": 0"), dir / "run");
+  CHECK(export_torchscript(dir / "run", dir / "m.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto file = torch::jit::load(dir / "m.pt");
+  at::NoGradGuard no_grad;
+  const auto ids = at::tensor({7, 8, 9, 7, 8, 0}, at::kLong).view({2, 3});
+  const auto shifted = at::tensor({9, 7, 8, 8, 7, 8}, at::kLong).view({2, 3});
+  const auto logits = [&](const std::vector<c10::IValue>& in) {
+    return file.forward(in).toGenericDict().at("logits").toTensor();
+  };
+  CHECK(at::equal(logits({ids}), logits({ids, at::ones_like(ids), shifted})));
+  CHECK(logits({at::zeros({1, 1}, at::kLong)}).isfinite().all().item<bool>());  // nothing but padding
+}
+
+namespace {
+
+/// Imports a parity case as `dir / "run"`, with one tensor changed.
+void import_changed(const TempDir& dir, const std::string& folder, const std::string& name,
+                    const std::function<Tensor(const Tensor&)>& change) {
+  const auto stored = SafeTensors::open(folder + "/model.safetensors");
+  std::vector<NamedTensor> tensors;
+  for (const auto& key : stored.names()) {
+    const auto tensor = stored.get(key).clone();
+    tensors.push_back({key, key == name ? change(tensor).contiguous() : tensor});
+  }
+  save_safetensors(folder + "/model.safetensors", tensors);
+  import_huggingface(folder, dir / "run");
+}
+
+}  // namespace
+
+TEST_CASE("the tolerance of an export is relative to the largest entry of an output", "[interchange][torchscript]") {
+  TempDir dir;
+  const auto folder = edited(dir, "modernbert", "config.json", "", "");
+  import_changed(dir, folder, "head.norm.weight", [](const Tensor& weight) { return weight * 1e4; });
+  CHECK(export_torchscript(dir / "run", dir / "m.pt", "float32", BINARY_DIR "/cloze").passed);
+}
+
+TEST_CASE("a vocabulary of fewer tokens than a search compares is exported", "[interchange][torchscript]") {
+  TempDir dir;
+  const auto folder = edited(dir, "gpt2", "config.json", "\"vocab_size\": 96", "\"vocab_size\": 13");
+  import_changed(dir, folder, "transformer.wte.weight", [](const Tensor& weight) { return weight.narrow(0, 0, 13); });
+  CHECK(export_torchscript(dir / "run", dir / "m.pt", "float32", BINARY_DIR "/cloze").passed);
 }
