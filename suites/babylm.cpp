@@ -51,6 +51,8 @@ Tokenizer::Frame babylm_frame(const LoadedRun& run) {
       TextReader{.kind = kind_of(run.config.model), .end = model.is_generative() ? model.eos_token_id : -1});
 }
 
+bool counts_from(size_t start, size_t begin, size_t end) { return end > start || (begin == end && end == start); }
+
 float babylm_sum(std::span<const float> logs) {
   return at::tensor(std::vector<float>(logs.begin(), logs.end()), at::kFloat).sum().item<float>();
 }
@@ -58,7 +60,8 @@ float babylm_sum(std::span<const float> logs) {
 float babylm_sum(const Passage& passage, const PassageScore& score) {
   std::vector<float> logs;
   for (const auto& token : score.tokens)
-    if (token.end > passage.left.size()) logs.push_back(static_cast<float>(token.log_probability));
+    if (counts_from(passage.left.size(), token.begin, token.end))
+      logs.push_back(static_cast<float>(token.log_probability));
   return babylm_sum(logs);
 }
 

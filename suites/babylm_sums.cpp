@@ -21,7 +21,7 @@ void append(std::vector<int64_t>& ids, const std::vector<int64_t>& more) {
   ids.insert(ids.end(), more.begin(), more.end());
 }
 
-/// The tokens of a text with those of its frame, and which of them end after `start`.
+/// The tokens of a text with those of its frame, and which of them count from `start` on.
 struct FramedText {
   std::vector<int64_t> ids;
   std::vector<size_t> scored;
@@ -29,7 +29,7 @@ struct FramedText {
 FramedText framed(const LoadedRun& run, const Tokenizer::Frame& frame, const std::string& text, size_t start) {
   FramedText found{.ids = frame.before, .scored = {}};
   for (const auto& token : run.tokenizer.encode_with_offsets(text)) {
-    if (token.end > start) found.scored.push_back(found.ids.size());
+    if (counts_from(start, token.begin, token.end)) found.scored.push_back(found.ids.size());
     found.ids.push_back(token.id);
   }
   append(found.ids, frame.after);

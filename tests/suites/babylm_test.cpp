@@ -40,6 +40,8 @@ TEST_CASE("sums are added in fp32, from log-probabilities that are rounded first
   CHECK(babylm_sum(Passage{.scored = "owl"}, score) == -100.0f);
   score.tokens[0].end = 4;  // a space before the completion
   CHECK(babylm_sum(Passage{.left = "cat ", .scored = "owl"}, score) == -2e-6f);
+  score.tokens[0].end = 0;  // a mark of the start of the first word, a token of its own
+  CHECK(babylm_sum(Passage{.scored = "owl"}, score) == -100.0f);
   CHECK(babylm_sum(Floats{-1.5f, -2.25f}) == -3.75f);
   CHECK(babylm_sum(Floats{}) == 0.0f);
 }
