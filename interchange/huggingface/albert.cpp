@@ -12,9 +12,8 @@ Keys albert_keys() {
                                         {"hidden_act", "gelu_new"},
                                         {"hidden_dropout_prob", 0},
                                         {"attention_probs_dropout_prob", 0}}) +
-         Keys{embedding_size(),
-              field("num_hidden_groups", of_family<AlbertConfig>(&LayerSharing::num_hidden_groups), 1),
-              field("inner_group_num", of_family<AlbertConfig>(&LayerSharing::inner_group_num), 1), position_type()};
+         Keys{embedding_size(), size("num_hidden_groups", of_family<AlbertConfig>(&LayerSharing::num_hidden_groups), 1),
+              size("inner_group_num", of_family<AlbertConfig>(&LayerSharing::inner_group_num), 1), position_type()};
 }
 
 ParameterNames albert_names(const ModelConfig& model) {

@@ -6,15 +6,15 @@ namespace {
 
 Keys gpt2_keys() {
   return {
-      field("vocab_size", &BackboneConfig::vocab_size, 50257),
-      field("n_embd", &BackboneConfig::hidden_size, 768),
-      field("n_layer", &BackboneConfig::num_hidden_layers, 12),
-      field("n_head", &BackboneConfig::num_attention_heads, 12),
-      field("n_positions", &BackboneConfig::max_position_embeddings, 1024),
+      size("vocab_size", &BackboneConfig::vocab_size, 50257),
+      size("n_embd", &BackboneConfig::hidden_size, 768),
+      size("n_layer", &BackboneConfig::num_hidden_layers, 12, 0),
+      size("n_head", &BackboneConfig::num_attention_heads, 12),
+      size("n_positions", &BackboneConfig::max_position_embeddings, 1024),
       {.name = "n_inner",
        .may_be_null = true,
        .read = [](BackboneConfig& c,
-                  const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.as<int64_t>(); },
+                  const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.at_least(1); },
        .write = [](const BackboneConfig& c) { return json(c.intermediate_size); }},
       field("activation_function", &BackboneConfig::hidden_act, Activation::gelu_new),
       field("resid_pdrop", &BackboneConfig::hidden_dropout_prob, 0.1),
