@@ -49,9 +49,9 @@ const Family& family_named(const std::string& name, const std::string& path) {
 /// Reads ids that Cloze takes from the tokenizer; without one, they are exported again with the model.
 void read_text_ids(const json& j, const Family& family, BackboneConfig& c, const std::string& path) {
   const auto id_or_none = [&](const char* key) -> int64_t {
-    const auto found = j.find(key);
-    if (found == j.end() || !found->is_number_integer()) return -1;
-    const auto id = found->get<int64_t>();
+    const auto value = j.contains(key) ? j[key] : family.text_ids.value(key, json());
+    if (!value.is_number_integer()) return -1;
+    const auto id = value.get<int64_t>();
     require<ConfigError>(id >= -1, path, ": ", key, " is ", id, ", must be an id, or null for none");
     return id;
   };

@@ -49,7 +49,8 @@ Family albert() {
           .prefix = "albert.",
           .names = albert_names,
           .bias_alias = "predictions.decoder.bias",
-          .positions = {learned, relative_key, relative_key_query}};
+          .positions = {learned, relative_key, relative_key_query},
+          .text_ids = {{"bos_token_id", 2}, {"eos_token_id", 3}}};
 }
 
 }  // namespace cloze::huggingface

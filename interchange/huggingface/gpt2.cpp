@@ -28,7 +28,9 @@ Keys gpt2_keys() {
               [](const BackboneConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
       {.name = "pad_token_id",
        .may_be_null = true,
-       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.as<int64_t>(); }},
+       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.at_least(0); },
+       // 0 may stand for none, and transformers masks the padding id.
+       .write = [](const BackboneConfig& c) { return c.pad_token_id > 0 ? json(c.pad_token_id) : json(); }},
       only("scale_attn_weights", true),
       only("scale_attn_by_inverse_layer_idx", false),
       only("add_cross_attention", false)};
@@ -66,7 +68,8 @@ Family gpt2() {
           .prefix = "transformer.",
           .names = gpt2_names,
           .to_huggingface = transposed,
-          .from_huggingface = transposed};
+          .from_huggingface = transposed,
+          .text_ids = {{"bos_token_id", 50256}, {"pad_token_id", nullptr}}};
 }
 
 }  // namespace cloze::huggingface

@@ -183,17 +183,18 @@ ParameterNames modernbert_names(const ModelConfig&) {
 }  // namespace
 
 Family modernbert() {
-  return {.model_type = "modernbert",
-          .class_prefix = "ModernBert",
-          .model = ModernBertConfig{},
-          .keys = modernbert_keys(),
-          .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
-          .prefix = "model.",
-          .names = modernbert_names,
-          .halved = ".Wi",
-          .positions = {PositionEmbeddings::rotary},
-          .feed_forward = {FeedForward::gated},
-          .names_cls_and_sep = true};
+  return {
+      .model_type = "modernbert",
+      .class_prefix = "ModernBert",
+      .model = ModernBertConfig{},
+      .keys = modernbert_keys(),
+      .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+      .prefix = "model.",
+      .names = modernbert_names,
+      .halved = ".Wi",
+      .positions = {PositionEmbeddings::rotary},
+      .feed_forward = {FeedForward::gated},
+      .text_ids = {{"bos_token_id", 50281}, {"eos_token_id", 50282}, {"cls_token_id", 50281}, {"sep_token_id", 50282}}};
 }
 
 }  // namespace cloze::huggingface

@@ -116,7 +116,8 @@ Family xlnet() {
           .names = xlnet_names,
           .to_huggingface = split_by_heads,
           .from_huggingface = joined_heads,
-          .positions = {PositionEmbeddings::none}};
+          .positions = {PositionEmbeddings::none},
+          .text_ids = {{"bos_token_id", 1}, {"eos_token_id", 2}}};
 }
 
 }  // namespace cloze::huggingface
