@@ -10,6 +10,8 @@ struct HuggingFaceModel {
   std::string architecture;  ///< the class, `BertForPreTraining`
   RunConfig config;          ///< model and objectives
   TensorMap tensors;         ///< by full names, prefix `bert.` included
+  /// Tensors that an index of shards names and no shard holds, by full names: a sentence about each.
+  std::map<std::string, std::string> absent{};
 };
 
 /// Reads config.json and the weights. Throws CheckpointError or ConfigError.

@@ -46,23 +46,12 @@ const Family& family_named(const std::string& name, const std::string& path) {
                     list);
 }
 
-void check_sizes(const ModelConfig& model, const std::string& path) {
-  const auto& c = backbone_of(model);
-  const auto sharing = part_of<LayerSharing>(model);
-  for (const int64_t size : {c.hidden_size, c.num_attention_heads, c.intermediate_size, c.vocab_size,
-                             c.max_position_embeddings, sharing.inner_group_num})
-    require<ConfigError>(size > 0, path, ": a size is zero or negative; the file is damaged");
-  for (const int64_t size :
-       {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, sharing.num_hidden_groups, c.pad_token_id})
-    require<ConfigError>(size >= 0, path, ": a size is negative; the file is damaged");
-}
-
 /// Reads ids that Cloze takes from the tokenizer; without one, they are exported again with the model.
 void read_text_ids(const json& j, const Family& family, BackboneConfig& c, const std::string& path) {
   const auto id_or_none = [&](const char* key) -> int64_t {
-    const auto found = j.find(key);
-    if (found == j.end() || !found->is_number_integer()) return -1;
-    const auto id = found->get<int64_t>();
+    const auto value = j.contains(key) ? j[key] : family.text_ids.value(key, json());
+    if (!value.is_number_integer()) return -1;
+    const auto id = value.get<int64_t>();
     require<ConfigError>(id >= -1, path, ": ", key, " is ", id, ", must be an id, or null for none");
     return id;
   };
@@ -91,7 +80,6 @@ ModelConfig read_model(const json& j, const std::string& path) {
     key.read(c, {given ? *found : key.absent, j, key.name, path});
   }
   read_generation_ids(j, family, c, path);
-  check_sizes(model, path);
   read_text_ids(j, family, c, path);
   return model;
 }

@@ -71,23 +71,28 @@ std::vector<NamedTensor> tensors_of(const LoadedRun& run, bool bare) {
   return tensors;
 }
 
-/// config.json with the ids of the tokenizer, or without one those that the model was imported with.
+/// config.json with the ids of the tokenizer, else those that the model was imported with. Unknown ones are null, which
+/// keeps transformers from taking the defaults of the class, ids of another vocabulary.
 nlohmann::json config_with_ids(const LoadedRun& run) {
   const auto& model = backbone_of(run.config.model);
+  const auto& text_ids = huggingface::family_of(run.config.model).text_ids;
   auto config = huggingface_config(run.config);
   const auto special = run.has_tokenizer ? run.tokenizer.special() : SpecialIds{};
-  const auto from_tokenizer = model.prepend_bos ? special.cls : special.bos;
-  const auto bos = run.has_tokenizer ? from_tokenizer : model.bos_token_id,
-             eos = run.has_tokenizer ? special.eos : model.eos_token_id;
-  if (bos >= 0) config["bos_token_id"] = bos;
-  if (eos >= 0 && !config.contains("eos_token_id")) config["eos_token_id"] = eos;
-  if (run.has_tokenizer && huggingface::family_of(run.config.model).names_cls_and_sep) {
-    config["cls_token_id"] = special.cls;
-    config["sep_token_id"] = special.sep;
-  }
   // An imported run that was not trained is exported unchanged.
+  const bool trained = load_state(run.checkpoint, nullptr).step > 0;
+  const auto known = [&](int64_t of_tokenizer, int64_t imported) {
+    const auto id = of_tokenizer >= 0 ? of_tokenizer : imported;
+    return id >= 0 && id < model.vocab_size ? nlohmann::json(id) : nlohmann::json();
+  };
+  const auto bos = known(model.prepend_bos ? special.cls : special.bos, model.bos_token_id),
+             eos = known(special.eos, trained ? -1 : model.eos_token_id);  // of a trained encoder it is [SEP]
+  if (!bos.is_null() || !config.contains("bos_token_id")) config["bos_token_id"] = bos;
+  if (!config.contains("eos_token_id")) config["eos_token_id"] = eos;
+  if (text_ids.contains("cls_token_id")) config["cls_token_id"] = known(special.cls, -1);
+  if (text_ids.contains("sep_token_id")) config["sep_token_id"] = known(special.sep, -1);
+  if (text_ids.contains("pad_token_id") && special.pad >= 0) config["pad_token_id"] = special.pad;
   const auto* streams = as<TwoStreamConfig>(run.config.model);
-  if (streams && streams->bi_data && load_state(run.checkpoint, nullptr).step > 0) {
+  if (streams && streams->bi_data && trained) {
     config["bi_data"] = false;
     log_info(
         "export",

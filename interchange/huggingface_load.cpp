@@ -9,9 +9,10 @@ namespace cloze {
 
 namespace {
 
-/// The tensors of a file, and which of them were used.
+/// The tensors of a model, and which of them were used.
 struct Source {
-  const TensorMap& tensors;
+  const HuggingFaceModel& model;
+  const TensorMap& tensors = model.tensors;
   std::set<std::string> used{};
 
   /// The tensor of this name, or of the first alias that the file has; undefined: none.
@@ -25,27 +26,47 @@ struct Source {
     require_weights(stored, found->second);
     return found->second.to(at::kFloat);
   }
+
+  /// Throws CheckpointError for a tensor that was found by none of its names, unless a model may lack it and no index
+  /// names it.
+  void require_lackable(const std::vector<std::string>& names, bool may_lack) const {
+    for (const auto& name : names)
+      if (const auto indexed = model.absent.find(name_of_whole(name)); indexed != model.absent.end())
+        fail<CheckpointError>(indexed->second, "; download both again");
+    require<CheckpointError>(may_lack, "the weights have no tensor '", name_of_whole(names[0]),
+                             "'; they do not belong to this config.json");
+  }
 };
+
+/// A parameter that a file may lack: it is of a head, or computed.
+bool is_optional(const NamedParam& named) {
+  return !named.name.starts_with("backbone.") || named.name.starts_with("backbone.pooler.") || named.param.fixed();
+}
 
 /// Copies the tensors of one parameter; false if there are none.
 bool copy_tensors(const ModelConfig& model, const NamedParam& named, Source& source) {
   const auto& [name, param] = named;
   const auto names = huggingface_names(model, name), aliases = huggingface_aliases(model, name);
   std::vector<at::Tensor> parts;
+  std::vector<std::string> missing;
   for (const auto& stored : names)
     if (const auto tensor = source.take(stored, aliases); tensor.defined())
       parts.push_back(from_huggingface(model, name, tensor));
-  if (parts.empty()) {
-    const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") ||
-                          name.starts_with("backbone.pooler.") || param.fixed();
-    require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : name_of_whole(names[0]),
-                             "'; they do not belong to this config.json");
+    else
+      missing.push_back(stored);
+  if (parts.empty() && missing.empty()) missing = {name};  // Hugging Face has no such parameter
+  if (!missing.empty()) {
+    missing.resize(1);
+    missing.insert(missing.end(), aliases.begin(), aliases.end());
+    source.require_lackable(missing, parts.empty() && is_optional(named));
     return false;
   }
-  const auto whole = parts.size() == 1 ? parts[0] : at::cat(parts);
-  require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", names[0], "' has shape ",
-                           parts[0].sizes(), ", but config.json needs ", param.value().sizes(), " for ", name);
-  param.value().copy_(whole);
+  auto shape = param.value().sizes().vec();
+  shape[0] /= static_cast<int64_t>(names.size());
+  for (size_t i = 0; i < names.size(); ++i)
+    require<CheckpointError>(parts[i].sizes() == shape, "tensor '", names[i], "' has shape ", parts[i].sizes(),
+                             ", but config.json needs ", at::IntArrayRef(shape), " for ", name);
+  param.value().copy_(parts.size() == 1 ? parts[0] : at::cat(parts));
   return true;
 }
 
@@ -78,12 +99,13 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
   const auto& config = network.model_config();
   const auto params = collect_params(network);
   initialize(params, backbone_of(config).initializer_range, false, Rng(1));  // for parameters missing from the file
-  Source source{model.tensors};
+  Source source{model};
   for (const auto& named : params)
     if (!copy_tensors(config, named, source) && !named.param.fixed()) fresh.push_back(named.name);
   for (const auto& named : params) copy_aliases(config, named, source);
   for (const auto& [name, tensor] : model.tensors)
     if (!source.used.count(name) && name.find("position_ids") == std::string::npos) ignored.push_back(name);
+  for (const auto& [name, sentence] : model.absent) log_info("import", sentence + "; the model is imported without it");
 }
 
 }  // namespace cloze

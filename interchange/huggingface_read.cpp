@@ -73,22 +73,16 @@ bool is_bare(const TensorMap& tensors, const std::string& prefix) {
   return std::none_of(tensors.begin(), tensors.end(), [&](const auto& item) { return item.first.starts_with(prefix); });
 }
 
-/// The tensors of a base model by the names that they have in a class with heads.
-TensorMap with_prefix(const TensorMap& tensors, const std::string& prefix) {
-  TensorMap full;
-  for (const auto& [name, tensor] : tensors) {
+/// The tensors of a base model, or what is known of them, by the names that they have in a class with heads.
+template <class Value>
+std::map<std::string, Value> with_prefix(const std::map<std::string, Value>& tensors, const std::string& prefix) {
+  std::map<std::string, Value> full;
+  for (const auto& [name, value] : tensors) {
     const bool of_head = std::any_of(head_prefixes.begin(), head_prefixes.end(),
                                      [&, &own = name](const auto& head) { return own.starts_with(head); });
-    full.emplace(of_head ? name : prefix + name, tensor);
+    full.emplace(of_head ? name : prefix + name, value);
   }
   return full;
-}
-
-/// The class that config.json names; empty: none.
-std::string named_class(const json& config) {
-  const auto found = config.find("architectures");
-  const bool named = found != config.end() && found->is_array() && !found->empty() && (*found)[0].is_string();
-  return named ? (*found)[0].get<std::string>() : "";
 }
 
 /// Throws ConfigError for a token id outside the vocabulary.
@@ -115,13 +109,15 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   auto& config = model.config.model;
   config = read_model(j, path);
   const auto& c = backbone_of(config);
-  model.tensors = read_weights(folder);
+  auto stored = read_weights(folder);
+  model.tensors = std::move(stored.tensors);
   const auto prefix = huggingface_prefix(config);
   const bool bare = is_bare(model.tensors, prefix);
-  model.architecture = named_class(j);
+  model.architecture = huggingface::named_class(j);
   if (model.architecture.empty()) model.architecture = class_of_weights(config, model.tensors, bare);
   model.config.objectives = objectives_of_class(model.architecture, config, path);
   if (bare) model.tensors = with_prefix(model.tensors, prefix);
+  model.absent = bare ? with_prefix(stored.absent, prefix) : std::move(stored.absent);
   tie_tables(config, model.tensors);
   split_wholes(config, model.tensors);
   if (auto* keeps = pooler_option(config))  // a class with heads may have a pooler that none of them uses

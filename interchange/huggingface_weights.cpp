@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface/json_file.h"
 #include "interchange/torch_pickle.h"
@@ -24,42 +25,67 @@ Weights read_file(const std::string& path) {
   return found;
 }
 
+/// Where the weights of a folder are.
+struct Files {
+  std::set<std::string> names;
+  std::string index{};                           ///< path of the index of shards; empty: one file
+  std::map<std::string, std::string> file_of{};  ///< by the index, the file of each tensor
+};
+
 /// The files listed in an index.
-std::set<std::string> shards(const std::string& folder, const std::string& index_name) {
-  const auto path = folder + "/" + index_name;
+Files shards(const std::string& folder, const std::string& index_name) {
+  Files files{.names = {}, .index = folder + "/" + index_name};
+  const auto& path = files.index;
   const auto index = read_json(path);
   require<CheckpointError>(index.contains("weight_map") && index["weight_map"].is_object(), path,
                            ": has no weight_map; the file is damaged");
-  std::set<std::string> files;
-  for (const auto& [name, file] : index["weight_map"].items())
-    if (file.is_string()) files.insert(file.get<std::string>());
-  for (const auto& file : files)
+  for (const auto& [name, file] : index["weight_map"].items()) {
+    require<CheckpointError>(file.is_string(), path, ": weight_map has ", file.dump(), " for '", name,
+                             "', must be the name of a file; the file is damaged");
+    files.file_of[name] = file.get<std::string>();
+    files.names.insert(files.file_of[name]);
+  }
+  for (const auto& file : files.names)
     require<CheckpointError>(fs::path(file).filename() == file && fs::exists(folder + "/" + file), path, ": names '",
                              file, "', which is not in the folder; download it again");
   return files;
 }
 
-std::set<std::string> files_of(const std::string& folder) {
+Files files_of(const std::string& folder) {
   for (const std::string name : {"model.safetensors", "pytorch_model.bin"}) {
-    if (fs::exists(folder + "/" + name)) return {name};
+    if (fs::exists(folder + "/" + name)) return {.names = {name}};
     if (fs::exists(folder + "/" + name + ".index.json")) return shards(folder, name + ".index.json");
   }
   fail<CheckpointError>(
       folder, ": has no model.safetensors and no pytorch_model.bin; name a folder that `save_pretrained` made");
 }
 
+/// The name with `weight` and `bias` of LayerNorm, which were `gamma` and `beta`.
+std::string current_name(std::string name) {
+  for (const auto& [old, now] : {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
+                                 {"LayerNorm.beta", "LayerNorm.bias"}})
+    if (const auto at = name.find(old); at != std::string::npos) name.replace(at, old.size(), now);
+  return name;
+}
+
 }  // namespace
 
-Weights read_weights(const std::string& folder) {
-  Weights found;
-  for (const auto& file : files_of(folder))
-    for (auto& [stored, tensor] : read_file(folder + "/" + file)) {
-      auto name = stored;
-      for (const auto& [old, now] : {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
-                                     {"LayerNorm.beta", "LayerNorm.bias"}})
-        if (const auto at = name.find(old); at != std::string::npos) name.replace(at, old.size(), now);
-      found.emplace(name, tensor);
-    }
+StoredWeights read_weights(const std::string& folder) {
+  StoredWeights found;
+  const auto files = files_of(folder);
+  for (const auto& file : files.names) {
+    const auto tensors = read_file(folder + "/" + file);
+    for (const auto& [name, tensor] : tensors) found.tensors.emplace(current_name(name), tensor);
+    for (const auto& [name, of_index] : files.file_of)
+      if (of_index == file && !tensors.count(name))
+        found.absent.emplace(current_name(name),
+                             words(files.index, ": names tensor '", name, "' in ", file, ", which does not hold it"));
+  }
+  std::erase_if(found.absent, [&](const auto& one) {
+    const bool held = found.tensors.count(one.first) > 0;
+    if (held) log_info("import", one.second + "; another file does");
+    return held;
+  });
   return found;
 }
 

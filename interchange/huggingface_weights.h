@@ -7,9 +7,17 @@
 
 namespace cloze {
 
-/// All tensors of the folder by name; the old LayerNorm names `gamma` and `beta` become `weight` and `bias`. Throws
+/// The weights of a folder.
+struct StoredWeights {
+  std::map<std::string, at::Tensor> tensors;  ///< by name
+  /// Tensors that the index of the shards names and no shard holds, by name: a sentence that names index, tensor and
+  /// shard. Converted checkpoints lack second names of tied tables.
+  std::map<std::string, std::string> absent;
+};
+
+/// All tensors of the folder; the old LayerNorm names `gamma` and `beta` become `weight` and `bias`. Throws
 /// CheckpointError naming file and tensor.
-std::map<std::string, at::Tensor> read_weights(const std::string& folder);
+StoredWeights read_weights(const std::string& folder);
 
 /// Throws CheckpointError naming a tensor that is not floating-point, or that contains NaN or infinity.
 void require_weights(const std::string& name, const at::Tensor& tensor);

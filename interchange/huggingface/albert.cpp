@@ -12,9 +12,8 @@ Keys albert_keys() {
                                         {"hidden_act", "gelu_new"},
                                         {"hidden_dropout_prob", 0},
                                         {"attention_probs_dropout_prob", 0}}) +
-         Keys{embedding_size(),
-              field("num_hidden_groups", of_family<AlbertConfig>(&LayerSharing::num_hidden_groups), 1),
-              field("inner_group_num", of_family<AlbertConfig>(&LayerSharing::inner_group_num), 1), position_type()};
+         Keys{embedding_size(), size("num_hidden_groups", of_family<AlbertConfig>(&LayerSharing::num_hidden_groups), 1),
+              size("inner_group_num", of_family<AlbertConfig>(&LayerSharing::inner_group_num), 1), position_type()};
 }
 
 ParameterNames albert_names(const ModelConfig& model) {
@@ -50,7 +49,8 @@ Family albert() {
           .prefix = "albert.",
           .names = albert_names,
           .bias_alias = "predictions.decoder.bias",
-          .positions = {learned, relative_key, relative_key_query}};
+          .positions = {learned, relative_key, relative_key_query},
+          .text_ids = {{"bos_token_id", 2}, {"eos_token_id", 3}}};
 }
 
 }  // namespace cloze::huggingface

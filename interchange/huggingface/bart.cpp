@@ -6,11 +6,11 @@ namespace {
 
 Keys bart_keys() {
   return {
-      field("vocab_size", &BackboneConfig::vocab_size, 50265),
-      field("d_model", &BackboneConfig::hidden_size, 1024),
-      field("encoder_layers", &BackboneConfig::num_hidden_layers, 12),
-      field("encoder_attention_heads", &BackboneConfig::num_attention_heads, 16),
-      field("encoder_ffn_dim", &BackboneConfig::intermediate_size, 4096),
+      size("vocab_size", &BackboneConfig::vocab_size, 50265),
+      size("d_model", &BackboneConfig::hidden_size, 1024),
+      size("encoder_layers", &BackboneConfig::num_hidden_layers, 12, 0),
+      size("encoder_attention_heads", &BackboneConfig::num_attention_heads, 16),
+      size("encoder_ffn_dim", &BackboneConfig::intermediate_size, 4096),
       decoder_size("decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers, 12),
       decoder_size("decoder_attention_heads", &EncoderDecoderConfig::decoder_attention_heads,
                    &BackboneConfig::num_attention_heads, 16),
@@ -19,7 +19,7 @@ Keys bart_keys() {
       field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
       field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0),
       field("activation_dropout", &BackboneConfig::activation_dropout, 0),
-      field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 1024),
+      size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 1024),
       field("init_std", &BackboneConfig::initializer_range, 0.02),
       field("scale_embedding", &BackboneConfig::scale_embedding, false),
       field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
@@ -105,7 +105,8 @@ Family bart_like(const char* model_type, const char* class_prefix, const ModelCo
           .names = bart_names,
           .to_huggingface = with_axis,
           .from_huggingface = without_axis,
-          .positions = {backbone_of(model).position_embeddings}};
+          .positions = {backbone_of(model).position_embeddings},
+          .text_ids = {{"bos_token_id", 0}}};
 }
 
 }  // namespace

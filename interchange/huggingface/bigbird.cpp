@@ -82,7 +82,8 @@ Family big_bird() {
           .prefix = "bert.",
           .names = bigbird_names,
           .bias_alias = "cls.predictions.decoder.bias",
-          .full_attention = true};
+          .full_attention = true,
+          .text_ids = {{"bos_token_id", 1}, {"sep_token_id", 66}}};
 }
 
 }  // namespace cloze::huggingface

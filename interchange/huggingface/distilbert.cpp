@@ -6,15 +6,15 @@ namespace {
 
 Keys distilbert_keys() {
   return {
-      field("vocab_size", &BackboneConfig::vocab_size, 30522),
-      field("dim", &BackboneConfig::hidden_size, 768),
-      field("n_layers", &BackboneConfig::num_hidden_layers, 6),
-      field("n_heads", &BackboneConfig::num_attention_heads, 12),
-      field("hidden_dim", &BackboneConfig::intermediate_size, 3072),
+      size("vocab_size", &BackboneConfig::vocab_size, 30522),
+      size("dim", &BackboneConfig::hidden_size, 768),
+      size("n_layers", &BackboneConfig::num_hidden_layers, 6, 0),
+      size("n_heads", &BackboneConfig::num_attention_heads, 12),
+      size("hidden_dim", &BackboneConfig::intermediate_size, 3072),
       field("activation", &BackboneConfig::hidden_act, Activation::gelu),
       field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
       field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0.1),
-      field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
+      size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
       field("initializer_range", &BackboneConfig::initializer_range, 0.02),
       field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
       padding(0),

@@ -47,9 +47,11 @@ struct Family {
   Layout to_huggingface = same_layout, from_huggingface = same_layout;
   std::vector<PositionEmbeddings> positions{PositionEmbeddings::learned};  ///< that its classes compute
   std::vector<FeedForward> feed_forward{FeedForward::plain};               ///< the same
-  bool full_attention = false;     ///< its classes compute full attention besides the family's own
-  bool always_tied = false;        ///< its classes tie a head that is not stored, whatever config.json says
-  bool names_cls_and_sep = false;  ///< config.json has the ids of [CLS] and [SEP]
+  bool full_attention = false;  ///< its classes compute full attention besides the family's own
+  bool always_tied = false;     ///< its classes tie a head that is not stored, whatever config.json says
+  /// Ids of config.json that no class computes with, with the defaults of the class: those of the tokenizer are
+  /// written, and null if they are unknown, so that no default takes their place.
+  json text_ids = json::object();
   /// Of several types of one family here, this is the one that describes `model`.
   bool (*describes)(const BackboneConfig& model) = [](const BackboneConfig&) { return true; };
 

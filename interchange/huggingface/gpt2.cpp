@@ -6,15 +6,15 @@ namespace {
 
 Keys gpt2_keys() {
   return {
-      field("vocab_size", &BackboneConfig::vocab_size, 50257),
-      field("n_embd", &BackboneConfig::hidden_size, 768),
-      field("n_layer", &BackboneConfig::num_hidden_layers, 12),
-      field("n_head", &BackboneConfig::num_attention_heads, 12),
-      field("n_positions", &BackboneConfig::max_position_embeddings, 1024),
+      size("vocab_size", &BackboneConfig::vocab_size, 50257),
+      size("n_embd", &BackboneConfig::hidden_size, 768),
+      size("n_layer", &BackboneConfig::num_hidden_layers, 12, 0),
+      size("n_head", &BackboneConfig::num_attention_heads, 12),
+      size("n_positions", &BackboneConfig::max_position_embeddings, 1024),
       {.name = "n_inner",
        .may_be_null = true,
        .read = [](BackboneConfig& c,
-                  const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.as<int64_t>(); },
+                  const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.at_least(1); },
        .write = [](const BackboneConfig& c) { return json(c.intermediate_size); }},
       field("activation_function", &BackboneConfig::hidden_act, Activation::gelu_new),
       field("resid_pdrop", &BackboneConfig::hidden_dropout_prob, 0.1),
@@ -28,7 +28,9 @@ Keys gpt2_keys() {
               [](const BackboneConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
       {.name = "pad_token_id",
        .may_be_null = true,
-       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.as<int64_t>(); }},
+       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.at_least(0); },
+       // 0 may stand for none, and transformers masks the padding id.
+       .write = [](const BackboneConfig& c) { return c.pad_token_id > 0 ? json(c.pad_token_id) : json(); }},
       only("scale_attn_weights", true),
       only("scale_attn_by_inverse_layer_idx", false),
       only("add_cross_attention", false)};
@@ -66,7 +68,8 @@ Family gpt2() {
           .prefix = "transformer.",
           .names = gpt2_names,
           .to_huggingface = transposed,
-          .from_huggingface = transposed};
+          .from_huggingface = transposed,
+          .text_ids = {{"bos_token_id", 50256}, {"pad_token_id", nullptr}}};
 }
 
 }  // namespace cloze::huggingface

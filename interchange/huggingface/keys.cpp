@@ -2,6 +2,12 @@
 
 namespace cloze::huggingface {
 
+std::string named_class(const json& config) {
+  const auto found = config.find("architectures");
+  const bool named = found != config.end() && found->is_array() && !found->empty() && (*found)[0].is_string();
+  return named ? (*found)[0].get<std::string>() : "";
+}
+
 Key only(const char* name, json value) {
   return {.name = name, .absent = value, .read = [value](BackboneConfig&, const Given& in) {
             require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", in.value.dump(), "; only ",
@@ -30,7 +36,7 @@ Key padding(int64_t absent) {
           .read =
               [absent](BackboneConfig& c, const Given& in) {
                 c.freeze_pad_embedding = !in.value.is_null();
-                c.pad_token_id = in.value.is_null() ? absent : in.as<int64_t>();
+                c.pad_token_id = in.value.is_null() ? absent : in.at_least(0);
               },
           .write = [](const BackboneConfig& c) { return json(c.pad_token_id); }};
 }
@@ -66,21 +72,21 @@ Key position_type() {
 Key embedding_size() {
   return {.name = "embedding_size",
           .absent = 128,
-          .read = [](BackboneConfig& c, const Given& in) { c.embedding_size = in.as<int64_t>(); },
+          .read = [](BackboneConfig& c, const Given& in) { c.embedding_size = in.at_least(1); },
           .write = [](const BackboneConfig& c) { return json(c.embedding_width()); }};
 }
 
 Keys encoder_keys() {
-  return {field("vocab_size", &BackboneConfig::vocab_size, 30522),
-          field("hidden_size", &BackboneConfig::hidden_size, 768),
-          field("num_hidden_layers", &BackboneConfig::num_hidden_layers, 12),
-          field("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
-          field("intermediate_size", &BackboneConfig::intermediate_size, 3072),
+  return {size("vocab_size", &BackboneConfig::vocab_size, 30522),
+          size("hidden_size", &BackboneConfig::hidden_size, 768),
+          size("num_hidden_layers", &BackboneConfig::num_hidden_layers, 12, 0),
+          size("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
+          size("intermediate_size", &BackboneConfig::intermediate_size, 3072),
           field("hidden_act", &BackboneConfig::hidden_act, Activation::gelu),
           field("hidden_dropout_prob", &BackboneConfig::hidden_dropout_prob, 0.1),
           field("attention_probs_dropout_prob", &BackboneConfig::attention_probs_dropout_prob, 0.1),
-          field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
-          field("type_vocab_size", &BackboneConfig::type_vocab_size, 2),
+          size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
+          size("type_vocab_size", &BackboneConfig::type_vocab_size, 2),
           field("initializer_range", &BackboneConfig::initializer_range, 0.02),
           field("layer_norm_eps", &BackboneConfig::layer_norm_eps, 1e-12),
           padding(0),

@@ -14,6 +14,9 @@ namespace cloze::huggingface {
 
 using nlohmann::json;
 
+/// The class that a config.json names; empty: none.
+std::string named_class(const json& config);
+
 /// A value to read.
 struct Given {
   const json& value;  ///< of the file, else the default of the class; may be null
@@ -27,6 +30,12 @@ struct Given {
     require<ConfigError>(!value.is_null(), path, ": '", key, "' is null, which the class does not allow; give a value");
     take(json{{key, value}}, key.c_str(), field, path);
     return field;
+  }
+  /// The number. Throws ConfigError for one below `least`.
+  int64_t at_least(int64_t least) const {
+    const auto number = as<int64_t>();
+    require<ConfigError>(number >= least, path, ": ", key, " is ", number, ", must be at least ", least);
+    return number;
   }
   /// The choice of this name. Throws ConfigError for an unknown name.
   template <class E>
@@ -92,6 +101,14 @@ Key field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
           .write = [member](const BackboneConfig& c) { return json_of(part<Owner>(c).*member); }};
 }
 
+/// A size, of at least `least`.
+template <class Owner>
+Key size(const char* name, int64_t Owner::* member, int64_t absent, int64_t least = 1) {
+  auto key = field(name, member, absent);
+  key.read = [member, least](BackboneConfig& c, const Given& in) { part<Owner>(c).*member = in.at_least(least); };
+  return key;
+}
+
 /// An id; null means none, -1 in Cloze. A list of one id is that id.
 template <class Owner>
 Key id(const char* name, int64_t Owner::* member, json absent) {
@@ -127,7 +144,7 @@ Key count_or_null(const char* name, int64_t Owner::* member, json absent) {
               }};
 }
 
-/// A size of the decoder; 0 in Cloze means that of the encoder.
+/// A size of the decoder; null, or 0 in Cloze, means that of the encoder.
 template <class Owner>
 Key decoder_size(const char* name, int64_t EncoderDecoderConfig::* member, int64_t Owner::* encoder, json absent) {
   return {
@@ -135,7 +152,7 @@ Key decoder_size(const char* name, int64_t EncoderDecoderConfig::* member, int64
       .absent = std::move(absent),
       .may_be_null = true,
       .read = [=](BackboneConfig& c,
-                  const Given& in) { encoder_decoder(c).*member = in.value.is_null() ? c.*encoder : in.as<int64_t>(); },
+                  const Given& in) { encoder_decoder(c).*member = in.value.is_null() ? c.*encoder : in.at_least(1); },
       .write =
           [=](const BackboneConfig& c) {
             return json(encoder_decoder(c).*member > 0 ? encoder_decoder(c).*member : c.*encoder);

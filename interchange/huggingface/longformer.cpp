@@ -53,7 +53,8 @@ Family longformer() {
           .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
           .prefix = "longformer.",
           .names = longformer_names,
-          .bias_alias = "lm_head.decoder.bias"};
+          .bias_alias = "lm_head.decoder.bias",
+          .text_ids = {{"bos_token_id", 0}, {"eos_token_id", 2}, {"sep_token_id", 2}}};
 }
 
 }  // namespace cloze::huggingface

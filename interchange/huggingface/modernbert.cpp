@@ -75,6 +75,30 @@ Key layer_types() {
               }};
 }
 
+/// The base of local layers: a key of transformers 4, where null means that of the full layers. Source: its
+/// ModernBertAttention.
+Key local_rope_theta() {
+  auto key = of_alternating("local_rope_theta", &AlternatingAttention::local_rope_theta, 10000);
+  key.may_be_null = true;
+  key.read = [](BackboneConfig& c, const Given& in) {
+    auto& kind = alternating(c);
+    kind.local_rope_theta = in.value.is_null() ? kind.global_rope_theta : in.as<double>();
+  };
+  return key;
+}
+
+/// Throws ConfigError unless rope_parameters is an object of objects, one for each type of layer.
+void check_rope_parameters(const Given& in) {
+  require<ConfigError>(in.value.is_object(), in.path, ": rope_parameters is ", in.value.dump(),
+                       ", must be an object with 'full_attention' and 'sliding_attention', or null");
+  for (const auto& [type, one] : in.value.items()) {
+    require<ConfigError>(type == "full_attention" || type == "sliding_attention", in.path, ": rope_parameters names '",
+                         type, "'; 'full_attention' and 'sliding_attention' can be imported");
+    require<ConfigError>(one.is_object() || one.is_null(), in.path, ": rope_parameters of ", type, " is ", one.dump(),
+                         ", must be an object with 'rope_theta', or null");
+  }
+}
+
 /// Rotary positions as transformers 5 has them; what it says counts before global_rope_theta and local_rope_theta.
 Key rope_parameters() {
   return {.name = "rope_parameters",
@@ -82,6 +106,7 @@ Key rope_parameters() {
           .read =
               [](BackboneConfig& c, const Given& in) {
                 if (in.value.is_null()) return;
+                check_rope_parameters(in);
                 for (const auto& [type, theta] : {std::pair{"full_attention", &AlternatingAttention::global_rope_theta},
                                                   {"sliding_attention", &AlternatingAttention::local_rope_theta}}) {
                   const auto found = in.value.find(type);
@@ -105,13 +130,13 @@ Key rope_parameters() {
 }
 
 Keys modernbert_keys() {
-  return {field("vocab_size", &BackboneConfig::vocab_size, 50368),
-          field("hidden_size", &BackboneConfig::hidden_size, 768),
-          field("num_hidden_layers", &BackboneConfig::num_hidden_layers, 22),
-          field("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
-          field("intermediate_size", &BackboneConfig::intermediate_size, 1152),
+  return {size("vocab_size", &BackboneConfig::vocab_size, 50368),
+          size("hidden_size", &BackboneConfig::hidden_size, 768),
+          size("num_hidden_layers", &BackboneConfig::num_hidden_layers, 22, 0),
+          size("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
+          size("intermediate_size", &BackboneConfig::intermediate_size, 1152),
           field("hidden_activation", &BackboneConfig::hidden_act, Activation::gelu),
-          field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 8192),
+          size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 8192),
           field("initializer_range", &BackboneConfig::initializer_range, 0.02),
           derived("initializer_cutoff_factor", 2.0, [](const BackboneConfig&) { return json(2.0); }),
           field("norm_eps", &BackboneConfig::layer_norm_eps, 1e-5),
@@ -128,10 +153,11 @@ Keys modernbert_keys() {
           padding(50283),
           of_alternating("local_attention", &AlternatingAttention::local_attention, 128),
           of_alternating("global_rope_theta", &AlternatingAttention::global_rope_theta, 160000),
-          of_alternating("local_rope_theta", &AlternatingAttention::local_rope_theta, 10000),
+          local_rope_theta(),
           every_nth_layer(),
           layer_types(),
-          rope_parameters()};
+          rope_parameters(),
+          only("rope_scaling", nullptr)};
 }
 
 /// "Wi" is two parameters here: intermediate and gate.
@@ -157,17 +183,18 @@ ParameterNames modernbert_names(const ModelConfig&) {
 }  // namespace
 
 Family modernbert() {
-  return {.model_type = "modernbert",
-          .class_prefix = "ModernBert",
-          .model = ModernBertConfig{},
-          .keys = modernbert_keys(),
-          .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
-          .prefix = "model.",
-          .names = modernbert_names,
-          .halved = ".Wi",
-          .positions = {PositionEmbeddings::rotary},
-          .feed_forward = {FeedForward::gated},
-          .names_cls_and_sep = true};
+  return {
+      .model_type = "modernbert",
+      .class_prefix = "ModernBert",
+      .model = ModernBertConfig{},
+      .keys = modernbert_keys(),
+      .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+      .prefix = "model.",
+      .names = modernbert_names,
+      .halved = ".Wi",
+      .positions = {PositionEmbeddings::rotary},
+      .feed_forward = {FeedForward::gated},
+      .text_ids = {{"bos_token_id", 50281}, {"eos_token_id", 50282}, {"cls_token_id", 50281}, {"sep_token_id", 50282}}};
 }
 
 }  // namespace cloze::huggingface

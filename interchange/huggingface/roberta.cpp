@@ -23,7 +23,8 @@ Family roberta_like(const char* model_type, const char* class_prefix, int64_t vo
           .prefix = "roberta.",
           .names = roberta_names,
           .bias_alias = "lm_head.decoder.bias",
-          .positions = {learned, relative_key, relative_key_query}};
+          .positions = {learned, relative_key, relative_key_query},
+          .text_ids = {{"bos_token_id", 0}}};
 }
 
 }  // namespace

@@ -4,20 +4,30 @@ namespace cloze::huggingface {
 
 namespace {
 
+/// The blocks of the decoder, which the class of an encoder does not read.
+Key decoder_layers() {
+  auto key = decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers,
+                          &BackboneConfig::num_hidden_layers, nullptr);
+  key.read = [read = key.read](BackboneConfig& c, const Given& in) {
+    const bool unread = named_class(in.file).ends_with("EncoderModel");
+    read(c, {unread ? json() : in.value, in.file, in.key, in.path});
+  };
+  return key;
+}
+
 /// Keys that T5 and mT5 share.
 Keys t5_and_mt5_keys() {
   return {
-      field("vocab_size", &BackboneConfig::vocab_size, 32128),
-      field("d_model", &BackboneConfig::hidden_size, 512),
+      size("vocab_size", &BackboneConfig::vocab_size, 32128),
+      size("d_model", &BackboneConfig::hidden_size, 512),
       {.name = "d_kv",
        .absent = 64,
-       .read = [](BackboneConfig& c, const Given& in) { c.d_kv = in.as<int64_t>(); },
+       .read = [](BackboneConfig& c, const Given& in) { c.d_kv = in.at_least(1); },
        .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
-      field("d_ff", &BackboneConfig::intermediate_size, 2048),
-      field("num_layers", &BackboneConfig::num_hidden_layers, 6),
-      decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers,
-                   nullptr),
-      field("num_heads", &BackboneConfig::num_attention_heads, 8),
+      size("d_ff", &BackboneConfig::intermediate_size, 2048),
+      size("num_layers", &BackboneConfig::num_hidden_layers, 6, 0),
+      decoder_layers(),
+      size("num_heads", &BackboneConfig::num_attention_heads, 8),
       dropout("dropout_rate", 0.1),
       field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
       field("relative_attention_num_buckets", of_family<T5Config>(&RelativeBias::relative_attention_num_buckets), 32),
@@ -42,7 +52,7 @@ Keys t5_and_mt5_keys() {
            }},
       {.name = "pad_token_id",
        .absent = 0,
-       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.as<int64_t>(); },
+       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.at_least(0); },
        .write = [](const BackboneConfig& c) { return json(c.pad_token_id); }},
       id("eos_token_id", &BackboneConfig::eos_token_id, 1),
       field("decoder_start_token_id", &EncoderDecoderConfig::decoder_start_token_id, 0),

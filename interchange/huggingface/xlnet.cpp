@@ -1,37 +1,51 @@
+#include "core/log.h"
 #include "interchange/huggingface/family.h"
 
 namespace cloze::huggingface {
 
 namespace {
 
+/// Whether half of the rows are read backwards.
+Key bi_data() {
+  auto key = field("bi_data", &TwoStreamConfig::bi_data, false);
+  key.read = [read = key.read](BackboneConfig& c, const Given& in) {
+    read(c, in);
+    if (part<TwoStreamConfig>(c).bi_data)
+      log_warning("import",
+                  words(in.path,
+                        ": bi_data is true: outputs differ from those of transformers, which reads the second "
+                        "half of every batch backwards in evaluation too, not only in training"));
+  };
+  return key;
+}
+
 Keys xlnet_keys() {
   return {
-      field("vocab_size", &BackboneConfig::vocab_size, 32000),
+      size("vocab_size", &BackboneConfig::vocab_size, 32000),
       {.name = "n_token",  // files of old versions
        .may_be_null = true,
        .read =
            [](BackboneConfig& c, const Given& in) {
-             if (!in.file.contains("vocab_size")) take(in.file, "n_token", c.vocab_size, in.path);
+             if (!in.file.contains("vocab_size") && !in.value.is_null()) c.vocab_size = in.at_least(1);
            }},
-      field("d_model", &BackboneConfig::hidden_size, 1024),
-      field("n_layer", &BackboneConfig::num_hidden_layers, 24),
-      field("n_head", &BackboneConfig::num_attention_heads, 16),
+      size("d_model", &BackboneConfig::hidden_size, 1024),
+      size("n_layer", &BackboneConfig::num_hidden_layers, 24, 0),
+      size("n_head", &BackboneConfig::num_attention_heads, 16),
       {.name = "d_head",
        .may_be_null = true,
        .read =
            [](BackboneConfig& c, const Given& in) {
-             const int64_t own = c.num_attention_heads > 0 ? c.head_width() : 0,
-                           head = in.value.is_null() ? own : in.as<int64_t>();
+             const int64_t own = c.head_width(), head = in.value.is_null() ? own : in.as<int64_t>();
              require<ConfigError>(head == own, in.path, ": d_head ", head, " is not d_model / n_head, ", own,
                                   "; only that can be imported");
            },
        .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
-      field("d_inner", &BackboneConfig::intermediate_size, 4096),
+      size("d_inner", &BackboneConfig::intermediate_size, 4096),
       field("ff_activation", &BackboneConfig::hidden_act, Activation::gelu),
       dropout("dropout", 0.1),
       field("initializer_range", &BackboneConfig::initializer_range, 0.02),
       field("layer_norm_eps", &BackboneConfig::layer_norm_eps, 1e-12),
-      field("pad_token_id", &BackboneConfig::pad_token_id, 5),
+      size("pad_token_id", &BackboneConfig::pad_token_id, 5, 0),
       field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
       {.name = "attn_type",
        .absent = "bi",
@@ -46,7 +60,7 @@ Keys xlnet_keys() {
       field("clamp_len", &TwoStreamConfig::clamp_len, -1),
       count_or_null("mem_len", &TwoStreamConfig::mem_len, 512),
       count_or_null("reuse_len", &TwoStreamConfig::reuse_len, nullptr),
-      field("bi_data", &TwoStreamConfig::bi_data, false),
+      bi_data(),
       field("same_length", &TwoStreamConfig::same_length, false),
       derived("untie_r", true, [](const BackboneConfig&) { return json(true); }),
   };
@@ -102,7 +116,8 @@ Family xlnet() {
           .names = xlnet_names,
           .to_huggingface = split_by_heads,
           .from_huggingface = joined_heads,
-          .positions = {PositionEmbeddings::none}};
+          .positions = {PositionEmbeddings::none},
+          .text_ids = {{"bos_token_id", 1}, {"eos_token_id", 2}}};
 }
 
 }  // namespace cloze::huggingface

@@ -4,7 +4,9 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
 
 using namespace cloze;
 using nlohmann::json;
@@ -185,6 +187,116 @@ TEST_CASE(
       "rope_parameters of full_attention is {\"rope_type\":\"yarn\"}; only rope_type 'default' of whole heads can be "
       "imported");
   refused({{"classifier_activation", "relu"}}, "classifier_activation is \"relu\"; only \"gelu\" can be imported");
+}
+
+TEST_CASE("a null local_rope_theta of ModernBERT is the base of the full layers, as in transformers 4",
+          "[interchange][config]") {
+  const auto local = [](json j) {
+    j["model_type"] = "modernbert";
+    const auto model = read_model(j, "config.json");
+    return std::get<AlternatingAttention>(backbone_of(model).attention).local_rope_theta;
+  };
+  CHECK(local({{"global_rope_theta", 500.0}, {"local_rope_theta", nullptr}}) == 500);
+  CHECK(local({{"local_rope_theta", nullptr}}) == 160000);
+  CHECK(local({{"global_rope_theta", 500.0}}) == 10000);
+  CHECK(local({{"local_rope_theta", nullptr}, {"rope_parameters", {{"sliding_attention", {{"rope_theta", 70}}}}}}) ==
+        70);
+}
+
+TEST_CASE("rotary parameters of ModernBERT that are no objects of the two types of layers are refused",
+          "[interchange][config]") {
+  const auto refused = [](const json& value, const std::string& sentence) {
+    CHECK_THROWS_WITH(read_model({{"model_type", "modernbert"}, {"rope_parameters", value}}, "config.json"),
+                      "config.json: rope_parameters " + sentence);
+  };
+  const std::string wanted = ", must be an object with 'full_attention' and 'sliding_attention', or null";
+  refused("x", "is \"x\"" + wanted);
+  refused(json::array({1}), "is [1]" + wanted);
+  refused(4, "is 4" + wanted);
+  refused({{"full_attention", 3}}, "of full_attention is 3, must be an object with 'rope_theta', or null");
+  refused({{"rope_theta", 3.0}, {"rope_type", "default"}},
+          "names 'rope_theta'; 'full_attention' and 'sliding_attention' can be imported");
+  CHECK_THROWS_WITH(
+      read_model({{"model_type", "modernbert"}, {"rope_scaling", {{"rope_type", "linear"}}}}, "config.json"),
+      "config.json: rope_scaling is {\"rope_type\":\"linear\"}; only null can be imported");
+}
+
+TEST_CASE("a size below its least value is refused with its key in every family", "[interchange][config]") {
+  int sizes = 0;
+  const auto all = huggingface_defaults();
+  for (const auto& [type, fields] : all.items()) {
+    for (const std::string key : {"vocab_size",
+                                  "hidden_size",
+                                  "num_attention_heads",
+                                  "intermediate_size",
+                                  "type_vocab_size",
+                                  "embedding_size",
+                                  "num_hidden_groups",
+                                  "inner_group_num",
+                                  "d_model",
+                                  "d_ff",
+                                  "d_kv",
+                                  "num_heads",
+                                  "num_decoder_layers",
+                                  "dim",
+                                  "n_heads",
+                                  "hidden_dim",
+                                  "n_embd",
+                                  "n_head",
+                                  "n_inner",
+                                  "n_positions",
+                                  "d_inner",
+                                  "max_position_embeddings",
+                                  "encoder_attention_heads",
+                                  "encoder_ffn_dim",
+                                  "decoder_layers",
+                                  "decoder_attention_heads",
+                                  "decoder_ffn_dim"})
+      for (const int64_t size : {0, -3}) {
+        if (!fields.contains(key)) continue;
+        INFO(type << " " << key);
+        CHECK_THROWS_WITH(read_model({{"model_type", type}, {key, size}}, "config.json"),
+                          "config.json: " + key + " is " + std::to_string(size) + ", must be at least 1");
+        ++sizes;
+      }
+    for (const std::string key :
+         {"num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers", "pad_token_id"}) {
+      if (!fields.contains(key)) continue;
+      INFO(type << " " << key);
+      CHECK_THROWS_WITH(read_model({{"model_type", type}, {key, -1}}, "config.json"),
+                        "config.json: " + key + " is -1, must be at least 0");
+      ++sizes;
+    }
+  }
+  CHECK(sizes > 220);
+}
+
+TEST_CASE(
+    "a decoder has as many blocks as the encoder where config.json says null, and is not read for an encoder alone",
+    "[interchange][config]") {
+  const auto layers = [](const json& j) {
+    const auto model = read_model(j, "config.json");
+    return as<EncoderDecoderConfig>(model)->decoder_layers();
+  };
+  CHECK(layers({{"model_type", "t5"}, {"num_layers", 3}, {"num_decoder_layers", nullptr}}) == 3);
+  CHECK(layers({{"model_type", "t5"}, {"num_layers", 3}, {"num_decoder_layers", 2}}) == 2);
+  CHECK(layers({{"model_type", "t5"}, {"num_decoder_layers", 0}, {"architectures", {"T5EncoderModel"}}}) == 6);
+}
+
+TEST_CASE("an XLNet with bi_data is read with a warning that its outputs differ from those of transformers",
+          "[interchange][config]") {
+  TempDir dir;
+  const auto warning = [&](bool bi_data) {
+    const auto file = dir / (bi_data ? "true" : "false");
+    set_log_file(file);
+    read_model({{"model_type", "xlnet"}, {"bi_data", bi_data}}, "config.json");
+    set_log_file("");
+    return read_file(file);
+  };
+  CHECK_THAT(warning(true),
+             Catch::Contains("warning: config.json: bi_data is true: outputs differ from those of transformers, which "
+                             "reads the second half of every batch backwards in evaluation too"));
+  CHECK_THAT(warning(false), !Catch::Contains("bi_data"));
 }
 
 TEST_CASE("tie_word_embeddings in the config of a T5 decides whether its states are scaled", "[interchange][config]") {

@@ -41,6 +41,101 @@ TEST_CASE("weights in shards, with old names and without the model's prefix, are
   CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});
 }
 
+namespace {
+
+const std::string key_weight = "bert.encoder.layer.0.attention.self.key.weight",
+                  bert_weights = SOURCE_DIR "/tests/parity/bert/model.safetensors";
+
+/// The parity case bert in `dir / "hf"` with other weights.
+std::string bert_with(const TempDir& dir, const std::vector<NamedTensor>& tensors) {
+  fs::remove_all(dir / "hf");
+  fs::copy(SOURCE_DIR "/tests/parity/bert", dir / "hf");
+  save_safetensors(dir / "hf/model.safetensors", tensors);
+  return dir / "hf";
+}
+
+}  // namespace
+
+TEST_CASE("of query, key and value the message names the one that is absent, or that has another shape",
+          "[interchange]") {
+  TempDir dir;
+  const auto stored = SafeTensors::open(bert_weights);
+  for (const std::string part : {"query", "key", "value"})
+    for (const std::string kind : {"weight", "bias"}) {
+      const auto name = "bert.encoder.layer.1.attention.self." + part + "." + kind;
+      std::vector<NamedTensor> without, shorter;
+      for (const auto& one : stored.names()) {
+        const auto tensor = stored.get(one).clone();
+        if (one != name) without.push_back({one, tensor});
+        shorter.push_back({one, one == name ? tensor.slice(-1, 1).contiguous() : tensor});
+      }
+      CHECK_THROWS_WITH(import_huggingface(bert_with(dir, without), dir / "run"),
+                        "the weights have no tensor '" + name + "'; they do not belong to this config.json");
+      CHECK_THROWS_WITH(import_huggingface(bert_with(dir, shorter), dir / "run"),
+                        Catch::Contains("tensor '" + name + "' has shape ") &&
+                            Catch::Contains(kind == "bias" ? "[31], but config.json needs [32] for"
+                                                           : "[32, 31], but config.json needs [32, 32] for"));
+    }
+}
+
+TEST_CASE("an index of shards is refused where it names no file for a tensor, or a file without a tensor of the model",
+          "[interchange]") {
+  TempDir dir;
+  std::vector<NamedTensor> most;
+  nlohmann::json map;
+  const auto stored = SafeTensors::open(bert_weights);
+  for (const auto& name : stored.names()) {
+    map[name] = name == key_weight ? "model-2.safetensors" : "model-1.safetensors";
+    if (name != key_weight) most.push_back({name, stored.get(name).clone()});
+  }
+  const auto imported = [&](const std::vector<NamedTensor>& rest, const nlohmann::json& weight_map) {
+    fs::remove_all(dir / "run");
+    bert_with(dir, most);
+    fs::rename(dir / "hf/model.safetensors", dir / "hf/model-1.safetensors");
+    save_safetensors(dir / "hf/model-2.safetensors", rest);
+    dir.write("hf/model.safetensors.index.json", nlohmann::json{{"weight_map", weight_map}}.dump());
+    fs::remove(dir / "log.txt");
+    set_log_file(dir / "log.txt");
+    std::string answer = "imported";
+    try {
+      import_huggingface(dir / "hf", dir / "run");
+    } catch (const Error& e) {
+      answer = e.what();
+    }
+    set_log_file("");
+    return answer;
+  };
+  const std::vector<NamedTensor> key{{key_weight, stored.get(key_weight).clone()}}, other{{"x", at::ones({1})}};
+  const auto index = dir / "hf/model.safetensors.index.json";
+  const auto with = [&](const std::string& name, const nlohmann::json& file) {
+    auto changed = map;
+    changed[name] = file;
+    return changed;
+  };
+  CHECK(imported(key, map) == "imported");
+  CHECK(imported(key, with(key_weight, 5)) ==
+        index + ": weight_map has 5 for '" + key_weight + "', must be the name of a file; the file is damaged");
+  CHECK(imported(other, map) == index + ": names tensor '" + key_weight +
+                                    "' in model-2.safetensors, which does not hold it; download both again");
+  // A head would be new otherwise.
+  const std::string dense = "cls.predictions.transform.dense.weight";
+  const auto all = most;
+  std::erase_if(most, [&](const auto& one) { return one.name == dense; });
+  CHECK(imported(key, map) ==
+        index + ": names tensor '" + dense + "' in model-1.safetensors, which does not hold it; download both again");
+  most = all;
+  // Checkpoints that safetensors converted name tied tables that they do not hold.
+  CHECK(imported(key, with("cls.predictions.decoder.weight", "model-1.safetensors")) == "imported");
+  CHECK_THAT(read_file(dir / "log.txt"),
+             Catch::Contains(index + ": names tensor 'cls.predictions.decoder.weight' in model-1.safetensors, which "
+                                     "does not hold it; the model is imported without it"));
+  auto wrong = with(key_weight, "model-1.safetensors");
+  wrong["x"] = "model-2.safetensors";
+  CHECK(imported({key[0], other[0]}, wrong) == "imported");
+  CHECK_THAT(read_file(dir / "log.txt"),
+             Catch::Contains("' in model-1.safetensors, which does not hold it; another file does"));
+}
+
 TEST_CASE("a base model is imported without a head, whether config.json names its class or not", "[interchange]") {
   TempDir dir;
   at::NoGradGuard no_grad;

@@ -201,10 +201,7 @@ TEST_CASE("start and end ids imported without a tokenizer are exported again", "
     import_huggingface(dir / "hf", dir / "run");
     export_huggingface(dir / "run", dir / "again");
     const auto out = nlohmann::json::parse(read_file(dir / "again/config.json"));
-    nlohmann::json found;
-    for (const auto* key : {"bos_token_id", "eos_token_id"})
-      if (out.contains(key)) found[key] = out[key];
-    return found;
+    return nlohmann::json{{"bos_token_id", out.at("bos_token_id")}, {"eos_token_id", out.at("eos_token_id")}};
   };
   const nlohmann::json ids{{"bos_token_id", 7}, {"eos_token_id", 9}};
   for (const std::string family : {"bert", "roberta", "albert", "electra-discriminator", "distilbert", "longformer",
@@ -212,8 +209,49 @@ TEST_CASE("start and end ids imported without a tokenizer are exported again", "
     INFO(family);
     CHECK(out_again(family, ids) == ids);
   }
-  CHECK(out_again("bert", nlohmann::json::object()).is_null());
-  CHECK(out_again("albert", {{"bos_token_id", 1000000}}).is_null());  // beyond a reduced vocabulary
+  const auto both = [](const nlohmann::json& bos, const nlohmann::json& eos) {
+    return nlohmann::json{{"bos_token_id", bos}, {"eos_token_id", eos}};
+  };
+  for (const std::string family : {"roberta", "bigbird", "longformer", "modernbert", "albert", "xlnet-uni"}) {
+    INFO(family);
+    CHECK(out_again(family, both(nullptr, nullptr)) == both(nullptr, nullptr));
+  }
+  // Absent ids are those of the class, unless they lie beyond a reduced vocabulary.
+  CHECK(out_again("bert", nlohmann::json::object()) == both(nullptr, nullptr));
+  CHECK(out_again("albert", nlohmann::json::object()) == both(2, 3));
+  CHECK(out_again("modernbert", nlohmann::json::object()) == both(nullptr, nullptr));
+  CHECK(out_again("albert", {{"bos_token_id", 1000000}}) == both(nullptr, 3));
+}
+
+TEST_CASE("ids that only a tokenizer knows are exported with it, and as null without it", "[interchange]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 1);
+  const TokenStore store(config.data.tokens, "train");
+  const auto special = store.tokenizer().special();
+  REQUIRE(special.sep >= 0);
+  for (const std::string family : {"modernbert", "bigbird", "longformer", "gpt2"})
+    for (const bool has_tokenizer : {false, true}) {
+      INFO(family << has_tokenizer);
+      const auto run = dir / (family + (has_tokenizer ? "-with" : "-without"));
+      import_huggingface(SOURCE_DIR "/tests/parity/" + family, run);
+      if (has_tokenizer) store.tokenizer().save(run + "/tokenizer");
+      export_huggingface(run, run + ".hf");
+      const auto out = nlohmann::json::parse(read_file(run + ".hf/config.json"));
+      const auto id = [&](int64_t known) { return has_tokenizer ? nlohmann::json(known) : nlohmann::json(); };
+      if (family == "gpt2") {
+        CHECK(out.at("pad_token_id") == id(special.pad));
+        continue;
+      }
+      CHECK(out.at("sep_token_id") == id(special.sep));
+      if (family == "modernbert") CHECK(out.at("cls_token_id") == id(special.cls));
+    }
+}
+
+TEST_CASE("the padding id of a GPT-2 is exported as it was imported", "[interchange]") {
+  TempDir dir;
+  import_huggingface(edited(dir, "gpt2", "config.json", "\"pad_token_id\": null", "\"pad_token_id\": 7"), dir / "run");
+  export_huggingface(dir / "run", dir / "again");
+  CHECK(nlohmann::json::parse(read_file(dir / "again/config.json")).at("pad_token_id") == 7);
 }
 
 TEST_CASE("a decoder of an encoder family is exported as the class with its head, or refused", "[interchange]") {
