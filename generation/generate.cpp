@@ -54,8 +54,10 @@ class CachedModel final : public NextTokenModel {
   Tensor hidden_, logits_;
 };
 
-/// Ids padded on the right, and their attention mask (true = token; undefined: no padding).
-std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, int64_t pad) {
+/// Ids padded on the right, and their attention mask (true = token; undefined: no padding). `masks`: of each row before
+/// that, or empty.
+std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, int64_t pad,
+                                 const std::vector<std::vector<bool>>& masks = {}) {
   size_t longest = 0, shortest = SIZE_MAX;
   for (const auto& row : rows) {
     longest = std::max(longest, row.size());
@@ -64,11 +66,23 @@ std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, 
   auto ids = at::full({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, pad, at::kLong);
   for (size_t r = 0; r < rows.size(); ++r)
     std::copy(rows[r].begin(), rows[r].end(), ids.data_ptr<int64_t>() + r * longest);
-  if (shortest == longest) return {ids, Tensor()};
+  const bool masked = std::any_of(masks.begin(), masks.end(), [](const auto& mask) { return !mask.empty(); });
+  if (shortest == longest && !masked) return {ids, Tensor()};
   auto mask = at::zeros(ids.sizes(), at::kBool);
-  for (size_t r = 0; r < rows.size(); ++r)
-    mask[static_cast<int64_t>(r)].narrow(0, 0, static_cast<int64_t>(rows[r].size())).fill_(true);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    auto* real = mask.data_ptr<bool>() + r * longest;
+    for (size_t i = 0; i < rows[r].size(); ++i) real[i] = masks.empty() || masks[r].empty() || masks[r][i];
+  }
   return {ids, mask};
+}
+
+/// The real tokens of a prompt's prefix.
+std::vector<int64_t> real_prefix(const Prompt& prompt) {
+  if (prompt.prefix_mask.empty()) return prompt.prefix;
+  std::vector<int64_t> real;
+  for (size_t i = 0; i < prompt.prefix.size(); ++i)
+    if (prompt.prefix_mask[i]) real.push_back(prompt.prefix[i]);
+  return real;
 }
 
 }  // namespace
@@ -80,38 +94,41 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
   check(config);
   const auto& model = backbone_of(network.model_config());
   const int64_t rows = rows_of_prompt(config);
-  std::map<size_t, std::vector<size_t>> by_length;  // by prefix length: all prompts of a search have the same one
+  // By prefix length, with padding and without: all prompts of a search have the same ones.
+  std::map<std::pair<size_t, size_t>, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto& p = prompts[i];
-    const auto max_length = model.max_input_length(),
-               length = static_cast<int64_t>(p.prefix.size()) + config.max_new_tokens;
-    require<ConfigError>(!p.prefix.empty(), "the prompt is empty; give a text");
-    require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", counted(p.prefix.size(), "token"),
+    const auto real = real_prefix(p).size();
+    const auto max_length = model.max_input_length(), length = static_cast<int64_t>(real) + config.max_new_tokens;
+    require<ConfigError>(real > 0, "the prompt is empty; give a text");
+    require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", counted(real, "token"),
                          " and is to get ", config.max_new_tokens, " more, the model has ", max_length,
                          " positions; shorten the text, or lower --max-new-tokens");
     require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
                          p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");
-    by_length[p.prefix.size()].push_back(i);
+    by_length[{p.prefix.size(), real}].push_back(i);
   }
   std::vector<std::vector<GeneratedIds>> found(prompts.size());
-  for (const auto& [length, members] : by_length) {
-    std::vector<std::vector<int64_t>> sources, prefixes;
+  for (const auto& [lengths, members] : by_length) {
+    std::vector<std::vector<int64_t>> sources, prefixes, fed;
+    std::vector<std::vector<bool>> masks;
     std::vector<uint64_t> numbers;
     for (const auto i : members) {
       sources.push_back(prompts[i].source);
+      masks.push_back(prompts[i].source_mask);
       prefixes.push_back(prompts[i].prefix);
+      fed.push_back(real_prefix(prompts[i]));
       numbers.push_back(prompts[i].number);
     }
     EncoderOutput encoder_output;
     if (model.is_encoder_decoder()) {
-      const auto [ids, mask] = padded(sources, model.pad_token_id);
+      const auto [ids, mask] = padded(sources, model.pad_token_id, masks);
       encoder_output =
           network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // shared by all rows of a prompt
     }
     CachedModel cached_model(network, encoder_output);
-    if (length > 1)
-      cached_model.feed(
-          padded(prefixes, 0).first.narrow(1, 0, static_cast<int64_t>(length) - 1).repeat_interleave(rows, 0));
+    if (const auto real = static_cast<int64_t>(lengths.second); real > 1)
+      cached_model.feed(padded(fed, 0).first.narrow(1, 0, real - 1).repeat_interleave(rows, 0));
     auto texts = search(cached_model, prefixes, config, emit, numbers);
     for (size_t k = 0; k < members.size(); ++k) found[members[k]] = std::move(texts[k]);
   }

@@ -7,9 +7,13 @@ namespace cloze {
 
 /// The input of a generation: the source text of an encoder, and the prefix that the decoder continues.
 struct Prompt {
-  std::vector<int64_t> source{};  ///< encoder input with special tokens; empty for a decoder-only model
-  std::vector<int64_t> prefix;    ///< decoder input before the first new token; at least one id
-  uint64_t number = 0;            ///< index in the user's list, on which random draws depend
+  std::vector<int64_t> source{};    ///< encoder input with special tokens; empty for a decoder-only model
+  std::vector<bool> source_mask{};  ///< true = a real token; padding keeps its position; empty: all are real
+  std::vector<int64_t> prefix;      ///< decoder input before the first new token; at least one id
+  /// Decoder-only models, true = a real token, as the last one is. Rules of the search see padding, the model does not,
+  /// and positions count real tokens. Empty: all are real.
+  std::vector<bool> prefix_mask{};
+  uint64_t number = 0;  ///< index in the user's list, on which random draws depend
 };
 
 /// The generated sequences of each prompt, best first; ids as in `search`. Prompts may differ in length. Throws

@@ -25,10 +25,13 @@ double output_error(const at::Tensor& got, const at::Tensor& wanted, const at::T
   return difference.numel() ? difference.max().item<double>() : 0;
 }
 
+/// The largest entry, by its absolute value; 0 for an empty tensor.
+double largest_of(const at::Tensor& t) { return t.numel() ? t.to(at::kDouble).abs().max().item<double>() : 0; }
+
 /// The tolerance of an output: 0 for ids, else relative to the largest entry.
 double tolerance_of(const std::string& name, const at::Tensor& wanted) {
   if (name.starts_with("generated.") || wanted.numel() == 0) return 0;
-  return output_tolerance * std::max(1.0, wanted.abs().max().item<double>());
+  return output_tolerance * std::max(1.0, largest_of(wanted));
 }
 
 struct Comparison {
@@ -37,6 +40,9 @@ struct Comparison {
     rows.push_back({name, error, tolerance, error <= tolerance, note});
   }
   void missing(const std::string& name, const std::string& why) { rows.push_back({name, 0, 0, false, why}); }
+  void other_shape(const std::string& name, at::IntArrayRef shape, at::IntArrayRef wanted) {
+    missing(name, words("shape ", shape, " instead of ", wanted));
+  }
 };
 
 /// Attention probabilities of a sliding window in the layout of transformers: [B, H, T, G + 2 w + 1], first global
@@ -87,14 +93,14 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
   // largest of all.
   double largest = 0;
   for (const auto& name : expected.names())
-    if (name.rfind("grad.", 0) == 0) largest = std::max(largest, expected.get(name).abs().max().item<double>());
+    if (name.rfind("grad.", 0) == 0) largest = std::max(largest, largest_of(expected.get(name)));
   for (const auto& name : expected.names()) {
     if (name.rfind("grad.", 0) != 0) continue;
     auto parameter = name.substr(5);
     const auto prefixed = huggingface_prefix(model) + parameter;
     if (!gradients.count(parameter) && gradients.count(prefixed)) parameter = prefixed;
     const auto wanted = expected.get(name);
-    const double own_max = wanted.abs().max().item<double>(), scale = std::max(own_max, 1e-3 * largest);
+    const double own_max = largest_of(wanted), scale = std::max(own_max, 1e-3 * largest);
     const auto found = gradients.find(parameter);
     if (found == gradients.end()) {
       if (own_max == 0)
@@ -103,18 +109,38 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
         out.missing(name, "no such parameter in Cloze");
       continue;
     }
+    if (found->second.sizes() != wanted.sizes()) {
+      out.other_shape(name, found->second.sizes(), wanted.sizes());
+      continue;
+    }
     out.add(name, output_error(found->second, wanted, {}, 0) / std::max(scale, 1e-30), gradient_tolerance,
             own_max < scale ? "zero up to rounding" : "");
   }
+}
+
+/// The mean of a loss, without rows of the class -100, which transformers ignores.
+Tensor mean_of(const LossPart& part, const Batch& batch) {
+  const bool of_pairs = part.name == NspConfig::kind || part.name == SopConfig::kind;
+  const auto count = of_pairs ? batch.pair_label.ne(-100).sum().item<int64_t>() : part.count;
+  return part.sum / static_cast<double>(count);
+}
+
+/// The losses of the heads that have targets: of BigBird's two, the first needs no pair labels.
+std::vector<LossPart> losses_of(Network& network, const Batch& batch) {
+  const bool alone = network.objectives.size() > 1 && !batch.pair_label.defined();
+  return alone ? network.losses_at(MlmConfig::kind, batch, 0) : network.losses(batch, 0);
 }
 
 /// Compares the loss and the gradients, computed as in training: fused operators, predicted positions only.
 void compare_loss(const SafeTensors& expected, const std::string& folder, Network& network, const Batch& batch,
                   Comparison& out) {
   if (!expected.contains("loss")) return;
+  require<CheckpointError>(!network.objectives.empty(), folder,
+                           "/expected.safetensors: has loss, but the model has no head to compute it; name the class "
+                           "with the head in config.json, or leave the loss out");
   Tensor total;
-  for (const auto& part : network.losses(batch, 0)) {
-    const auto mean = part.sum / static_cast<double>(part.count);
+  for (const auto& part : losses_of(network, batch)) {
+    const auto mean = mean_of(part, batch);
     total = total.defined() ? total + mean : mean;
   }
   total.backward();
@@ -178,7 +204,7 @@ TensorMap computed_outputs(Network& network, const Batch& batch) {
 /// What an expected tensor is.
 struct Expected {
   bool of_query = false;  ///< of the query stream
-  Tensor mask{};          ///< bool [B, T], where it is compared; undefined: everywhere
+  Tensor mask{};          ///< bool [B, T], where it is compared, [B, 1] of pooled rows; undefined: everywhere
   int64_t axis = 1;       ///< the axis of T
 };
 
@@ -189,10 +215,18 @@ Expected classify(const std::string& name, const Batch& batch, bool encoder_deco
   expected.of_query = batch.target_positions.defined() && (name == "logits" || name == "last_hidden_state" ||
                                                            (starts("hidden_states.") && name.back() % 2 == 1) ||
                                                            (starts("attentions.") && name.back() == '1'));
-  const bool by_row = name == "pooler_output" || name == "seq_relationship_logits" || name == "sop_logits";
-  if (by_row || expected.of_query || starts("generated.") || starts("mems.")) return expected;
+  if (expected.of_query || starts("generated.") || starts("mems.")) return expected;
   expected.mask = encoder_decoder && !starts("encoder_") ? batch.decoder_attention_mask : batch.attention_mask;
+  const bool by_row = name == "pooler_output" || name == "seq_relationship_logits" || name == "sop_logits";
+  if (by_row && expected.mask.defined()) expected.mask = expected.mask.narrow(1, 0, 1);  // pooled from position 0
   return expected;
+}
+
+/// Attention probabilities of the query stream in transformers, [B, H, T, S], at the target positions.
+Tensor at_targets(const Tensor& probabilities, const Batch& batch) {
+  const auto position =
+      batch.target_positions.unsqueeze(1).unsqueeze(-1).expand({-1, probabilities.size(1), -1, probabilities.size(3)});
+  return probabilities.gather(2, position.clamp_min(0)).masked_fill(position.lt(0), 0);
 }
 
 /// Compares everything but the loss and its gradients.
@@ -202,18 +236,20 @@ void compare_outputs(const SafeTensors& expected, const TensorMap& computed, con
     if (name == "loss" || name.starts_with("grad.")) continue;
     auto wanted = expected.get(name);
     const auto kind = classify(name, batch, encoder_decoder);
-    if (kind.of_query && wanted.dim() == 4) {  // [B, H, T, S] in transformers: keep the target positions
-      const auto position =
-          batch.target_positions.unsqueeze(1).unsqueeze(-1).expand({-1, wanted.size(1), -1, wanted.size(3)});
-      wanted = wanted.gather(2, position.clamp_min(0)).masked_fill(position.lt(0), 0);
-    }
     const auto found = computed.find(name);
-    if (found == computed.end())
+    if (found == computed.end()) {
       out.missing(name, "the model has no such output");
-    else if (found->second.sizes() != wanted.sizes())
-      out.missing(name, words("shape ", found->second.sizes(), " instead of ", wanted.sizes()));
-    else
-      out.add(name, output_error(found->second, wanted, kind.mask, kind.axis), tolerance_of(name, wanted));
+      continue;
+    }
+    auto shape = found->second.sizes().vec();
+    const bool has_every_position = kind.of_query && shape.size() == 4;  // in transformers
+    if (has_every_position) shape[2] = batch.input_ids.size(1);
+    if (wanted.sizes() != at::IntArrayRef(shape)) {
+      out.other_shape(name, shape, wanted.sizes());
+      continue;
+    }
+    if (has_every_position) wanted = at_targets(wanted, batch);
+    out.add(name, output_error(found->second, wanted, kind.mask, kind.axis), tolerance_of(name, wanted));
   }
 }
 
@@ -234,7 +270,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
         "; a case has config.json, model.safetensors, inputs.safetensors and expected.safetensors");
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"),
              expected = SafeTensors::open(folder + "/expected.safetensors");
-  const auto batch = read_case(inputs, model.config, folder + "/inputs.safetensors");
+  const auto batch = read_case(inputs, model.config, expected.contains("loss"), folder + "/inputs.safetensors");
   Comparison out;
   compare_loss(expected, folder, *network, batch, out);
   auto computed = computed_outputs(*network, batch);

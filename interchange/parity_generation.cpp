@@ -57,13 +57,27 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
       log_warning("verify", words(path, ": '", key, "' is ignored", did_you_mean(key, {known.begin(), known.end()})));
 }
 
-/// The first row of the inputs as a prompt.
-Prompt prompt_of(const Batch& batch, const ModelConfig& model) {
+/// The first row of the inputs as a prompt, up to its last token; padding before that is kept, as in transformers.
+Prompt prompt_of(const Batch& batch, const ModelConfig& model, const std::string& folder) {
   const auto row = batch.input_ids[0].contiguous();
-  const auto length = batch.attention_mask.defined() ? batch.attention_mask[0].sum().item<int64_t>() : row.numel();
+  const auto mask =
+      batch.attention_mask.defined() ? batch.attention_mask[0].contiguous() : at::ones_like(row, at::kBool);
+  const auto* real = mask.data_ptr<bool>();
+  int64_t length = row.numel();
+  while (length > 0 && !real[length - 1]) --length;
+  require<CheckpointError>(length > 0, folder,
+                           "/inputs.safetensors: attention_mask hides the whole first row of input_ids, which is the "
+                           "prompt of generation.json; give it a token");
   const std::vector<int64_t> ids(row.data_ptr<int64_t>(), row.data_ptr<int64_t>() + length);
-  if (!backbone_of(model).is_encoder_decoder()) return {.prefix = ids};
-  return {.source = ids, .prefix = {decoding_ids_of(model).decoder_start_token_id}};
+  std::vector<bool> tokens(real, real + length);
+  if (std::find(tokens.begin(), tokens.end(), false) == tokens.end()) tokens.clear();
+  if (backbone_of(model).is_encoder_decoder())
+    return {.source = ids, .source_mask = tokens, .prefix = {decoding_ids_of(model).decoder_start_token_id}};
+  require<ConfigError>(tokens.empty() || !as<EncoderDecoderConfig>(model), folder,
+                       "/inputs.safetensors: the first row of input_ids has padding before tokens, which moves their "
+                       "positions in transformers' decoder of ",
+                       kind_of(model), "; its text cannot be compared, so give a first row without that");
+  return {.prefix = ids, .prefix_mask = tokens};
 }
 
 }  // namespace
@@ -75,7 +89,7 @@ std::map<std::string, Tensor> generate_case(Network& network, const Batch& batch
   const auto j = read_json(path);
   const auto& model = backbone_of(network.model_config());
   const auto decoding = decoding_ids_of(network.model_config());
-  const auto prompt = prompt_of(batch, network.model_config());
+  const auto prompt = prompt_of(batch, network.model_config(), folder);
   const auto run = [&](const std::string& name, const nlohmann::json& settings) {
     SearchConfig search{.max_new_tokens = 20,
                         .eos_token_id = model.eos_token_id,

@@ -35,3 +35,21 @@ TEST_CASE("generation in a batch of different lengths equals generation for each
     }
   }
 }
+
+TEST_CASE("padding of a prompt is hidden from the model, and is a part of the generated ids", "[search][generate]") {
+  TempDir dir;
+  const SearchConfig greedy{.max_new_tokens = 6, .eos_token_id = 2, .pad_token_id = 1};
+  const auto generated = [&](const std::string& family, const Prompt& prompt) {
+    return generate_ids(*open_run(dir / family).network, {prompt}, greedy)[0][0].ids;
+  };
+  for (const std::string family : {"bart", "t5", "gpt2"})
+    import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);
+  for (const std::string family : {"bart", "t5"}) {
+    const std::vector<bool> mask{true, true, true, false, false};
+    CHECK(generated(family, {.source = {5, 9, 13, 40, 41}, .source_mask = mask, .prefix = {2}}) ==
+          generated(family, {.source = {5, 9, 13}, .prefix = {2}}));
+  }
+  auto ids = generated("gpt2", {.prefix = {5, 9, 13}});
+  ids.insert(ids.begin(), {40, 41});
+  CHECK(generated("gpt2", {.prefix = {40, 41, 5, 9, 13}, .prefix_mask = {false, false, true, true, true}}) == ids);
+}

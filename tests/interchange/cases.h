@@ -2,6 +2,7 @@
 // The golden cases of tests/parity, as they are and with changes.
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/tensor/safetensors.h"
 #include "interchange/interchange.h"
@@ -43,4 +44,33 @@ inline std::string edited(const TempDir& dir, const std::string& name, const std
   REQUIRE(text.find(from) != std::string::npos);
   std::ofstream(folder + "/" + file) << text.replace(text.find(from), from.size(), to);
   return folder;
+}
+
+/// Gives the file of a case these tensors; an undefined one is left out.
+inline void set_tensors(const std::string& file, const std::map<std::string, at::Tensor>& tensors) {
+  const auto stored = cloze::SafeTensors::open(file);
+  std::vector<cloze::NamedTensor> all;
+  for (const auto& name : stored.names())
+    if (tensors.count(name) == 0) all.push_back({name, stored.get(name).clone()});
+  for (const auto& [name, tensor] : tensors)
+    if (tensor.defined()) all.push_back({name, tensor});
+  cloze::save_safetensors(file, all);
+}
+
+/// A copy of a parity case, in `dir / "given"`, whose inputs are changed so.
+inline std::string with_inputs(const TempDir& dir, const std::string& name,
+                               const std::map<std::string, at::Tensor>& inputs) {
+  const auto folder = dir / "given";
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+  set_tensors(folder + "/inputs.safetensors", inputs);
+  return folder;
+}
+
+/// A tensor of the inputs or the expected tensors of a parity case.
+inline at::Tensor input_of(const std::string& name, const std::string& tensor) {
+  return cloze::SafeTensors::open(SOURCE_DIR "/tests/parity/" + name + "/inputs.safetensors").get(tensor).clone();
+}
+inline at::Tensor expected_of(const std::string& name, const std::string& tensor) {
+  return cloze::SafeTensors::open(SOURCE_DIR "/tests/parity/" + name + "/expected.safetensors").get(tensor).clone();
 }

@@ -90,23 +90,10 @@ TEST_CASE("a damaged case fails, and the tensor is named", "[interchange][parity
 
 TEST_CASE("inputs of a case that the model cannot take are refused with a clear message", "[interchange][parity]") {
   TempDir dir;
-  const auto with = [&](const std::string& file, const std::string& name, const Tensor& tensor) {
-    const auto folder = dir / "case";
-    fs::remove_all(folder);
-    fs::copy(SOURCE_DIR "/tests/parity/bart", folder);
-    const auto stored = SafeTensors::open(folder + "/" + file);
-    std::vector<NamedTensor> tensors;
-    for (const auto& key : stored.names())
-      if (key != name) tensors.push_back({key, stored.get(key).clone()});
-    if (tensor.defined()) tensors.push_back({name, tensor});
-    save_safetensors(folder + "/" + file, tensors);
-    return folder;
-  };
-  const auto ids = SafeTensors::open(SOURCE_DIR "/tests/parity/bart/inputs.safetensors").get("input_ids").clone();
-  const auto refused = [&](const std::string& name, const Tensor& tensor, const std::string& sentence,
-                           const std::string& file = "inputs.safetensors") {
-    CHECK_THROWS_WITH(verify_parity(with(file, name, tensor)),
-                      Catch::Contains(file + ": ") && Catch::Contains(sentence));
+  const auto ids = input_of("bart", "input_ids");
+  const auto refused = [&](const std::string& name, const Tensor& tensor, const std::string& sentence) {
+    CHECK_THROWS_WITH(verify_parity(with_inputs(dir, "bart", {{name, tensor}})),
+                      Catch::Contains("inputs.safetensors: ") && Catch::Contains(sentence));
   };
   refused("input_ids", ids + 5000, "input_ids contains 50");
   refused("input_ids", ids - 5000, "but the model has ids from 0 to ");
@@ -118,7 +105,10 @@ TEST_CASE("inputs of a case that the model cannot take are refused with a clear 
   refused("labels", at::full({ids.size(0), 3}, 7000, at::kLong), "labels contains 7000");
   refused("labels", at::full({ids.size(0) + 1, 3}, 7, at::kLong), "labels has ");
   refused("labels", Tensor(), "has neither labels nor decoder_input_ids");
-  refused("loss", at::ones({3}), "loss has 3 elements; it must be a scalar", "expected.safetensors");
+  const auto folder = with_inputs(dir, "bart", {});
+  set_tensors(folder + "/expected.safetensors", {{"loss", at::ones({3})}});
+  CHECK_THROWS_WITH(verify_parity(folder),
+                    Catch::Contains("expected.safetensors: loss has 3 elements; it must be a scalar"));
 }
 
 TEST_CASE("a case that describes a far larger model than its weights is refused before memory is taken",
