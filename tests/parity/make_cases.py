@@ -52,6 +52,7 @@ CASES = {
     "modernbert-far": (hf.ModernBertForMaskedLM, modernbert | dict(num_hidden_layers=3, hidden_size=8, num_attention_heads=1, intermediate_size=12, local_attention=16)),
     "xlnet-backward": (hf.XLNetLMHeadModel, xlnet | dict(d_model=28, n_head=4, d_inner=41, bi_data=True, clamp_len=9, mem_len=None)),
 }
+OUTPUTS = ("prediction_logits", "seq_relationship_logits", "sop_logits", "logits", "last_hidden_state", "pooler_output")
 
 
 def relative_attention(module, query, key, value, attention_mask, scaling, **_):
@@ -87,16 +88,54 @@ def save_pickled(net, folder, shards):
     with open(f"{folder}/pytorch_model.bin.index.json", "w") as out: json.dump(dict(metadata={}, weight_map=files), out, indent=1)
 
 
+def redraw(net, scale=0.2):
+    """Every parameter drawn anew, so that none is 0 or 1 as a fresh model's biases and norms are."""
+    with torch.no_grad():
+        for name, p in net.named_parameters():
+            if p.requires_grad: p.copy_((1 if "norm" in name.lower() and name.endswith("weight") else 0) + scale * torch.randn_like(p))
+
+
+def forward(net, inputs, **options):
+    """What the model computes of the tensors of a case; those of `mems.0`, `mems.1`, ... are one list there."""
+    memory = [v for k, v in inputs.items() if k.startswith("mems.")]
+    return net(**{k: v for k, v in inputs.items() if not k.startswith("mems.")}, **(dict(mems=memory) if memory else {}), **options)
+
+
+def expected_of(net, inputs):
+    """Hidden states, attention of the first layer, outputs, loss and gradients by the names of expected.safetensors."""
+    out = forward(net, inputs, output_hidden_states=True, output_attentions=True)
+    if getattr(net.config, "is_encoder_decoder", False):
+        expected = {f"{side}_hidden_states.{i}": h for side in ("encoder", "decoder") for i, h in enumerate(getattr(out, f"{side}_hidden_states"))}
+        expected |= {f"{side}_attentions.0": getattr(out, f"{side}_attentions")[0] for side in ("encoder", "decoder", "cross")} | {"encoder_last_hidden_state": out.encoder_last_hidden_state}
+    else:
+        expected = {f"hidden_states.{i}": h for i, h in enumerate(out.hidden_states)} | {f"mems.{i}": m for i, m in enumerate(getattr(out, "mems", None) or [])}
+        expected |= {f"attentions.0.{i}": a for i, a in enumerate(out.attentions[0])} if isinstance(out.attentions[0], tuple) else {"attentions.0": out.attentions[0]}
+    for name in ("loss", *OUTPUTS):
+        if getattr(out, name, None) is not None: expected[name] = getattr(out, name)
+    if getattr(out, "loss", None) is not None:
+        out.loss.backward()
+        expected |= {f"grad.{n}": p.grad for n, p in net.named_parameters() if p.grad is not None}
+    return expected
+
+
+def write_generation(folder, net, ids, mask, told, searches):
+    """Writes generation.json; the generated ids by the names of expected.safetensors."""
+    with open(f"{folder}/generation.json", "w") as file: json.dump(told | {name: search for name, search in searches.items() if search}, file, indent=1)
+    return {f"generated.{name}": net.generate(ids, attention_mask=mask, use_cache=False, **told, **search) for name, search in searches.items()}
+
+
+def save(path, tensors):
+    save_file({k: (v.float() if v.is_floating_point() else v).detach().contiguous().clone() for k, v in tensors.items()}, path)
+
+
 def make(folder, cls, options):
     torch.manual_seed(3)
     config = cls.config_class(vocab_size=97, attn_implementation="eager", **options)
     net = cls(config).eval()
     config = net.config
     relative = hasattr(config, "position_embedding_type")
-    with torch.no_grad():
-        if relative: with_distances(net)
-        for name, p in net.named_parameters():
-            if p.requires_grad: p.copy_((1 if "norm" in name.lower() and name.endswith("weight") else 0) + 0.2 * torch.randn_like(p))
+    if relative: with_distances(net)
+    redraw(net)
     B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 60 if "-far" in folder else 15   # transformers accepts `uni` with a mask for one row only
     ids = torch.randint(0, 97, (B, T))
     mask = torch.ones(B, T, dtype=torch.long); mask[1:2, 9:] = 0; mask[2:3, 4:] = 0
@@ -129,30 +168,17 @@ def make(folder, cls, options):
         inputs["decoder_input_ids"] = torch.randint(4, 97, (B, 8)); inputs["decoder_attention_mask"] = torch.ones(B, 8, dtype=torch.long)
         inputs["decoder_attention_mask"][1, 5:] = 0; inputs["decoder_attention_mask"][2, 2:4] = 0
     if relative: net = net.double()
-    memory = [v for k, v in inputs.items() if k.startswith("mems.")]
-    out = net(**{k: v for k, v in inputs.items() if not k.startswith("mems.")}, **(dict(mems=memory) if memory else {}), output_hidden_states=True, output_attentions=True)
-    if two:
-        expected = {f"{side}_hidden_states.{i}": h for side in ("encoder", "decoder") for i, h in enumerate(getattr(out, f"{side}_hidden_states"))}
-        expected |= {f"{side}_attentions.0": getattr(out, f"{side}_attentions")[0] for side in ("encoder", "decoder", "cross")} | {"encoder_last_hidden_state": out.encoder_last_hidden_state}
-    else:
-        expected = {f"hidden_states.{i}": h for i, h in enumerate(out.hidden_states)} | {f"mems.{i}": m for i, m in enumerate(getattr(out, "mems", None) or [])}
-        expected |= {f"attentions.0.{i}": a for i, a in enumerate(out.attentions[0])} if isinstance(out.attentions[0], tuple) else {"attentions.0": out.attentions[0]}
-    for name in ("loss", "prediction_logits", "seq_relationship_logits", "sop_logits", "logits", "last_hidden_state", "pooler_output"):
-        if getattr(out, name, None) is not None: expected[name] = getattr(out, name)
-    if getattr(out, "loss", None) is not None:
-        out.loss.backward()
-        expected |= {f"grad.{n}": p.grad for n, p in net.named_parameters() if p.grad is not None}
+    expected = expected_of(net, inputs)
     net.float().save_pretrained(folder)
     if relative: save_pickled(net, folder, 2 if "query" in folder else 1)
     # RoBERTa's `generate` counts positions from 0, its `forward` from pad_token_id + 1: its generated text does not follow from its logits.
     if two or cls is hf.GPT2LMHeadModel or (getattr(config, "is_decoder", False) and cls is not hf.RobertaForCausalLM):
         searches = {"greedy": {}, "beam4": dict(num_beams=4, early_stopping=True), "long": dict(num_beams=3, min_new_tokens=5, length_penalty=2.0, repetition_penalty=1.3), "ngram": dict(no_repeat_ngram_size=2, min_length=6)}
-        told = dict(max_new_tokens=9, do_sample=False)
-        for name, search in searches.items(): expected[f"generated.{name}"] = net.generate(ids[:1], attention_mask=mask[:1], use_cache=False, **told, **search)
-        with open(f"{folder}/generation.json", "w") as file: json.dump(told | {name: search for name, search in searches.items() if search}, file, indent=1)
-    save_file({k: v.detach().contiguous().clone() for k, v in inputs.items()}, f"{folder}/inputs.safetensors")
-    save_file({k: (v.float() if v.is_floating_point() else v).detach().contiguous().clone() for k, v in expected.items()}, f"{folder}/expected.safetensors")
+        expected |= write_generation(folder, net, ids[:1], mask[:1], dict(max_new_tokens=9, do_sample=False), searches)
+    save(f"{folder}/inputs.safetensors", inputs)
+    save(f"{folder}/expected.safetensors", expected)
 
 
-for name, (cls, options) in CASES.items():
-    if not sys.argv[2:] or name in sys.argv[2:]: make(f"{sys.argv[1]}/{name}", cls, options)
+if __name__ == "__main__":
+    for name, (cls, options) in CASES.items():
+        if not sys.argv[2:] or name in sys.argv[2:]: make(f"{sys.argv[1]}/{name}", cls, options)
