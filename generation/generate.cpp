@@ -1,6 +1,7 @@
 #include "generation/generate.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "core/interrupt.h"
@@ -94,8 +95,8 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
   check(config);
   const auto& model = backbone_of(network.model_config());
   const int64_t rows = rows_of_prompt(config);
-  // By prefix length, with padding and without: all prompts of a search have the same ones.
-  std::map<std::pair<size_t, size_t>, std::vector<size_t>> by_length;
+  // By prefix length, with padding and without, and padding before the first token: those of a search have the same.
+  std::map<std::array<size_t, 3>, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto& p = prompts[i];
     const auto real = real_prefix(p).size();
@@ -106,7 +107,8 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
                          " positions; shorten the text, or lower --max-new-tokens");
     require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
                          p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");
-    by_length[{p.prefix.size(), real}].push_back(i);
+    const auto first = std::find(p.prefix_mask.begin(), p.prefix_mask.end(), true);
+    by_length[{p.prefix.size(), real, static_cast<size_t>(first - p.prefix_mask.begin())}].push_back(i);
   }
   std::vector<std::vector<GeneratedIds>> found(prompts.size());
   for (const auto& [lengths, members] : by_length) {
@@ -127,9 +129,11 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
           network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // shared by all rows of a prompt
     }
     CachedModel cached_model(network, encoder_output);
-    if (const auto real = static_cast<int64_t>(lengths.second); real > 1)
+    if (const auto real = static_cast<int64_t>(lengths[1]); real > 1)
       cached_model.feed(padded(fed, 0).first.narrow(1, 0, real - 1).repeat_interleave(rows, 0));
-    auto texts = search(cached_model, prefixes, config, emit, numbers);
+    auto settings = config;
+    settings.prompt_ignore_length = static_cast<int64_t>(lengths[2]);
+    auto texts = search(cached_model, prefixes, settings, emit, numbers);
     for (size_t k = 0; k < members.size(); ++k) found[members[k]] = std::move(texts[k]);
   }
   return found;

@@ -10,8 +10,8 @@ struct Prompt {
   std::vector<int64_t> source{};    ///< encoder input with special tokens; empty for a decoder-only model
   std::vector<bool> source_mask{};  ///< true = a real token; padding keeps its position; empty: all are real
   std::vector<int64_t> prefix;      ///< decoder input before the first new token; at least one id
-  /// Decoder-only models, true = a real token, as the last one is. Rules of the search see padding, the model does not,
-  /// and positions count real tokens. Empty: all are real.
+  /// Decoder-only models, true = a real token, as the last one is. Rules of the search see padding, but for that before
+  /// the first token repetition_penalty; the model does not, and positions count real tokens. Empty: all are real.
   std::vector<bool> prefix_mask{};
   uint64_t number = 0;  ///< index in the user's list, on which random draws depend
 };

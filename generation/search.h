@@ -37,6 +37,7 @@ struct SearchConfig {
   int64_t eos_token_id = -1, pad_token_id = 0;
   int64_t forced_bos_token_id = -1;  ///< after a prompt of one token
   int64_t forced_eos_token_id = -1;  ///< as the last of max_new_tokens
+  int64_t prompt_ignore_length = 0;  ///< ids at the start of every prompt, padding, that repetition_penalty leaves out
   uint64_t seed = 1;
 };
 

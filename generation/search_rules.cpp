@@ -32,6 +32,7 @@ void check(const SearchConfig& c) {
   at_least("pad_token_id", c.pad_token_id, 0);
   at_least("forced_bos_token_id", c.forced_bos_token_id, -1);
   at_least("forced_eos_token_id", c.forced_eos_token_id, -1);
+  at_least("prompt_ignore_length", c.prompt_ignore_length, 0);
   require<ConfigError>(c.min_new_tokens <= c.max_new_tokens, "min_new_tokens is ", c.min_new_tokens,
                        ", but max_new_tokens is ", c.max_new_tokens, "; lower the one or raise the other");
   require<ConfigError>(c.max_new_tokens <= 1 << 20 && c.num_beams <= 4096 && c.num_return_sequences <= 1 << 16,
@@ -107,7 +108,7 @@ void ScoreRules::apply(const int64_t* ids, int64_t length) {
   if (c_.repetition_penalty != 1) {
     ++stamp_;
     const auto penalty = static_cast<float>(c_.repetition_penalty);
-    for (int64_t i = 0; i < length; ++i) {
+    for (int64_t i = c_.prompt_ignore_length; i < length; ++i) {
       if (!known(ids[i]) || seen_[static_cast<size_t>(ids[i])] == stamp_) continue;
       seen_[static_cast<size_t>(ids[i])] = stamp_;
       float& s = x[ids[i]];

@@ -38,7 +38,7 @@ TEST_CASE("generation in a batch of different lengths equals generation for each
 
 TEST_CASE("padding of a prompt is hidden from the model, and is a part of the generated ids", "[search][generate]") {
   TempDir dir;
-  const SearchConfig greedy{.max_new_tokens = 6, .eos_token_id = 2, .pad_token_id = 1};
+  SearchConfig greedy{.max_new_tokens = 6, .eos_token_id = 2, .pad_token_id = 1};
   const auto generated = [&](const std::string& family, const Prompt& prompt) {
     return generate_ids(*open_run(dir / family).network, {prompt}, greedy)[0][0].ids;
   };
@@ -49,7 +49,11 @@ TEST_CASE("padding of a prompt is hidden from the model, and is a part of the ge
     CHECK(generated(family, {.source = {5, 9, 13, 40, 41}, .source_mask = mask, .prefix = {2}}) ==
           generated(family, {.source = {5, 9, 13}, .prefix = {2}}));
   }
-  auto ids = generated("gpt2", {.prefix = {5, 9, 13}});
-  ids.insert(ids.begin(), {40, 41});
-  CHECK(generated("gpt2", {.prefix = {40, 41, 5, 9, 13}, .prefix_mask = {false, false, true, true, true}}) == ids);
+  for (const double penalty : {1.0, 50.0}) {  // which leaves out padding before the first token
+    greedy.repetition_penalty = penalty;
+    auto ids = generated("gpt2", {.prefix = {5, 9, 13}});
+    const int64_t pad = ids[3];
+    ids.insert(ids.begin(), {pad, pad});
+    CHECK(generated("gpt2", {.prefix = {pad, pad, 5, 9, 13}, .prefix_mask = {false, false, true, true, true}}) == ids);
+  }
 }

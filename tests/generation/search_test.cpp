@@ -387,6 +387,7 @@ TEST_CASE("invalid settings are rejected with a remedy", "[search]") {
   refused({.max_new_tokens = 3, .min_new_tokens = 4},
           "min_new_tokens is 4, but max_new_tokens is 3; lower the one or raise the other");
   refused({.length_penalty = std::nan("")}, "length_penalty is nan; give a finite number");
+  refused({.prompt_ignore_length = -1}, "prompt_ignore_length is -1; give 0 or more");
   refused({.repetition_penalty = 0}, "repetition_penalty is 0; give a number above 0 (1 changes nothing)");
   refused({.top_p = 1.5}, "top_p is 1.5; give a number from 0 to 1 (1 keeps everything)");
   refused({.top_p = -0.5}, "top_p is -0.5; give a number from 0 to 1 (1 keeps everything)");
