@@ -102,12 +102,23 @@ std::string copy_tokenizer(const std::string& folder, const std::string& out, in
   return tokenizer.fingerprint();
 }
 
+/// Warns of what transformers computes with this config, and an imported run does not.
+void warn_of_differences(const ModelConfig& model, const std::string& folder) {
+  const auto* streams = as<TwoStreamConfig>(model);
+  if (streams == nullptr || !streams->bi_data) return;
+  log_warning("import", words(folder,
+                              "/config.json: bi_data is true: outputs differ from those of transformers, which "
+                              "reads the second half of every batch backwards in evaluation too, not only in "
+                              "training"));
+}
+
 }  // namespace
 
 ImportReport import_huggingface(const std::string& folder, const std::string& run,
                                 const std::string& generator_folder) {
   require<ConfigError>(!fs::exists(run), run, ": exists; name another --out");
   auto model = read_huggingface(folder);
+  warn_of_differences(model.config.model, folder);
   std::optional<HuggingFaceModel> generator;
   if (!generator_folder.empty()) {
     generator = read_huggingface(generator_folder);

@@ -27,9 +27,8 @@ EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, Passag
     found.end = found.tokens.size();
   } else {
     found.tokens = tokenizer.encode_with_offsets(read);
-    // A token without bytes, such as a mark of the start of a word, counts where it stands.
     const auto counts = [&](const TokenSpan& token) {
-      return token.begin < last && (token.end > first || (token.begin == token.end && token.begin == first));
+      return token.begin < last && counts_from(first, token.begin, token.end);
     };
     auto begin = std::find_if(found.tokens.begin(), found.tokens.end(), counts);
     const auto end = std::find_if_not(begin, found.tokens.end(), counts);

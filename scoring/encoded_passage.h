@@ -12,6 +12,12 @@ enum class PassageText {
   pair        ///< `left` and `scored`, each for itself
 };
 
+/// Whether a token of the bytes [begin, end) counts with a text from byte `start` on: it ends after that, or has no
+/// bytes, such as a mark of the start of a word, and stands there.
+constexpr bool counts_from(size_t start, size_t begin, size_t end) {
+  return end > start || (begin == end && begin == start);
+}
+
 /// A passage in tokens.
 struct EncodedPassage {
   std::vector<TokenSpan> tokens{};  ///< offsets in the text of the passage

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "scoring/encoded_passage.h"
 
 namespace cloze {
 
@@ -50,8 +51,6 @@ Tokenizer::Frame babylm_frame(const LoadedRun& run) {
   return run.tokenizer.frame(
       TextReader{.kind = kind_of(run.config.model), .end = model.is_generative() ? model.eos_token_id : -1});
 }
-
-bool counts_from(size_t start, size_t begin, size_t end) { return end > start || (begin == end && end == start); }
 
 float babylm_sum(std::span<const float> logs) {
   return at::tensor(std::vector<float>(logs.begin(), logs.end()), at::kFloat).sum().item<float>();

@@ -16,15 +16,10 @@ std::optional<BabylmBackend> babylm_backend(const RunConfig& config);
 /// The special tokens that transformers puts around a text of the run's exported folder.
 Tokenizer::Frame babylm_frame(const LoadedRun& run);
 
-/// Whether a token counts with the text from byte `start` on: it ends after that. One without bytes, such as a mark of
-/// the start of a word, has those of the character that follows it there. Source: dataset.py, `if end >
-/// start_char_idx`, with the offsets of the tokenizers package.
-bool counts_from(size_t start, size_t begin, size_t end);
-
 /// The sum of a candidate's log-probabilities, added in fp32 by at::sum as there.
 float babylm_sum(std::span<const float> logs);
 /// The same of the Scorer's log-probabilities of a passage, each rounded to fp32 first, of the tokens that count after
-/// its left context.
+/// its left context (`counts_from`). Source: there dataset.py, `if end > start_char_idx`.
 float babylm_sum(const Passage& passage, const PassageScore& score);
 
 /// The candidate that counts as chosen: the first of the largest sums, or of those that are not numbers, as torch.max.

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "scoring/encoded_passage.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
 

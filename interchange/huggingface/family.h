@@ -50,7 +50,7 @@ struct Family {
   bool full_attention = false;  ///< its classes compute full attention besides the family's own
   bool always_tied = false;     ///< its classes tie a head that is not stored, whatever config.json says
   /// Ids of config.json that no class computes with, with the defaults of the class: those of the tokenizer are
-  /// written, and null if they are unknown, so that no default takes their place.
+  /// written, and null if they are unknown, so that no default replaces them.
   json text_ids = json::object();
   /// Of several types of one family here, this is the one that describes `model`.
   bool (*describes)(const BackboneConfig& model) = [](const BackboneConfig&) { return true; };

@@ -1,23 +1,8 @@
-#include "core/log.h"
 #include "interchange/huggingface/family.h"
 
 namespace cloze::huggingface {
 
 namespace {
-
-/// Whether half of the rows are read backwards.
-Key bi_data() {
-  auto key = field("bi_data", &TwoStreamConfig::bi_data, false);
-  key.read = [read = key.read](BackboneConfig& c, const Given& in) {
-    read(c, in);
-    if (part<TwoStreamConfig>(c).bi_data)
-      log_warning("import",
-                  words(in.path,
-                        ": bi_data is true: outputs differ from those of transformers, which reads the second "
-                        "half of every batch backwards in evaluation too, not only in training"));
-  };
-  return key;
-}
 
 Keys xlnet_keys() {
   return {
@@ -60,7 +45,7 @@ Keys xlnet_keys() {
       field("clamp_len", &TwoStreamConfig::clamp_len, -1),
       count_or_null("mem_len", &TwoStreamConfig::mem_len, 512),
       count_or_null("reuse_len", &TwoStreamConfig::reuse_len, nullptr),
-      bi_data(),
+      field("bi_data", &TwoStreamConfig::bi_data, false),
       field("same_length", &TwoStreamConfig::same_length, false),
       derived("untie_r", true, [](const BackboneConfig&) { return json(true); }),
   };

@@ -4,9 +4,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/log.h"
 #include "tests/support/catch.h"
-#include "tests/support/temp_dir.h"
 
 using namespace cloze;
 using nlohmann::json;
@@ -281,22 +279,6 @@ TEST_CASE(
   CHECK(layers({{"model_type", "t5"}, {"num_layers", 3}, {"num_decoder_layers", nullptr}}) == 3);
   CHECK(layers({{"model_type", "t5"}, {"num_layers", 3}, {"num_decoder_layers", 2}}) == 2);
   CHECK(layers({{"model_type", "t5"}, {"num_decoder_layers", 0}, {"architectures", {"T5EncoderModel"}}}) == 6);
-}
-
-TEST_CASE("an XLNet with bi_data is read with a warning that its outputs differ from those of transformers",
-          "[interchange][config]") {
-  TempDir dir;
-  const auto warning = [&](bool bi_data) {
-    const auto file = dir / (bi_data ? "true" : "false");
-    set_log_file(file);
-    read_model({{"model_type", "xlnet"}, {"bi_data", bi_data}}, "config.json");
-    set_log_file("");
-    return read_file(file);
-  };
-  CHECK_THAT(warning(true),
-             Catch::Contains("warning: config.json: bi_data is true: outputs differ from those of transformers, which "
-                             "reads the second half of every batch backwards in evaluation too"));
-  CHECK_THAT(warning(false), !Catch::Contains("bi_data"));
 }
 
 TEST_CASE("tie_word_embeddings in the config of a T5 decides whether its states are scaled", "[interchange][config]") {

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "generation/generate.h"
 #include "tests/interchange/cases.h"
+#include "tests/support/logged.h"
 #include "tests/support/trained.h"
 
 using namespace cloze;
@@ -385,4 +386,19 @@ TEST_CASE("absent keys take the default of the class", "[interchange]") {
   import_huggingface(edited(dir, "gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": null"),
                      dir / "endless");
   CHECK(backbone_of(open_run(dir / "endless").config.model).eos_token_id == -1);
+}
+
+TEST_CASE("an XLNet with bi_data is imported with a warning, and verify parity, which reads as it says, has none",
+          "[interchange]") {
+  TempDir dir;
+  const auto import_of = [&](const std::string& name) {
+    return logged(dir, [&] { import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name); });
+  };
+  const std::string warning =
+      "/config.json: bi_data is true: outputs differ from those of transformers, which reads the second half of every "
+      "batch backwards in evaluation too";
+  CHECK_THAT(import_of("xlnet-backward"), Catch::Contains("warning: ") && Catch::Contains(warning));
+  CHECK_THAT(import_of("xlnet-plain"), !Catch::Contains("bi_data"));
+  CHECK_THAT(logged(dir, [] { verify_parity(SOURCE_DIR "/tests/parity/xlnet-backward"); }),
+             !Catch::Contains("bi_data"));
 }
