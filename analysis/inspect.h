@@ -52,7 +52,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
 
 std::string to_text(const Inspection& found, bool colour);
 nlohmann::json to_json(const Inspection& found);
-/// Plots the histograms of lengths to an .svg or .png file with gnuplot. Throws Error if that fails.
+/// Plots the histograms of lengths to an .svg file. Throws Error if that fails.
 void draw_lengths(const Inspection& found, const std::string& file);
 
 }  // namespace cloze

@@ -17,7 +17,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
   objective->add_option("--set", *set, set_help)->allow_extra_args(false);
   objective->add_option("--examples", command->examples, "sequences to show")->capture_default_str();
   objective->add_option("--sequences", command->sequences, "sequences to count over")->capture_default_str();
-  objective->add_option("--picture", command->picture, "plot histograms of span lengths to this .svg or .png file");
+  objective->add_option("--picture", command->picture, "plot histograms of span lengths to this .svg file");
   objective->add_flag("--json", command->json, json_help);
   objective->footer(
       "Example:\n  cloze inspect objective configs/bert/tiny.yaml --set data.tokens=tokens \\\n"

@@ -248,7 +248,7 @@ const std::vector<ForeignVerb>& foreign_verbs() {
       {"download", "import", "nothing is downloaded; `cloze import` reads a folder that is here"},
       {"compare", "report", "runs are compared by `cloze report RUN RUN`"},
       {"plot", "report",
-       "the losses of a run are drawn in its loss.png, and `cloze report RUN RUN --out report.html` compares runs"},
+       "the losses of a run are drawn in its loss.svg, and `cloze report RUN RUN --out report.html` compares runs"},
       {"bench", "benchmark", "steps are timed by `cloze benchmark CONFIG`"},
       {"info", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
       {"summary", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},

@@ -6,11 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/config.h"
+#include "core/chart.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "run/process.h"
 
 namespace cloze {
 
@@ -104,13 +103,15 @@ bool add_row(std::vector<Panel>& panels, const std::string& line) {
   }
 }
 
+constexpr size_t longest_row = 1 << 20;  // [bytes]
+
 std::vector<Panel> panels_of(const std::string& metrics) {
   std::ifstream in(metrics);
   std::vector<Panel> panels;
   int64_t number = 0, damaged = 0, first = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    if (add_row(panels, line)) continue;
+    if (line.size() <= longest_row && add_row(panels, line)) continue;
     if (damaged++ == 0) first = number;
   }
   if (damaged > 0)
@@ -155,50 +156,37 @@ std::vector<LossPoint> extremes(const std::vector<LossPoint>& points) {
   });
 }
 
-/// A gnuplot datablock.
-std::string datablock(const std::string& name, const std::vector<LossPoint>& points,
-                      const std::vector<double>& third_column = {}) {
-  std::string text = "$" + name + " << EOD\n";
-  for (size_t i = 0; i < points.size(); ++i)
-    text += shortest(points[i].x) + " " + shortest(points[i].y) +
-            (third_column.empty() ? "" : " " + shortest(third_column[i])) + "\n";
-  return text + "EOD\n";
-}
-
-/// A quoted gnuplot string.
-std::string gnuplot_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
-  return out + "'";
-}
-
-/// The datablocks of a panel, and the commands that plot them.
-std::pair<std::string, std::string> plot_panel(const Panel& panel, size_t number, bool last) {
-  const auto id = std::to_string(number);
-  std::string blocks, curves;
-  const auto add = [&](const std::string& data, const std::string& style, const std::string& title) {
-    curves +=
-        (curves.empty() ? "plot " : ", ") + data + " " + style + " title " + gnuplot_quoted(title) + " noenhanced";
+/// The chart of a panel.
+ChartPanel chart_of(const Panel& panel, bool is_last) {
+  ChartPanel chart{.title = panel.name, .x_label = is_last ? "step" : "", .y_label = "loss [nats per prediction]"};
+  double first = INFINITY, last = -INFINITY;  // of all points, over which a baseline reaches
+  const auto add = [&](ChartSeries series) {
+    for (const auto& point : series.points) {
+      first = std::min(first, point.x);
+      last = std::max(last, point.x);
+    }
+    chart.series.push_back(std::move(series));
   };
   if (!panel.training.empty()) {
-    const auto binned = means(panel.training);
-    blocks += datablock("t" + id, extremes(panel.training)) + datablock("s" + id, binned, smoothed(binned));
-    add("$t" + id + " using 1:2", "with lines lc rgb '#b8d0ea'", "training");
-    add("$s" + id + " using 1:3", "with lines lw 2 lc rgb '#1f5fa8'", "training, smoothed");
+    auto middle = means(panel.training);
+    const auto smooth = smoothed(middle);
+    for (size_t i = 0; i < middle.size(); ++i) middle[i].y = smooth[i];
+    add({.title = "training", .mark = ChartMark::faint, .colour = 1, .points = extremes(panel.training)});
+    add({.title = "training, smoothed", .mark = ChartMark::line, .colour = 1, .points = std::move(middle)});
   }
-  const char* colours[] = {"#c0392b", "#d68910", "#7d3c98", "#1e8449"};
   for (size_t k = 0; k < panel.held_out.size(); ++k) {
     const auto& [name, points] = panel.held_out[k];
-    const auto data = "h" + id + "_" + std::to_string(k);
-    blocks += datablock(data, points);
-    add("$" + data + " using 1:2", words("with linespoints pt 7 ps 0.6 lw 2 lc rgb '", colours[k % 4], "'"),
-        panel.held_out.size() > 1 ? "held out, " + name : "held out");
+    add({.title = panel.held_out.size() > 1 ? "held out, " + name : "held out",
+         .mark = ChartMark::dots,
+         .colour = 2 + k % 5,
+         .points = points});
   }
-  if (panel.baseline > 0)
-    add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
-        words(panel.of_tokens ? "unigram" : "majority", ", held out"));
-  const auto axis = "set xlabel " + gnuplot_quoted(last ? "step" : "") + "\n";
-  return {blocks, axis + "set title " + gnuplot_quoted(panel.name) + " noenhanced\n" + curves + "\n"};
+  if (panel.baseline > 0 && first <= last)
+    add({.title = words(panel.of_tokens ? "unigram" : "majority", ", held out"),
+         .mark = ChartMark::dashes,
+         .colour = 0,
+         .points = {{first, panel.baseline}, {last, panel.baseline}}});
+  return chart;
 }
 
 }  // namespace
@@ -209,37 +197,20 @@ bool draw_loss(const std::string& run, const Objectives& objectives, double unig
   const bool any =
       std::any_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.training.size() >= 2; });
   if (!any) return false;
-  std::string blocks,
-      plots = words("set multiplot layout ", panels.size(), ",1 title ",
-                    gnuplot_quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
-  for (size_t k = 0; k < panels.size(); ++k) {
-    auto& panel = panels[k];
+  std::vector<ChartPanel> charts;
+  for (auto& panel : panels) {
     panel.of_tokens = is_of_tokens(panel.name, objectives);
     if (panel.baseline == 0 && panel.of_tokens) panel.baseline = unigram_loss;
-    const auto [data, plot] = plot_panel(panel, k, k + 1 == panels.size());
-    blocks += data;
-    plots += plot;
+    charts.push_back(chart_of(panel, charts.size() + 1 == panels.size()));
   }
-  plots += "unset multiplot\n";
-  const auto size = words(" size 900,", 340 * panels.size() + 60, " background 'white'");
-  const std::string style =
-      "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
-      "set ylabel 'loss [nats per prediction]'\nset lmargin 11\nset key outside top center horizontal\n";
-  const auto script =
-      words(blocks, "set terminal svg font 'sans,13'", size, "\nset output 'loss.svg'\n", style, plots,
-            "set terminal pngcairo font 'sans,11'", size, "\nset output 'loss.png'\n", plots, "set output\n");
-  const auto file = run + "/loss.gnuplot";
+  const auto name = fs::absolute(run).lexically_normal();
   try {
-    write_atomic(file, script);
-  } catch (const Error&) {
+    write_atomic(run + "/loss.svg", chart_svg((name.has_filename() ? name : name.parent_path()).filename(), charts));
+    return true;
+  } catch (const Error& error) {
+    log_warning("train", words("no plot of the loss: ", error.what()));
     return false;
   }
-  const bool success = run_gnuplot(run, "loss.gnuplot");
-  std::error_code ignored;
-  fs::remove(file, ignored);
-  if (!success)
-    log_info("train", "no plot of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
-  return success;
 }
 
 }  // namespace cloze

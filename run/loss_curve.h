@@ -3,14 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "core/axis.h"
 #include "objectives/config.h"
 
 namespace cloze {
 
-/// A loss at a step.
-struct LossPoint {
-  double x = 0, y = 0;  ///< step, and loss [nats per prediction]
-};
+/// A loss at a step: x is the step, y the loss [nats per prediction].
+using LossPoint = PlotPoint;
 
 /// The smoothed curve: at each point the value of a straight line fitted to its neighbours, weighted by their distance.
 /// The window reaches, on either side, an eighth of the number of preceding points, so that the steep start keeps its
@@ -18,11 +17,11 @@ struct LossPoint {
 /// Source: Cleveland 1979, "Robust locally weighted regression", section 2, without the robustness iterations.
 std::vector<double> smoothed(const std::vector<LossPoint>& points);
 
-/// Plots metrics.jsonl to `run`/loss.svg and loss.png with gnuplot: a panel for each loss with its training, smoothed
-/// and held-out curves. `objectives`: those of the run. Returns false, with a line in the log, if that fails.
-/// `unigram_loss` is the baseline in the panels of token losses whose rows name none; 0: no baseline. More than 2,000
-/// points are binned: the plot shows the minimum and the maximum of each bin, and smoothing runs on the means of the
-/// bins.
+/// Plots metrics.jsonl to `run`/loss.svg: a panel for each loss with its training, smoothed and held-out curves.
+/// `objectives`: those of the run. Returns false where no loss has two points, and, with a line in the log, where the
+/// file cannot be written. `unigram_loss` is the baseline in the panels of token losses whose rows name none; 0: no
+/// baseline. More than 2,000 points are binned: the plot shows the minimum and the maximum of each bin, and smoothing
+/// runs on the means of the bins.
 bool draw_loss(const std::string& run, const Objectives& objectives, double unigram_loss);
 
 }  // namespace cloze

@@ -2,24 +2,17 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <sstream>
-#include <vector>
 
 #include "core/error.h"
-
-extern char** environ;
 
 namespace cloze {
 
@@ -71,23 +64,6 @@ double group_memory(const std::string& groups, const std::string& root, double s
     }
   }
   return least;
-}
-
-bool run_gnuplot(const std::string& folder, const std::string& script) {
-  std::vector<std::string> arguments{"timeout", "30", "gnuplot", script};
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  for (const int file : {1, 2}) posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const bool started = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 1;
-  if (started) waitpid(child, &status, 0);
-  return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace cloze

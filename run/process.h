@@ -17,7 +17,5 @@ double machine_memory();
 double group_memory(const std::string& groups, const std::string& root, double swap);
 /// Cores that this process may use.
 int64_t usable_cores();
-/// Runs a gnuplot script in `folder` for at most 30 s; false if gnuplot is missing or fails.
-bool run_gnuplot(const std::string& folder, const std::string& script);
 
 }  // namespace cloze

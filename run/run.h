@@ -6,7 +6,7 @@
 //   runs/NAME/metrics.jsonl       one object per logged step
 //   runs/NAME/log.txt             the printed log
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
-//   runs/NAME/loss.svg, loss.png  the loss curves
+//   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
 //                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of

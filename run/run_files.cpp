@@ -19,8 +19,7 @@ bool is_first_file(const std::string& name) {
 }
 
 bool is_run_file(const std::string& name) {
-  return is_first_file(name) ||
-         is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.gnuplot", "loss.png", "loss.svg"}, name);
+  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.svg"}, name);
 }
 
 bool is_kept_file(const std::string& name) {

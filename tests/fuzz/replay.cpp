@@ -97,7 +97,6 @@ Options options_of(int count, char** words_of) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  setenv("PATH", "/nowhere", 1);          // no gnuplot: plots are not what is tested
   stderr = std::fopen("/dev/null", "w");  // the log; reports of sanitizers go to the descriptor
   Replay replay{.options = options_of(count, arguments)};
   bool known = false;
