@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/open_file.h"
 #include "core/random.h"
 
 namespace cloze {
@@ -108,7 +109,7 @@ double resemblance(const Sketch& a, const Sketch& b) {
   return std::max(0.0, (agree - 0x1p-8) / (1 - 0x1p-8));  // corrected for entries that agree by chance
 }
 
-NearDuplicates::NearDuplicates(const std::string& file) : path_(file), file_(std::fopen(file.c_str(), "w+b")) {
+NearDuplicates::NearDuplicates(const std::string& file) : path_(file), file_(open_own(file, "w+b")) {
   require<DataError>(file_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
 }
 

@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/lock.h"
 #include "core/log.h"
+#include "core/open_file.h"
 #include "core/text.h"
 #include "data/encode_pass.h"
 #include "data/input_facts.h"
@@ -92,6 +93,8 @@ void mend(const std::string& out, const std::string& partial) {
   sweep(partial);
   if (!fs::exists(out) && is_complete) move_folder(partial, out);
   if (!fs::exists(out) && fs::exists(replaced)) move_folder(replaced, out);
+  if (fs::exists(out) && is_complete)
+    remove_folder(partial);  // it has changed places with the output folder, or not yet
   remove_folder(replaced);
 }
 
@@ -143,7 +146,8 @@ std::string differences(json was, json is) {
       list += first_few(changed_files(before, after), "; ");
       continue;
     }
-    const auto old_text = before.is_null() ? "none" : before.dump(), new_text = after.is_null() ? "none" : after.dump();
+    const auto old_text = before.is_null() ? "none" : json_text(before),
+               new_text = after.is_null() ? "none" : json_text(after);
     const bool is_short = !before.is_structured() && !after.is_structured() && old_text.size() + new_text.size() < 80;
     list += key;
     if (is_short) list += words(" was ", old_text, ", is ", new_text);
@@ -240,7 +244,7 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const std::optional<Toke
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(folder);
-  if (!same) write_atomic(key_file, key.dump());  // from now on a resumed run has something to take up
+  if (!same) write_atomic(key_file, json_text(key));  // from now on a resumed run has something to take up
   return tokenizer;
 }
 
@@ -290,8 +294,8 @@ json hashes_of(PrepareOptions options, const Split& split, const std::map<std::s
   return contents;
 }
 
-/// Makes the complete `partial` the output folder. What stood there is renamed first and removed last, so that at every
-/// moment the old tokens or the new ones are whole; `mend` ends what a killed process began.
+/// Makes the complete `partial` the output folder. What stands there changes places with it at one moment, or, where
+/// the file system cannot do that, is renamed first and removed last; `mend` ends what a killed process began.
 void complete_output(const std::string& partial, const std::string& out, const std::map<std::string, Spooled>& spooled,
                      const Manifest& manifest) {
   for (const auto* file : {"/progress.json", "/key.json"}) fs::remove(partial + file);
@@ -299,8 +303,12 @@ void complete_output(const std::string& partial, const std::string& out, const s
   write_manifest(partial, manifest);  // the last file: a folder that has it is complete
   const auto replaced = replaced_folder(out);
   remove_folder(replaced);
-  if (fs::exists(out)) move_folder(out, replaced);
-  move_folder(partial, out);
+  if (swap_paths(partial, out)) {
+    move_folder(partial, replaced);
+  } else {
+    if (fs::exists(out)) move_folder(out, replaced);
+    move_folder(partial, out);
+  }
   remove_folder(replaced);
 }
 
@@ -393,6 +401,20 @@ std::string glob_of_others(const std::vector<std::string>& files, const std::str
   return most == globs.end() ? "" : most->second;
 }
 
+/// Throws Error for a link in the folder in which tokens are made, through which a folder elsewhere would be written,
+/// and where another user made that folder.
+void require_no_links(const std::string& partial) {
+  std::error_code ignored;
+  const auto check = [&](const fs::path& path) {
+    require<Error>(!fs::is_symlink(path, ignored), path.string(),
+                   ": is a link, through which another folder would be changed; remove it");
+  };
+  check(partial);
+  require<Error>(!fs::exists(partial, ignored) || is_of_this_user(partial), partial,
+                 ": belongs to another user; remove it, or name another --out");
+  for (const auto& entry : fs::directory_iterator(partial, ignored)) check(entry.path());
+}
+
 /// `prepare` of inputs that are files and streams, into a folder that is not complete. `out`: what `named.out` names.
 PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tokenizer>& given,
                             const std::string& out) {
@@ -401,6 +423,7 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
   warn_of_tables(named);
   const auto lock = lock_folder(named.out, partial);
   mend(out, partial);
+  require_no_links(partial);
   if (const auto report = existing(named, given))
     return *report;  // of a process that has ended meanwhile, or was killed
   std::error_code error;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/open_file.h"
 
 namespace cloze {
 
@@ -18,11 +19,7 @@ uint64_t shard_bytes(const ShardHeader& h) {
 }
 
 ShardWriter::ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes)
-    : path_(folder + "/" + file),
-      file_(file),
-      out_(std::fopen(path_.c_str(), "wb")),
-      id_bytes_(id_bytes),
-      folder_(folder) {
+    : path_(folder + "/" + file), file_(file), out_(open_own(path_, "wb")), id_bytes_(id_bytes), folder_(folder) {
   require<DataError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
   const ShardHeader blank{};
   put(&blank, sizeof blank);

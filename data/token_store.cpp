@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/mapped_file.h"
 #include "data/manifest.h"
 #include "data/shard.h"
 
@@ -40,6 +41,7 @@ struct Shard {
     close(file);
     require<DataError>(mapped != MAP_FAILED, path, ": cannot be mapped (", system_reason(), ")");
     base = static_cast<const char*>(mapped);
+    guard.emplace(base, size, path, "prepare the text again");
     std::memcpy(&header, base, sizeof header);
     const bool valid = std::memcmp(header.magic, shard_magic, 8) == 0 &&
                        header.checksum == XXH3_64bits(&header, offsetof(ShardHeader, checksum)) &&
@@ -71,6 +73,7 @@ struct Shard {
   ShardFacts expected;
   uint64_t size = 0;
   const char* base = nullptr;
+  std::optional<GuardedMapping> guard{};  ///< what was saved stays as it is
   const char* ids = nullptr;
   ShardHeader header{};
   const uint32_t *sentences = nullptr, *documents = nullptr;

@@ -225,13 +225,13 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
     if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
-    write_atomic(staged.path() + "/state.json", to_json(state).dump(2) + "\n");
+    write_atomic(staged.path() + "/state.json", json_text(to_json(state), 2) + "\n");
     json files;
     for (const auto& entry : fs::directory_iterator(staged.path()))
       files[entry.path().filename().string()] = {{"bytes", fs::file_size(entry.path())},
                                                  {"xxh3", file_hash(entry.path().string())}};
     write_atomic(staged.path() + "/manifest.json",
-                 json{{"format", "cloze-checkpoint"}, {"version", 1}, {"files", files}}.dump(2) + "\n");
+                 json_text(json{{"format", "cloze-checkpoint"}, {"version", 1}, {"files", files}}, 2) + "\n");
     staged.commit();
     write_pointer(run, "latest", name);
   } catch (const CheckpointError&) {
@@ -381,6 +381,7 @@ void verify_run(const std::string& run) {
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
     log_result("verify", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
+  require_own_files(run);
   const auto path = run + "/run.yaml";
   require<CheckpointError>(fs::exists(path), path, ": is missing, so that the run cannot be opened; restore it");
   const auto config = decode<RunConfig>(load_run_config(path));

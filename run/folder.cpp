@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/open_file.h"
 #include "run/load_config.h"
 #include "run/run.h"
 #include "run/run_files.h"
@@ -68,8 +69,19 @@ void clear_begun_run(const std::string& run) {
   }
 }
 
+void require_own_files(const std::string& run) {
+  for (const auto* name : {"lock", "metrics.jsonl", "log.txt"}) require_own_file(run + "/" + name);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) require_own_file(entry.path().string());
+  const auto tokenizer = run + "/tokenizer";
+  require<Error>(!fs::is_symlink(tokenizer, ignored), tokenizer,
+                 ": is a link, through which another folder would be changed; put a folder of its own there");
+}
+
 RunLock::RunLock(const std::string& run, bool resume) : run_(run) {
   check_folder(run, resume);
+  require_own_files(run);
   std::error_code error;
   created_ = fs::create_directories(run, error);
   require<Error>(!error, run, ": cannot be created (", error.message(), ")");

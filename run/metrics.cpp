@@ -4,18 +4,18 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <sstream>
 #include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
+#include "core/open_file.h"
 #include "run/tensorboard.h"
 
 namespace cloze {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
@@ -25,9 +25,14 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
 }  // namespace
 
 Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : path_(run + "/metrics.jsonl") {
-  if (fs::exists(path_) && fs::file_size(path_) > keep_bytes) fs::resize_file(path_, keep_bytes);
-  out_ = std::fopen(path_.c_str(), "ab");
+  out_ = open_own(path_, "ab");
   require<CheckpointError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
+  struct stat info{};
+  const bool is_longer = fstat(fileno(out_), &info) == 0 && static_cast<uint64_t>(info.st_size) > keep_bytes;
+  const bool is_cut = !is_longer || ftruncate(fileno(out_), static_cast<off_t>(keep_bytes)) == 0;
+  const auto reason = system_reason();
+  if (!is_cut) std::fclose(out_);
+  require<CheckpointError>(is_cut, path_, ": cannot be cut to what its checkpoint knows (", reason, ")");
   char host[64] = "host";
   gethostname(host, sizeof host - 1);
   events_path_ = words(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
@@ -53,7 +58,7 @@ void Metrics::add_event(const std::string& event) {
 
 void Metrics::open_events() {
   if (events_path_.empty()) return;
-  events_ = std::fopen(std::exchange(events_path_, "").c_str(), "ab");
+  events_ = open_own(std::exchange(events_path_, ""), "ab");
   if (events_) std::fwrite(first_events_.data(), 1, first_events_.size(), events_);
   first_events_.clear();
 }
@@ -88,7 +93,7 @@ void Metrics::write_pending() {
 }
 
 void Metrics::write(const json& row) {
-  pending_ += row.dump() + "\n";
+  pending_ += json_text(row) + "\n";
   write_pending();
   const int64_t step = row.at("step");
   for (const auto& [key, value] : row.items()) {

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/open_file.h"
 
 namespace cloze {
 
@@ -24,8 +25,7 @@ constexpr uint64_t most_values = 1 << 28;
 /// A file that is open while one exists, locked against other processes.
 class LockedFile {
  public:
-  explicit LockedFile(const std::string& path)
-      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  explicit LockedFile(const std::string& path) : file_(open_own(path, O_RDWR | O_APPEND, 0666)) {
     require(file_ >= 0, path, ": cannot be opened (", system_reason(), ")");
     while (flock(file_, LOCK_EX) != 0)
       if (errno != EINTR) fail_to("be locked", path);

@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "core/config.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/mapped_file.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -54,12 +56,14 @@ struct Mapping {
     require<CheckpointError>(mapped != MAP_FAILED, path, ": is no safetensors file (it is ",
                              size ? "not mappable" : "empty", ")");
     base = static_cast<char*>(mapped);
+    guard.emplace(base, size, path, "get the file again, or go on from an earlier checkpoint");
   }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() { munmap(base, size); }
   char* base = nullptr;
   uint64_t size = 0;
+  std::optional<GuardedMapping> guard{};
 };
 
 struct Entry {
@@ -110,7 +114,7 @@ json parse_header(std::string_view text, const std::string& path) {
   json::sax_parse(text, &watch);
   require<CheckpointError>(watch.tensors <= max_tensors, path, ": names more than ", max_tensors,
                            " tensors, which no model has; the file is damaged");
-  json header = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json header = parse_json(text);
   require<CheckpointError>(header.is_object(), path,
                            ": the header after byte 8 is not JSON; the file is damaged or no safetensors file");
   require<CheckpointError>(text.starts_with('{') && text.find('\0') == std::string_view::npos, path,
@@ -247,17 +251,17 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
         {"dtype", name_of(tensor.scalar_type())}, {"shape", tensor.sizes().vec()}, {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
-  const std::string temporary = words(path, ".tmp-", getpid());
+  const std::string temporary = staged_name(path);
   const auto reason = [&](std::FILE* out) {
     const auto why = system_reason();
     if (out) std::fclose(out);
     unlink(temporary.c_str());
     fail<CheckpointError>(path, ": cannot be written (", why, ")");
   };
-  std::FILE* out = std::fopen(temporary.c_str(), "wb");
+  std::FILE* out = std::fopen(temporary.c_str(), "wbxe");  // x: no file or link is there
   if (!out) reason(nullptr);
   if (std::fwrite(&length, 8, 1, out) != 1 || std::fwrite(text.data(), 1, length, out) != length) reason(out);
   for (const auto& [name, tensor] : sorted) {

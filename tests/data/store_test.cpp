@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "core/error.h"
@@ -102,4 +105,24 @@ TEST_CASE("tokens whose tokenizer has changed are refused with what restores the
   CHECK_THROWS_WITH(TokenStore(dir / "tokens", "train"),
                     Catch::Contains("vocab.txt: has changed since it was saved (") &&
                         Catch::EndsWith("); restore it, or prepare the text again"));
+}
+
+TEST_CASE("tokens that are cut while they are read end the process with a sentence", "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  const auto file = dir / "tokens/train-00000.tokens";
+  REQUIRE(fs::exists(file));
+  const pid_t child = fork();
+  if (child == 0) {
+    const TokenStore store(dir / "tokens", "train");
+    dup2(open((dir / "errors").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    fs::resize_file(file, 0);
+    store.verify();
+    _exit(3);
+  }
+  CHECK(wait_for(child) == 1);
+  CHECK(read_file(dir / "errors") ==
+        "cloze: error: " + file + ": became shorter while it was read; prepare the text again\n");
 }

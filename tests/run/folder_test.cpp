@@ -206,7 +206,7 @@ TEST_CASE("what killed processes left half written is swept when the run goes on
   dir.write("run/step-00000001.tmp-4194000/weights.safetensors", "half");
   dir.write("run/step-00000002.tmp-4194000.old/weights.safetensors", "replaced");
   dir.write("run/tokenizer/vocab.txt.tmp-4194000", "half");
-  dir.write("run/loss.gnuplot.tmp-4194000", "half");
+  dir.write("run/loss.svg.tmp-4194000", "half");
   dir.write("run/notes.tmp-mine", "not half written");
   dir.write("run/notes.tmp-2024", "of the user");
   // Killed between the two renames that replace a folder.
@@ -214,7 +214,7 @@ TEST_CASE("what killed processes left half written is swept when the run goes on
   fs::remove_all(dir / "run/step-00000002.tmp-4194000.old");
   pretrain(config, {.run = dir / "run", .resume = true});
   CHECK_FALSE(fs::exists(dir / "run/step-00000001.tmp-4194000"));
-  CHECK_FALSE(fs::exists(dir / "run/loss.gnuplot.tmp-4194000"));
+  CHECK_FALSE(fs::exists(dir / "run/loss.svg.tmp-4194000"));
   CHECK_FALSE(fs::exists(dir / "run/step-00000002.tmp-4194001.old"));
   CHECK_FALSE(fs::exists(dir / "run/tokenizer/vocab.txt.tmp-4194000"));
   CHECK(fs::exists(dir / "run/notes.tmp-mine"));
@@ -328,4 +328,48 @@ TEST_CASE("metrics that are removed while a run trains, or damaged, are warned o
   draw_loss(dir.path.string(), {default_objective<MlmConfig>()}, 3);
   CHECK_THAT(read_file(dir / "log"), Catch::Contains("metrics.jsonl: 2 damaged lines, the first of them line 4;"));
   set_log_file("");
+}
+
+TEST_CASE("a run whose files are links to other files is neither resumed nor verified, and these stay as they are",
+          "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  auto longer = config;
+  longer.train.budget.steps = 4;
+  const auto outside = dir.write("outside.txt", "kept\n");
+  const auto refused = [&](const std::string& name, const std::string& sentence) {
+    INFO(name);
+    fs::rename(dir / "run" / name, dir / "aside");
+    fs::create_symlink(name == "tokenizer" ? dir / "elsewhere" : outside, dir / "run" / name);
+    CHECK_THROWS_WITH(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}),
+                      Catch::Equals(dir / "run" + "/" + name + sentence));
+    CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains(name + sentence));
+    fs::remove(dir / "run" / name);
+    fs::rename(dir / "aside", dir / "run" / name);
+  };
+  const std::string of_file = ": is a link, through which another file would be changed; put a file of its own there";
+  fs::create_directories(dir / "elsewhere");
+  dir.write("elsewhere/notes.tmp-4194000", "of the user");
+  refused("metrics.jsonl", of_file);
+  refused("log.txt", of_file);
+  refused("tokenizer", ": is a link, through which another folder would be changed; put a folder of its own there");
+  std::string events;
+  for (const auto& entry : fs::directory_iterator(dir / "run"))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) events = entry.path().filename();
+  REQUIRE_FALSE(events.empty());
+  refused(events, of_file);
+  fs::create_symlink(outside, dir / "run/lock");
+  CHECK_THROWS_WITH(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}),
+                    Catch::Equals(dir / "run/lock" + of_file));
+  fs::remove(dir / "run/lock");
+  CHECK(read_file(outside) == "kept\n");
+  CHECK(fs::exists(dir / "elsewhere/notes.tmp-4194000"));
+  // A backup made of hard links keeps what it has.
+  for (const auto* name : {"metrics.jsonl", "log.txt"}) fs::create_hard_link(dir / "run" / name, dir / name);
+  const auto rows = read_file(dir / "metrics.jsonl"), log = read_file(dir / "log.txt");
+  CHECK(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}).steps == 4);
+  CHECK(read_file(dir / "metrics.jsonl") == rows);
+  CHECK(read_file(dir / "log.txt") == log);
+  CHECK(read_file(dir / "run/metrics.jsonl").starts_with(rows));
 }
