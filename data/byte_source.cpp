@@ -68,7 +68,8 @@ struct GzipSource final : ByteSource {
 struct XzSource final : ByteSource {
   XzSource(const std::string& file_name, std::unique_ptr<ByteSource> packed_source)
       : name(file_name), packed(std::move(packed_source)), in(gzip_block_bytes) {
-    require(lzma_stream_decoder(&stream, uint64_t{1} << 30, LZMA_CONCATENATED) == LZMA_OK, "out of memory for xz");
+    require(lzma_stream_decoder(&stream, most_memory, LZMA_CONCATENATED) == LZMA_OK, name,
+            ": no memory to unpack it; unpack it with xz -d on a larger machine");
   }
   ~XzSource() override { lzma_end(&stream); }
   size_t read(char* out, size_t n) override {
@@ -85,11 +86,17 @@ struct XzSource final : ByteSource {
         done = true;
       else if (status == LZMA_FORMAT_ERROR)  // of the first bytes
         refuse_ending("an xz file", name);
+      else if (status == LZMA_MEMLIMIT_ERROR)
+        fail<DataError>(name, ": takes ", lzma_memusage(&stream) >> 20, " MiB of memory to unpack, at most ",
+                        most_memory >> 20, " MiB are allowed; unpack it: xz -dk ", shell_word(name));
+      else if (status == LZMA_MEM_ERROR)
+        fail<DataError>(name, ": no memory to unpack it; unpack it with xz -d on a larger machine");
       else if (status != LZMA_OK)
         fail<DataError>(name, ": the xz file is cut off or damaged near byte ", stream.total_in, "; get it again");
     }
     return n - stream.avail_out;
   }
+  static constexpr uint64_t most_memory = uint64_t{1} << 30;  // [bytes]
   std::string name;
   std::unique_ptr<ByteSource> packed;
   std::vector<char> in;

@@ -310,3 +310,46 @@ TEST_CASE("a preparation that fails leaves nothing where a resumed one could tak
   check_failure("the token 'the' is a duplicate");
   CHECK(fs::exists(dir / "made/manifest.json"));
 }
+
+TEST_CASE("a device is no text, and a stream without ends of lines is not copied without end", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  auto options = options_for(dir, "out", 0);
+  for (const auto* device : {"/dev/zero", "/dev/urandom", "/dev/full"}) {
+    options.inputs = {device};
+    CHECK_THROWS_WITH(prepare(options),
+                      Catch::Equals(std::string(device) + ": is a device, which has no text; name a file"));
+  }
+  REQUIRE(
+      std::system(("mkfifo '" + dir / "pipe" + "' && (tr '\\0' x < /dev/zero > '" + dir / "pipe" + "' 2> /dev/null &)")
+                      .c_str()) == 0);
+  options.inputs = {dir / "pipe"};
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::Contains("pipe:1: the line is longer than 16 MB; break the text into lines"));
+  CHECK_FALSE(fs::exists(dir / "out"));
+  CHECK_FALSE(fs::exists(dir / "out.partial"));
+}
+
+TEST_CASE("tokens are not made through links in a half-made folder", "[data][prepare]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  dir.write("outside/train-00000.tokens", "kept");
+  for (const std::string name : {"out.partial", "out.partial/tokenizer", "out.partial/train-00000.tokens"}) {
+    fs::create_directories((dir / name).substr(0, (dir / name).rfind('/')));
+    fs::create_symlink(name.ends_with(".tokens") ? dir / "outside/train-00000.tokens" : dir / "outside", dir / name);
+    CHECK_THROWS_WITH(prepare(options_for(dir, "out", 0.1)),
+                      Catch::Contains(dir / name + ": is a link, through which"));
+    fs::remove_all(dir / "out.partial");
+  }
+  if (geteuid() == 0) {
+    fs::create_directories(dir / "out.partial");
+    REQUIRE(chown((dir / "out.partial").c_str(), 1, 1) == 0);
+    CHECK_THROWS_WITH(prepare(options_for(dir, "out", 0.1)), Catch::Contains("out.partial: belongs to another user"));
+  }
+  CHECK(std::distance(fs::directory_iterator(dir / "outside"), fs::directory_iterator{}) == 1);
+  CHECK(read_file(dir / "outside/train-00000.tokens") == "kept");
+}

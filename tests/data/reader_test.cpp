@@ -177,3 +177,24 @@ TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
         std::vector<std::string>{"\u4ECA\u65E5\u306F\u3002", "\u660E\u65E5\u3002"});
   CHECK(split("   ").empty());
 }
+
+TEST_CASE("an xz file that takes more memory than is allowed is not called damaged", "[data][reader]") {
+  TempDir dir;
+  dir.write("t.txt", "One sentence. Another one.\n");
+  REQUIRE(std::system(("xz -k '" + dir / "t.txt" + "'").c_str()) == 0);
+  auto packed = read_file(dir / "t.txt.xz");
+  constexpr size_t header = 12, dictionary = header + 4;  // block: its size, its flags, the filter, 1, the dictionary
+  REQUIRE(packed[header + 2] == 0x21);
+  packed[dictionary] = 38;  // 2 GiB
+  const size_t bytes = 4 * (static_cast<size_t>(packed[header]) + 1) - 4;
+  uint32_t crc = ~0u;
+  for (size_t i = 0; i < bytes; ++i) {
+    crc ^= static_cast<unsigned char>(packed[header + i]);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+  }
+  crc = ~crc;
+  for (size_t i = 0; i < 4; ++i) packed[header + bytes + i] = static_cast<char>(crc >> 8 * i);
+  dir.write("t.txt.xz", packed);
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "t.txt.xz"}}),
+                    Catch::Contains("MiB of memory to unpack, at most 1024 MiB are allowed; unpack it: xz -dk "));
+}
