@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/text.h"
 #include "study/process.h"
 
 namespace cloze {
@@ -35,8 +36,8 @@ std::string command_lines(const Plan& plan, const std::vector<std::string>& runs
 
 std::string slurm_script(const Plan& plan, const std::vector<std::string>& runs, const std::string& program) {
   std::string text =
-      words("#!/bin/bash\n#SBATCH --job-name=", shell_word(plan.study.study), "\n#SBATCH --array=0-", runs.size() - 1,
-            "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
+      words("#!/bin/bash\n#SBATCH --job-name=", shell_word(in_one_line(plan.study.study)), "\n#SBATCH --array=0-",
+            runs.size() - 1, "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
             shell_word(std::filesystem::current_path().string()), "\nruns=(\n");
   for (const auto& run : runs) text += "  " + shell_word(run) + "\n";
   // exec: the signal before the time limit reaches the program, which saves and stops.

@@ -14,6 +14,7 @@
 #include "core/file.h"
 #include "core/fork.h"
 #include "core/interrupt.h"
+#include "core/open_file.h"
 
 namespace cloze {
 
@@ -34,6 +35,12 @@ void redirect(int descriptor, const char* path, int flags) {
   if (file < 0) return;
   dup2(file, descriptor);
   if (file != descriptor) close(file);
+}
+
+/// How a signal ended a process.
+std::string signal_words(int status) {
+  const int signal = WTERMSIG(status);
+  return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
 }
 
 /// A file without a name, for the output of a process.
@@ -57,13 +64,14 @@ struct MemoryFile {
 }  // namespace
 
 pid_t start_process(const std::vector<std::string>& command, const std::string& log, int inherited) {
+  require_own_file(log);
   const pid_t parent = getpid();
   const pid_t child = fork_with_default_signals();
   require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its parent it saves and stops
   if (getppid() != parent) _exit(130);
-  redirect(1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
+  redirect(1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW);
   dup2(1, 2);
   redirect(0, "/dev/null", O_RDONLY);
   setpgid(0, 0);
@@ -89,7 +97,11 @@ ProcessOutput run_process(const std::vector<std::string>& command) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (interrupted) throw Interrupted("stopped");
-  return {.text = out.text(), .errors = errors.text(), .succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0};
+  const bool succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return {.text = out.text(),
+          .failure = succeeded             ? ""
+                     : WIFSIGNALED(status) ? signal_words(status)
+                                           : last_line(errors.text())};
 }
 
 std::string last_line(std::string text) {
@@ -102,10 +114,7 @@ std::string last_line(std::string text) {
 
 std::string failure_of(int status, const std::string& log) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
-  }
+  if (WIFSIGNALED(status)) return signal_words(status);
   try {
     return last_line(read_text(log));
   } catch (const Error& e) {

@@ -16,9 +16,8 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
 
 /// What a program printed, and how it ended.
 struct ProcessOutput {
-  std::string text{};    ///< standard output
-  std::string errors{};  ///< standard error
-  bool succeeded = false;
+  std::string text{};     ///< standard output
+  std::string failure{};  ///< empty for success, else the last line of standard error, or the signal that ended it
 };
 /// Runs a program to its end. Throws Error with the system's reason, Interrupted after Ctrl-C.
 ProcessOutput run_process(const std::vector<std::string>& command);

@@ -48,3 +48,9 @@ TEST_CASE("a process holds its own claim, and not those of the processes that we
   wait_for(two);
   CHECK_FALSE(owner_of(folder / "second.lock"));
 }
+
+TEST_CASE("a program that a signal ended says so, and not that it ended without a word") {
+  CHECK(run_process({"bash", "-c", "echo text"}).failure.empty());
+  CHECK(run_process({"bash", "-c", "echo 'cloze: error: no memory' >&2; exit 1"}).failure == "no memory");
+  CHECK(run_process({"bash", "-c", "kill -9 $$"}).failure == "ended by signal 9 (killed, or out of memory)");
+}

@@ -315,6 +315,9 @@ TEST_CASE("commands name every run once, quoted for a shell, as lines and as an 
                          Catch::Contains("--only \"${runs[$SLURM_ARRAY_TASK_ID]}\""));
   study.folder.write("job.sh", "cd() { :; }\nexec() { echo \"${@: -1}\"; }\nSLURM_ARRAY_TASK_ID=2\n" + script);
   CHECK(run_process({"bash", study.folder / "job.sh"}).text == "it's/2\n");
+  auto named = study.plan();
+  named.study.study = "x\ntouch canary\n#";  // a comment of the shell ends with its line
+  CHECK_THAT(slurm_script(named, runs, "cloze"), Catch::Contains("#SBATCH --job-name='x touch canary #'\n"));
 }
 
 TEST_CASE("the cost of a run follows from its budget, in whatever currency, and from the steps of its probe") {
