@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Attacks the program: kills, damaged files, failing calls, signals, two processes in one folder. Prints the table of docs/trust.md.
+"""Attacks the program: kills, damaged files, failing calls, signals, two processes in one folder, folders of others.
+Prints the table of docs/trust.md.
 
-usage: attack.py CLOZE [--kills N] [--damages N] [--calls N] [--signals N] [--pairs N] [--seed S] [--minutes M] [--jobs J] [--folder DIR]
+usage: attack.py CLOZE [--kills N] [--damages N] [--calls N] [--signals N] [--pairs N] [--hostile N] [--seed S] [--minutes M]
+                       [--jobs J] [--folder DIR]
        attack.py CLOZE --seed S --case damages/17 [--folder DIR]        one case again, whose folder stays
 
 A case is a function of the seed, the attack and its number, so that a fault is found again with --case. With --folder the cases that are done stand
@@ -26,7 +28,8 @@ ATTACKS = {"kills": "`kill -9` at a file operation or a random moment of pretrai
            "damages": "damaged files: runs, checkpoints, tokens, tokenizers, exports, studies, configs, texts",
            "calls": "failing calls: write, sync, rename, mkdir, open, remove with ENOSPC, EIO, EACCES",
            "signals": "SIGINT, SIGTERM, SIGHUP at a random moment of every verb",
-           "pairs": "two processes in one folder"}
+           "pairs": "two processes in one folder",
+           "hostile": "names, logs, links and temporary folders made by others"}
 
 
 class Results:

@@ -140,6 +140,12 @@ int rename(const char* from, const char* to) {
   return is_below_root(to) && fails("rename") ? -1 : real(from, to);
 }
 
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  REAL(renameat2);
+  const int is_counted = to_folder == AT_FDCWD ? is_below_root(to) : is_file_below_root(to_folder);
+  return is_counted && fails("rename") ? -1 : real(from_folder, from, to_folder, to, flags);
+}
+
 int mkdir(const char* path, mode_t mode) {
   REAL(mkdir);
   return is_below_root(path) && fails("mkdir") ? -1 : real(path, mode);

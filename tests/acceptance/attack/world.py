@@ -57,8 +57,8 @@ class World:
         self.seconds, self.calls, self.outputs = {}, {}, {}
 
     def environment(self, more=None):
-        """Without gnuplot, whose time would be most of that of a run."""
-        return {"PATH": "/nowhere", "HOME": str(self.folder), "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8", **(more or {})}
+        """With programs that a plot or a hook could start."""
+        return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(self.folder), "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8", **(more or {})}
 
     def start(self, command, folder, more=None):
         return subprocess.Popen([str(self.cloze), *command], cwd=folder, env=self.environment(more), stdin=subprocess.DEVNULL,

@@ -1,0 +1,117 @@
+"""Folders and names from elsewhere: a run whose log holds line ends, quotes and shell code, links in the place of files, scratch folders and
+temporary files that wait under a name. Nothing runs code, writes outside, follows a link or sends escapes to a terminal; it may cost a sentence."""
+import json
+import os
+import shutil
+
+from world import STEPS
+
+RESUME = ["pretrain", "--run", "run-bert", "--resume", "--set", "data.tokens=tokens", "--set", f"train.budget.steps={STEPS + 2}",
+          "--allow-config-change"]
+ESCAPES = "\x1b]0;owned\x07\x1b[2J"
+
+
+def hostile_names(canary):
+    """Names that another interpreter would run, or that leave their place in a page, a table or a terminal."""
+    return [f"x\n!touch {canary}\n#", f"x'; system(\"touch {canary}\"); '", f"$(touch {canary})", f"`touch {canary}`", f"|touch {canary}",
+            f"</text><script>touch({canary})</script>", ESCAPES, "[1ex]*", "=cmd|' /C calc'!A0", "../../escaped", "\ufffe\uffff", "x" * 5000]
+
+
+def snapshot(folder):
+    """What stands outside of the attacked folder: names and bytes."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
+
+
+def outside_of(folder):
+    """A folder beside the case that nothing may touch, and the canary that nothing may make."""
+    outside = folder.parent / f"{folder.name}.outside"
+    shutil.rmtree(outside, ignore_errors=True)
+    (outside / "folder").mkdir(parents=True)
+    (outside / "file.txt").write_text("kept\n")
+    (outside / "folder" / "notes.tmp-4194000").write_text("of the user\n")
+    return outside, outside / "canary"
+
+
+def add_rows(folder, draw, canary):
+    """Rows with hostile keys in the log of a run, as long as it was so that a resume keeps what its checkpoint knows."""
+    names = draw.sample(hostile_names(canary), 3)
+    log = folder / "run-bert/metrics.jsonl"
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    for row in rows:
+        if "mlm" in row:
+            row.update({name: {"loss": 2.5, "count": 4} for name in names})
+        if "held_out" in row:
+            row["held_out"].update({f"{name}_loss": 2.0 for name in names})
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    log.write_text(text)
+    for path in (folder / "run-bert").glob("step-*/state.json"):  # its checkpoint knows this many bytes of the log
+        state = json.loads(path.read_text())
+        state["metrics_bytes"] = len(text.encode())
+        path.write_text(json.dumps(state))
+        manifest = path.parent / "manifest.json"
+        facts = json.loads(manifest.read_text())
+        facts["files"].pop("state.json", None)
+        manifest.write_text(json.dumps(facts))
+
+
+def attack_log(world, draw, folder, outside, canary):
+    """A log with hostile keys, drawn by a resume."""
+    add_rows(folder, draw, canary)
+    answer = world.ask(RESUME, folder)
+    return answer, "" if answer.code != 0 or (folder / "run-bert/loss.svg").exists() else "nothing is drawn"
+
+
+def attack_name(world, draw, folder, outside, canary):
+    """A run with a hostile name."""
+    name = draw.choice([one for one in hostile_names(canary) if "/" not in one and len(one) < 200])
+    answer = world.ask(world.pretrain("bert", name), folder)
+    drawn = (folder / name / "loss.svg").exists()
+    return answer, "" if answer.code != 0 or drawn else "nothing is drawn"
+
+
+def attack_link(world, draw, folder, outside, canary):
+    """A link in the place of a file of the run."""
+    run = folder / "run-bert"
+    events = [path.name for path in run.glob("events.out.tfevents.*")]
+    name = draw.choice(["metrics.jsonl", "log.txt", "lock", "tokenizer", "run.yaml", "provenance.json", "summary.json", "latest", "best", "loss.svg",
+                        "held_out.json", *events, "log.txt.tmp-1", "loss.svg.tmp-100000000000000"])
+    path = run / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside / draw.choice(["file.txt", "folder", "absent.txt"]))
+    return world.ask(RESUME if draw.random() < 0.7 else ["verify", "run", "run-bert"], folder), ""
+
+
+def attack_scratch(world, draw, folder, outside, canary):
+    """Links and folders of another user under names that a scratch folder might have."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    for pid in [os.getpid() + step for step in range(400)]:
+        (scratch / f"cloze-{os.geteuid()}.tmp-{pid}").symlink_to(outside / "folder")
+    return world.ask(["evaluate", "run-bert", "--text", "text.txt"], folder, {"TMPDIR": str(scratch)}), ""
+
+
+def attack_text(world, draw, folder, outside, canary):
+    """Escapes in a text and a file's name, through every verb that repeats them."""
+    text = f"wa {ESCAPES} [MASK] \u009b31m wc"
+    (folder / f"{ESCAPES.replace('/', '')}.txt").write_text((text + ".\n\n") * 40)
+    command = draw.choice([["tokenize", "tokens/tokenizer", text], ["fill", "run-bert", text], ["score", "run-bert", "--file", f"{ESCAPES}.txt"],
+                           ["prepare", f"{ESCAPES}.txt", "--vocab-size", "60", "--out", ESCAPES], ["evaluate", ESCAPES], ["describe", ESCAPES],
+                           ["evaluate", "run-bert", "--text", f"{ESCAPES}.txt"], ["explain", "bert.yaml", ESCAPES], ["study", "run", ESCAPES]])
+    return world.ask(command, folder), ""
+
+
+def attack(world, draw, name):
+    kind = draw.choice([attack_log, attack_log, attack_name, attack_link, attack_link, attack_scratch, attack_text])
+    folder = world.case_folder(name, "run-bert", "tokens", "bert.yaml", "text.txt")
+    outside, canary = outside_of(folder)
+    before = snapshot(outside)
+    answer, fault = kind(world, draw, folder, outside, canary)
+    fault = answer.fault((0, 1, 2)) or fault
+    if snapshot(outside) != before:
+        fault = "code runs" if canary.exists() else "something outside is changed"
+    elif any(sign in answer.out + answer.err for sign in ("\x1b", "\x07", "\u009b")):
+        fault = "escapes reach the terminal"
+    shutil.rmtree(outside)
+    return 1, fault and f"{kind.__name__}: {fault}: {answer.err[-300:]}"
