@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/verbs.h"
+#include "core/print.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "run/config_io.h"
@@ -279,7 +280,7 @@ void add_completion(CLI::App& app, Globals&) {
     const auto words = words_of(app);
     const auto script =
         *shell == "fish" ? fish_script(words) : shell_script(*shell == "zsh" ? zsh_template : bash_template, words);
-    std::printf("%s", script.c_str());
+    print_data(script);
   });
 }
 

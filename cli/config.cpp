@@ -4,6 +4,7 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"
+#include "core/print.h"
 #include "core/text.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
@@ -131,7 +132,7 @@ void add_config(CLI::App& app, Globals&) {
     const auto text = *markdown           ? reference_of_keys()
                       : resolved->empty() ? documented(*kind)
                                           : to_yaml(read_config(*resolved, *set));
-    std::printf("%s", text.c_str());
+    print_data(text);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/print.h"
 #include "core/text.h"
 #include "run/config_io.h"
 #include "run/foreign_names.h"
@@ -43,7 +44,7 @@ void add_explain(CLI::App& app, Globals&) {
     const auto tree = load_config(*file, *set);
     const auto config = decode<RunConfig>(tree);
     const auto text = key->empty() ? explained_values(tree, config) : explain<RunConfig>(tree, whole_key(config, *key));
-    std::printf("%s", text.c_str());
+    print_text(text);
   });
 }
 

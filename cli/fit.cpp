@@ -6,6 +6,8 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
+#include "core/json.h"
+#include "core/print.h"
 #include "study/fit_points.h"
 #include "study/fit_report.h"
 
@@ -121,8 +123,12 @@ void fit(FitArguments& a) {
   for (const auto& text : a.predict) a.question.sizes.push_back(size_and_tokens(text));
   const auto points = points_of(a);
   const auto report = make_fit_report(points, a.question);
-  const auto text = a.json ? to_json(report).dump() + "\n" : a.format == "csv" ? to_csv(report) : to_text(report);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (a.json)
+    print_data(json_text(to_json(report)) + "\n");
+  else if (a.format == "csv")
+    print_data(to_csv(report));
+  else
+    print_text(to_text(report));
   if (!a.plot.empty()) write_atomic(a.plot, to_page(report));
 }
 

@@ -4,7 +4,9 @@
 #include "cli/near_names.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/json.h"
 #include "core/log.h"
+#include "core/print.h"
 #include "core/text.h"
 #include "data/prepare.h"
 
@@ -14,24 +16,23 @@ namespace {
 
 void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
   if (json) {
-    std::printf("%s\n", nlohmann::json{{"out", options.out},
-                                       {"reused", r.reused},
-                                       {"documents", r.documents},
-                                       {"sentences", r.sentences},
-                                       {"tokens", r.tokens},
-                                       {"valid_documents", r.valid_documents},
-                                       {"valid_tokens", r.valid_tokens},
-                                       {"unknown_tokens", r.unknown_tokens},
-                                       {"invalid_utf8", r.invalid_utf8},
-                                       {"duplicate_documents", r.duplicate_documents},
-                                       {"near_duplicates", r.near_duplicates},
-                                       {"leaked_documents", r.leaked_documents},
-                                       {"removed_documents", r.removed_documents},
-                                       {"removed_valid_documents", r.removed_valid_documents},
-                                       {"bytes", r.bytes},
-                                       {"seconds", r.seconds}}
-                            .dump()
-                            .c_str());
+    print_data(json_text(nlohmann::json{{"out", options.out},
+                                        {"reused", r.reused},
+                                        {"documents", r.documents},
+                                        {"sentences", r.sentences},
+                                        {"tokens", r.tokens},
+                                        {"valid_documents", r.valid_documents},
+                                        {"valid_tokens", r.valid_tokens},
+                                        {"unknown_tokens", r.unknown_tokens},
+                                        {"invalid_utf8", r.invalid_utf8},
+                                        {"duplicate_documents", r.duplicate_documents},
+                                        {"near_duplicates", r.near_duplicates},
+                                        {"leaked_documents", r.leaked_documents},
+                                        {"removed_documents", r.removed_documents},
+                                        {"removed_valid_documents", r.removed_valid_documents},
+                                        {"bytes", r.bytes},
+                                        {"seconds", r.seconds}}) +
+               "\n");
     return;
   }
   log_result("data", words(options.out, r.reused ? ": already exists" : ": created", ", ",

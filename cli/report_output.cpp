@@ -9,7 +9,9 @@
 #include "cli/output_file.h"
 #include "cli/verbs.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
+#include "core/print.h"
 
 namespace cloze {
 
@@ -44,7 +46,7 @@ std::string text_of(const StudyReport& report, ReportFormat format, int64_t colu
     case ReportFormat::json:
       break;
   }
-  return to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(to_json(report)) + "\n";
 }
 
 }  // namespace
@@ -70,11 +72,10 @@ void put_report(const StudyReport& report, const ReportOptions& options, const s
   if (!path.empty()) check_output_file("--output", path);
   const auto text = text_of(report, format, path.empty() ? terminal_columns() : 100);
   if (path.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return;
+    return format == ReportFormat::text ? print_text(text) : print_data(text);
   }
   write_atomic(path, text);
-  std::printf("%s\n", path.c_str());
+  print_data(path + "\n");
 }
 
 }  // namespace cloze

@@ -6,8 +6,11 @@
 
 #include "cli/report_output.h"
 #include "cli/verbs.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "core/file.h"
+#include "core/print.h"
+#include "core/readable.h"
 #include "study/commands.h"
 #include "study/plan_table.h"
 #include "study/probe.h"
@@ -21,23 +24,19 @@ namespace {
 constexpr const char* jobs_help =
     "concurrent runs (default: one per core, or as many as train.threads of the runs leaves room for)";
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 struct StudyArguments {
   std::string file, folder;
 };
 
 void print_status(const Plan& plan, bool is_stage) {
-  if (is_stage)
-    std::printf("%s%s\n", plan.stage.c_str(), plan.waits_for.empty() ? "" : (" waits for " + plan.waits_for).c_str());
+  if (is_stage) print_text(plan.stage + (plan.waits_for.empty() ? "" : " waits for " + plan.waits_for) + "\n");
   if (!plan.waits_for.empty()) return;
   std::vector<RunStatus> statuses;
   for (const auto& one : plan.runs) statuses.push_back(status_of(plan, one));
-  std::printf("%s", progress_table(plan, statuses, terminal_columns()).c_str());
+  print_text(progress_table(plan, statuses, terminal_columns()));
   for (size_t i = 0; i < statuses.size(); ++i)
     if (!statuses[i].message.empty())
-      std::printf("%s/%lld: %s\n", plan.runs[i].arm.c_str(), static_cast<long long>(plan.runs[i].seed),
-                  statuses[i].message.c_str());
+      print_text(words(plan.runs[i].arm, "/", plan.runs[i].seed, ": ", statuses[i].message, "\n"));
 }
 
 CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArguments& arguments) {
@@ -50,7 +49,7 @@ CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArg
 /// Asks for consent on a terminal; without one, `--yes` has to give it.
 bool agrees(const std::string& question) {
   if (isatty(0) == 0 || isatty(2) == 0) return false;
-  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::fprintf(stderr, "%s [y/N] ", shown(question).c_str());
   std::fflush(stderr);
   const int answer = std::getchar();
   return answer == 'y' || answer == 'Y';
@@ -106,19 +105,20 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
   bool has_costs = true;
   for (const auto& plan : stages.plans) {
     const auto& name = plan.stage;
-    if (&plan != &stages.plans.front()) print("\n");
+    if (&plan != &stages.plans.front()) print_text("\n");
     if (plan.runs.empty()) {
       const size_t most = static_cast<size_t>(plan.study.trials) * plan.seeds.size();
-      print(words(name, ": ", most, most == 1 ? " run" : " runs", " at most in ", plan.folder, ", waits for ",
-                  plan.waits_for, "\n"));
+      print_text(words(name, ": ", most, most == 1 ? " run" : " runs", " at most in ", plan.folder, ", waits for ",
+                       plan.waits_for, "\n"));
       continue;
     }
-    if (stages.plans.size() > 1) print(name + (plan.waits_for.empty() ? "" : ", waits for " + plan.waits_for) + "\n");
+    if (stages.plans.size() > 1)
+      print_text(name + (plan.waits_for.empty() ? "" : ", waits for " + plan.waits_for) + "\n");
     const auto probes = probes_of(plan, program, jobs);
     has_costs = has_costs && !probes.empty();
-    print(plan_table(plan, probes, jobs, terminal_columns()));
+    print_text(plan_table(plan, probes, jobs, terminal_columns()));
   }
-  if (!has_costs) print("\nno costs: name prepared tokens by `set: {data.tokens: FOLDER}`\n");
+  if (!has_costs) print_text("\nno costs: name prepared tokens by `set: {data.tokens: FOLDER}`\n");
 }
 
 /// Names of runs, each as `study run --only` takes it; the probe of a run is trained with it.
@@ -207,7 +207,7 @@ void print_commands(const Stages& stages, bool slurm, const std::string& program
   const auto& plan = stages.plans.front();
   const auto runs = open_runs(stages);
   if (runs.empty()) return log_info("study", "no run is left to start");
-  print(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
+  print_data(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
   for (const auto& later : stages.plans)
     if (!later.waits_for.empty())
       log_info("study", words(later.stage, ": its commands are known when ", later.waits_for, " has ended"));

@@ -6,6 +6,9 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/error.h"
+#include "core/json.h"
+#include "core/print.h"
+#include "core/spelling.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
 #include "run/run_tokenizer.h"
@@ -34,15 +37,14 @@ void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json,
       names.push_back(tokenizer.piece(token.id));
       offsets.push_back({token.begin, token.end});
     }
-    std::printf("%s\n", json{{"text", text}, {"ids", ids}, {"pieces", names}, {"offsets", offsets}}
-                            .dump(-1, ' ', false, json::error_handler_t::replace)
-                            .c_str());
+    print_data(json_text(json{{"text", text}, {"ids", ids}, {"pieces", names}, {"offsets", offsets}}) + "\n");
     return;
   }
-  std::printf("%8s  %-24s %s\n", "id", "token", "bytes");
+  print_text("      id  token                    bytes\n");
   for (const auto& token : tokens)
-    std::printf("%8d  %s %zu..%zu  %s\n", token.id, padded(tokenizer.piece(token.id), 24).c_str(), token.begin,
-                token.end, text.substr(token.begin, token.end - token.begin).c_str());
+    print_text(words(aligned_right(std::to_string(token.id), 8), "  ", padded(visible(tokenizer.piece(token.id)), 24),
+                     " ", token.begin, "..", token.end, "  ",
+                     visible(text.substr(token.begin, token.end - token.begin)), "\n"));
 }
 
 }  // namespace

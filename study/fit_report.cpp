@@ -151,7 +151,7 @@ std::string to_text(const FitReport& report) {
 std::string to_csv(const FitReport& report) {
   std::string text = "quantity,flops,value,low,high\n";
   const auto line = [&](const std::string& name, const std::string& flops, const Estimate& one) {
-    text += words(name, ",", flops, ",", shortest(one.value), ",");
+    text += words(escaped_csv(name), ",", flops, ",", shortest(one.value), ",");
     text += report.has_intervals ? words(shortest(one.interval.low), ",", shortest(one.interval.high), "\n") : ",\n";
   };
   for (const auto& one : report.parameters) line(one.name, "", one);

@@ -146,8 +146,8 @@ std::string to_markdown(const StudyReport& report) {
 
 std::string to_latex(const StudyReport& report) {
   const auto heads = row_heads(report);
-  auto text = words("% ", in_one_line(report.name), ": ", question_of(report), "\n% ", headline(report),
-                    "\n\\begin{tabular}{lrrrrrl}\n\\toprule\n");
+  auto text = words("% ", in_one_line(report.name), ": ", in_one_line(question_of(report)), "\n% ",
+                    in_one_line(headline(report)), "\n\\begin{tabular}{lrrrrrl}\n\\toprule\n");
   const auto line = [&](const std::vector<std::string>& cells) {
     for (size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : " & ") + cells[i];
     text += " \\\\\n";

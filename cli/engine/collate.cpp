@@ -54,7 +54,7 @@ int run_collate(const CollateCommand& c) {
        .fast_data = data + "/fast_eval",
        .partial = c.partial});
   for (const auto& fault : collation.faults) log_warning("babylm", fault);
-  print(collation.file + "\n");
+  print_data(collation.file + "\n");
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/engine/training_counts.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"
@@ -39,19 +40,18 @@ int run(const PretrainCommand& c) {
                                      .branch_from = c.branch_from,
                                      .command_line = c.command_line});
   if (c.json) {
-    std::printf("%s\n", json{{"run", c.run},
-                             {"steps", r.steps},
-                             {"tokens", r.tokens},
-                             {"seconds", r.seconds},
-                             {"tokens_per_second", r.tokens_per_second},
-                             {"held_out_loss", r.held_out_loss},
-                             {"held_out", to_json(r.held_out)},
-                             {"best_step", r.best_step},
-                             {"unigram_loss", r.unigram_loss},
-                             {"unigram_accuracy", r.unigram_accuracy},
-                             {"stopped_by", r.stopped_by}}
-                            .dump()
-                            .c_str());
+    print_data(json_text(json{{"run", c.run},
+                              {"steps", r.steps},
+                              {"tokens", r.tokens},
+                              {"seconds", r.seconds},
+                              {"tokens_per_second", r.tokens_per_second},
+                              {"held_out_loss", r.held_out_loss},
+                              {"held_out", to_json(r.held_out)},
+                              {"best_step", r.best_step},
+                              {"unigram_loss", r.unigram_loss},
+                              {"unigram_accuracy", r.unigram_accuracy},
+                              {"stopped_by", r.stopped_by}}) +
+               "\n");
     return 0;
   }
   const auto& l = r.ledger;
@@ -69,7 +69,7 @@ int run(const PretrainCommand& c) {
                         ? words("held-out loss ", number(r.held_out_loss, 4), " at step ", r.steps, "; ")
                         : "";
   const auto best = r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no best held-out loss";
-  log_result("train", words(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.png"));
+  log_result("train", words(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg"));
   return 0;
 }
 
@@ -80,7 +80,7 @@ std::vector<std::vector<Generated>> generated(const LoadedRun& run, const std::v
     return generate(run, texts, options);
   } catch (const Interrupted&) {
     if (options.emit)
-      print("\n", true);
+      print_text("\n", true);
     else if (isatty(STDERR_FILENO) == 1)
       std::fputs("\n", stderr);
     throw;
@@ -93,10 +93,10 @@ int run(const GenerateCommand& c) {
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
-    options.emit = [](const std::string& text) { print(text, true); };
+    options.emit = [](const std::string& text) { print_text(text, true); };
   }
   const auto all = generated(opened, c.texts, options);
-  if (streams) print("\n");
+  if (streams) print_text("\n");
   const bool line_by_line = c.texts.size() > 1 || c.search.num_return_sequences > 1;
   uint64_t multiline = 0;  // texts that contain line breaks
   for (size_t i = 0; i < all.size() && !streams; ++i) {
@@ -104,9 +104,9 @@ int run(const GenerateCommand& c) {
       json list = json::array();
       for (const auto& one : all[i])
         list.push_back({{"text", one.continuation}, {"ids", one.ids}, {"score", one.score}});
-      print(json{{"prompt", c.texts[i]}, {"prompt_ids", all[i].front().prompt_ids}, {"generated", list}}.dump(
-                -1, ' ', false, json::error_handler_t::replace) +
-            "\n");
+      print_data(
+          json_text(json{{"prompt", c.texts[i]}, {"prompt_ids", all[i].front().prompt_ids}, {"generated", list}}) +
+          "\n");
       continue;
     }
     for (const auto& one : all[i]) {
@@ -114,7 +114,7 @@ int run(const GenerateCommand& c) {
       const auto is_end = [](char byte) { return byte == '\n' || byte == '\r'; };
       multiline += line_by_line && std::any_of(line.begin(), line.end(), is_end);
       if (line_by_line) std::replace_if(line.begin(), line.end(), is_end, ' ');
-      print(line + "\n");
+      print_text(line + "\n");
     }
   }
   if (multiline > 0)
@@ -134,9 +134,9 @@ void print_completions(const LoadedRun& opened, const std::string& text, const F
     if (c.json)
       list.push_back({{"text", whole}, {"score", score}});
     else
-      print(whole + "\n");
+      print_text(whole + "\n");
   }
-  if (c.json) print(json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  if (c.json) print_data(json_text(json{{"text", text}, {"filled", list}}) + "\n");
 }
 
 /// Prints the text with the best token in each blank, and the candidates of each.
@@ -151,16 +151,16 @@ void print_candidates(const LoadedRun& opened, const std::string& text, const Fi
             {{"id", one.id}, {"piece", one.token}, {"word", one.word}, {"probability", one.probability}});
       list.push_back(candidates);
     }
-    print(json{{"text", text}, {"blanks", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    print_data(json_text(json{{"text", text}, {"blanks", list}}) + "\n");
     return;
   }
   std::vector<MaskPrediction> best;
   for (const auto& blank : blanks) best.push_back(blank.front());
-  print(filled_text(opened.tokenizer, text, best) + "\n");
+  print_text(filled_text(opened.tokenizer, text, best) + "\n");
   for (size_t i = 0; i < blanks.size(); ++i) {
     std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
     for (const auto& one : blanks[i]) line += one.word + " " + number(100 * one.probability, 1) + "%  ";
-    print(line + "\n");
+    print_text(line + "\n");
   }
 }
 
@@ -190,7 +190,7 @@ int run(const ViewCommand& c) {
       file, [&] { return view_of(opened, texts, {.sentence = c.sentence, .training_counts = known.counts}); });
   write_atomic(c.out, to_html(view));
   if (c.json)
-    print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    print_data(json_text(to_json(view)) + "\n");
   else
     log_result("view", words(view.texts, view.texts == 1 ? " text, " : " texts, ", view.calibration.count,
                              view.calibration.count == 1 ? " token" : " tokens", ", calibration error ",
@@ -210,7 +210,7 @@ int run(const ImportCommand& c) {
 int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
   const auto names = export_revisions(c.run, main_checkpoint, c.out, c.part, c.force);
   if (c.json)
-    std::printf("%s\n", json{{"out", c.out}, {"to", c.to}, {"revisions", names}}.dump().c_str());
+    print_data(json_text(json{{"out", c.out}, {"to", c.to}, {"revisions", names}}) + "\n");
   else
     log_result("export", words(c.run, " -> ", c.out, " (", names.size(), " model folders: ", listed(names), ")"));
   return 0;
@@ -222,7 +222,7 @@ int run(const ExportCommand& c) {
   if (c.to == "huggingface") {
     export_huggingface(checkpoint, c.out, c.part, c.force);
     if (c.json)
-      std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
+      print_data(json_text(json{{"out", c.out}, {"to", c.to}}) + "\n");
     else
       log_result("export",
                  c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer if the run has one)");
@@ -230,15 +230,14 @@ int run(const ExportCommand& c) {
   }
   const auto r = export_torchscript(checkpoint, c.out, c.dtype, c.program, c.part, c.force);
   if (c.json) {
-    std::printf("%s\n", json{{"out", r.path},
-                             {"to", c.to},
-                             {"dtype", c.dtype},
-                             {"passed", r.passed},
-                             {"tolerance", r.tolerance},
-                             {"largest_error", r.largest_error},
-                             {"shapes", r.shapes}}
-                            .dump()
-                            .c_str());
+    print_data(json_text(json{{"out", r.path},
+                              {"to", c.to},
+                              {"dtype", c.dtype},
+                              {"passed", r.passed},
+                              {"tolerance", r.tolerance},
+                              {"largest_error", r.largest_error},
+                              {"shapes", r.shapes}}) +
+               "\n");
     return 0;
   }
   log_result("export", words(r.path, ": loaded in a new process and run at shapes ", listed(r.shapes)));
@@ -283,9 +282,9 @@ int run(const VerifyParityCommand& c) {
       print_report(parity_line(row, name_width), 5);
   }
   if (c.json)
-    std::printf("%s\n", json{{"passed", passed}, {"tensors", list}}.dump().c_str());
+    print_data(json_text(json{{"passed", passed}, {"tensors", list}}) + "\n");
   else
-    std::printf("%s: %zu tensors %s\n", c.folder.c_str(), rows.size(), passed ? "agree" : "compared, some differ");
+    print_text(words(c.folder, ": ", rows.size(), " tensors ", passed ? "agree\n" : "compared, some differ\n"));
   return passed ? 0 : 1;
 }
 
@@ -302,7 +301,7 @@ int run(const RunTorchScriptCommand& c) {
 int run(const DescribeCommand& c) {
   const auto d = describe_run(c.config);
   if (c.json)
-    print(to_json(d).dump() + "\n");
+    print_data(json_text(to_json(d)) + "\n");
   else
     print_report(to_text(d) + "\n", 11);
   return 0;
@@ -311,10 +310,10 @@ int run(const DescribeCommand& c) {
 int run(const InspectCommand& c) {
   const auto found = inspect_objective(c.config, c.examples, c.sequences);
   if (c.json) {
-    std::printf("%s\n", to_json(found).dump().c_str());
+    print_data(json_text(to_json(found)) + "\n");
   } else {
     print_report(to_text(found, has_colours(STDOUT_FILENO)), 11);
-    for (const auto& line : deviations(c.config)) std::printf("differs from the preset: %s\n", line.c_str());
+    for (const auto& line : deviations(c.config)) print_text("differs from the preset: " + line + "\n");
   }
   std::fflush(stdout);
   if (!c.picture.empty()) draw_lengths(found, c.picture);
@@ -324,7 +323,7 @@ int run(const InspectCommand& c) {
 int run(const BenchmarkCommand& c) {
   const auto r = benchmark(c.config, {c.steps, c.seconds, c.plain, c.steps_only});
   print_report(to_text(r) + "\n", 11);
-  if (c.json) std::printf("%s\n", to_json(r).dump().c_str());
+  if (c.json) print_data(json_text(to_json(r)) + "\n");
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/engine/generated_pairs.h"
 #include "cli/engine/parts.h"
 #include "cli/engine/training_counts.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "run/moved.h"
 
@@ -86,7 +87,7 @@ int run_evaluate(const EvaluateCommand& c) {
   if (c.generate) pairs = generate_pairs(runs[0], c, texts, runs[0].config.evaluation.sequences);
   const auto measures = pairs ? measures_of(*pairs) : json::object();
   if (c.json) {
-    print(losses_json(runs, c, measures).dump() + "\n");
+    print_data(json_text(losses_json(runs, c, measures)) + "\n");
     return 0;
   }
   print_losses(runs);

@@ -9,6 +9,7 @@
 #include "cli/engine/loss_difference.h"
 #include "cli/engine/parts.h"
 #include "core/log.h"
+#include "core/print.h"
 #include "core/table.h"
 
 namespace cloze {
@@ -32,7 +33,7 @@ void print_evaluation(const std::vector<EvaluatedRun>& runs) {
                                  " tokens, with the same masks")
                          : words("each on its own tokens of the text, at most ", sequences, " sequences of up to ",
                                  length, " tokens");
-  std::printf("%s (seed %s)\n", text.c_str(), std::to_string(evaluation.seed).c_str());
+  print_text(words(text, " (seed ", evaluation.seed, ")\n"));
 }
 
 /// A table of losses, whose last columns are there where a loss has them.
@@ -62,7 +63,7 @@ class LossTable {
       table_.header.erase(table_.header.begin() + static_cast<std::ptrdiff_t>(column));
       for (auto& row : table_.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
     }
-    std::printf("%s", to_text(table_).c_str());
+    print_text(to_text(table_));
   }
 
  private:
@@ -149,8 +150,8 @@ void print_losses(const std::vector<EvaluatedRun>& runs) {
   print_table(runs);
   for (const auto& one : runs) {
     if (!one.bits_per_byte) continue;
-    std::printf("%s%.4f bits per byte of the predicted text\n", runs.size() > 1 ? (one.path + ": ").c_str() : "",
-                *one.bits_per_byte);
+    print_text(words(runs.size() > 1 ? one.path + ": " : "", number(*one.bits_per_byte, 4),
+                     " bits per byte of the predicted text\n"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
+#include "core/print.h"
 #include "data/reader.h"
 #include "evaluation/text_metrics.h"
 #include "generation/generate.h"
@@ -81,8 +82,7 @@ void print_pairs(const GeneratedPairs& pairs, const json& measures) {
               percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.generated.size(),
               pairs.generated.size() == 1 ? "text" : "texts");
   for (size_t i = 0; i < std::min<size_t>(3, pairs.generated.size()); ++i)
-    std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.generated[i].c_str(),
-                pairs.references[i].c_str());
+    print_text(words("\n  ", pairs.sources[i], "\n  ", pairs.generated[i], "\n  (", pairs.references[i], ")\n"));
 }
 
 }  // namespace cloze

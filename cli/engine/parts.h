@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/print.h"
 #include "core/text.h"
 
 namespace cloze {
@@ -20,17 +21,10 @@ inline std::string number(double value, int digits) {
   return text;
 }
 
-/// Writes text of any bytes, NUL included, to standard output. Throws Error if that fails.
-inline void print(const std::string& text, bool at_once = false) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!at_once || std::fflush(stdout) == 0);
-  require<Error>(written, "cannot write to standard output (", system_reason(), "); the output is incomplete");
-}
-
-/// As `print`, of a report: on a terminal its lines are broken between words, and go on after `indent` columns.
+/// As `print_text`, of a report: on a terminal its lines are broken between words, and go on after `indent` columns.
 inline void print_report(const std::string& text, size_t indent) {
   const size_t columns = terminal_columns(STDOUT_FILENO, 0);
-  print(columns > 0 ? wrapped_lines("", text, static_cast<int64_t>(columns), indent) : text);
+  print_text(columns > 0 ? wrapped_lines("", text, static_cast<int64_t>(columns), indent) : text);
 }
 
 /// The step folder of a run that a verb takes, which it says; a path that is no run directory as it is.

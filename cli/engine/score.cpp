@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/parts.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
@@ -35,7 +36,7 @@ std::string json_line(const LoadedRun& run, const Passage& passage, const Passag
                       {"log_probability", token.log_probability}});
     line["log_probabilities"] = list;
   }
-  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(line) + "\n";
 }
 
 /// Sums over all texts.
@@ -89,8 +90,10 @@ int run_score(const ScoreCommand& c) {
   Totals all;
   for (size_t i = 0; i < passages.size(); ++i) {
     all.add(scores[i], run.tokenizer.special().unk);
-    print(c.json ? json_line(run, passages[i], scores[i], by, c.tokens)
-                 : words(number(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
+    if (c.json)
+      print_data(json_line(run, passages[i], scores[i], by, c.tokens));
+    else
+      print_text(words(number(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/parts.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/readable.h"
 #include "core/text.h"
@@ -119,13 +120,14 @@ void SuiteOutput::finish(const EvaluateCommand& c, std::span<const SuiteAnswers>
   if (!brackets.empty() && !has_columns_of_official) notes.insert(notes.begin(), brackets);
   commit(answers, table, notes);
   if (c.json) {
-    print(to_json(answers).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    print_data(json_text(to_json(answers)) + "\n");
     return;
   }
   constexpr size_t terminal = 80;
-  print(to_text(c.suites.all_checkpoints ? table : table_of_runs(answers, detail, terminal)) + "\n");
+  print_text(to_text(c.suites.all_checkpoints ? table : table_of_runs(answers, detail, terminal)) + "\n");
   const auto columns = static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 0));
-  for (const auto& note : notes) print(columns > 0 ? wrapped("", readable(note), columns, 2) : readable(note) + "\n");
+  for (const auto& note : notes)
+    print_text(columns > 0 ? wrapped("", readable(note), columns, 2) : readable(note) + "\n");
 }
 
 }  // namespace cloze

@@ -187,3 +187,44 @@ TEST_CASE("fill reads lines and <mask>, tokenize takes runs, explain takes the e
   CHECK_THAT(cloze("config --resolved " + config + " --set train.batch_size=7").text,
              Catch::Contains("  batch_size: 7\n"));
 }
+
+TEST_CASE("control characters of texts and names are shown as escapes, and JSON keeps them", "[cli]") {
+  auto& w = world();
+  const std::string title = "\\033]0;owned\\007\\033[2J", text = "\"$(printf 'The cat " + title + " [MASK]')\"";
+  for (const auto& verb :
+       {"tokenize " + w.tokens + "/tokenizer ", "fill " + w.run + " ", "--quiet fill " + w.run + " "}) {
+    const auto answer = cloze(verb + text);
+    INFO(answer.text);
+    CHECK(answer.code == 0);
+    CHECK(answer.text.find('\033') == std::string::npos);
+    CHECK(answer.text.find('\007') == std::string::npos);
+    CHECK_THAT(answer.text, Catch::Contains("\\x1b"));
+  }
+  CHECK(json_of(cloze("tokenize --json " + w.tokens + "/tokenizer " + text))["text"] ==
+        "The cat \033]0;owned\007\033[2J [MASK]");
+  const auto name = w.dir / "\033[2Jout";
+  const auto prepared = cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --out '" + name + "'");
+  INFO(prepared.text);
+  CHECK(prepared.code == 0);
+  CHECK(prepared.text.find('\033') == std::string::npos);
+}
+
+TEST_CASE("names that are not UTF-8 are names like others", "[cli]") {
+  auto& w = world();
+  const std::string cafe = "caf\xe9";
+  fs::copy_file(w.dir / "text.txt", w.dir / (cafe + ".txt"));
+  const auto prepare = "prepare '" + w.dir / (cafe + ".txt") + "' --vocab-size 80 --held-out 0.2 --out '" +
+                       w.dir / ("tokens-" + cafe) + "'";
+  CHECK(json_of(cloze(prepare + " --json"))["reused"] == false);
+  CHECK(json_of(cloze(prepare + " --json"))["reused"] == true);
+  const auto run = "'" + w.dir / ("run-" + cafe) + "'";
+  const auto trained =
+      cloze("pretrain " + w.config() + " --set data.tokens='" + w.dir / ("tokens-" + cafe) + "' --run " + run);
+  INFO(trained.text);
+  CHECK(trained.code == 0);
+  CHECK(cloze("verify run " + run).code == 0);
+  CHECK(json_of(cloze("evaluate " + run + " --json"))["runs"].size() == 1);
+  for (const auto* to : {"huggingface --out ", "torchscript --out "})
+    CHECK(json_of(cloze("export " + run + " --json --to " + to + "'" + w.dir / ("out-" + cafe) + to[0] + "'"))
+              .contains("out"));
+}

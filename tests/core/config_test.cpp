@@ -10,6 +10,7 @@
 #include "run/config_io.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
+#include "core/log.h"
 #include "core/readable.h"
 #include "run/config.h"
 
@@ -489,6 +490,22 @@ TEST_CASE("a value that a message repeats is short and stays in its line", "[cor
   CHECK_THAT(refused("base: " + std::string(900'000, 'x')),
              Catch::Contains("' was not found (no file has such a name)"));
   CHECK(refused("base: " + std::string(900'000, 'x')).size() < 300);
+}
+
+TEST_CASE("what is shown has no control characters but ends of lines, tabs and the colours of Cloze", "[config]") {
+  CHECK(shown("a\tb\nc\rd") == "a\tb\nc\\rd");
+  CHECK(shown("\033[31mred\033[0m \033[8mhidden \033]0;title\007 \033[2J") ==
+        "\033[31mred\033[0m \\x1b[8mhidden \\x1b]0;title\\x07 \\x1b[2J");
+  CHECK(shown("\xc2\x9b"
+              "31m caf\xe9 na\xc3\xafve") ==
+        "\\xc2\\x9b"
+        "31m caf\\xe9 na\xc3\xafve");
+  TempDir dir;
+  set_log_file(dir / "log.txt");
+  log_info("data", "a\033[2Jb");
+  log_result("data", "c\rd");
+  set_log_file("");
+  CHECK_THAT(read_file(dir / "log.txt"), Catch::Contains("a\\x1b[2Jb") && Catch::Contains("c\\rd"));
 }
 
 TEST_CASE("control characters of a message are visible, and none ends it", "[core][config]") {
