@@ -202,7 +202,7 @@ uint64_t EncodePass::open_tokens() const {
 void EncodePass::close_part() {
   for (auto& [name, out] : writers_) progress_.splits[name].push_back(out->finish());
   writers_.clear();
-  write_atomic(folder_ + "/progress.json", json{{"key", key_}, {"progress", save(progress_)}}.dump());
+  write_atomic(folder_ + "/progress.json", json_text(json{{"key", key_}, {"progress", save(progress_)}}));
 }
 
 void EncodePass::resume() {

@@ -126,7 +126,8 @@ json with_known_times(json facts, const json& was, const json& contents) {
     const auto path = fact.value("path", "");
     const auto found = known.find(path);
     if (found == known.end() || found->second == fact) continue;
-    if (!contents.contains(path) || !differ_in_time_alone(fact, found->second)) continue;
+    if (!contents.contains(path) || !std::filesystem::exists(path) || !differ_in_time_alone(fact, found->second))
+      continue;
     if (contents.at(path) == json(xxh3_of(path))) fact = found->second;
   }
   return facts;

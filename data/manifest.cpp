@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 std::string hash_of(const json& content) {
-  const auto text = content.dump();
+  const auto text = json_text(content);
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx",
                 static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
@@ -104,7 +104,7 @@ void write_manifest(const std::string& folder, const Manifest& m) {
     content["contents"] = m.contents;
     content["contents_fingerprint"] = hash_of(content["contents"]);
   }
-  write_atomic(folder + "/manifest.json", content.dump(1) + "\n");
+  write_atomic(folder + "/manifest.json", json_text(content, 1) + "\n");
 }
 
 bool is_token_store(const std::string& folder) {

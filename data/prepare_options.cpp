@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "data/input_facts.h"
 
 namespace cloze {
@@ -124,7 +125,7 @@ json made_from(const PrepareOptions& o, const std::string& given, const std::map
   if (o.byte_fallback) j["train"]["byte_fallback"] = true;
   if (o.character_coverage) j["train"]["character_coverage"] = *o.character_coverage;
   if (o.special_tokens) j["special_tokens"] = true;
-  return j;
+  return parse_json(json_text(j));  // names as a manifest gives them back, which holds UTF-8
 }
 
 }  // namespace cloze

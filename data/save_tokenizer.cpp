@@ -4,6 +4,7 @@
 
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "data/tokenizer_impl.h"
 
@@ -73,8 +74,8 @@ OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, b
   if (extras.belongs_to_model) facts["belongs_to_model"] = true;
   for (const auto& [name, content] : extras.kept)
     if (unchanged) facts["kept"].push_back(name);
-  facts.update(OrderedJson::parse(parts.model->facts()));
-  facts[checksum_of_facts] = hash_hex(Json(facts).dump());
+  facts.update(parse_ordered_json(parts.model->facts()));
+  facts[checksum_of_facts] = hash_hex(json_text(Json(facts)));
   return facts;
 }
 
@@ -89,7 +90,7 @@ AddedToken added_token(const Tokenizer& tokenizer, const Tokenizer::Impl& parts,
 /// tokens that Cloze appended. `folder`: named in a warning about what the file cannot say.
 Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const Tokenizer::Frame& frame,
                     const std::string& folder) {
-  auto whole = Json::parse(parts.model->huggingface_json());
+  auto whole = parse_json(parts.model->huggingface_json());
   const auto files = parts.model->files();
   const bool original = files.contains("tokenizer.json"), sentencepiece = files.contains("spiece.model");
   if (!original)
@@ -136,7 +137,7 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const bool has_more =
       !extras.kept.contains("tokenizer.json") && size() > static_cast<int64_t>(impl_->model->pieces.size());
   const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && !has_more));
-  write(facts_file, facts_of(*this, *impl_, unchanged).dump(2) + "\n");
+  write(facts_file, json_text(facts_of(*this, *impl_, unchanged), 2) + "\n");
   // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
   // post-processor.
   for (const auto& [name, content] : files)
@@ -146,8 +147,8 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   if (unchanged && extras.kept.contains("tokenizer_config.json")) return;
 
   const auto given = frame(reader);
-  if (!unchanged) write("tokenizer.json", tokenizer_json(*this, *impl_, given, folder).dump() + "\n");
-  write("tokenizer_config.json", config_of(*this, *impl_, given, reader).dump(2) + "\n");
+  if (!unchanged) write("tokenizer.json", json_text(tokenizer_json(*this, *impl_, given, folder)) + "\n");
+  write("tokenizer_config.json", json_text(config_of(*this, *impl_, given, reader), 2) + "\n");
 }
 
 }  // namespace cloze

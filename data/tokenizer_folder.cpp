@@ -71,7 +71,7 @@ void read_word_rules(const Json& facts, const std::string& path, bool saved_by_c
   if (saved_by_cloze) return;
   const auto value = [&](const char* key) { return facts.value(key, Json()); };
   const auto ignore = [&](const char* key) {
-    found.warnings.push_back(words(path, ": ", key, " is ", value(key).dump().substr(0, 60),
+    found.warnings.push_back(words(path, ": ", key, " is ", json_text(value(key)).substr(0, 60),
                                    ", which transformers ignores since version 5; so does Cloze"));
   };
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
@@ -101,7 +101,7 @@ void check_facts(Json facts, const std::string& path) {
   const auto recorded = facts.value(checksum_of_facts, Json());
   facts.erase(checksum_of_facts);
   require<DataError>(
-      recorded == hash_hex(facts.dump(-1, ' ', false, Json::error_handler_t::replace)), path,
+      recorded == hash_hex(json_text(facts)), path,
       ": does not match its checksum; restore it, or remove it to take the files next to it as they are");
 }
 
@@ -223,7 +223,7 @@ void read_family_rules(const TransformersFiles& files, const TokenizerFamily& fa
   const auto language = text_at(config, "src_lang");
   found.extras.language = language.empty() ? family.language : language;
   require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103,
-                     files.path("tokenizer_config.json"), ": offset is ", config.value("offset", Json()).dump(),
+                     files.path("tokenizer_config.json"), ": offset is ", json_text(config.value("offset", Json())),
                      "; Cloze supports PEGASUS with the offset 103 only");
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/utf8.h"
@@ -197,7 +198,7 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   });
   entries.add("<mask>");
   for (size_t id = 0; id < entries.list.size(); ++id)  // in the order of ids, which a JSON object would lose
-    files.vocabulary += (id == 0 ? "{" : ",") + nlohmann::json(entries.list[id]).dump() + ":" + std::to_string(id);
+    files.vocabulary += (id == 0 ? "{" : ",") + json_text(nlohmann::json(entries.list[id])) + ":" + std::to_string(id);
   files.vocabulary += "}\n";
   return files;
 }

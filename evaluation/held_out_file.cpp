@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "core/json.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
@@ -36,9 +37,9 @@ void write_held_out(const std::string& run, int64_t step, const std::string& mea
     const bool covers_text = bytes && std::any_of(bytes->begin(), bytes->end(), [](uint64_t n) { return n > 0; });
     if (covers_text && bytes->size() == sums.size()) all[part.name]["bytes"] = *bytes;
   }
-  const auto text = all.dump();
+  const auto text = json_text(all);
   const json file{{"step", step}, {"measured", measured}, {"losses", all}, {"xxh3", hash_hex(text)}};
-  write_atomic(run + "/held_out.json", file.dump() + "\n");
+  write_atomic(run + "/held_out.json", json_text(file) + "\n");
 }
 
 }  // namespace cloze

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface/family.h"
 
@@ -27,8 +28,8 @@ void read_generation_ids(const json& config, const Family& family, BackboneConfi
     if (forced || (!given && !value.is_null()))
       key.read(c, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
     else if (given && !value.is_null() && value != config[key.name])
-      log_warning("import", words(path, ": '", key.name, "' is ", value.dump(), ", but ", config[key.name].dump(),
-                                  " in config.json, which is used"));
+      log_warning("import", words(path, ": '", key.name, "' is ", json_text(value), ", but ",
+                                  json_text(config[key.name]), " in config.json, which is used"));
   }
 }
 

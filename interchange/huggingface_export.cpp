@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface/family.h"
@@ -121,7 +122,7 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   const bool bare = opened.config.objectives.empty();
   const auto tensors = tensors_of(opened, bare);
   StagedFolder staged(out);
-  write_atomic(staged.path() + "/config.json", config_with_ids(opened).dump(2) + "\n");
+  write_atomic(staged.path() + "/config.json", json_text(config_with_ids(opened), 2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
   staged.commit();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface.h"
 #include "interchange/interchange.h"
@@ -144,7 +145,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
   json origin{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}};
   if (!tokenizer.empty()) origin["tokenizer"] = tokenizer;
-  write_atomic(staged.path() + "/provenance.json", origin.dump(2) + "\n");
+  write_atomic(staged.path() + "/provenance.json", json_text(origin, 2) + "\n");
   save_checkpoint(staged.path(), {}, params, {});
   staged.commit();
   return report;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface/json_file.h"
@@ -40,7 +41,7 @@ Files shards(const std::string& folder, const std::string& index_name) {
   require<CheckpointError>(index.contains("weight_map") && index["weight_map"].is_object(), path,
                            ": has no weight_map; the file is damaged");
   for (const auto& [name, file] : index["weight_map"].items()) {
-    require<CheckpointError>(file.is_string(), path, ": weight_map has ", file.dump(), " for '", name,
+    require<CheckpointError>(file.is_string(), path, ": weight_map has ", json_text(file), " for '", name,
                              "', must be the name of a file; the file is damaged");
     files.file_of[name] = file.get<std::string>();
     files.names.insert(files.file_of[name]);

@@ -44,10 +44,10 @@ void run_in_new_process(const std::string& program, const std::vector<std::strin
 }
 
 torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance) {
-  torch::jit::ExtraFilesMap files{{"run.yaml", to_yaml(run.config)}, {"provenance.json", provenance.dump(2)}};
+  torch::jit::ExtraFilesMap files{{"run.yaml", to_yaml(run.config)}, {"provenance.json", json_text(provenance, 2)}};
   try {
     require_huggingface(run.config);
-    files["config.json"] = huggingface_config(run.config).dump(2);
+    files["config.json"] = json_text(huggingface_config(run.config), 2);
   } catch (const ConfigError&) {  // Hugging Face has no class for this model; run.yaml describes it
   }
   if (run.has_tokenizer)
@@ -123,7 +123,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                    {"tolerance", receipt.tolerance},
                    {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"},
                    {"provenance", provenance}};
-  write_atomic(receipt_file, facts.dump(2) + "\n");
+  write_atomic(receipt_file, json_text(facts, 2) + "\n");
   move_file(receipt_file, out + ".receipt.json");
   move_file(staged, out);
   return receipt;

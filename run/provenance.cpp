@@ -91,7 +91,7 @@ void record_data(const std::string& run, const TokenStore& store, int64_t step) 
     *since = step;  // the checkpoints since are lost, and an earlier one goes on with these tokens
   }
   now["tokenizer"] = store.tokenizer().fingerprint();
-  if (now != before) write_atomic(path, now.dump(2) + "\n");
+  if (now != before) write_atomic(path, json_text(now, 2) + "\n");
 }
 
 std::optional<int64_t> data_since(const std::string& run) {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "core/json.h"
 #include "run/config_io.h"
 
 namespace cloze {
@@ -26,19 +27,19 @@ json declared(const Plan& plan) {
 
 }  // namespace
 
-std::string declaration_of(const Plan& plan) { return hash_hex(declared(plan).dump()); }
+std::string declaration_of(const Plan& plan) { return hash_hex(json_text(declared(plan))); }
 
 void declare(const Plan& plan) {
   if (std::filesystem::exists(path_of(plan))) return;
   const json file{{"declaration", declaration_of(plan)}, {"values", declared(plan)}, {"version", CLOZE_VERSION}};
-  write_atomic(path_of(plan), file.dump(1) + "\n");
+  write_atomic(path_of(plan), json_text(file, 1) + "\n");
 }
 
 std::vector<std::string> changes_since_declaration(const Plan& plan) {
   if (!std::filesystem::exists(path_of(plan))) return {};
-  const auto file = json::parse(read_text(path_of(plan), 16 << 20), nullptr, false);
+  const auto file = parse_json(read_text(path_of(plan), 16 << 20));
   const bool fine = file.is_object() && file.contains("values") && file["values"].is_object() &&
-                    file.value("declaration", json()) == hash_hex(file["values"].dump());
+                    file.value("declaration", json()) == hash_hex(json_text(file["values"]));
   require<DataError>(fine, path_of(plan),
                      ": is damaged or was edited, so that nobody can tell what was declared before the first run; "
                      "restore it");

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -62,7 +63,7 @@ void check_unit(LossUnit unit, const std::string& metric) {
 std::string stopped_by(const std::string& folder) {
   const auto path = folder + "/summary.json";
   if (!fs::exists(path)) return "";
-  const auto fields = json::parse(read_text(path, 16 << 20), nullptr, false);
+  const auto fields = parse_json(read_text(path, 16 << 20));
   const bool says = fields.is_object() && fields.contains("stopped_by") && fields["stopped_by"].is_string();
   return says ? fields["stopped_by"].get<std::string>() : "";
 }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/scratch_folder.h"
 #include "run/config_io.h"
@@ -60,8 +61,8 @@ json measure(const std::string& program, const std::string& arm, const RunConfig
   write_atomic(file, to_yaml(config));
   const auto output = run_process({program, "benchmark", file, "--steps", std::to_string(probe_steps), "--seconds",
                                    shortest(probe_seconds), "--steps-only", "--json"});
-  require<ConfigError>(output.succeeded, "arm '", arm, "': ", last_line(output.errors));
-  const auto line = json::parse(last_line(output.text), nullptr, false);
+  require<ConfigError>(output.failure.empty(), "arm '", arm, "': ", output.failure);
+  const auto line = parse_json(last_line(output.text));
   require<Error>(line.is_object(), "arm '", arm, "': its probe printed no result");
   return line;
 }
@@ -131,7 +132,7 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
 std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
                               const std::function<void(const std::string&)>& note) {
   const auto path = plan.root + "/probes.json";
-  auto known = fs::exists(path) ? json::parse(read_text(path), nullptr, false) : json::object();
+  auto known = fs::exists(path) ? parse_json(read_text(path)) : json::object();
   if (!known.is_object()) known = json::object();
   std::vector<Probe> probes;
   bool is_new = false;
@@ -149,7 +150,7 @@ std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int6
       fail<DataError>(path, ": is damaged; remove it, and the arms are probed again");
     }
   }
-  if (is_new && fs::exists(plan.root)) write_atomic(path, known.dump(1) + "\n");
+  if (is_new && fs::exists(plan.root)) write_atomic(path, json_text(known, 1) + "\n");
   return probes;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "study/comparable_runs.h"
 #include "study/declaration.h"
@@ -206,7 +207,7 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
 void read_provenance(const std::string& folder, ReportedRun& run) {
   const auto path = folder + "/provenance.json";
   if (!fs::exists(path)) return;
-  const auto fields = json::parse(read_text(path, 1 << 20), nullptr, false);
+  const auto fields = parse_json(read_text(path, 1 << 20));
   const auto text = [&](const char* pointer) {
     const json::json_pointer at(pointer);
     return fields.is_object() && fields.contains(at) && fields[at].is_string() ? fields[at].get<std::string>() : "";

@@ -42,7 +42,7 @@ std::optional<int64_t> count_of(const json& value) {
 
 /// What a line of metrics.jsonl says; a line that was cut or damaged says nothing.
 json row_of(const std::string& line) {
-  const auto row = json::parse(line, nullptr, false);
+  const auto row = parse_json(line);
   return row.is_object() && row.contains("step") && count_of(row["step"]) ? row : json();
 }
 
@@ -147,7 +147,7 @@ void add_usage(CurvePoint& point, const CurvePoint& before) {
 double words_read(const std::string& folder) {
   const auto path = folder + "/summary.json";
   if (!fs::exists(path)) return 0;
-  const auto fields = json::parse(read_text(path, max_file), nullptr, false);
+  const auto fields = parse_json(read_text(path, max_file));
   return fields.is_object() && fields.contains("words") && fields["words"].is_number() ? fields["words"].get<double>()
                                                                                        : 0;
 }
@@ -184,7 +184,7 @@ std::string log_path(const Plan& plan, const PlannedRun& run) { return run_path(
 
 std::optional<RunRecord> read_record(const std::string& path) {
   if (!fs::exists(path)) return std::nullopt;
-  const auto fields = json::parse(read_text(path, 1 << 20), nullptr, false);
+  const auto fields = parse_json(read_text(path, 1 << 20));
   require<DataError>(fields.is_object(), path, ": is damaged; remove it, and the run is started or resumed again");
   const auto text = [&](const char* key) {
     return fields.contains(key) && fields[key].is_string() ? fields[key].get<std::string>() : std::string();
@@ -202,7 +202,7 @@ void write_record(const std::string& path, const RunRecord& record) {
                     {"done", record.done},
                     {"message", record.message},
                     {"kept", record.kept}};
-  write_atomic(path, fields.dump(2) + "\n");
+  write_atomic(path, json_text(fields, 2) + "\n");
 }
 
 std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
@@ -257,7 +257,7 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
     require<DataError>(fine, path, ": is damaged or was edited; remove ", folder, " and ", remedy);
   };
   damaged(fields.is_object() && fields.contains("losses") && fields["losses"].is_object() && fields.contains("xxh3") &&
-          fields["xxh3"] == hash_hex(fields["losses"].dump()));
+          fields["xxh3"] == hash_hex(json_text(fields["losses"])));
   HeldOutFile file;
   const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); };
   if (fields.contains("measured")) file.measured = text(fields["measured"]);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -16,7 +17,7 @@ std::string described(const json& value) {
   if (value.is_string()) return "'" + shortened(value.get_ref<const std::string&>()) + "'";
   if (value.is_array()) return "a list";
   if (value.is_object()) return "an object";
-  return value.dump();
+  return json_text(value);
 }
 
 const json& SuiteLine::at(const char* key) const {

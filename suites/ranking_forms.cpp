@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -22,7 +23,7 @@ std::string item_name(const SuiteLine& line, const std::string& paradigm, Rankin
     if (!line.has(key)) continue;
     const auto& id = line.at(key);
     if (id.is_string()) return paradigm + "/" + id.get<std::string>();
-    if (id.is_number_integer()) return paradigm + "/" + id.dump();
+    if (id.is_number_integer()) return paradigm + "/" + json_text(id);
   }
   return words(paradigm, "/", source.numbers[paradigm]++);
 }

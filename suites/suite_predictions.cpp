@@ -2,13 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
+
 namespace cloze {
 
 namespace {
 
-std::string line_of(const nlohmann::json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string line_of(const nlohmann::json& object) { return json_text(object); }
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 
 #include "core/columns.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "run/suite_units.h"
@@ -353,7 +354,7 @@ std::string results_lines(std::span<const SuiteAnswers> answers) {
         add_progress(line, one);
         line["suite"] = result.suite;
         line["scored_by"] = result.scored_by;
-        lines += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+        lines += json_text(line) + "\n";
       }
   return lines;
 }

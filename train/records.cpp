@@ -139,7 +139,7 @@ void write_summary(const Session& session, const PretrainReport& report) {
                {"peak_memory_bytes", peak_memory()},
                {"ledger", to_json(report.ledger)}};
   if (!session.suite_results.empty()) summary["suites"] = to_json(session.suite_results);
-  write_atomic(session.options.run + "/summary.json", summary.dump(2) + "\n");
+  write_atomic(session.options.run + "/summary.json", json_text(summary, 2) + "\n");
 }
 
 }  // namespace cloze

@@ -49,7 +49,7 @@ void write_provenance(const Session& session, const std::optional<BranchPoint>& 
   auto origin = provenance(session.store, session.options.command_line);
   if (branch)
     origin["branched_from"] = {{"run", branch->run}, {"checkpoint", branch->checkpoint}, {"step", session.state.step}};
-  write_atomic(session.options.run + "/provenance.json", origin.dump(2) + "\n");
+  write_atomic(session.options.run + "/provenance.json", json_text(origin, 2) + "\n");
 }
 
 /// The tokenizer of the tokens, alone in its folder: files of another kind would be opened in its place.

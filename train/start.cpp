@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "evaluation/held_out_file.h"
 #include "run/config_io.h"
@@ -110,7 +111,7 @@ void start(Session& session) {
   compare_memory(config, row_tokens(session), warn_of_memory);  // in the log of the run, too
   if (!origin.initial.empty()) {
     log_info("init", to_text(initialized));
-    write_atomic(session.options.run + "/init.json", to_json(initialized).dump(2) + "\n");
+    write_atomic(session.options.run + "/init.json", json_text(to_json(initialized), 2) + "\n");
   }
   session.stepper = std::make_unique<Stepper>(config, *session.network);
   restore_origin(session, origin);

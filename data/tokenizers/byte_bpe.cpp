@@ -73,7 +73,7 @@ struct ByteBpe final : TokenizerModel {
     for (const auto& [piece, id] : json.items()) {
       require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
                              !taken[id.get<size_t>()],
-                         path, ": token '", piece, "' has id ", id.dump(), ", which is taken or beyond the ",
+                         path, ": token '", piece, "' has id ", json_text(id), ", which is taken or beyond the ",
                          pieces.size(), " tokens; ids must be 0, 1, 2, ...");
       pieces[id.get<size_t>()] = piece;
       taken[id.get<size_t>()] = true;
@@ -161,7 +161,7 @@ struct ByteBpe final : TokenizerModel {
   }
   bool starts_word(int64_t id) const override { return starts[static_cast<size_t>(id)] != 0; }
   bool keeps_spaces() const override { return !prefix_space; }
-  std::string facts() const override { return nlohmann::json{{"add_prefix_space", prefix_space}}.dump(); }
+  std::string facts() const override { return json_text(nlohmann::json{{"add_prefix_space", prefix_space}}); }
 
   std::string huggingface_json() const override {
     using SortedJson = nlohmann::json;  // ordered_json has linear lookup
@@ -176,20 +176,19 @@ struct ByteBpe final : TokenizerModel {
     }
     const SortedJson level{
         {"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
-    return SortedJson{{"normalizer", nullptr},
-                      {"pre_tokenizer", level},
-                      {"decoder", level},
-                      {"model",
-                       {{"type", "BPE"},
-                        {"dropout", nullptr},
-                        {"unk_token", nullptr},
-                        {"continuing_subword_prefix", nullptr},
-                        {"end_of_word_suffix", nullptr},
-                        {"fuse_unk", false},
-                        {"byte_fallback", false},
-                        {"vocab", vocab},
-                        {"merges", list}}}}
-        .dump();
+    return json_text(SortedJson{{"normalizer", nullptr},
+                                {"pre_tokenizer", level},
+                                {"decoder", level},
+                                {"model",
+                                 {{"type", "BPE"},
+                                  {"dropout", nullptr},
+                                  {"unk_token", nullptr},
+                                  {"continuing_subword_prefix", nullptr},
+                                  {"end_of_word_suffix", nullptr},
+                                  {"fuse_unk", false},
+                                  {"byte_fallback", false},
+                                  {"vocab", vocab},
+                                  {"merges", list}}}});
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "core/json.h"
+
 namespace cloze {
 
 namespace {
@@ -38,7 +40,8 @@ void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   sorted.reserve(static_cast<size_t>(total));
   for (const auto& [piece, id] : field.json().items()) {
     const bool whole = id.is_number_unsigned() || (id.is_number_integer() && id.get<int64_t>() >= 0);
-    if (!whole) field.refuse(words("gives '", piece, "' the id ", id.dump(), ", which is not a whole number from 0"));
+    if (!whole)
+      field.refuse(words("gives '", piece, "' the id ", json_text(id), ", which is not a whole number from 0"));
     sorted.emplace_back(static_cast<int64_t>(std::min<uint64_t>(id.get<uint64_t>(), INT64_MAX)), &piece);
   }
   std::sort(sorted.begin(), sorted.end());

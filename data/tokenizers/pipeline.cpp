@@ -4,6 +4,7 @@
 #include <atomic>
 #include <unordered_set>
 
+#include "core/json.h"
 #include "data/tokenizers/added_tokens.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/decoders.h"
@@ -120,13 +121,13 @@ struct Pipeline final : TokenizerModel {
   /// The canonical form of everything that determines ids: without post-processor and without special tokens after the
   /// vocabulary.
   std::map<std::string, std::string> files() const override {
-    auto json = Field::Json::parse(content);
+    auto json = parse_json(content);
     for (const auto* other : {"post_processor", "padding", "truncation"}) json.erase(other);
     auto kept = Field::Json::array();
     for (auto& token : json["added_tokens"])
       if (token["special"] != true || token["id"].get<size_t>() < model_size) kept.push_back(token);
     json["added_tokens"] = kept;
-    return {{"tokenizer.json", json.dump(-1, ' ', false, Field::Json::error_handler_t::replace)}};
+    return {{"tokenizer.json", json_text(json)}};
   }
   bool starts_word(int64_t id) const override {
     const auto& piece = pieces[static_cast<size_t>(id)];
@@ -357,7 +358,7 @@ std::unique_ptr<TokenizerModel> Pipeline::fast_path(const Field& root) const {
     if (model->vocabulary.special.contains(line.substr(0, space) + line.substr(space + 1))) return nullptr;
     merges += line + "\n";
   }
-  return make_byte_bpe(vocabulary.json().dump(), std::move(merges), "tokenizer.json", level->add_prefix_space);
+  return make_byte_bpe(json_text(vocabulary.json()), std::move(merges), "tokenizer.json", level->add_prefix_space);
 }
 
 }  // namespace

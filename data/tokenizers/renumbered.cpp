@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "data/tokenizers/families.h"
 
 namespace cloze {
@@ -71,13 +72,13 @@ struct Renumbered final : TokenizerModel {
   }
   bool keeps_spaces() const override { return file->keeps_spaces(); }
   std::string facts() const override {
-    auto all = nlohmann::ordered_json::parse(file->facts());  // part of the fingerprint: its order is kept
+    auto all = parse_ordered_json(file->facts());  // part of the fingerprint: its order is kept
     all["family"] = family.name;
-    return all.dump();
+    return json_text(all);
   }
 
   std::string huggingface_json() const override {
-    auto whole = Json::parse(file->huggingface_json());
+    auto whole = parse_json(file->huggingface_json());
     auto& net = whole["model"];
     const auto old = net["vocab"];
     net["vocab"] = old.is_array() ? Json::array() : Json::object();
@@ -92,7 +93,7 @@ struct Renumbered final : TokenizerModel {
       net["unk_id"] = unknown;
     else
       net["unk_token"] = pieces[static_cast<size_t>(unknown)];
-    return whole.dump();
+    return json_text(whole);
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "data/tokenizers/charsmap.h"
 #include "data/tokenizers/piece_trie.h"
@@ -121,7 +122,7 @@ struct SentencePiece final : TokenizerModel {
     if (rules.split_digit_commas) all["split_digit_commas"] = true;
     if (rules.strip_accents) all["keep_accents"] = false;
     if (rules.join_spaces) all["join_spaces"] = true;
-    return all.dump();
+    return json_text(all);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "core/json.h"
 #include "data/tokenizers/sentencepiece_text.h"
 #include "data/tokenizers/utf8.h"
 
@@ -180,11 +181,10 @@ Json unigram_json(const SentencePieceParts& parts) {
 }  // namespace
 
 std::string sentencepiece_json(const SentencePieceParts& parts) {
-  return Json{{"normalizer", normalizer_json(parts.about, parts.rules)},
-              {"pre_tokenizer", pre_tokenizer_json(parts)},
-              {"decoder", decoder_json(parts.about)},
-              {"model", parts.about.bpe ? bpe_json(parts) : unigram_json(parts)}}
-      .dump();
+  return json_text(Json{{"normalizer", normalizer_json(parts.about, parts.rules)},
+                        {"pre_tokenizer", pre_tokenizer_json(parts)},
+                        {"decoder", decoder_json(parts.about)},
+                        {"model", parts.about.bpe ? bpe_json(parts) : unigram_json(parts)}});
 }
 
 }  // namespace cloze

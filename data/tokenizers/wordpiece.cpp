@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/spelling.h"
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/tokenizer_model.h"
@@ -182,32 +183,30 @@ struct WordPiece final : TokenizerModel {
   }
 
   std::string facts() const override {
-    return nlohmann::json{{"strip_accents", rules.strip_accents},
-                          {"tokenize_chinese_chars", rules.split_ideographs},
-                          {"max_input_chars_per_word", rules.max_word_length},
-                          {"as_tokenizers", rules.as_tokenizers}}
-        .dump();
+    return json_text(nlohmann::json{{"strip_accents", rules.strip_accents},
+                                    {"tokenize_chinese_chars", rules.split_ideographs},
+                                    {"max_input_chars_per_word", rules.max_word_length},
+                                    {"as_tokenizers", rules.as_tokenizers}});
   }
 
   std::string huggingface_json() const override {
     using SortedJson = nlohmann::json;  // ordered_json has linear lookup
     SortedJson vocabulary = SortedJson::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
-    return SortedJson{{"normalizer",
-                       {{"type", "BertNormalizer"},
-                        {"clean_text", true},
-                        {"handle_chinese_chars", rules.split_ideographs},
-                        {"strip_accents", rules.strip_accents},
-                        {"lowercase", lowercase}}},
-                      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                      {"model",
-                       {{"type", "WordPiece"},
-                        {"unk_token", "[UNK]"},
-                        {"continuing_subword_prefix", "##"},
-                        {"max_input_chars_per_word", rules.max_word_length},
-                        {"vocab", vocabulary}}}}
-        .dump();
+    return json_text(SortedJson{{"normalizer",
+                                 {{"type", "BertNormalizer"},
+                                  {"clean_text", true},
+                                  {"handle_chinese_chars", rules.split_ideographs},
+                                  {"strip_accents", rules.strip_accents},
+                                  {"lowercase", lowercase}}},
+                                {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                                {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                                {"model",
+                                 {{"type", "WordPiece"},
+                                  {"unk_token", "[UNK]"},
+                                  {"continuing_subword_prefix", "##"},
+                                  {"max_input_chars_per_word", rules.max_word_length},
+                                  {"vocab", vocabulary}}}});
   }
 
  private:

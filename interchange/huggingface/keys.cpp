@@ -1,5 +1,7 @@
 #include "interchange/huggingface/keys.h"
 
+#include "core/json.h"
+
 namespace cloze::huggingface {
 
 std::string named_class(const json& config) {
@@ -10,8 +12,8 @@ std::string named_class(const json& config) {
 
 Key only(const char* name, json value) {
   return {.name = name, .absent = value, .read = [value](BackboneConfig&, const Given& in) {
-            require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", in.value.dump(), "; only ",
-                                 value.dump(), " can be imported");
+            require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", json_text(in.value), "; only ",
+                                 json_text(value), " can be imported");
           }};
 }
 

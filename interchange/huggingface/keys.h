@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "core/spelling.h"
 #include "interchange/huggingface/json_file.h"
 #include "models/encoder_decoder_config.h"
@@ -119,7 +120,7 @@ Key id(const char* name, int64_t Owner::* member, json absent) {
           .read =
               [member](BackboneConfig& c, const Given& in) {
                 require<ConfigError>(!in.value.is_array() || in.value.size() == 1, in.path, ": '", in.key, "' is ",
-                                     in.value.dump(), ", but Cloze supports one id; give that one");
+                                     json_text(in.value), ", but Cloze supports one id; give that one");
                 const json one = in.value.is_array() ? in.value[0] : in.value;
                 part<Owner>(c).*member = one.is_null() ? -1 : Given{one, in.file, in.key, in.path}.as<int64_t>();
               },

@@ -1,3 +1,4 @@
+#include "core/json.h"
 #include "interchange/huggingface/family.h"
 #include "models/families/longformer.h"
 
@@ -17,7 +18,7 @@ Key attention_window() {
                 for (const auto& one : in.value.is_array() ? in.value : json::array({in.value}))
                   list.push_back(Given{one, in.file, in.key, in.path}.as<int64_t>());
                 const auto odd = std::find_if(list.begin(), list.end(), [](auto n) { return n < 2 || n % 2 != 0; });
-                require<ConfigError>(odd == list.end(), in.path, ": attention_window is ", in.value.dump(),
+                require<ConfigError>(odd == list.end(), in.path, ": attention_window is ", json_text(in.value),
                                      "; windows must be even numbers of at least 2");
                 const auto count = static_cast<int64_t>(list.size());
                 require<ConfigError>(count == 1 || count == c.num_hidden_layers, in.path, ": attention_window has ",

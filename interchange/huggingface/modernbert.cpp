@@ -1,3 +1,4 @@
+#include "core/json.h"
 #include "interchange/huggingface/family.h"
 #include "models/families/modernbert.h"
 
@@ -92,13 +93,13 @@ Key local_rope_theta() {
 
 /// Throws ConfigError unless rope_parameters is an object of objects, one for each type of layer.
 void check_rope_parameters(const Given& in) {
-  require<ConfigError>(in.value.is_object(), in.path, ": rope_parameters is ", in.value.dump(),
+  require<ConfigError>(in.value.is_object(), in.path, ": rope_parameters is ", json_text(in.value),
                        ", must be an object with 'full_attention' and 'sliding_attention', or null");
   for (const auto& [type, one] : in.value.items()) {
     require<ConfigError>(type == "full_attention" || type == "sliding_attention", in.path, ": rope_parameters names '",
                          type, "'; 'full_attention' and 'sliding_attention' can be imported");
-    require<ConfigError>(one.is_object() || one.is_null(), in.path, ": rope_parameters of ", type, " is ", one.dump(),
-                         ", must be an object with 'rope_theta', or null");
+    require<ConfigError>(one.is_object() || one.is_null(), in.path, ": rope_parameters of ", type, " is ",
+                         json_text(one), ", must be an object with 'rope_theta', or null");
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "study/declaration.h"
 #include "study/plan_table.h"
 #include "tests/study/study_files.h"
 #include "tests/support/catch.h"
@@ -101,4 +102,16 @@ TEST_CASE("a study that does not fit the disk is refused with both sizes", "[stu
   CHECK_NOTHROW(require_disk("out", 9e6, 10e6));
   CHECK_THROWS_WITH(require_disk("out", 20e9, 10e6), Catch::Contains("out: the runs need 20") &&
                                                          Catch::Contains("of which 10") && Catch::Contains("--out"));
+}
+
+TEST_CASE("probes and a declaration that are nested deep are damaged, and cost nothing", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  study.probes();
+  const std::string deep(2'000'000, '[');
+  study.folder.write("out/probes.json", deep + std::string(deep.size(), ']'));
+  CHECK(study.probes().size() == 2);  // made again
+  study.folder.write("out/declaration.json",
+                     R"({"declaration": "", "values": {"a": )" + deep + std::string(deep.size(), ']') + "}}");
+  CHECK_THROWS_WITH(changes_since_declaration(make_plan(study.folder / "study.yaml", study.folder / "out")),
+                    Catch::Contains("declaration.json: is damaged or was edited"));
 }
