@@ -15,6 +15,7 @@ fail() { echo "$*"; exit 1; }
 stand_in() { { echo '#!/bin/bash'; cat; } > "bin/$1"; chmod +x "bin/$1"; }
 
 # -- Errors
+stand_in nproc <<< 'echo 2'
 stand_in cmake <<< ''
 stand_in ninja <<< 'echo "file.cpp: error: of this build"; exit 1'
 answer() { echo 'error: of an old build' > build/ninja.log; "$@" 2>&1 || true; }
@@ -32,19 +33,29 @@ case $on_terminal in *ninja.log*) fail "a log that was not written is named: $on
 await='await() { for ((i = 0; i < 80; ++i)); do [ ! -e "$1" ] || return 0; sleep 0.1; done; touch late; }'
 stand_in cmake <<< "$await"'; echo "-- Found Torch"; await configuring'
 stand_in ninja <<< "$await"'
+  case "$*" in *" -t commands "*)   # fifty small files and fifty large ones
+    for file in {1..100}; do echo "c++ -Itorch/include -o $file.o -c $PWD/$((file > 50)).cpp"; done
+    exit ;;
+  esac
   [ "$NINJA_STATUS" = "[%f/%t] " ] || echo "its lines cannot be read"
-  for file in {1..40}; do echo "[$file/100] Building CXX object"; done
+  for file in {1..40}; do echo "[$file/100] Building CXX object $file.o"; done
   await 40
-  printf "[50/1"; await half; echo "00] Building CXX object"   # a part of a line is no line
+  printf "[50/1"; await half; echo "00] Building CXX object 50.o"   # a part of a line is no line
   await 50
   echo "[100/100] Linking"'
+echo > 0.cpp
+head -c 99999 /dev/zero > 1.cpp
 text= lines=0
 while IFS= read -r line; do
   text+=$line$'\n'
   lines=$((lines + 1))
   case $line in
     "configuring with cmake: "*"; -- Found Torch") touch configuring ;;
-    "built 40 of 100 in "*", about "*" left") [ ! -e 40 ] || touch half; touch 40 ;;
+    "built 40 of 100 in "*", about "*" left")
+      [[ $line =~ in\ ([0-9]+)\ s,\ about\ ([0-9]+)\ s ]]
+      [ "${BASH_REMATCH[2]}" -gt $((4 * BASH_REMATCH[1])) ] || fail "the files that take long are not counted as such: $line"
+      [ ! -e 40 ] || touch half
+      touch 40 ;;
     "built 50 of 100 in "*", about "*" left") touch 50 ;;
     "built 100 of 100 in "*) touch 100 ;;
   esac
