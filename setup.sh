@@ -48,10 +48,11 @@ progress() {
 
 # say_progress: the line of progress, from its variables. What is being compiled counts as half built.
 say_progress() {
-  local time=$((SECONDS - start)) all=$work share=$done left=
+  local time=$((SECONDS - start)) all=$work share=$done open=$((total - built)) running=${jobs:-1} left=
   if [ "$total" -eq 0 ]; then say "$what: $(minutes "$time")${last:+; ${last:0:80}}"; return; fi
   [ "$work" -gt 0 ] || all=$((100 * total)) share=$((100 * built))
-  if [ "$built" -lt "$total" ]; then share=$((share + (all - share) * ${jobs:-1} / (2 * (total - built)))); fi
+  [ "$running" -le "$open" ] || running=$open
+  [ "$open" -eq 0 ] || share=$((share + (all - share) * running / (2 * open)))
   if [ $((20 * share)) -ge "$all" ] && [ "$share" -lt "$all" ]; then left=", about $(minutes $((time * (all - share) / share + 1))) left"; fi
   say "built $built of $total in $(minutes "$time")$left"
 }
