@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/log.h"
+#include "run/config_io.h"
 #include "train/phases.h"
 #include "train/warnings.h"
 
