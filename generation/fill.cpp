@@ -251,16 +251,18 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   return found;
 }
 
-std::string filled_text(const Tokenizer& tokenizer, const std::string& text,
-                        const std::vector<MaskPrediction>& choice) {
+std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<MaskPrediction>& choice,
+                        const FilledMarks& marks) {
   const auto segments = segments_of(text);
   std::string out = segments[0];
   for (size_t i = 0; i < choice.size() && i + 1 < segments.size(); ++i) {
     auto word = tokenizer.decode(std::vector<int64_t>{choice[i].id});
     const bool joins = !tokenizer.starts_word(choice[i].id);
-    if (!word.empty() && word[0] == ' ' && (out.empty() || out.back() == ' ')) word.erase(0, 1);
+    const bool has_space = !word.empty() && word[0] == ' ';
+    if (has_space) word.erase(0, 1);
+    if (has_space && !out.empty() && out.back() != ' ') out += ' ';
     while (joins && !out.empty() && out.back() == ' ') out.pop_back();
-    out += word + segments[i + 1];
+    out += marks.before + word + marks.after + segments[i + 1];
   }
   return out;
 }
