@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "objectives/kinds.h"
+
 namespace cloze {
 
 namespace {

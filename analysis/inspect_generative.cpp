@@ -13,7 +13,7 @@ std::unique_ptr<GenerativeChecks> checks_of(const ObjectiveConfig& objective) {
         else
           fail<ConfigError>("objective '", o.kind, "' is not generative");
       },
-      objective);
+      *objective);
 }
 
 class GenerativeInspector final : public RowInspector {

@@ -1,5 +1,6 @@
 // Rows of mlm, nsp, sop, rtd and sbo: counts for each masking of a mixture, and for segment pairs.
 #include "analysis/masking_checks.h"
+#include "objectives/masked_lm.h"
 
 namespace cloze {
 

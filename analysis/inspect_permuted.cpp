@@ -1,5 +1,6 @@
 // Rows of plm.
 #include "analysis/masking_checks.h"
+#include "objectives/permutation_lm.h"
 
 namespace cloze {
 

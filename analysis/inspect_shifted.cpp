@@ -1,5 +1,7 @@
 // Rows of masked next-token prediction: held against the rows of the unmasked text.
 #include "analysis/masking_checks.h"
+#include "objectives/causal_lm.h"
+#include "objectives/mntp.h"
 
 namespace cloze {
 
@@ -60,7 +62,7 @@ class ShiftedInspector final : public RowInspector {
     none.mlm_probability = 0;
     Objectives objectives{none};
     for (const auto& other : run_.config.objectives)
-      if (!std::holds_alternative<MntpConfig>(other)) objectives.push_back(other);
+      if (!as<MntpConfig>(other)) objectives.push_back(other);
     return objectives;
   }
 

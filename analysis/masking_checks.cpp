@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "objectives/masked_lm.h"
+
 namespace cloze {
 
 using nlohmann::json;

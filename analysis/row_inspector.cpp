@@ -1,5 +1,7 @@
 #include "analysis/row_inspector.h"
 
+#include "objectives/mntp.h"
+#include "objectives/permutation_lm.h"
 #include "objectives/special_tokens.h"
 #include "run/open_tokens.h"
 #include "run/training_rows.h"
@@ -33,11 +35,11 @@ std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run) {
     case RowKind::masked:
       return make_masked_inspector(run);
     case RowKind::shifted:
-      return make_shifted_inspector(run, std::get<MntpConfig>(*own));
+      return make_shifted_inspector(run, *as<MntpConfig>(*own));
     case RowKind::generative:
       return make_generative_inspector(run, *own);
     case RowKind::permuted:
-      return make_permuted_inspector(run, std::get<PlmConfig>(*own));
+      return make_permuted_inspector(run, *as<PlmConfig>(*own));
   }
   return make_masked_inspector(run);
 }

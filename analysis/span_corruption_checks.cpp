@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "analysis/generative_checks.h"
+#include "objectives/span_corruption.h"
 #include "objectives/span_corruption_noise.h"
 
 namespace cloze {

@@ -50,9 +50,9 @@ constexpr std::array fast_parts{Part{"blimp", "blimp/blimp_fast"},
                                 Part{"reading", "reading"}};
 constexpr std::array finetuned{"boolq", "mnli", "mrpc", "multirc", "qqp", "rte", "wsc"};
 
-class Collator {
+class PredictionCollator {
  public:
-  Collator(const CollateOptions& options, const BabylmSizes& sizes) : options_(options), sizes_(sizes) {}
+  PredictionCollator(const CollateOptions& options, const BabylmSizes& sizes) : options_(options), sizes_(sizes) {}
 
   PythonJson::Dict whole() {
     PythonJson::Dict found;
@@ -227,7 +227,7 @@ Collation collate_babylm(const CollateOptions& options, const BabylmSizes& sizes
   const auto folder = fs::path(options.results) / options.model;
   require<DataError>(fs::is_directory(folder), folder.string(),
                      ": is not there; `cloze evaluate RUN --suite babylm` writes results of a run");
-  Collator collator(options, sizes);
+  PredictionCollator collator(options, sizes);
   const PythonJson whole = collator.whole();
   const auto& faults = collator.faults;
   require<DataError>(faults.empty() || options.partial, folder.string(),

@@ -2,7 +2,7 @@
 // The tracks of the BabyLM Challenge, without LibTorch.
 #include <array>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

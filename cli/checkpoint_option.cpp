@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/verbs.h"
+#include "core/spelling.h"
 
 namespace cloze {
 

@@ -4,6 +4,9 @@
 #include <sstream>
 
 #include "cli/verbs.h"
+#include "models/families/families.h"
+#include "objectives/kinds.h"
+#include "run/config_io.h"
 
 namespace cloze {
 
@@ -81,9 +84,9 @@ Words words_of(const CLI::App& app) {
   Words words;
   collect_verbs(app, "", words);
   words.values["config"] = config_parts();
-  collect_kinds("model.", static_cast<const ModelConfig*>(nullptr), words);
-  collect_kinds("model.attention.", static_cast<const AttentionConfig*>(nullptr), words);
-  collect_kinds("objectives.0.", static_cast<const ObjectiveConfig*>(nullptr), words);
+  collect_kinds("model.", static_cast<const ModelFamily*>(nullptr), words);
+  collect_kinds("model.attention.", static_cast<const AttentionKind*>(nullptr), words);
+  collect_kinds("objectives.0.", static_cast<const ObjectiveKind*>(nullptr), words);
   collect_keys("", entries(RunConfig{}), words);
   return words;
 }

@@ -5,6 +5,9 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "models/families/families.h"
+#include "objectives/kinds.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "run/moved.h"
@@ -65,8 +68,8 @@ namespace {
 template <class F>
 void for_each_kind(const F& part) {
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
-  each(static_cast<const ModelConfig*>(nullptr));
-  each(static_cast<const ObjectiveConfig*>(nullptr));
+  each(static_cast<const ModelFamily*>(nullptr));
+  each(static_cast<const ObjectiveKind*>(nullptr));
   part(WindowAttention{});
   part(AlternatingAttention{});
   part(LinformerAttention{});  // performer and bigbird are documented with their models

@@ -2,6 +2,9 @@
 #include <algorithm>
 
 #include "cli/verbs.h"
+#include "models/families/families.h"
+#include "objectives/kinds.h"
+#include "run/config_io.h"
 
 namespace cloze {
 
@@ -69,9 +72,9 @@ std::string reference_of_keys() {
   for (auto& key : run)
     if (key.path == "objectives.0.kind") key.path = "objectives.N.kind";
   return section("Every run", run).substr(1) +
-         sections("model", "Every model", static_cast<const ModelConfig*>(nullptr)) +
-         sections("model.attention", "Every attention", static_cast<const AttentionConfig*>(nullptr)) +
-         sections("objectives.N", "Every objective", static_cast<const ObjectiveConfig*>(nullptr)) +
+         sections("model", "Every model", static_cast<const ModelFamily*>(nullptr)) +
+         sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +
+         sections("objectives.N", "Every objective", static_cast<const ObjectiveKind*>(nullptr)) +
          section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +
          section("An element of `phases`", keys_of("train.phases.N", PhaseConfig{}));
 }

@@ -3,6 +3,7 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/text.h"
+#include "run/config_io.h"
 #include "run/foreign_names.h"
 #include "run/load_config.h"
 

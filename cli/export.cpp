@@ -4,6 +4,7 @@
 #include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/spelling.h"
 
 namespace cloze {
 

@@ -10,7 +10,7 @@ namespace cloze {
 
 namespace {
 
-struct Arguments {
+struct PretrainArguments {
   std::string file{};
   std::vector<std::string> set{};
   PretrainCommand command{};
@@ -23,7 +23,7 @@ void require_tokens(const RunConfig& config, const std::string& run) {
                      ", are neither there nor near the run; name their folder with --set data.tokens=FOLDER");
 }
 
-void branch(Arguments& a) {
+void branch(PretrainArguments& a) {
   require<ConfigError>(!a.command.run.empty(), "--branch-from makes a new run; name its folder with --run");
   check_training_path(a.command.run);
   const auto from = run_directory_of(a.command.branch_from);
@@ -49,7 +49,7 @@ bool holds_a_beginning(const std::string& run) {
   return !error;
 }
 
-void start_or_resume(Arguments& a) {
+void start_or_resume(PretrainArguments& a) {
   auto& run = a.command.run;
   if (a.command.resume && a.file.empty()) {
     require<ConfigError>(!run.empty(), "--resume continues a run; name its folder with --run");
@@ -79,7 +79,7 @@ void start_or_resume(Arguments& a) {
 void add_pretrain(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("pretrain", "train a model from a config, resume a run, or branch from one");
   constexpr const char* continuing = "Continuing a run";
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PretrainArguments>();
   auto* command = &arguments->command;
   auto* config = verb->add_option("config", arguments->file, "YAML config; optional with --resume");
   verb->add_option("--run", command->run, "run directory (default: runs/NAME, after the config file)");

@@ -146,7 +146,9 @@ class Decoder {
       if (node) decode_list(*node, path, rule, issues_, field);
     } else if constexpr (IsVector<T>::value) {
       decode_elements(node, path, rule, field);
-    } else if constexpr (IsVariant<T>::value) {
+    } else if constexpr (is_boxed<T>) {
+      decode(node, path, rule, *field);
+    } else if constexpr (IsVariant<T>) {
       decode_kind(node, path, field);
     } else {
       if (node && !expect(*node, ConfigNode::Type::map, path, issues_)) return;
@@ -209,9 +211,9 @@ class Decoder {
   template <class T>
   static std::vector<std::string> kinds_in(const std::vector<T>& list) {
     std::vector<std::string> kinds(list.size());
-    if constexpr (IsVariant<T>::value)
+    if constexpr (is_boxed<T>)
       for (size_t i = 0; i < list.size(); ++i)
-        kinds[i] = std::visit([](const auto& chosen) { return std::string(chosen.kind); }, list[i]);
+        kinds[i] = std::visit([](const auto& chosen) { return std::string(chosen.kind); }, *list[i]);
     return kinds;
   }
   static bool changes_elements(const ConfigNode& node, size_t size) {

@@ -124,7 +124,9 @@ class Walker {
   }
   template <class T>
   void fields(T& field) {
-    if constexpr (IsVariant<T>::value) {
+    if constexpr (is_boxed<T>) {
+      fields(*field);
+    } else if constexpr (IsVariant<T>) {
       std::vector<std::string> kinds;
       kinds_of<T>(kinds);
       std::visit(

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "core/boxed.h"
 #include "core/config_rule.h"
 
 namespace cloze::config_detail {
@@ -62,10 +64,17 @@ std::string value_text(const T& field, const Rule& rule) {
   return scalar_text(field);
 }
 
-template <class T>
-struct IsVariant : std::false_type {};
+/// The variant that T is or derives from.
 template <class... K>
-struct IsVariant<std::variant<K...>> : std::true_type {};
+std::variant<K...> variant_in(const std::variant<K...>&);
+template <class T>
+using VariantIn = decltype(variant_in(std::declval<const T&>()));
+template <class T>
+concept IsVariant = requires(const T& value) { variant_in(value); };
+template <class T>
+inline constexpr bool is_boxed = false;
+template <class T>
+inline constexpr bool is_boxed<Boxed<T>> = true;
 template <class T>
 struct IsVector : std::false_type {};
 template <class T>
@@ -107,10 +116,10 @@ inline std::string join_path(const std::string& path, const std::string& key) {
 /// Makes the alternative of this kind the variant's value, unless it is already; false for an unknown kind.
 template <class V, size_t I = 0>
 bool emplace_kind(V& variant, const std::string& kind) {
-  if constexpr (I == std::variant_size_v<V>) {
+  if constexpr (I == std::variant_size_v<VariantIn<V>>) {
     return false;
   } else {
-    if (kind == std::variant_alternative_t<I, V>::kind) {
+    if (kind == std::variant_alternative_t<I, VariantIn<V>>::kind) {
       if (variant.index() != I) variant.template emplace<I>();
       return true;
     }
@@ -120,8 +129,8 @@ bool emplace_kind(V& variant, const std::string& kind) {
 /// Appends the kinds of all alternatives.
 template <class V, size_t I = 0>
 void kinds_of(std::vector<std::string>& out) {
-  if constexpr (I < std::variant_size_v<V>) {
-    out.emplace_back(std::variant_alternative_t<I, V>::kind);
+  if constexpr (I < std::variant_size_v<VariantIn<V>>) {
+    out.emplace_back(std::variant_alternative_t<I, VariantIn<V>>::kind);
     kinds_of<V, I + 1>(out);
   }
 }

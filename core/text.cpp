@@ -114,6 +114,12 @@ std::string counted(uint64_t n, std::string_view noun) {
   return thousands(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  if (from.empty()) return;
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
 std::string in_one_line(const std::string& text) {
   auto line = text;
   for (auto& c : line)

@@ -23,6 +23,9 @@ std::string digits(double value, int count);
 /// A number of things, `1 document` and `7,201 documents`; `noun`: of one, whose plural has an s.
 std::string counted(uint64_t n, std::string_view noun);
 
+/// Replaces every `from`, unless it is empty, from left to right.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
 /// A text in one line: control characters become spaces.
 std::string in_one_line(const std::string& text);
 

@@ -18,7 +18,7 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t block_bytes = 1 << 20;
+constexpr size_t gzip_block_bytes = 1 << 20;
 
 /// Refuses a file that is not packed as its name says.
 [[noreturn]] void refuse_ending(const char* kind, const std::string& name) {
@@ -48,7 +48,7 @@ struct PlainSource final : ByteSource {
 struct GzipSource final : ByteSource {
   explicit GzipSource(const std::string& file_name) : name(file_name), file(gzopen(file_name.c_str(), "rb")) {
     require<DataError>(file != nullptr, name, ": cannot be read (", system_reason(), ")");
-    gzbuffer(file, block_bytes);
+    gzbuffer(file, gzip_block_bytes);
   }
   ~GzipSource() override { gzclose_r(file); }
   size_t read(char* out, size_t n) override {
@@ -67,7 +67,7 @@ struct GzipSource final : ByteSource {
 
 struct XzSource final : ByteSource {
   XzSource(const std::string& file_name, std::unique_ptr<ByteSource> packed_source)
-      : name(file_name), packed(std::move(packed_source)), in(block_bytes) {
+      : name(file_name), packed(std::move(packed_source)), in(gzip_block_bytes) {
     require(lzma_stream_decoder(&stream, uint64_t{1} << 30, LZMA_CONCATENATED) == LZMA_OK, "out of memory for xz");
   }
   ~XzSource() override { lzma_end(&stream); }

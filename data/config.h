@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t block_bytes = 1 << 20;
+constexpr size_t hashed_block_bytes = 1 << 20;
 
 /// How much of files has been read, shown twice a second once that has taken half a second, and removed at the end.
 class ReadingProgress {
@@ -59,7 +59,7 @@ std::string xxh3_of(const std::string& file, ReadingProgress* progress = nullptr
   require<DataError>(in.is_open(), file, ": cannot be read (", system_reason(), ")");
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
   XXH3_64bits_reset(hash.get());
-  std::vector<char> block(block_bytes);
+  std::vector<char> block(hashed_block_bytes);
   while (in) {
     if (interrupted) throw Interrupted(words("stopped while ", file, " was read again; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
@@ -88,8 +88,6 @@ bool differ_in_time_alone(json one, json other) {
   }
   return one == other;
 }
-
-std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::string change_of(const json& was, const json& is) {
   const auto before = was.value("bytes", uint64_t{0}), now = is.value("bytes", uint64_t{0});
@@ -140,12 +138,12 @@ std::vector<std::string> changed_files(const json& was, const json& is) {
   for (const auto& [path, fact] : after) {
     const auto found = before.find(path);
     if (found == before.end())
-      changes.push_back(name_of(path) + ": is new");
+      changes.push_back(input_name(path) + ": is new");
     else if (found->second != fact)
-      changes.push_back(name_of(path) + ": " + change_of(found->second, fact));
+      changes.push_back(input_name(path) + ": " + change_of(found->second, fact));
   }
   for (const auto& [path, fact] : before)
-    if (!after.contains(path)) changes.push_back(name_of(path) + ": is missing");
+    if (!after.contains(path)) changes.push_back(input_name(path) + ": is missing");
   if (changes.empty()) changes.emplace_back("the files have another order");
   return changes;
 }

@@ -14,7 +14,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-constexpr size_t block_bytes = 1 << 20, max_line = 16 << 20, searched_bytes = 4096;
+constexpr size_t read_block_bytes = 1 << 20, max_line = 16 << 20, searched_bytes = 4096;
 
 void check(std::string_view line, const LineReader& reader) {
   if (std::memchr(line.data(), 0, line.size()))
@@ -146,7 +146,7 @@ void require_text(std::string_view begin, const std::string& name) {
 LineReader::LineReader(const std::string& file_name, LoneReturn rule)
     : name(file_name == "-" ? "standard input" : file_name),
       source_(open_bytes(file_name)),
-      buffer_(block_bytes),
+      buffer_(read_block_bytes),
       rule_(rule) {}
 
 std::string LineReader::where() const { return name + ":" + std::to_string(number); }

@@ -53,7 +53,7 @@ class Minima {
   uint64_t window_ = 0, bytes_ = 0;
 };
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// The first index of a group (union-find with path compression).
 uint32_t first_of(std::vector<uint32_t>& groups, uint32_t number) {
@@ -91,7 +91,7 @@ Sketch sketch_of(const std::vector<std::string>& lines) {
   bool after_space = true;
   for (const auto& line : lines) {
     for (const char c : line) {
-      const bool space = is_space(c);
+      const bool space = is_ascii_space(c);
       if (!space || !after_space) minima.add(space ? ' ' : static_cast<unsigned char>(c));
       after_space = space;
     }

@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/lock.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/encode_pass.h"
 #include "data/input_facts.h"
 #include "data/input_survey.h"
@@ -309,9 +310,7 @@ void complete_output(const std::string& partial, const std::string& out, const s
 
 /// A message in which copies of streams have the names of these.
 std::string with_names(std::string message, const std::map<std::string, Spooled>& spooled) {
-  for (const auto& [name, copy] : spooled)
-    for (size_t at = 0; (at = message.find(copy.path, at)) != std::string::npos;)
-      message.replace(at, copy.path.size(), name == "-" ? "standard input" : name);
+  for (const auto& [name, copy] : spooled) replace_all(message, copy.path, input_name(name));
   return message;
 }
 

@@ -18,10 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string name_of(const std::string& input) { return input == "-" ? "standard input" : input; }
-
 Spooled copy_of(const std::string& input, const std::string& path) {
-  const auto name = name_of(input);
+  const auto name = input_name(input);
   const int in = input == "-" ? 0 : ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
   require<DataError>(in >= 0, name, ": cannot be read (", system_reason(), ")");
   std::FILE* out = std::fopen(path.c_str(), "wb");
@@ -71,7 +69,7 @@ std::map<std::string, Spooled> spool(std::span<std::vector<std::string>* const> 
         for (const auto& [name, copy] : spooled) fs::remove(copy.path);
         std::error_code ignored;
         fs::remove(folder, ignored);  // unless it has other files
-        fail<ConfigError>(name_of(input), ": is named twice, but can be read only once; name a file");
+        fail<ConfigError>(input_name(input), ": is named twice, but can be read only once; name a file");
       }
       const auto path = folder + (input == "-" ? "/standard-input" : words("/pipe-", spooled.size()));
       input = spooled.emplace(input, copy_of(input, path)).first->second.path;

@@ -14,6 +14,9 @@ struct Spooled {
   std::string xxh3{};  ///< of its content
 };
 
+/// An input as messages name it.
+inline std::string input_name(const std::string& input) { return input == "-" ? "standard input" : input; }
+
 /// False for standard input (`-`) and pipes.
 bool can_be_read_again(const std::string& input);
 

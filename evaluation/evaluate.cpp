@@ -95,13 +95,13 @@ std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore
     const auto objectives = row_objectives(objective);
     const Collator collator(store, objectives, rows, Rng(static_cast<uint64_t>(evaluation.seed)), "valid", model);
     const auto scored = std::min(evaluation.sequences, static_cast<int64_t>(collator.size()));
-    const double weight = std::visit([](const auto& o) { return o.weight; }, objective);
+    const double weight = terms_of(objective).weight;
     auto& measure = measures.emplace_back(Measure{.name = short_form(objective),
                                                   .head = head_of(objective),
                                                   .weight = weight,
                                                   .collator = collator,
                                                   .sequences = scored});
-    const bool of_tokens = !maskings_of(objectives).empty() || measure.head == "lm";
+    const bool of_tokens = masks_tokens(objectives) || measure.head == "lm";
     if (of_tokens && has_counts)
       measure.unigram = unigram_baseline(collator, train_counts, scored, config.train.batch_size);
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/text.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -119,11 +120,6 @@ bool is_point(char c) { return c == '.' || c == ','; }
 bool is_symbol(char c) {
   return c > ' ' && c < 0x7F && c != '\'' && c != '-' && !is_point(c) && !is_digit(c) &&
          !((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
 }
 
 /// The text with spaces around the first (`around_first`) or second of each two adjacent characters that match. As with

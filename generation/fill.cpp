@@ -142,7 +142,7 @@ std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std:
   LoadedRun run = given;
   // Of rtd the generator predicts tokens, not the discriminator.
   for (const auto& o : given.config.objectives)
-    if (std::holds_alternative<RtdConfig>(o)) take_generator(run);
+    if (as<RtdConfig>(o)) take_generator(run);
   at::NoGradGuard no_grad;
   const auto segments = segments_of(text);
   check_fills(run);

@@ -6,9 +6,11 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/spelling.h"
 #include "core/text.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/generative_rows.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 

@@ -50,7 +50,7 @@ Objectives objectives_of_class(const std::string& architecture, ModelConfig& mod
   }
   log_warning("import", words(path, ": ", architecture,
                               " without is_decoder is bidirectional; it is imported as a masked language model"));
-  return {MlmConfig{}};
+  return {default_objective<MlmConfig>()};
 }
 
 namespace {

@@ -9,6 +9,8 @@
 #include "interchange/huggingface.h"
 #include "interchange/interchange.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
+#include "run/config_io.h"
 
 namespace cloze {
 
@@ -50,7 +52,7 @@ EmbeddingTie tie_of(const HuggingFaceModel& discriminator, const HuggingFaceMode
 template <class Objective>
 bool has_head(const HuggingFaceModel& model) {
   const auto& heads = model.config.objectives;
-  return heads.size() == 1 && std::holds_alternative<Objective>(heads[0]);
+  return heads.size() == 1 && as<Objective>(heads[0]);
 }
 
 /// Extends the config of a discriminator to both networks: the sizes of the generator as shares of the discriminator's,
@@ -59,7 +61,7 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
   require<ConfigError>(has_head<RtdConfig>(model) && has_head<MlmConfig>(generator), "--generator ", folder,
                        ": needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these are ",
                        generator.architecture, " and ", model.architecture);
-  require<ConfigError>(model.config.model.index() == generator.config.model.index(), "--generator ", folder,
+  require<ConfigError>(kind_of(model.config.model) == kind_of(generator.config.model), "--generator ", folder,
                        ": its model is ", kind_of(generator.config.model), ", that of the discriminator is ",
                        kind_of(model.config.model), "; give a generator of the same family");
   auto& d = backbone_of(model.config.model);

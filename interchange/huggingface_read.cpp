@@ -8,6 +8,7 @@
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_config.h"
 #include "interchange/huggingface_weights.h"
+#include "run/config_io.h"
 
 namespace cloze {
 

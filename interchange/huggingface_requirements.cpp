@@ -4,6 +4,8 @@
 #include "core/log.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
+#include "models/attention/config.h"
+#include "models/stack_parts.h"
 
 namespace cloze {
 
@@ -54,11 +56,10 @@ void require_stack(const ModelConfig& model, const Family& family) {
 
 void require_attention(const ModelConfig& model, const Family& family) {
   const auto& attention = backbone_of(model).attention;
-  const bool own = attention.index() == backbone_of(family.model).attention.index();
-  const bool full = family.full_attention && std::holds_alternative<FullAttention>(attention);
-  require_option(own || full, "attention of kind",
-                 std::visit([](const auto& a) { return std::string(a.kind); }, attention), model);
-  if (const auto* window = std::get_if<WindowAttention>(&attention)) {
+  const bool own = kind_of(attention) == kind_of(backbone_of(family.model).attention);
+  const bool full = family.full_attention && is_full(attention);
+  require_option(own || full, "attention of kind", kind_of(attention), model);
+  if (const auto* window = std::get_if<WindowAttention>(&*attention)) {
     const auto& steps = window->attention_dilation;
     require<ConfigError>(std::all_of(steps.begin(), steps.end(), [](int64_t d) { return d == 1; }),
                          "model.attention.attention_dilation ", *std::max_element(steps.begin(), steps.end()),
@@ -70,7 +71,7 @@ void require_attention(const ModelConfig& model, const Family& family) {
 /// model.
 void require_transform(const ObjectiveConfig& objective, bool of_class, const std::string& model) {
   if (has_transform(objective) == of_class) return;
-  const std::string kind = std::holds_alternative<MntpConfig>(objective) ? "mntp" : "clm";
+  const std::string kind = as<MntpConfig>(objective) ? "mntp" : "clm";
   fail<ConfigError>("a language modeling head ", of_class ? "without" : "with",
                     " a transform has no class at Hugging Face for ", model, "; train with `kind: ", kind,
                     ", transform: ", of_class ? "true" : "false", "`, or export to torchscript");
@@ -96,8 +97,8 @@ void require_heads(const RunConfig& config, const Family& family) {
                          "Hugging Face has no class for an encoder whose hidden states predict the next token (mntp); "
                          "export to torchscript");
     for (const auto head : heads_of({o}))
-      require<ConfigError>(known.count(head), "Hugging Face has no class for ", kind, " with the head of ",
-                           std::visit([](const auto& one) { return one.kind; }, o), "; export to torchscript");
+      require<ConfigError>(known.count(head), "Hugging Face has no class for ", kind, " with the head of ", kind_of(o),
+                           "; export to torchscript");
   }
 }
 

@@ -6,6 +6,9 @@
 #include "interchange/huggingface.h"
 #include "interchange/interchange.h"
 #include "interchange/parity_case.h"
+#include "models/attention/config.h"
+#include "objectives/masked_lm.h"
+#include "objectives/sentence_pair.h"
 
 namespace cloze {
 
@@ -195,7 +198,7 @@ TensorMap computed_outputs(Network& network, const Batch& batch) {
   alternating(traces.decoder.attentions, [](size_t i, size_t cross) {  // self- and cross-attention alternate
     return words(cross ? "cross_attentions." : "decoder_attentions.", i);
   });
-  const auto* window = std::get_if<WindowAttention>(&model.attention);
+  const auto* window = std::get_if<WindowAttention>(&*model.attention);
   if (window && model.num_hidden_layers > 0)
     computed["attentions.0"] = first_window_probabilities(network, *window, batch, traces.encoder);
   return computed;

@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "core/spelling.h"
 #include "generation/generate.h"
 #include "interchange/huggingface/json_file.h"
 #include "interchange/parity_case.h"

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "interchange/parity_case.h"
+#include "models/families/bigbird.h"
 
 namespace cloze {
 
@@ -176,7 +177,7 @@ void check_targets(const CaseInputs& inputs, const std::string& pair_label) {
   if (inputs.config.objectives.empty()) return;
   inputs.needed_by_loss("labels");
   if (pair_label.empty()) return;
-  if (!std::holds_alternative<BigBirdConfig>(inputs.config.model)) inputs.needed_by_loss(pair_label);
+  if (kind_of(inputs.config.model) != BigBirdConfig::kind) inputs.needed_by_loss(pair_label);
   require<CheckpointError>(!inputs.in.contains(pair_label) || inputs.integers(pair_label).ne(-100).any().item<bool>(),
                            inputs.path, ": ", pair_label,
                            " has only -100, so that its loss is no number; give a row a class");

@@ -15,6 +15,7 @@
 #include "interchange/interchange.h"
 #include "interchange/torchscript_parts.h"
 #include "interchange/torchscript_trial.h"
+#include "run/config_io.h"
 
 extern char** environ;
 

@@ -1,5 +1,6 @@
 // TorchScript of encoders and two-stream networks: forward, without Cloze or Python.
 #include "interchange/torchscript_parts.h"
+#include "models/attention/config.h"
 
 namespace cloze {
 
@@ -84,7 +85,7 @@ struct NamedOutputs {
 torch::jit::Module single_stack_module(Network& network) {
   auto module = mirror(network, "Cloze");
   const auto& model = backbone_of(network.model_config());
-  const auto* window = std::get_if<WindowAttention>(&model.attention);
+  const auto* window = std::get_if<WindowAttention>(&*model.attention);
   NamedOutputs outputs{network};
   const auto ids = at::zeros({2, 4}, at::kLong);
   torch::jit::Stack example{ids, at::ones({2, 4}, at::kBool), ids};

@@ -9,6 +9,7 @@
 #include "generation/generate.h"
 #include "interchange/interchange.h"
 #include "interchange/torchscript_parts.h"
+#include "models/attention/config.h"
 
 namespace cloze {
 
@@ -25,7 +26,7 @@ std::vector<Inputs> make_cases(const Network& network, bool generative) {
     auto mask = at::ones({rows, length}, at::kBool);
     if (rows > 1 && length > 3) mask[rows - 1].narrow(0, length - 3, 3).fill_(false);
     Tensor global;
-    if (std::holds_alternative<WindowAttention>(c.attention) && !generative) {
+    if (std::holds_alternative<WindowAttention>(*c.attention) && !generative) {
       global = ids.remainder(7).eq(3);
       global[0].fill_(false);  // one row without any
     }

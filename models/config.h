@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/attention/config.h"
+#include "models/attention/sizes.h"
 #include "models/layers/config.h"
 
 namespace cloze {

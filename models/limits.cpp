@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "models/attention/config.h"
+
 namespace cloze {
 
 namespace {
 
-const char* kind_of(const AttentionConfig& attention) {
-  return std::visit([](const auto& kind) { return kind.kind; }, attention);
-}
-bool is_full(const BackboneConfig& m) { return std::holds_alternative<FullAttention>(m.attention); }
+bool is_full(const BackboneConfig& m) { return is_full(m.attention); }
 
 void check_sizes(const BackboneConfig& m, const LayerSharing& sharing, Limits& limits) {
   limits.forbid(m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0, "model.hidden_size ", m.hidden_size,
@@ -43,7 +42,7 @@ void check_relative_keys(const BackboneConfig& m, const StackParts& parts, Limit
 
 void check_rotary(const BackboneConfig& m, Limits& limits) {
   if (m.position_embeddings != PositionEmbeddings::rotary) return;
-  const bool rotates = is_full(m) || std::holds_alternative<AlternatingAttention>(m.attention);
+  const bool rotates = is_full(m) || std::holds_alternative<AlternatingAttention>(*m.attention);
   limits.forbid(!rotates || m.relative_positions > 0,
                 "model.position_embeddings rotary needs attention of kind full or alternating and "
                 "relative_positions 0, they are ",
@@ -111,7 +110,7 @@ void check_limits(const BackboneConfig& model, const StackParts& parts, Limits& 
   check_relative_keys(model, parts, limits);
   check_rotary(model, limits);
   check_relative_positions(model, parts.prefix, limits);
-  std::visit(AttentionLimits{model, limits}, model.attention);
+  std::visit(AttentionLimits{model, limits}, *model.attention);
 }
 
 }  // namespace cloze

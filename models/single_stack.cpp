@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "models/attention/config.h"
 #include "models/backbone.h"
 #include "models/embeddings.h"
 #include "models/initialization.h"
@@ -56,7 +57,7 @@ struct SingleStack final : Backbone {
 
   /// The global tokens of window attention; undefined: none.
   Tensor globals(const Inputs& in) const {
-    const auto* window = std::get_if<WindowAttention>(&config.attention);
+    const auto* window = std::get_if<WindowAttention>(&*config.attention);
     if (!window || in.global_attention_mask.defined()) return window ? in.global_attention_mask : Tensor();
     return window->global_tokens == GlobalTokens::first ? at::ones_like(in.input_ids).cumsum(1).eq(1) : Tensor();
   }

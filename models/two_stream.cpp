@@ -297,7 +297,7 @@ std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& c) {
   require_default("position_embeddings", c.position_embeddings == PositionEmbeddings::none);
   require_default("relative_positions", c.relative_positions == 0);
   require_default("architecture", c.is_two_stream());
-  require_default("attention", std::holds_alternative<FullAttention>(c.attention));
+  require_default("attention", is_full(c.attention));
   require<ConfigError>(c.hidden_size % c.num_attention_heads == 0, "hidden_size ", c.hidden_size,
                        " is not a multiple of num_attention_heads ", c.num_attention_heads,
                        "; choose a width that the heads divide");

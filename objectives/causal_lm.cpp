@@ -1,3 +1,4 @@
+#include "objectives/causal_lm.h"
 #include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 // Causal language modelling.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -1,3 +1,5 @@
+#include "models/config.h"
+#include "objectives/causal_lm.h"
 #include "objectives/limits.h"
 
 namespace cloze {

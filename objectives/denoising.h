@@ -1,5 +1,6 @@
 #pragma once
 // Denoising.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

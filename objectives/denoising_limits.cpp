@@ -1,3 +1,4 @@
+#include "objectives/denoising.h"
 #include "objectives/limits.h"
 
 namespace cloze {

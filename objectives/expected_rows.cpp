@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "models/stack_parts.h"
+#include "objectives/kinds.h"
+
 namespace cloze {
 
 std::vector<RowSizes> expected_rows(const ObjectiveSetting& in) {
   std::vector<RowSizes> rows{
       {.count = static_cast<double>(in.batch_size), .length = static_cast<double>(in.data.max_seq_length)}};
   if (in.objectives.empty()) rows[0].read = rows[0].length;
-  for (const auto& objective : in.objectives) std::visit([&](const auto& o) { expect_rows(o, in, rows); }, objective);
+  for (const auto& objective : in.objectives) std::visit([&](const auto& o) { expect_rows(o, in, rows); }, *objective);
   for (auto& row : rows) row.read = std::min(row.length, row.read);
   return rows;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // Gap sentence generation.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -1,3 +1,4 @@
+#include "objectives/gap_sentences.h"
 #include "objectives/limits.h"
 
 namespace cloze {

@@ -1,6 +1,7 @@
 #include "objectives/generative_rows.h"
 
 #include "core/error.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -14,7 +15,7 @@ std::unique_ptr<SourceTargetBuilder> builder_of(const ObjectiveConfig& objective
         else
           fail<ConfigError>("objective '", o.kind, "' is not generative");
       },
-      objective);
+      *objective);
 }
 
 class GenerativeRows final : public RowMaker {

@@ -1,6 +1,8 @@
 #pragma once
 // The losses of objectives that train two.
+#include "objectives/causal_lm.h"
 #include "objectives/config.h"
+#include "objectives/mntp.h"
 
 namespace cloze {
 

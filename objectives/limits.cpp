@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <set>
 
+#include "core/spelling.h"
+#include "models/families/families.h"
+#include "objectives/kinds.h"
+
 namespace cloze {
 
 namespace {
 
 /// A decoder of a family of decoders. An encoder that was made causal may still predict its masks.
 bool is_decoder_family(const ModelConfig& model) {
-  return std::visit([](const auto& m) { return m.is_decoder() && std::decay_t<decltype(m)>{}.is_decoder(); }, model);
+  return std::visit([](const auto& m) { return m.is_decoder() && std::decay_t<decltype(m)>{}.is_decoder(); }, *model);
 }
 
 std::set<std::string> kinds_of(const Objectives& objectives) {
@@ -55,7 +59,7 @@ void check_limits(const ObjectiveSetting& in, Limits& limits) {
   forbid_doubles(in.objectives, limits);
   for (const auto& objective : in.objectives) {
     check_steps(objective, limits);
-    std::visit([&](const auto& one) { check_limits(one, in, limits); }, objective);
+    std::visit([&](const auto& one) { check_limits(one, in, limits); }, *objective);
   }
   require_active_loss(in.objectives, limits);
 }

@@ -1,4 +1,5 @@
 #include "objectives/expected_rows.h"
+#include "objectives/masked_lm.h"
 #include "objectives/objective.h"
 
 namespace cloze {

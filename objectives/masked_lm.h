@@ -1,5 +1,6 @@
 #pragma once
 // Masked language modelling.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -1,4 +1,5 @@
 #include "objectives/limits.h"
+#include "objectives/masked_lm.h"
 
 namespace cloze {
 

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "objectives/collator.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 

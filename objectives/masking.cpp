@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "objectives/masked_lm.h"
+
 namespace cloze {
 
 TokenProperties::TokenProperties(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts)

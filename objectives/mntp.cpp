@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "objectives/causal_lm.h"
 #include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 #include "objectives/next_token.h"

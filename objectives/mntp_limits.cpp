@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/spelling.h"
+#include "objectives/causal_lm.h"
 #include "objectives/limits.h"
+#include "objectives/mntp.h"
 
 namespace cloze {
 
@@ -10,12 +13,11 @@ namespace {
 /// Rows of a decoder become bidirectional by a prefix.
 void check_decoder(const ObjectiveSetting& in, Limits& limits) {
   const auto& m = in.backbone();
-  const bool full = std::holds_alternative<FullAttention>(m.attention);
+  const bool full = is_full(m.attention);
   limits.forbid(!full,
                 "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and "
                 "model.attention of kind ",
-                std::visit([](const auto& a) { return a.kind; }, m.attention),
-                " has none; choose kind: full, or model.architecture: encoder");
+                kind_of(m.attention), " has none; choose kind: full, or model.architecture: encoder");
   limits.forbid(full && (m.relative_positions > 0 || m.has_relative_keys()),
                 "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and "
                 "attention with relative_positions ",
@@ -54,8 +56,8 @@ void check_causal_share(const MntpConfig& c, const ObjectiveSetting& in, Limits&
 void check_companions(const ObjectiveSetting& in, Limits& limits) {
   for (const auto& other : in.objectives) {
     const bool pair = classifies_pairs(other);
-    const bool causal = std::holds_alternative<ClmConfig>(other);
-    if (std::holds_alternative<MntpConfig>(other)) continue;
+    const bool causal = as<ClmConfig>(other);
+    if (as<MntpConfig>(other)) continue;
     limits.forbid(in.backbone().is_decoder() || !pair,
                   "objective mntp chooses the predicted tokens of its rows and cannot be combined with ",
                   kind_of(other), "; keep one of them", causal ? ", or set causal_share of mntp for causal rows" : "");

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "models/initialization.h"
+#include "objectives/kinds.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -37,7 +38,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
-    auto objective = std::visit(Make{model, *backbone}, config);
+    auto objective = std::visit(Make{model, *backbone}, *config);
     for (const auto& other : objectives)
       require<ConfigError>(other->head_name() != objective->head_name(), "objectives '", other->name(), "' and '",
                            objective->name(),

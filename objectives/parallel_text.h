@@ -1,5 +1,6 @@
 #pragma once
 // Pairs of source and target texts: translation, summaries, questions with answers.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -1,4 +1,5 @@
 #include "objectives/limits.h"
+#include "objectives/parallel_text.h"
 
 namespace cloze {
 

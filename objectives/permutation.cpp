@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "objectives/draws.h"
+#include "objectives/permutation_lm.h"
 #include "objectives/source_target.h"
 
 namespace cloze {

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "objectives/expected_rows.h"
 #include "objectives/next_token.h"
+#include "objectives/permutation_lm.h"
 
 namespace cloze {
 

@@ -1,5 +1,6 @@
 #pragma once
 // Permutation language modelling.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -1,4 +1,7 @@
+#include "core/spelling.h"
+#include "models/two_stream_config.h"
 #include "objectives/limits.h"
+#include "objectives/permutation_lm.h"
 
 namespace cloze {
 

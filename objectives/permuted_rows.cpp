@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "objectives/permutation.h"
+#include "objectives/permutation_lm.h"
 #include "objectives/rows.h"
 
 namespace cloze {

@@ -4,6 +4,7 @@
 #include "models/initialization.h"
 #include "objectives/expected_rows.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
 
 namespace cloze {
 

@@ -1,4 +1,5 @@
 #include "objectives/limits.h"
+#include "objectives/replaced_token.h"
 
 namespace cloze {
 

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "objectives/mntp.h"
+#include "objectives/permutation_lm.h"
 #include "objectives/special_tokens.h"
 
 namespace cloze {
@@ -71,11 +73,11 @@ std::unique_ptr<RowMaker> make_rows(const RowContext& context) {
     case RowKind::masked:
       return make_masked_rows(context);
     case RowKind::shifted:
-      return make_mntp_rows(context, std::get<MntpConfig>(*own));
+      return make_mntp_rows(context, *as<MntpConfig>(*own));
     case RowKind::generative:
       return make_generative_rows(context, *own);
     case RowKind::permuted:
-      return make_permuted_rows(context, std::get<PlmConfig>(*own));
+      return make_permuted_rows(context, *as<PlmConfig>(*own));
   }
   return make_masked_rows(context);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "objectives/sentence_pair.h"
+
 namespace cloze {
 
 namespace {

@@ -1,5 +1,6 @@
 #include "objectives/expected_rows.h"
 #include "objectives/objective.h"
+#include "objectives/sentence_pair.h"
 
 namespace cloze {
 

@@ -1,5 +1,6 @@
 #pragma once
 // Next sentence prediction and sentence order prediction.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -1,4 +1,5 @@
 #include "objectives/limits.h"
+#include "objectives/sentence_pair.h"
 
 namespace cloze {
 

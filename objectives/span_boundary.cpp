@@ -1,6 +1,7 @@
 #include "core/tensor/plain.h"
 #include "objectives/expected_rows.h"
 #include "objectives/objective.h"
+#include "objectives/span_boundary.h"
 
 namespace cloze {
 

@@ -1,4 +1,5 @@
 #include "objectives/limits.h"
+#include "objectives/span_boundary.h"
 
 namespace cloze {
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
+#include "objectives/span_corruption.h"
 #include "objectives/span_corruption_noise.h"
 
 namespace cloze {

@@ -1,5 +1,6 @@
 #pragma once
 // Span corruption.
+#include "core/limits.h"
 #include "objectives/terms.h"
 
 namespace cloze {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/encoder_decoder_config.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -21,7 +23,7 @@ NeededTokens generative_needs(const ObjectiveConfig& objective, const BackboneCo
           needs.cls = needs.cls || o.uses_cls();
         }
       },
-      objective);
+      *objective);
   return needs;
 }
 

@@ -12,6 +12,7 @@
 #include "core/spelling.h"
 #include "core/tensor/safetensors.h"
 #include "objectives/collator.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
 #include "run/run.h"

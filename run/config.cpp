@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/spelling.h"
+#include "models/config.h"
 #include "models/families/limits.h"
+#include "objectives/kinds.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
 
@@ -148,7 +151,7 @@ bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
     return objective.active(a) == objective.active(b);
   };
   return std::all_of(config.objectives.begin(), config.objectives.end(),
-                     [&](const ObjectiveConfig& objective) { return std::visit(same, objective); });
+                     [&](const ObjectiveConfig& objective) { return std::visit(same, *objective); });
 }
 
 void validate(const RunConfig& c) {

@@ -52,7 +52,7 @@ struct RunConfig {
   std::string like;
   ModelConfig model{};
   InitConfig init{};
-  Objectives objectives{MlmConfig{}, NspConfig{}};
+  Objectives objectives = default_objectives();
   DataConfig data{};
   OptimizerConfig optimizer{};
   ScheduleConfig schedule{};
@@ -99,13 +99,5 @@ bool same_losses(const RunConfig& config, int64_t a, int64_t b);
 /// Checks every rule that involves several fields; throws one ConfigError that lists all violations. Called after
 /// decoding, before anything is built.
 void validate(const RunConfig& config);
-
-// Reading and writing a whole run is compiled once, in run/config_io.cpp.
-extern template RunConfig decode<RunConfig>(const ConfigTree&);
-extern template std::vector<config_detail::Entry> entries<RunConfig>(RunConfig);
-extern template std::string to_yaml<RunConfig>(const RunConfig&);
-extern template std::string document<RunConfig>(const RunConfig&);
-extern template std::string explain<RunConfig>(const ConfigTree&, const std::string&);
-extern template std::vector<std::string> deviations<RunConfig>(RunConfig);
 
 }  // namespace cloze

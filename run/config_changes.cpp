@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "run/config_io.h"
+
 namespace cloze {
 
 std::vector<std::string> changed_keys(const RunConfig& before, const RunConfig& now) {

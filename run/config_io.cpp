@@ -1,5 +1,7 @@
-// The templates of core/config.h for a whole run.
-#include "run/config.h"
+#include "run/config_io.h"
+
+#include "models/families/families.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 

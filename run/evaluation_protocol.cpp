@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "models/two_stream_config.h"
 #include "objectives/hybrid_losses.h"
 #include "run/objective_short_form.h"
 
@@ -18,7 +19,7 @@ ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
         standard.until_step = 0;
         return standard;
       },
-      objective);
+      *objective);
 }
 
 Objectives separate_losses(const ObjectiveConfig& objective) {
@@ -29,7 +30,7 @@ Objectives separate_losses(const ObjectiveConfig& objective) {
         else
           return Objectives{};
       },
-      objective);
+      *objective);
   return losses.empty() ? Objectives{objective} : losses;
 }
 
@@ -73,7 +74,7 @@ Objectives row_objectives(const ObjectiveConfig& objective) {
         else
           return {own};
       },
-      objective);
+      *objective);
 }
 
 std::vector<std::string> evaluation_errors(const RunConfig& config) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "run/config_io.h"
+
 namespace cloze {
 
 namespace {

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <map>
 
+#include "core/error.h"
+
 namespace cloze {
 
 namespace fs = std::filesystem;
@@ -29,7 +31,7 @@ bool applies_to(const EarlierValue& key, const ConfigTree& run) {
 }
 
 /// A quoted YAML string.
-std::string quoted(const std::string& text) {
+std::string yaml_quoted(const std::string& text) {
   std::string found = "'";
   for (const char c : text) found += c == '\'' ? "''" : std::string(1, c);
   return found + "'";
@@ -47,7 +49,7 @@ ConfigTree load_resumed_config(const std::string& path, const std::vector<std::s
       missing[key.section] += "  " + key.key + ": " + key.value + "\n";
   }
   if (missing.empty()) return ConfigTree::load(path, overrides);
-  auto yaml = "base: " + quoted(fs::path(path).filename().string()) + "\n";
+  auto yaml = "base: " + yaml_quoted(fs::path(path).filename().string()) + "\n";
   for (const auto& [section, lines] : missing) yaml += section + ":\n" + lines;
   return ConfigTree::parse(yaml, path + " (of an earlier version)", overrides);
 }

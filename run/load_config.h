@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config_tree.h"
 
 namespace cloze {
 

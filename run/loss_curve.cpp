@@ -166,7 +166,7 @@ std::string datablock(const std::string& name, const std::vector<LossPoint>& poi
 }
 
 /// A quoted gnuplot string.
-std::string quoted(const std::string& text) {
+std::string gnuplot_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
   return out + "'";
@@ -177,7 +177,8 @@ std::pair<std::string, std::string> plot_panel(const Panel& panel, size_t number
   const auto id = std::to_string(number);
   std::string blocks, curves;
   const auto add = [&](const std::string& data, const std::string& style, const std::string& title) {
-    curves += (curves.empty() ? "plot " : ", ") + data + " " + style + " title " + quoted(title) + " noenhanced";
+    curves +=
+        (curves.empty() ? "plot " : ", ") + data + " " + style + " title " + gnuplot_quoted(title) + " noenhanced";
   };
   if (!panel.training.empty()) {
     const auto binned = means(panel.training);
@@ -196,8 +197,8 @@ std::pair<std::string, std::string> plot_panel(const Panel& panel, size_t number
   if (panel.baseline > 0)
     add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
         words(panel.of_tokens ? "unigram" : "majority", ", held out"));
-  const auto axis = "set xlabel " + quoted(last ? "step" : "") + "\n";
-  return {blocks, axis + "set title " + quoted(panel.name) + " noenhanced\n" + curves + "\n"};
+  const auto axis = "set xlabel " + gnuplot_quoted(last ? "step" : "") + "\n";
+  return {blocks, axis + "set title " + gnuplot_quoted(panel.name) + " noenhanced\n" + curves + "\n"};
 }
 
 }  // namespace
@@ -208,8 +209,9 @@ bool draw_loss(const std::string& run, const Objectives& objectives, double unig
   const bool any =
       std::any_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.training.size() >= 2; });
   if (!any) return false;
-  std::string blocks, plots = words("set multiplot layout ", panels.size(), ",1 title ",
-                                    quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
+  std::string blocks,
+      plots = words("set multiplot layout ", panels.size(), ",1 title ",
+                    gnuplot_quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
   for (size_t k = 0; k < panels.size(); ++k) {
     auto& panel = panels[k];
     panel.of_tokens = is_of_tokens(panel.name, objectives);

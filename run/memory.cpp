@@ -5,7 +5,9 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "models/attention/config.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
 
 namespace cloze {
 
@@ -20,7 +22,7 @@ double stack_weights(const StackConfig& c, double blocks) {
   if (c.cross_attention) sum += 4 * width * heads;
   if (c.relative_positions > 0) sum += 4 * size(c.relative_positions) * size(c.head_width());
   if (c.has_relative_keys()) sum += (2 * positions - 1) * size(c.head_width());
-  if (const auto* projected = std::get_if<LinformerAttention>(&c.attention))
+  if (const auto* projected = std::get_if<LinformerAttention>(&*c.attention))
     sum += (projected->shared_kv_compressed ? 1 : 2) * std::floor(positions / size(projected->compressed)) * positions;
   return blocks * sum;
 }
@@ -68,7 +70,7 @@ double output_weights(const BackboneConfig& c) {
 double generator_weights(const RunConfig& config) {
   double sum = 0;
   for (const auto& objective : config.objectives) {
-    const auto* rtd = std::get_if<RtdConfig>(&objective);
+    const auto* rtd = as<RtdConfig>(objective);
     if (rtd == nullptr || rtd->replace_by != ReplaceBy::generator) continue;
     const auto model = generator_of(*rtd, config.model);
     const auto& generator = backbone_of(model);
@@ -120,7 +122,7 @@ std::string likely_need(const RunConfig& config, double row_tokens, double machi
                ", and the machine has ", bytes(machine), " of memory");
 }
 
-constexpr const char* remedy =
+constexpr const char* memory_remedy =
     "lower train.batch_size and raise train.accumulation, or set train.gradient_checkpointing=true";
 
 }  // namespace
@@ -137,16 +139,16 @@ void require_memory(const RunConfig& config, double row_tokens, double machine) 
   require<ConfigError>(least.parameters + least.activations <= machine, "train.batch_size ", config.train.batch_size,
                        " with rows of ", shown_tokens(config, row_tokens), " tokens takes at least ",
                        bytes(least.parameters + least.activations), ", and the machine has ", bytes(machine),
-                       " of memory; ", remedy);
+                       " of memory; ", memory_remedy);
   if (row_tokens <= 0) return;   // the call that knows the text compares the rest
   constexpr double error = 1.5;  // of the estimate
   require<ConfigError>(likely_memory(config, row_tokens) <= error * machine, likely_need(config, row_tokens, machine),
-                       "; ", remedy, ", or choose a smaller model");
+                       "; ", memory_remedy, ", or choose a smaller model");
 }
 
 void warn_of_memory(const RunConfig& config, double row_tokens, double machine) {
   if (config.train.device != "cpu" || machine <= 0 || likely_memory(config, row_tokens) <= machine) return;
-  log_warning("train", words(likely_need(config, row_tokens, machine), ": the system may kill it; ", remedy));
+  log_warning("train", words(likely_need(config, row_tokens, machine), ": the system may kill it; ", memory_remedy));
 }
 
 }  // namespace cloze

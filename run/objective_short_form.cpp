@@ -4,6 +4,8 @@
 #include <set>
 
 #include "core/text.h"
+#include "objectives/kinds.h"
+#include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 
 namespace cloze {
@@ -47,7 +49,7 @@ std::string why_ignored(Scope scope) {
 }
 
 std::vector<config_detail::Entry> entries_of(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return entries(o); }, objective);
+  return std::visit([](const auto& o) { return entries(o); }, *objective);
 }
 
 bool has_value(const std::vector<config_detail::Entry>& all, const config_detail::Entry& entry) {
@@ -57,7 +59,7 @@ bool has_value(const std::vector<config_detail::Entry>& all, const config_detail
 
 /// The key of the value after the colon of a short form; empty: the kind has none.
 std::string share_key(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return std::string(o.share_key); }, objective);
+  return std::visit([](const auto& o) { return std::string(o.share_key); }, *objective);
 }
 
 std::string like_of(const ObjectiveConfig& objective) {
@@ -68,7 +70,7 @@ std::string like_of(const ObjectiveConfig& objective) {
         else
           return std::string();
       },
-      objective);
+      *objective);
 }
 
 /// The defaults of an objective's kind, and of its `like`.
@@ -79,7 +81,7 @@ ObjectiveConfig plain_form(const ObjectiveConfig& objective) {
 
 std::vector<std::string> known_kinds() {
   std::vector<std::string> kinds;
-  config_detail::kinds_of<ObjectiveConfig>(kinds);
+  config_detail::kinds_of<ObjectiveKind>(kinds);
   return kinds;
 }
 

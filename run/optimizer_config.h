@@ -1,6 +1,6 @@
 #pragma once
 // The section `optimizer` of a run.
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

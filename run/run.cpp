@@ -7,6 +7,8 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/run_tokenizer.h"
 
@@ -92,7 +94,7 @@ std::vector<std::pair<Param, Param>> generator_params(const Network& joint, cons
 void take_generator(LoadedRun& run) {
   const RtdConfig* rtd = nullptr;
   for (const auto& o : run.config.objectives)
-    if (const auto* found = std::get_if<RtdConfig>(&o)) rtd = found;
+    if (const auto* found = as<RtdConfig>(o)) rtd = found;
   require<ConfigError>(rtd && rtd->replace_by == ReplaceBy::generator, run.folder,
                        ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
   RunConfig config = run.config;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// What brings back the tokenizer of a run: of an imported one that was not trained since, another import.
-std::string remedy(const std::string& run) {
+std::string tokenizer_remedy(const std::string& run) {
   const auto path = run + "/provenance.json";
   std::error_code unknown;
   const auto origin = fs::is_regular_file(path, unknown) ? parse_json(read_text(path, 16 << 20)) : json();
@@ -30,7 +30,8 @@ std::string remedy(const std::string& run) {
 Tokenizer open_unchanged(const std::string& run) try {
   return Tokenizer::open(run + "/tokenizer");
 } catch (const ChangedTokenizer& fault) {
-  fail<CheckpointError>(fault.change, "; ", remedy(run));  // without its facts a run would not be opened either
+  fail<CheckpointError>(fault.change, "; ",
+                        tokenizer_remedy(run));  // without its facts a run would not be opened either
 }
 
 bool is_text_or_absent(const json& object, const char* key) { return !object.contains(key) || object[key].is_string(); }
@@ -60,17 +61,18 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
   const bool is_recorded = !recorded.fingerprint.empty(), exists = fs::exists(folder);
   if (!exists && is_recorded)
     fail<CheckpointError>(folder, ": is missing, and provenance.json records the tokenizer ", recorded.fingerprint,
-                          "; ", remedy(run));
+                          "; ", tokenizer_remedy(run));
   if (!exists) return std::nullopt;
   const auto facts = folder + "/" + facts_file;
   if (!fs::exists(facts) && is_recorded)
-    fail<CheckpointError>(facts, ": is missing, and without it texts may have other ids; ", remedy(run));
+    fail<CheckpointError>(facts, ": is missing, and without it texts may have other ids; ", tokenizer_remedy(run));
   auto tokenizer = is_recorded ? open_unchanged(run) : Tokenizer::open(folder);
   if (!is_recorded || tokenizer.has_fingerprint(recorded.fingerprint)) return tokenizer;
   const auto difference =
       words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ", recorded.fingerprint);
   if (recorded.is_current)
-    fail<CheckpointError>(difference, ", so that it is another tokenizer than that of the run; ", remedy(run));
+    fail<CheckpointError>(difference, ", so that it is another tokenizer than that of the run; ",
+                          tokenizer_remedy(run));
   log_warning("train", words(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));
   return tokenizer;
 }
@@ -88,9 +90,11 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run) {
 void require_fitting(const Tokenizer& tokenizer, int64_t vocab_size, const std::string& run) {
   if (tokenizer.size() <= vocab_size) return;
   fail<CheckpointError>(run, "/tokenizer: has ", tokenizer.size(), " tokens, the model has ", vocab_size,
-                        ", so that it is another tokenizer than that of the run; ", remedy(run));
+                        ", so that it is another tokenizer than that of the run; ", tokenizer_remedy(run));
 }
 
-std::string no_tokenizer(const std::string& run) { return "has no tokenizer, so it cannot read text; " + remedy(run); }
+std::string no_tokenizer(const std::string& run) {
+  return "has no tokenizer, so it cannot read text; " + tokenizer_remedy(run);
+}
 
 }  // namespace cloze

@@ -1,6 +1,6 @@
 #pragma once
 // The section `train` of a run, with its budget, phases and seeds.
-#include "core/config.h"
+#include "core/config_rule.h"
 #include "objectives/row_streams.h"
 
 namespace cloze {

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/spelling.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "scoring/rows.h"

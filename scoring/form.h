@@ -2,7 +2,7 @@
 // The forms of a score, without LibTorch.
 #include <array>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "objectives/kinds.h"
 #include "scoring/scorer.h"
 
 namespace cloze {
@@ -76,7 +77,7 @@ std::string no_form(const RunConfig& config) {
 }  // namespace
 
 std::vector<ScoringForm> forms_of(const ObjectiveConfig& objective, const BackboneConfig& model) {
-  return std::visit(FormsOf{model}, objective);
+  return std::visit(FormsOf{model}, *objective);
 }
 
 const ObjectiveConfig* scored_objective(const Objectives& objectives, const BackboneConfig& model, ScoringForm form) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 #include "core/error.h"
 
 namespace cloze {

@@ -2,7 +2,7 @@
 // How the states of a text's tokens become one vector, without LibTorch.
 #include <array>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

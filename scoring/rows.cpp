@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "objectives/kinds.h"
 #include "scoring/form_rules.h"
 #include "scoring/scorer.h"
 
@@ -85,7 +86,7 @@ bool equal(const ScoringRow& a, const ScoringRow& b) {
 std::unique_ptr<RowsOfPassages> make_scoring_rows(const LoadedRun& run, ScoringForm form) {
   const auto* objective = scored_objective(run.config.objectives, backbone_of(run.config.model), form);
   require<ConfigError>(objective != nullptr, run.folder, ": ", scoring_fault(run.config, form));
-  return std::visit(MakeRows{run, *objective, form}, *objective);
+  return std::visit(MakeRows{run, *objective, form}, **objective);
 }
 
 std::vector<ScoringRow> next_rows(const RowsOfPassages& rows, std::span<EncodedPassage> passages, size_t stride,

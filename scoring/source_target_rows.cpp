@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "models/stack_parts.h"
+#include "objectives/kinds.h"
 #include "scoring/rows.h"
 
 namespace cloze {
@@ -65,7 +66,7 @@ class SourceTargetScoring final : public RowsOfPassages {
         model_(backbone_of(run.config.model)),
         prefix_(part_of<PrefixAttention>(run.config.model)),
         decoding_(decoding_ids_of(run.config.model)),
-        layout_(std::visit(LayoutOf{}, objective)),
+        layout_(std::visit(LayoutOf{}, *objective)),
         length_(row_length(run, 0)),
         length_of_windows_(row_length(run, 1)),
         bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
@@ -126,7 +127,7 @@ class SourceTargetScoring final : public RowsOfPassages {
       return static_cast<int32_t>(sentinels[0]);
     }
     if (layout_.prefix == Prefix::source) return -1;
-    const bool sentences = std::holds_alternative<GapSentencesConfig>(objective);
+    const bool sentences = as<GapSentencesConfig>(objective);
     const auto id = sentences ? special.sentence_mask : special.mask;
     require_token(run, id, "[MASK] or <mask>", "the token that replaces a masked one");
     return static_cast<int32_t>(id);

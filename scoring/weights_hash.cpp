@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include "core/fingerprint.h"
+#include "run/config_io.h"
 #include "scoring/forward.h"
 #include "scoring/rows.h"
 

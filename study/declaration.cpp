@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "run/config_io.h"
 
 namespace cloze {
 

@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "study/runs.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 #include "study/fit.h"
 
 namespace cloze {

@@ -9,6 +9,7 @@
 
 #include "core/file.h"
 #include "core/text.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "study/plan_table.h"

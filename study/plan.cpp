@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "run/config_io.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 

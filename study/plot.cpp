@@ -15,7 +15,7 @@ namespace {
 // The grid on which lines are drawn; finer than the pixels of a page.
 constexpr double grid_width = 3000, grid_height = 1500;
 
-std::string percent(double share) {
+std::string css_percent(double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f%%", 100 * share);
   return text;
@@ -55,13 +55,13 @@ std::string band_path(const LineChart& chart, const PlotBand& band) {
 std::string axes_of(const LineChart& chart) {
   std::string svg;
   for (const double tick : chart.y.ticks) {
-    const auto y = percent(1 - chart.y.share(tick));
+    const auto y = css_percent(1 - chart.y.share(tick));
     svg += words("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"", y, "\" y2=\"", y,
                  "\"/><text class=\"tick\" x=\"-8\" y=\"", y, "\" dy=\".32em\" text-anchor=\"end\">",
                  tick_text(chart.y, tick), "</text>");
   }
   for (const double tick : chart.x.ticks)
-    svg += words("<text class=\"tick\" x=\"", percent(chart.x.share(tick)),
+    svg += words("<text class=\"tick\" x=\"", css_percent(chart.x.share(tick)),
                  "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(chart.x, tick), "</text>");
   return svg + words("<text class=\"label\" x=\"50%\" y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">",
                      escaped_html(chart.x_label), "</text>");
@@ -143,7 +143,7 @@ std::string to_svg(const LineChart& chart) {
   for (const auto& dot : chart.dots) {
     const double x = chart.x.share(dot.at.x), y = chart.y.share(dot.at.y);
     if (!(x >= 0 && x <= 1 && y >= 0 && y <= 1)) continue;
-    svg += words("<circle class=\"dot ", dot.style, "\" cx=\"", percent(x), "\" cy=\"", percent(1 - y),
+    svg += words("<circle class=\"dot ", dot.style, "\" cx=\"", css_percent(x), "\" cy=\"", css_percent(1 - y),
                  "\" r=\"4\"><title>", escaped_html(dot.title), "</title></circle>");
   }
   return svg + "</svg>";
@@ -152,36 +152,36 @@ std::string to_svg(const LineChart& chart) {
 std::string row_grid(const Axis& axis) {
   std::string svg;
   for (const double tick : axis.ticks) {
-    const auto x = percent(axis.share(tick));
+    const auto x = css_percent(axis.share(tick));
     svg += words("<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"0\" y2=\"100%\"/>");
   }
   return svg;
 }
 
 std::string row_stripe(const Axis& axis, double low, double high, const std::string& style) {
-  return words("<rect class=\"", style, "\" x=\"", percent(axis.share(low)), "\" width=\"",
-               percent(axis.share(high) - axis.share(low)), "\" y=\"0\" height=\"100%\"/>");
+  return words("<rect class=\"", style, "\" x=\"", css_percent(axis.share(low)), "\" width=\"",
+               css_percent(axis.share(high) - axis.share(low)), "\" y=\"0\" height=\"100%\"/>");
 }
 
 std::string row_segment(const Axis& axis, double low, double high, const std::string& style) {
-  return words("<line class=\"", style, "\" x1=\"", percent(axis.share(low)), "\" x2=\"", percent(axis.share(high)),
-               "\" y1=\"50%\" y2=\"50%\"/>");
+  return words("<line class=\"", style, "\" x1=\"", css_percent(axis.share(low)), "\" x2=\"",
+               css_percent(axis.share(high)), "\" y1=\"50%\" y2=\"50%\"/>");
 }
 
 std::string row_bar(const Axis& axis, double at, const std::string& style) {
-  const auto x = percent(axis.share(at));
+  const auto x = css_percent(axis.share(at));
   return words("<line class=\"", style, "\" x1=\"", x, "\" x2=\"", x, "\" y1=\"20%\" y2=\"80%\"/>");
 }
 
 std::string row_dot(const Axis& axis, double at, double radius, const std::string& style, const std::string& title) {
-  return words("<circle class=\"", style, "\" cx=\"", percent(axis.share(at)), "\" cy=\"50%\" r=\"", radius,
+  return words("<circle class=\"", style, "\" cx=\"", css_percent(axis.share(at)), "\" cy=\"50%\" r=\"", radius,
                "\"><title>", escaped_html(title), "</title></circle>");
 }
 
 std::string row_axis(const Axis& axis) {
   std::string svg;
   for (const double tick : axis.ticks) {
-    const auto x = percent(axis.share(tick));
+    const auto x = css_percent(axis.share(tick));
     svg += words("<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"0\" y2=\"6\"/><text class=\"tick\" x=\"", x,
                  "\" y=\"20\" text-anchor=\"middle\">", tick_text(axis, tick), "</text>");
   }

@@ -12,6 +12,7 @@
 #include "core/fingerprint.h"
 #include "core/log.h"
 #include "core/scratch_folder.h"
+#include "run/config_io.h"
 #include "study/process.h"
 
 namespace cloze {

@@ -14,6 +14,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "run/config_io.h"
 #include "study/declaration.h"
 #include "study/process.h"
 #include "study/progress_view.h"

@@ -204,10 +204,7 @@ Keys draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw) {
 bool can_continue(const RunConfig& config) {
   const auto& schedule = config.schedule;
   const bool same_rate = schedule.shape == ScheduleShape::constant && (schedule.warmup == 0 || schedule.warmup >= 1);
-  const auto masks = maskings_of(config.objectives);
-  return same_rate && config.train.phases.empty() && std::none_of(masks.begin(), masks.end(), [](const auto& masking) {
-           return masking.initial_mlm_probability > 0 && masking.decay_steps == 0;
-         });
+  return same_rate && config.train.phases.empty() && !masking_follows_length(config.objectives);
 }
 
 Stages search_stages(const StudyConfig& study, const std::string& file, const std::string& folder) {

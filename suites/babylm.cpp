@@ -16,9 +16,9 @@ namespace {
 
 std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool encoder_decoder) {
   if (encoder_decoder && is_generative(objective)) return BabylmBackend::enc_dec_prefix;
-  if (std::holds_alternative<MlmConfig>(objective)) return BabylmBackend::mlm;
-  if (std::holds_alternative<MntpConfig>(objective)) return BabylmBackend::mntp;
-  if (std::holds_alternative<ClmConfig>(objective)) return BabylmBackend::causal;
+  if (as<MlmConfig>(objective)) return BabylmBackend::mlm;
+  if (as<MntpConfig>(objective)) return BabylmBackend::mntp;
+  if (as<ClmConfig>(objective)) return BabylmBackend::causal;
   return {};
 }
 

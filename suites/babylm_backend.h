@@ -2,7 +2,7 @@
 // How the published BabyLM program scores a model, without LibTorch.
 #include <array>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

@@ -17,7 +17,7 @@ double mean_of(const Column& values) {
 }
 
 /// Dot product of the entries from `first` on.
-double dot(const Column& a, const Column& b, size_t first = 0) {
+double dot_from(const Column& a, const Column& b, size_t first = 0) {
   double sum = 0;
   for (size_t i = first; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
@@ -35,7 +35,7 @@ Standardised standardised(const Column& column) {
     largest = std::max(largest, std::abs(x));
     x -= s.mean;
   }
-  s.length = std::sqrt(dot(s.values, s.values));
+  s.length = std::sqrt(dot_from(s.values, s.values));
   const bool constant = s.length <= 1e-13 * largest * std::sqrt(static_cast<double>(column.size()));
   if (constant) s.length = 0;
   for (auto& x : s.values) x = constant ? 0 : x / s.length;
@@ -44,35 +44,35 @@ Standardised standardised(const Column& column) {
 
 /// Subtracts twice the part of `x` along the unit vector `v`, whose entries before `first` are zero.
 void reflect(Column& x, const Column& v, size_t first) {
-  const double part = 2 * dot(x, v, first);
+  const double part = 2 * dot_from(x, v, first);
   for (size_t i = first; i < x.size(); ++i) x[i] -= part * v[i];
 }
 
 /// The triangle R in the columns of a pivoted QR, with Q^T y.
-struct Triangle {
+struct PivotedTriangle {
   std::vector<Column> columns;
   std::vector<size_t> order;  ///< the column at each step
   Column rotated;             ///< Q^T y
   size_t rank = 0;
 };
-Triangle triangle_of(std::vector<Column> columns, Column y) {
+PivotedTriangle pivoted_triangle(std::vector<Column> columns, Column y) {
   const size_t steps = std::min(columns.size(), y.size());
-  Triangle t{.columns = std::move(columns), .order = {}, .rotated = std::move(y)};
+  PivotedTriangle t{.columns = std::move(columns), .order = {}, .rotated = std::move(y)};
   t.order.resize(t.columns.size());
   std::iota(t.order.begin(), t.order.end(), size_t{0});
   for (; t.rank < steps; ++t.rank) {
     const size_t k = t.rank;
-    const auto rest = [&](size_t c) { return dot(t.columns[c], t.columns[c], k); };
+    const auto rest = [&](size_t c) { return dot_from(t.columns[c], t.columns[c], k); };
     const auto longest = std::max_element(t.order.begin() + static_cast<std::ptrdiff_t>(k), t.order.end(),
                                           [&](size_t a, size_t b) { return rest(a) < rest(b); });
     std::swap(t.order[k], *longest);
     const auto& pivot = t.columns[t.order[k]];
-    const double length = std::sqrt(dot(pivot, pivot, k));
+    const double length = std::sqrt(dot_from(pivot, pivot, k));
     if (length < 1e-12) break;  // of columns of unit length: what is left of it is rounding
     Column v(pivot.size(), 0);
     std::copy(pivot.begin() + static_cast<std::ptrdiff_t>(k), pivot.end(), v.begin() + static_cast<std::ptrdiff_t>(k));
     v[k] += v[k] < 0 ? -length : length;
-    const double norm = std::sqrt(dot(v, v, k));
+    const double norm = std::sqrt(dot_from(v, v, k));
     for (auto& x : v) x /= norm;
     for (size_t c = k; c < t.order.size(); ++c) reflect(t.columns[t.order[c]], v, k);
     reflect(t.rotated, v, k);
@@ -101,11 +101,11 @@ LeastSquares least_squares(const std::vector<Column>& columns, const Column& tar
   for (const auto& column : columns) design.push_back(scaled.emplace_back(standardised(column)).values);
   const auto y = standardised(target);
   require<DataError>(y.length > 0, "the target of a regression is the same in all rows");
-  const auto t = triangle_of(std::move(design), y.values);
+  const auto t = pivoted_triangle(std::move(design), y.values);
 
   LeastSquares fit{.intercept = y.mean,
                    .coefficients = Column(columns.size(), 0),
-                   .r2 = 1 - dot(t.rotated, t.rotated, t.rank),
+                   .r2 = 1 - dot_from(t.rotated, t.rotated, t.rank),
                    .rank = static_cast<int64_t>(t.rank)};
   for (size_t k = t.rank; k-- > 0;) {
     double left = t.rotated[k];

@@ -92,7 +92,7 @@ std::vector<std::string> json_lines_in(const std::string& folder) {
 }
 
 /// The pairs of a file; none for one of another kind.
-std::optional<JudgedFile> read_judged(const std::string& path) {
+std::optional<JudgedFile> read_judged_sentences(const std::string& path) {
   auto file = is_json_lines(path) ? read_lines(path) : read_table(path);
   require<DataError>(!file || file->pairs.size() > 3, path, ": has too few pairs for a correlation; give at least 4");
   return file;
@@ -105,7 +105,7 @@ std::optional<SentenceSimilaritySuite> read_sentence_similarity(const std::strin
   if (paths.empty()) paths = json_lines_in(path);
   SentenceSimilaritySuite suite;
   for (const auto& one : paths) {
-    auto file = read_judged(one);
+    auto file = read_judged_sentences(one);
     if (!file) return {};
     suite.files.push_back(std::move(*file));
   }

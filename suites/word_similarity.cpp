@@ -43,7 +43,7 @@ bool is_judged(const std::string& path) {
   return is_judged_pair(line);
 }
 
-JudgedFile read_judged(const std::string& path) {
+JudgedFile read_judged_words(const std::string& path) {
   JudgedFile file{.name = suite_name(path)};
   LineReader lines(path);
   Repeats repeats;
@@ -74,12 +74,12 @@ std::optional<WordSimilaritySuite> read_word_similarity(const std::string& path)
   WordSimilaritySuite suite;
   if (!fs::is_directory(path)) {
     if (is_json_lines(path) || !is_judged(path)) return {};
-    suite.files.push_back(read_judged(path));
+    suite.files.push_back(read_judged_words(path));
     return suite;
   }
   const auto paths = texts_in(path);
   if (paths.empty() || !std::all_of(paths.begin(), paths.end(), is_judged)) return {};
-  for (const auto& one : paths) suite.files.push_back(read_judged(one));
+  for (const auto& one : paths) suite.files.push_back(read_judged_words(one));
   return suite;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/log.h"
+#include "core/spelling.h"
 
 namespace cloze {
 

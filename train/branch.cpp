@@ -6,6 +6,7 @@
 
 #include "objectives/generative_rows.h"
 #include "run/config_changes.h"
+#include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/load_config.h"
 #include "run/provenance.h"

@@ -16,9 +16,9 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-using Moments = std::vector<std::pair<std::string, Tensor>>;
+using NamedMoments = std::vector<std::pair<std::string, Tensor>>;
 
-void restore_state(Session& session, const std::string& checkpoint, Moments& moments) {
+void restore_state(Session& session, const std::string& checkpoint, NamedMoments& moments) {
   auto& state = session.state;
   state = load_state(checkpoint, &moments);
   open_phase(session);
@@ -54,7 +54,7 @@ void restore_weights(Session& session, const std::string& checkpoint) {
     log_info("train", words(checkpoint, ": has no average of its weights; that of train.ema_decay starts here"));
 }
 
-void restore_moments(Session& session, const std::string& checkpoint, const Moments& moments) {
+void restore_moments(Session& session, const std::string& checkpoint, const NamedMoments& moments) {
   auto& state = session.state;
   const auto& kind = session.config.optimizer.kind;
   if (!state.optimizer.empty() && state.optimizer != name_of(kind)) {
@@ -96,7 +96,7 @@ void keep_log(const std::string& run) {
 }  // namespace
 
 void restore(Session& session, const std::string& checkpoint) {
-  Moments moments;
+  NamedMoments moments;
   restore_state(session, checkpoint, moments);
   restore_best(session, checkpoint);
   restore_weights(session, checkpoint);

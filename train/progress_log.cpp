@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "run/config_io.h"
 #include "train/phases.h"
 #include "train/warnings.h"
 

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "run/config_changes.h"
 #include "objectives/generative_rows.h"
+#include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/folder.h"
 #include "run/load_config.h"

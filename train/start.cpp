@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "evaluation/held_out_file.h"
+#include "run/config_io.h"
 #include "run/device.h"
 #include "run/init.h"
 #include "run/memory.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/log.h"
+#include "objectives/kinds.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
@@ -31,7 +32,7 @@ std::optional<ConfiguredShare> label_1_share(const ObjectiveConfig& objective) {
         if constexpr (requires { o.label_1_share(); }) return ConfiguredShare{o.share_key, o.label_1_share()};
         return std::nullopt;
       },
-      objective);
+      *objective);
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
 
 std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation) {
   for (const auto& objective : evaluation.objectives) {
-    const auto* rtd = std::get_if<RtdConfig>(&objective);
+    const auto* rtd = as<RtdConfig>(objective);
     if (!rtd) continue;
     const auto part = std::find_if(losses.begin(), losses.end(),
                                    [&](const auto& loss) { return loss.name == short_form(objective); });

@@ -9,7 +9,7 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t chunk_floats = 1 << 16;  // for any number of threads
+constexpr int64_t averaged_floats = 1 << 16;  // for any number of threads
 
 }  // namespace
 
@@ -25,9 +25,9 @@ void WeightAverage::update(int64_t step) {
     const auto* values = flat_.values.data_ptr<float>();
     auto* average = average_.data_ptr<float>();
     const int64_t n = flat_.values.numel();
-    optimizers::parallel_each(static_cast<size_t>((n + chunk_floats - 1) / chunk_floats), [&](size_t i) {
-      const int64_t first = static_cast<int64_t>(i) * chunk_floats;
-      kernels::table().updates.approach(std::min(chunk_floats, n - first), static_cast<float>(share), values + first,
+    optimizers::parallel_each(static_cast<size_t>((n + averaged_floats - 1) / averaged_floats), [&](size_t i) {
+      const int64_t first = static_cast<int64_t>(i) * averaged_floats;
+      kernels::table().updates.approach(std::min(averaged_floats, n - first), static_cast<float>(share), values + first,
                                         average + first);
     });
   } else {

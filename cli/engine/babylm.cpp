@@ -10,6 +10,7 @@
 #include "cli/engine/parts.h"
 #include "cli/engine/suite_output.h"
 #include "core/log.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
 #include "run/run_tokenizer.h"

@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/text.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 

@@ -17,6 +17,7 @@
 #include "generation/generate.h"
 #include "analysis/inspect.h"
 #include "interchange/interchange.h"
+#include "run/config_io.h"
 #include "run/moved.h"
 #include "run/process.h"
 #include "scoring/passage_lines.h"

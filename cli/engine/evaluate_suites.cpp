@@ -8,6 +8,7 @@
 #include "cli/engine/suite_output.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/run_tokenizer.h"
 #include "run/step_folders.h"

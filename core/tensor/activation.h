@@ -2,7 +2,7 @@
 // The activations of feed-forward layers and heads; without LibTorch, for configs.
 #include <array>
 
-#include "core/config.h"
+#include "core/config_rule.h"
 
 namespace cloze {
 

@@ -20,15 +20,15 @@ namespace cloze {
 
 namespace {
 
-enum class Kind { letter, number, space, other };
+enum class LetterClass { letter, number, space, other };
 
-Kind kind_of(int32_t c) {
-  if (c < 0) return Kind::other;
+LetterClass letter_class(int32_t c) {
+  if (c < 0) return LetterClass::other;
   if (c < 128) {
     const auto b = static_cast<char>(c);
-    if ((b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')) return Kind::letter;
-    if (b >= '0' && b <= '9') return Kind::number;
-    return b == ' ' || (b >= '\t' && b <= '\r') ? Kind::space : Kind::other;
+    if ((b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')) return LetterClass::letter;
+    if (b >= '0' && b <= '9') return LetterClass::number;
+    return b == ' ' || (b >= '\t' && b <= '\r') ? LetterClass::space : LetterClass::other;
   }
   switch (utf8proc_category(c)) {
     case UTF8PROC_CATEGORY_LU:
@@ -36,17 +36,17 @@ Kind kind_of(int32_t c) {
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_LO:
-      return Kind::letter;
+      return LetterClass::letter;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_NO:
-      return Kind::number;
+      return LetterClass::number;
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
-      return Kind::space;
+      return LetterClass::space;
     default:
-      return c == 0x85 ? Kind::space : Kind::other;
+      return c == 0x85 ? LetterClass::space : LetterClass::other;
   }
 }
 
@@ -164,8 +164,8 @@ struct ByteBpe final : TokenizerModel {
   std::string facts() const override { return nlohmann::json{{"add_prefix_space", prefix_space}}.dump(); }
 
   std::string huggingface_json() const override {
-    using Json = nlohmann::json;  // ordered_json has linear lookup
-    Json vocab = Json::object(), list = Json::array();
+    using SortedJson = nlohmann::json;  // ordered_json has linear lookup
+    SortedJson vocab = SortedJson::object(), list = SortedJson::array();
     for (size_t id = 0; id < pieces.size(); ++id) vocab[pieces[id]] = id;
     for (size_t begin = 0; begin < merges.size();) {
       const size_t end = std::min(merges.find('\n', begin), merges.size());
@@ -174,21 +174,21 @@ struct ByteBpe final : TokenizerModel {
       if (line.empty() || line.rfind("#version", 0) == 0) continue;
       list.push_back({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
     }
-    const Json level{
+    const SortedJson level{
         {"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
-    return Json{{"normalizer", nullptr},
-                {"pre_tokenizer", level},
-                {"decoder", level},
-                {"model",
-                 {{"type", "BPE"},
-                  {"dropout", nullptr},
-                  {"unk_token", nullptr},
-                  {"continuing_subword_prefix", nullptr},
-                  {"end_of_word_suffix", nullptr},
-                  {"fuse_unk", false},
-                  {"byte_fallback", false},
-                  {"vocab", vocab},
-                  {"merges", list}}}}
+    return SortedJson{{"normalizer", nullptr},
+                      {"pre_tokenizer", level},
+                      {"decoder", level},
+                      {"model",
+                       {{"type", "BPE"},
+                        {"dropout", nullptr},
+                        {"unk_token", nullptr},
+                        {"continuing_subword_prefix", nullptr},
+                        {"end_of_word_suffix", nullptr},
+                        {"fuse_unk", false},
+                        {"byte_fallback", false},
+                        {"vocab", vocab},
+                        {"merges", list}}}}
         .dump();
   }
 
@@ -233,7 +233,9 @@ struct ByteBpe final : TokenizerModel {
 }  // namespace
 
 void each_pretoken(std::string_view text, const std::function<void(std::string_view)>& f) {
-  const auto peek = [&](size_t at) { return at < text.size() ? kind_of(next_code_point(text, at)) : Kind::other; };
+  const auto peek = [&](size_t at) {
+    return at < text.size() ? letter_class(next_code_point(text, at)) : LetterClass::other;
+  };
   for (size_t begin = 0; begin < text.size();) {
     size_t at = begin;
     if (text[at] == '\'') {
@@ -246,16 +248,16 @@ void each_pretoken(std::string_view text, const std::function<void(std::string_v
         continue;
       }
     }
-    const bool leading_space = text[at] == ' ' && at + 1 < text.size() && peek(at + 1) != Kind::space;
+    const bool leading_space = text[at] == ' ' && at + 1 < text.size() && peek(at + 1) != LetterClass::space;
     if (leading_space) ++at;
-    const Kind kind = peek(at);
+    const LetterClass kind = peek(at);
     size_t last = at;  // where the last character of the run starts
     while (at < text.size() && peek(at) == kind) {
       last = at;
       next_code_point(text, at);
     }
     // The last of several spaces belongs to the following word.
-    if (kind == Kind::space && at < text.size() && last > begin) at = last;
+    if (kind == LetterClass::space && at < text.size() && last > begin) at = last;
     f(text.substr(begin, at - begin));
     begin = at;
   }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "core/text.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/normalized_text.h"
 #include "data/tokenizers/utf8.h"
@@ -11,7 +12,6 @@ namespace cloze {
 
 namespace {
 
-constexpr int max_sequence_depth = 16;
 using Pieces = std::vector<std::string>;
 
 void read(const Field& field, int depth, std::vector<Decoder>& steps) {
@@ -46,12 +46,6 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   } else {
     field.refuse(words("is of the kind '", type, "', a decoder that Cloze does not support"));
   }
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  if (from.empty()) return;
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
 }
 
 void apply(const WordPieceDecoder& step, Pieces& pieces) {

@@ -9,6 +9,9 @@
 
 namespace cloze {
 
+/// Steps of kind Sequence within each other.
+inline constexpr int max_sequence_depth = 16;
+
 /// A value of a JSON file and its path there, as `tokenizer.json: pre_tokenizer.pattern`.
 /// Every accessor throws DataError with that path if the value has another type.
 class Field {

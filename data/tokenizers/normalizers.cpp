@@ -8,7 +8,6 @@ namespace cloze {
 
 namespace {
 
-constexpr int max_sequence_depth = 16;
 constexpr size_t max_steps = 256;  ///< each reads the whole text; published tokenizers have at most a dozen
 
 void read(const Field& field, int depth, std::vector<Normalizer>& steps) {

@@ -9,8 +9,6 @@ namespace cloze {
 
 namespace {
 
-constexpr int max_sequence_depth = 16;
-
 Behavior behavior_of(const Field& field) {
   struct Named {
     const char* name;

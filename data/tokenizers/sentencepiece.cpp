@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/tokenizers/charsmap.h"
 #include "data/tokenizers/piece_trie.h"
 #include "data/tokenizers/sentencepiece_file.h"
@@ -26,11 +27,6 @@ namespace {
 /// segmentations of a word of 46 pieces by less than this.
 constexpr size_t max_bytes_by_words = 512;
 constexpr double rounding_of_scores = 0.025;
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
 
 struct SentencePiece final : TokenizerModel {
   SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& given)

@@ -190,23 +190,23 @@ struct WordPiece final : TokenizerModel {
   }
 
   std::string huggingface_json() const override {
-    using Json = nlohmann::json;  // ordered_json has linear lookup
-    Json vocabulary = Json::object();
+    using SortedJson = nlohmann::json;  // ordered_json has linear lookup
+    SortedJson vocabulary = SortedJson::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
-    return Json{{"normalizer",
-                 {{"type", "BertNormalizer"},
-                  {"clean_text", true},
-                  {"handle_chinese_chars", rules.split_ideographs},
-                  {"strip_accents", rules.strip_accents},
-                  {"lowercase", lowercase}}},
-                {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                {"model",
-                 {{"type", "WordPiece"},
-                  {"unk_token", "[UNK]"},
-                  {"continuing_subword_prefix", "##"},
-                  {"max_input_chars_per_word", rules.max_word_length},
-                  {"vocab", vocabulary}}}}
+    return SortedJson{{"normalizer",
+                       {{"type", "BertNormalizer"},
+                        {"clean_text", true},
+                        {"handle_chinese_chars", rules.split_ideographs},
+                        {"strip_accents", rules.strip_accents},
+                        {"lowercase", lowercase}}},
+                      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                      {"model",
+                       {{"type", "WordPiece"},
+                        {"unk_token", "[UNK]"},
+                        {"continuing_subword_prefix", "##"},
+                        {"max_input_chars_per_word", rules.max_word_length},
+                        {"vocab", vocabulary}}}}
         .dump();
   }
 

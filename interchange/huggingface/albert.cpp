@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/albert.h"
 
 namespace cloze::huggingface {
 
@@ -45,7 +46,9 @@ Family albert() {
           .class_prefix = "Albert",
           .model = AlbertConfig{},
           .keys = albert_keys(),
-          .classes = {{"ForPreTraining", {MlmConfig{}, SopConfig{}}}, {"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+          .classes = {{"ForPreTraining", {default_objective<MlmConfig>(), default_objective<SopConfig>()}},
+                      {"ForMaskedLM", {default_objective<MlmConfig>()}},
+                      {"Model"}},
           .prefix = "albert.",
           .names = albert_names,
           .bias_alias = "predictions.decoder.bias",

@@ -1,4 +1,6 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/mbart.h"
+#include "models/families/pegasus.h"
 
 namespace cloze::huggingface {
 
@@ -99,7 +101,7 @@ Family bart_like(const char* model_type, const char* class_prefix, const ModelCo
           .model = model,
           .keys = with_defaults(bart_keys(), defaults),
           .classes = {{"ForConditionalGeneration", {objective}, encoder_decoder},
-                      {"ForCausalLM", {ClmConfig{}}, decoder},
+                      {"ForCausalLM", {default_objective<ClmConfig>()}, decoder},
                       {"Model", {}, encoder_decoder}},
           .prefix = "model.",
           .names = bart_names,
@@ -111,15 +113,16 @@ Family bart_like(const char* model_type, const char* class_prefix, const ModelCo
 
 }  // namespace
 
-Family bart() { return bart_like("bart", "Bart", BartConfig{}, json::object(), DenoisingConfig{}); }
+Family bart() { return bart_like("bart", "Bart", BartConfig{}, json::object(), default_objective<DenoisingConfig>()); }
 Family mbart() {
-  return bart_like("mbart", "MBart", MBartConfig{}, {{"decoder_start_token_id", nullptr}}, DenoisingConfig{});
+  return bart_like("mbart", "MBart", MBartConfig{}, {{"decoder_start_token_id", nullptr}},
+                   default_objective<DenoisingConfig>());
 }
 Family pegasus() {
   return bart_like(
       "pegasus", "Pegasus", PegasusConfig{},
       {{"pad_token_id", 0}, {"eos_token_id", 1}, {"decoder_start_token_id", 0}, {"forced_eos_token_id", 1}},
-      GapSentencesConfig{});
+      default_objective<GapSentencesConfig>());
 }
 
 }  // namespace cloze::huggingface

@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/bert.h"
 
 namespace cloze::huggingface {
 
@@ -20,8 +21,8 @@ Family bert() {
           .class_prefix = "Bert",
           .model = BertConfig{},
           .keys = encoder_keys() + encoder_or_decoder_keys(nullptr) + Keys{position_type()},
-          .classes = {{"ForPreTraining", {MlmConfig{}, NspConfig{}}},
-                      {"ForMaskedLM", {MlmConfig{}}},
+          .classes = {{"ForPreTraining", {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
+                      {"ForMaskedLM", {default_objective<MlmConfig>()}},
                       causal_class("LMHeadModel"),
                       causal_class("ForCausalLM"),
                       {"Model"}},

@@ -1,6 +1,7 @@
 #include "interchange/huggingface/family.h"
 
 #include "core/log.h"
+#include "models/families/bigbird.h"
 
 namespace cloze::huggingface {
 
@@ -12,11 +13,11 @@ Key block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64
           .absent = absent,
           .read =
               [member](BackboneConfig& c, const Given& in) {
-                if (auto* blocks = std::get_if<BigBirdAttention>(&c.attention)) blocks->*member = in.as<int64_t>();
+                if (auto* blocks = std::get_if<BigBirdAttention>(&*c.attention)) blocks->*member = in.as<int64_t>();
               },
           .write =
               [member](const BackboneConfig& c) {
-                const auto* blocks = std::get_if<BigBirdAttention>(&c.attention);
+                const auto* blocks = std::get_if<BigBirdAttention>(&*c.attention);
                 return blocks ? json(blocks->*member) : Key::omitted;
               }};
 }
@@ -44,7 +45,7 @@ Key attention_type() {
           },
       .write =
           [](const BackboneConfig& c) {
-            return json(std::holds_alternative<BigBirdAttention>(c.attention) ? "block_sparse" : "original_full");
+            return json(std::holds_alternative<BigBirdAttention>(*c.attention) ? "block_sparse" : "original_full");
           }};
 }
 
@@ -75,8 +76,8 @@ Family big_bird() {
           .class_prefix = "BigBird",
           .model = BigBirdConfig{},
           .keys = bigbird_keys(),
-          .classes = {{"ForPreTraining", {MlmConfig{}, NspConfig{}}},
-                      {"ForMaskedLM", {MlmConfig{}}},
+          .classes = {{"ForPreTraining", {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
+                      {"ForMaskedLM", {default_objective<MlmConfig>()}},
                       causal_class("ForCausalLM"),
                       {"Model"}},
           .prefix = "bert.",

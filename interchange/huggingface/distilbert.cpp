@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/distilbert.h"
 
 namespace cloze::huggingface {
 
@@ -49,7 +50,7 @@ Family distilbert() {
           .class_prefix = "DistilBert",
           .model = DistilBertConfig{},
           .keys = distilbert_keys(),
-          .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+          .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
           .prefix = "distilbert.",
           .names = distilbert_names,
           .positions = {learned, sinusoidal, sinusoidal_halves, sinusoidal_start}};

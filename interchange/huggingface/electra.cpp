@@ -1,4 +1,6 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/electra.h"
+#include "objectives/replaced_token.h"
 
 namespace cloze::huggingface {
 

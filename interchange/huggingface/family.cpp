@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "objectives/kinds.h"
+
 namespace cloze::huggingface {
 
 std::set<Head> heads_of(const Objectives& objectives) {
@@ -15,7 +17,7 @@ std::set<Head> heads_of(const Objectives& objectives) {
           if constexpr (std::is_same_v<SopConfig, Kind>) heads.insert(Head::sop);
           if constexpr (std::is_same_v<RtdConfig, Kind>) heads.insert(Head::rtd);
         },
-        objective);
+        *objective);
   return heads;
 }
 
@@ -49,7 +51,7 @@ const std::vector<Family>& families() {
 
 const Family& family_of(const ModelConfig& model) {
   for (const auto& family : families())
-    if (family.model.index() == model.index() && family.describes(backbone_of(model))) return family;
+    if (kind_of(family.model) == kind_of(model) && family.describes(backbone_of(model))) return family;
   fail<ConfigError>(kind_of(model), " has no class at Hugging Face; export to torchscript");
 }
 

@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/gpt2.h"
 
 namespace cloze::huggingface {
 
@@ -64,7 +65,7 @@ Family gpt2() {
           .class_prefix = "GPT2",
           .model = Gpt2Config{},
           .keys = gpt2_keys(),
-          .classes = {{"LMHeadModel", {ClmConfig{}}}, {"Model"}},
+          .classes = {{"LMHeadModel", {default_objective<ClmConfig>()}}, {"Model"}},
           .prefix = "transformer.",
           .names = gpt2_names,
           .to_huggingface = transposed,

@@ -8,6 +8,7 @@
 
 #include "core/spelling.h"
 #include "interchange/huggingface/json_file.h"
+#include "models/encoder_decoder_config.h"
 #include "models/families/model_config.h"
 
 namespace cloze::huggingface {

@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/longformer.h"
 
 #include <algorithm>
 
@@ -26,7 +27,7 @@ Key attention_window() {
               },
           .write =
               [](const BackboneConfig& c) {
-                auto list = std::get<WindowAttention>(c.attention).attention_window;
+                auto list = std::get<WindowAttention>(*c.attention).attention_window;
                 if (list.size() == 1) list.assign(static_cast<size_t>(c.num_hidden_layers), list[0]);
                 return json(list);
               }};
@@ -50,7 +51,7 @@ Family longformer() {
           .model = LongformerConfig{},
           .keys = with_defaults(encoder_keys(), {{"pad_token_id", 1}}) +
                   Keys{attention_window(), only("position_embedding_type", "absolute")},
-          .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+          .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
           .prefix = "longformer.",
           .names = longformer_names,
           .bias_alias = "lm_head.decoder.bias",

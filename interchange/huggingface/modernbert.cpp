@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/modernbert.h"
 
 #include <algorithm>
 
@@ -6,8 +7,10 @@ namespace cloze::huggingface {
 
 namespace {
 
-AlternatingAttention& alternating(BackboneConfig& c) { return std::get<AlternatingAttention>(c.attention); }
-const AlternatingAttention& alternating(const BackboneConfig& c) { return std::get<AlternatingAttention>(c.attention); }
+AlternatingAttention& alternating(BackboneConfig& c) { return std::get<AlternatingAttention>(*c.attention); }
+const AlternatingAttention& alternating(const BackboneConfig& c) {
+  return std::get<AlternatingAttention>(*c.attention);
+}
 
 /// A key of ModernBERT's attention.
 template <class T>
@@ -188,7 +191,7 @@ Family modernbert() {
       .class_prefix = "ModernBert",
       .model = ModernBertConfig{},
       .keys = modernbert_keys(),
-      .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+      .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
       .prefix = "model.",
       .names = modernbert_names,
       .halved = ".Wi",

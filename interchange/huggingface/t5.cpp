@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/t5.h"
 
 namespace cloze::huggingface {
 
@@ -144,7 +145,7 @@ Family t5_like(const char* model_type, const char* class_prefix, Keys keys) {
           .class_prefix = class_prefix,
           .model = T5Config{},
           .keys = std::move(keys),
-          .classes = {{"ForConditionalGeneration", {SpanCorruptionConfig{}}, encoder_decoder},
+          .classes = {{"ForConditionalGeneration", {default_objective<SpanCorruptionConfig>()}, encoder_decoder},
                       {"EncoderModel", {}, encoder},
                       {"Model", {}, encoder_decoder}},
           .prefix = "",

@@ -1,4 +1,5 @@
 #include "interchange/huggingface/family.h"
+#include "models/families/xlnet.h"
 
 namespace cloze::huggingface {
 
@@ -96,7 +97,7 @@ Family xlnet() {
           .class_prefix = "XLNet",
           .model = XlnetConfig{},
           .keys = xlnet_keys(),
-          .classes = {{"LMHeadModel", {PlmConfig{}}}, {"Model"}},
+          .classes = {{"LMHeadModel", {default_objective<PlmConfig>()}}, {"Model"}},
           .prefix = "transformer.",
           .names = xlnet_names,
           .to_huggingface = split_by_heads,

@@ -1,5 +1,6 @@
 // The attention layer that a config names.
 #include "core/error.h"
+#include "models/attention/config.h"
 #include "models/attention/attention.h"
 
 namespace cloze {
@@ -43,14 +44,14 @@ std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t 
   require<ConfigError>(config.d_kv > 0 || config.hidden_size % config.num_attention_heads == 0, "hidden_size ",
                        config.hidden_size, " is not a multiple of num_attention_heads ", config.num_attention_heads,
                        "; choose a width that the heads divide");
-  const bool full = std::holds_alternative<FullAttention>(config.attention) && config.relative_positions == 0;
+  const bool full = is_full(config.attention) && config.relative_positions == 0;
   const bool rotary = config.position_embeddings == PositionEmbeddings::rotary;
-  require<ConfigError>(!rotary || full || std::holds_alternative<AlternatingAttention>(config.attention),
+  require<ConfigError>(!rotary || full || std::holds_alternative<AlternatingAttention>(*config.attention),
                        "position_embeddings rotary needs attention of kind full or alternating without relative "
                        "positions; choose one of those");
   require<ConfigError>(!rotary || config.head_width() % 2 == 0, "heads of width ", config.head_width(),
                        " are odd, and rotary positions rotate pairs; choose an even width");
-  return std::visit(Make{config, layer}, config.attention);
+  return std::visit(Make{config, layer}, *config.attention);
 }
 
 }  // namespace cloze

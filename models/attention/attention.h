@@ -3,12 +3,17 @@
 #include <optional>
 
 #include "core/tensor/plain.h"
-#include "models/attention/config.h"
 #include "models/attention/rotary.h"
+#include "models/attention/sizes.h"
 #include "models/layers/cost.h"
 #include "models/layers/layers.h"
 
 namespace cloze {
+
+struct BigBirdAttention;
+struct LinformerAttention;
+struct PerformerAttention;
+struct WindowAttention;
 
 /// Multi-head self-attention. Queries, keys and values come from one fused projection: rows of `qkv.weight` are Q, then
 /// K, then V. The output projection belongs to the layer, but the block applies it, fused with dropout, residual and

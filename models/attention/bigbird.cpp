@@ -3,6 +3,7 @@
 #include "core/random.h"
 #include "core/tensor/plain.h"
 #include "models/attention/attention.h"
+#include "models/attention/config.h"
 
 namespace cloze {
 

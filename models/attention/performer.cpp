@@ -1,5 +1,6 @@
 #include "core/tensor/features.h"
 #include "models/attention/attention.h"
+#include "models/attention/config.h"
 
 namespace cloze {
 

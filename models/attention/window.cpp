@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "models/attention/attention.h"
+#include "models/attention/config.h"
 
 namespace cloze {
 

@@ -1,6 +1,8 @@
 #include "models/families/limits.h"
 
+#include "models/encoder_decoder_config.h"
 #include "models/limits.h"
+#include "models/two_stream_config.h"
 
 namespace cloze {
 

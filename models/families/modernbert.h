@@ -1,4 +1,5 @@
 #pragma once
+#include "models/attention/config.h"
 #include "models/config.h"
 
 namespace cloze {

@@ -1,3 +1,5 @@
+#include "models/families/families.h"
+#include "objectives/kinds.h"
 #include "tests/support/catch.h"
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"

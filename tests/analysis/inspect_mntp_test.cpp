@@ -1,8 +1,12 @@
 #include <algorithm>
 
 #include "analysis/inspect.h"
+#include "models/families/gpt2.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"
+
+#include "core/error.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -17,10 +21,8 @@ RunConfig hybrid_run(const TempDir& dir, double causal_share) {
   model.num_attention_heads = 2;
   model.intermediate_size = 64;
   model.max_position_embeddings = 32;
-  MntpConfig mntp;
-  mntp.causal_share = causal_share;
   config.model = model;
-  config.objectives = {mntp};
+  config.objectives = {objective(words("{kind: mntp, causal_share: ", causal_share, "}"))};
   config.train.accumulation = 2;
   return config;
 }
@@ -50,13 +52,9 @@ TEST_CASE("rows of mntp pass their rules for every model, packing and seed", "[i
         CHECK(found.facts["sequences"] == 320);
       }
   auto encoder = tiny_run(dir, 40);
-  encoder.objectives = {MntpConfig{}, NspConfig{}};
+  encoder.objectives = {default_objective<MntpConfig>(), default_objective<NspConfig>()};
   CHECK(failed(inspect_objective(encoder, 0, 320)).empty());
-  auto words = MntpConfig{};
-  words.unit = MaskingUnit::word;
-  words.count = CountRule::bernoulli;
-  words.draw_per = DrawPer::word;
-  encoder.objectives = {words};
+  encoder.objectives = {objective("{kind: mntp, unit: word, count: bernoulli, draw_per: word}")};
   CHECK(failed(inspect_objective(encoder, 0, 320)).empty());
 }
 

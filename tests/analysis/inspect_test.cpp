@@ -5,7 +5,11 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "models/families/gpt2.h"
+#include "models/families/t5.h"
+#include "models/families/xlnet.h"
 #include "objectives/collator.h"
+#include "objectives/kinds.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"
 
@@ -150,7 +154,7 @@ TEST_CASE("every objective passes its own tests, whatever the seed", "[inspect]"
   const auto use_t5 = [&](const ObjectiveConfig& objective) {
     config.model = T5Config{};
     config.objectives = {objective};
-    auto& model = std::get<T5Config>(config.model);
+    auto& model = *as<T5Config>(config.model);
     model.hidden_size = 32;
     model.num_hidden_layers = 1;
   };

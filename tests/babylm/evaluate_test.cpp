@@ -11,6 +11,7 @@
 #include "suites/find_suite.h"
 #include "tests/scoring/random_run.h"
 #include "tests/suites/reading_table.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 using Catch::Contains;
@@ -167,7 +168,8 @@ TEST_CASE("a decoder is answered by the sums of its own backend", "[babylm]") {
 TEST_CASE("an encoder-decoder is scored by the form of its official number, which a note names", "[babylm]") {
   const TempDir dir;
   write_data(dir, "data/fast_eval", "blimp_fast");
-  const auto run = random_run(small_tokenizer(dir, "<s>\n</s>\n"), family("bart").model, {DenoisingConfig{}});
+  const auto run =
+      random_run(small_tokenizer(dir, "<s>\n</s>\n"), family("bart").model, {default_objective<DenoisingConfig>()});
   const auto data = read_babylm_data(dir / "data", true);
   const auto sums_of = [&](ScoringForm form) {
     return Scorer(run, {.form = form}).score(whole({"the cats see a dog"}))[0].sum;
@@ -233,8 +235,7 @@ TEST_CASE("a discriminator without a generator has no reading times, and answers
           "[babylm]") {
   const TempDir dir;
   write_data(dir, "data/fast_eval", "blimp_fast");
-  RtdConfig uniform;
-  uniform.replace_by = ReplaceBy::uniform;
+  const auto uniform = objective("{kind: rtd, replace_by: uniform}");
   const auto run = random_run(dir, family("electra").model, {uniform});
   std::vector<std::string> unanswered;
   const auto results = evaluate_babylm(run, read_babylm_data(dir / "data", true), std::nullopt, {}, {}, unanswered);

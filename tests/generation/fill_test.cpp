@@ -1,5 +1,6 @@
 #include "generation/fill.h"
 
+#include "models/families/xlnet.h"
 #include "tests/support/catch.h"
 #include "tests/support/trained.h"
 
@@ -10,7 +11,7 @@ TEST_CASE("an XLNet fills masked positions by its query stream, several at once"
   auto config = tiny_run(dir, 600);
   XlnetConfig model;
   model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 64;
-  config.model = model, config.objectives = {PlmConfig{}}, config.data.packing = RowPacking::full,
+  config.model = model, config.objectives = {default_objective<PlmConfig>()}, config.data.packing = RowPacking::full,
   config.data.short_seq_prob = 0;
   pretrain(config, {.run = dir / "run"});
   const auto run = open_run(dir / "run");

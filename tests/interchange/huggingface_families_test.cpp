@@ -3,6 +3,8 @@
 #include <set>
 
 #include "interchange/huggingface_classes.h"
+#include "models/families/families.h"
+#include "objectives/causal_lm.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 
@@ -92,21 +94,23 @@ TEST_CASE("a model that no class computes is refused with the option to change",
     config.objectives = objectives;
     return config;
   };
-  refused(of(PerformerConfig{}, {MlmConfig{}}), "performer has no class at Hugging Face");
-  refused(of(RobertaConfig{}, {MlmConfig{}, NspConfig{}}),
+  refused(of(PerformerConfig{}, {default_objective<MlmConfig>()}), "performer has no class at Hugging Face");
+  refused(of(RobertaConfig{}, {default_objective<MlmConfig>(), default_objective<NspConfig>()}),
           "Hugging Face has no class for roberta with the head of nsp");
   auto longformer = LongformerConfig{};
   longformer.architecture = Architecture::decoder;
-  refused(of(longformer, {ClmConfig{}}), "model.architecture decoder has no class at Hugging Face for longformer");
+  refused(of(longformer, {default_objective<ClmConfig>()}),
+          "model.architecture decoder has no class at Hugging Face for longformer");
   auto bert = BertConfig{};
   bert.position_embeddings = PositionEmbeddings::sinusoidal;
-  refused(of(bert, {MlmConfig{}}), "model.position_embeddings sinusoidal has no class at Hugging Face for bert");
+  refused(of(bert, {default_objective<MlmConfig>()}),
+          "model.position_embeddings sinusoidal has no class at Hugging Face for bert");
   auto albert = AlbertConfig{};
   albert.share = Sharing::ffn;
-  refused(of(albert, {MlmConfig{}}), "model.share ffn has no class at Hugging Face for albert");
+  refused(of(albert, {default_objective<MlmConfig>()}), "model.share ffn has no class at Hugging Face for albert");
   auto t5 = T5Config{};
   t5.architecture = Architecture::encoder;
-  refused(of(t5, {MlmConfig{}}), "Hugging Face has no class for t5 with the head of mlm");
+  refused(of(t5, {default_objective<MlmConfig>()}), "Hugging Face has no class for t5 with the head of mlm");
   auto bart = BartConfig{};
   bart.architecture = Architecture::decoder;
   refused(of(bart, {}), "Hugging Face's class of a decoder without encoder needs a head, and this model has none");

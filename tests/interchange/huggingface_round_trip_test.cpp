@@ -3,6 +3,9 @@
 #include "data/token_store.h"
 #include "generation/fill.h"
 #include "generation/generate.h"
+#include "models/families/electra.h"
+#include "objectives/causal_lm.h"
+#include "objectives/replaced_token.h"
 #include "run/init.h"
 #include "tests/interchange/cases.h"
 #include "tests/support/tiny.h"
@@ -132,7 +135,7 @@ TEST_CASE("a discriminator and a generator in two folders are imported as one ru
     CHECK(report.fresh.empty());
     CHECK(report.ignored.empty());
     const auto back = open_run(run + "-back");
-    CHECK(std::get<RtdConfig>(back.config.objectives[0]).tie == choice_of<EmbeddingTie>(tie));
+    CHECK(as<RtdConfig>(back.config.objectives[0])->tie == choice_of<EmbeddingTie>(tie));
     const auto network = open_run(run).network;
     const auto a = collect_params(*network), b = collect_params(*back.network);
     REQUIRE(a.size() == b.size());

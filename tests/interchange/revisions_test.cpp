@@ -17,7 +17,7 @@ namespace {
 /// A run of one epoch that keeps its checkpoints after a third and after two thirds of the words, in `dir`/run.
 std::string run_with_milestones(const TempDir& dir) {
   auto config = tiny_run(dir, 0);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   config.train.budget = {.epochs = 1};
   config.train.ema_decay = 0.9;
   config.checkpoint.keep = 1;

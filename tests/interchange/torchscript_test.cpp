@@ -6,7 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/spelling.h"
 #include "core/tensor/safetensors.h"
+#include "models/attention/config.h"
+#include "models/families/gpt2.h"
+#include "models/families/t5.h"
+#include "objectives/causal_lm.h"
+#include "objectives/mntp.h"
+#include "objectives/span_corruption.h"
 #include "tests/interchange/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -511,7 +518,7 @@ TEST_CASE("an exported hybrid is causal without a prefix and bidirectional with 
   export_huggingface(dir / "bert", dir / "hf", "");
   import_huggingface(dir / "hf", dir / "back");
   const auto back = open_run(dir / "back"), run = open_run(dir / "bert");
-  CHECK(std::get<ClmConfig>(back.config.objectives[0]).transform);
+  CHECK(as<ClmConfig>(back.config.objectives[0])->transform);
   CHECK(error_of(back.network->outputs({.input_ids = ids}).back().second,
                  run.network->outputs({.input_ids = ids}).back().second) < 1e-6);
   auto encoder = tiny_run(dir, 1);

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "models/attention/attention.h"
+#include "models/attention/config.h"
 #include "models/config.h"
 #include "tests/support/catch.h"
 #include "tests/support/counted.h"

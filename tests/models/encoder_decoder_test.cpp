@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "models/families/backbone.h"
+#include "models/families/families.h"
 #include "models/stack.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"

@@ -1,4 +1,5 @@
 #include "models/families/backbone.h"
+#include "models/families/bert.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -1,7 +1,9 @@
 #include <cmath>
 
 #include "models/attention/attention.h"
+#include "models/families/albert.h"
 #include "models/families/backbone.h"
+#include "models/families/modernbert.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/small.h"

@@ -1,3 +1,4 @@
+#include "models/families/xlnet.h"
 #include "tests/models/two_stream_inputs.h"
 #include "tests/support/close_to.h"
 

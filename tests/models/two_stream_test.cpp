@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/families/backbone.h"
+#include "models/families/xlnet.h"
 #include "tests/models/two_stream_inputs.h"
 #include "tests/support/close_to.h"
 #include "tests/support/naive.h"

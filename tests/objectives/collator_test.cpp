@@ -4,7 +4,9 @@
 #include <numeric>
 #include <random>
 
+#include "objectives/replaced_token.h"
 #include "objectives/segment_pairs.h"
+#include "objectives/sentence_pair.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 

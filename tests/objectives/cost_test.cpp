@@ -1,3 +1,5 @@
+#include "models/families/families.h"
+#include "objectives/kinds.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/counted.h"
@@ -228,7 +230,7 @@ TEST_CASE("a row costs the same in a batch with longer ones, whatever its attent
   for (const auto& model :
        {with(FullAttention{}), with(WindowAttention{.attention_window = {4}}), with(BigBirdAttention{.block_size = 2}),
         with(AlternatingAttention{.local_attention = 4}), with(LinformerAttention{}), with(PerformerAttention{})}) {
-    INFO(std::visit([](const auto& a) { return a.kind; }, model.attention));
+    INFO(kind_of(model.attention));
     const auto network = network_of(model, {MlmConfig{}, NspConfig{}, SboConfig{}});
     CHECK(network->training_flops(longer) ==
           network->training_flops(alone(0, length)) + network->training_flops(alone(1, 11)));

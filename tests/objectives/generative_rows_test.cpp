@@ -2,8 +2,10 @@
 #include <set>
 
 #include "core/error.h"
+#include "models/families/families.h"
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
+#include "objectives/kinds.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 
@@ -158,7 +160,7 @@ TEST_CASE(
       for (const bool bart : {false, true}) {
         const auto model = bart ? ModelConfig(model_of<BartConfig>(store, store.tokenizer().special().sep))
                                 : model_of<T5Config>(store, 0);
-        INFO(std::visit([](const auto& o) { return std::string(o.kind); }, objective) << " " << length << " " << bart);
+        INFO(kind_of(objective) << " " << length << " " << bart);
         const Collator collator(store, {objective}, data(store, length), Rng(1), "train", model);
         const auto batch = collator.batch(0, 16);
         CHECK(batch.input_ids.size(1) <= length);

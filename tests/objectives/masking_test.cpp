@@ -1,3 +1,4 @@
+#include "objectives/masked_lm.h"
 #include "objectives/masking.h"
 
 #include <algorithm>

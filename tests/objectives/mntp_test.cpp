@@ -1,4 +1,6 @@
 // Masked next-token prediction, alone and mixed with causal language modelling.
+#include "models/families/families.h"
+#include "objectives/causal_lm.h"
 #include "objectives/mntp.h"
 
 #include <map>
@@ -9,6 +11,7 @@
 #include "objectives/collator.h"
 #include "objectives/network.h"
 #include "objectives/objective.h"
+#include "objectives/sentence_pair.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -35,16 +38,16 @@ Config decoder_of(const TokenStore& store) {
 }
 
 /// A row of a batch: what is read, and the label at each position, -100 = none.
-struct Row {
+struct HybridRow {
   std::vector<int64_t> ids, labels;
   int64_t prefix = 0;
   bool causal = false;
-  bool operator==(const Row&) const = default;
+  bool operator==(const HybridRow&) const = default;
 };
 
-std::vector<Row> rows_in(const Batch& batch) {
+std::vector<HybridRow> rows_in(const Batch& batch) {
   const int64_t width = batch.input_ids.size(1);
-  std::vector<Row> rows(static_cast<size_t>(batch.input_ids.size(0)));
+  std::vector<HybridRow> rows(static_cast<size_t>(batch.input_ids.size(0)));
   for (size_t r = 0; r < rows.size(); ++r) {
     const auto row = static_cast<int64_t>(r);
     const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width;
@@ -63,8 +66,8 @@ std::vector<Row> rows_in(const Batch& batch) {
 }
 
 /// Rows [first, first + count) of an objective, in batches of `size`.
-std::vector<Row> read(const Collator& collator, uint64_t first, int64_t count, int64_t size) {
-  std::vector<Row> all;
+std::vector<HybridRow> read(const Collator& collator, uint64_t first, int64_t count, int64_t size) {
+  std::vector<HybridRow> all;
   for (int64_t done = 0; done < count; done += size)
     for (auto& row : rows_in(collator.batch(first + static_cast<uint64_t>(done), size))) all.push_back(std::move(row));
   return all;
@@ -162,18 +165,18 @@ TEST_CASE("which rows are causal depends on the sequence number, not on the shap
   const auto shuffled = of_steps({});
   const auto all = read(shuffled, 0, 48, 1);
   CHECK((read(shuffled, 0, 48, 8) == all));
-  CHECK((read(shuffled, 17, 24, 3) == std::vector<Row>(all.begin() + 17, all.begin() + 41)));
+  CHECK((read(shuffled, 17, 24, 3) == std::vector<HybridRow>(all.begin() + 17, all.begin() + 41)));
   // Two shapes of a step of 8 sequences: the same rows, sorted by length alike.
   const auto one = of_steps({.batch_size = 8, .accumulation = 1, .steps = 100}),
              two = of_steps({.batch_size = 4, .accumulation = 2, .steps = 100});
-  const auto sorted = [](std::vector<Row> rows) {
-    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.ids < b.ids; });
+  const auto sorted = [](std::vector<HybridRow> rows) {
+    std::sort(rows.begin(), rows.end(), [](const HybridRow& a, const HybridRow& b) { return a.ids < b.ids; });
     return rows;
   };
   for (uint64_t step = 0; step < 8; ++step) {
     const auto a = read(one, 8 * step, 8, 8), b = read(two, 8 * step, 8, 4);
     CHECK((sorted(a) == sorted(b)));
-    CHECK(std::count_if(a.begin(), a.end(), [](const Row& row) { return row.causal; }) == 2);
+    CHECK(std::count_if(a.begin(), a.end(), [](const HybridRow& row) { return row.causal; }) == 2);
   }
 }
 

@@ -1,3 +1,4 @@
+#include "models/families/bert.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -6,7 +7,7 @@ using namespace cloze;
 
 namespace {
 
-Batch some_batch() {
+Batch masked_batch_of_six() {
   Batch batch;
   batch.input_ids = at::arange(24, at::kLong).mul(7).remainder(23).view({3, 8});
   batch.token_type_ids = at::zeros_like(batch.input_ids);
@@ -28,10 +29,11 @@ TEST_CASE("losses and gradients with read_positions equal those with the hidden 
   model.intermediate_size = 16;
   model.max_position_embeddings = 16;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
-  const auto batch = some_batch();
+  const auto batch = masked_batch_of_six();
   for (const Objectives& objectives :
-       {Objectives{MlmConfig{}}, Objectives{NspConfig{}}, Objectives{MlmConfig{}, NspConfig{}},
-        Objectives{SopConfig{}, MlmConfig{}, SboConfig{}}}) {
+       {Objectives{default_objective<MlmConfig>()}, Objectives{default_objective<NspConfig>()},
+        Objectives{default_objective<MlmConfig>(), default_objective<NspConfig>()},
+        Objectives{default_objective<SopConfig>(), default_objective<MlmConfig>(), default_objective<SboConfig>()}}) {
     INFO(objectives.size());
     const auto run = [&](bool narrow) {
       Network network(model, objectives);

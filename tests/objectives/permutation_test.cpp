@@ -1,3 +1,4 @@
+#include "models/families/bert.h"
 #include "objectives/permutation.h"
 
 #include <map>
@@ -331,10 +332,10 @@ TEST_CASE("a batch carries its mems to the next segment", "[objectives][plm]") {
 TEST_CASE("plm without xlnet, and xlnet without plm, are rejected with a message", "[objectives][plm]") {
   BertConfig bert;
   bert.vocab_size = 31;
-  CHECK_THROWS_WITH(Network(bert, {PlmConfig{}}),
+  CHECK_THROWS_WITH(Network(bert, {default_objective<PlmConfig>()}),
                     "objective 'plm' needs a query stream, which model.architecture encoder does not have; choose "
                     "model kind: xlnet");
-  CHECK_THROWS_WITH(Network(small_xlnet(), {ClmConfig{}}),
+  CHECK_THROWS_WITH(Network(small_xlnet(), {default_objective<ClmConfig>()}),
                     "objective 'clm' does not support model.architecture two_stream, which predicts from its query "
                     "stream; choose objective kind: plm");
 }
@@ -346,7 +347,7 @@ TEST_CASE("rows of plm keep their text, are padded on the left, and no target at
   DataConfig data;
   data.max_seq_length = 24;
   data.short_seq_prob = 0.3;
-  const Collator collator(store, {PlmConfig{}}, data, Rng(1), "train", XlnetConfig{});
+  const Collator collator(store, {default_objective<PlmConfig>()}, data, Rng(1), "train", XlnetConfig{});
   const auto& special = store.tokenizer().special();
   int64_t predicted = 0, tokens = 0;
   for (uint64_t first = 0; first < 40; first += 8) {
@@ -408,9 +409,9 @@ TEST_CASE(
   DataConfig data;
   data.max_seq_length = 20;
   auto model = small_xlnet();
-  const Collator plain(store, {PlmConfig{}}, data, Rng(1), "valid", model);
+  const Collator plain(store, {default_objective<PlmConfig>()}, data, Rng(1), "valid", model);
   model.bi_data = true;
-  const Collator both(store, {PlmConfig{}}, data, Rng(1), "valid", model);
+  const Collator both(store, {default_objective<PlmConfig>()}, data, Rng(1), "valid", model);
   for (const int64_t count : {1, 4, 5}) {
     const auto a = plain.batch(12, count), b = both.batch(12, count);
     CHECK(a.input_ids.sizes() == b.input_ids.sizes());

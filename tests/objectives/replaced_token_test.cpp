@@ -1,4 +1,6 @@
+#include "models/families/electra.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -23,7 +25,7 @@ struct Case {
   Tensor text;
 };
 
-Case some_batch() {
+Case electra_batch() {
   const auto text = at::arange(36, at::kLong).mul(7).remainder(26).add(5).view({3, 12});
   Case c{.masked = {}, .text = text};
   c.masked.positions = at::tensor({1, 4, 13, 22, 25, 30}, at::kLong);
@@ -54,7 +56,7 @@ std::shared_ptr<Network> make(const RtdConfig& config) {
 TEST_CASE("masked positions are filled, and replaced tokens are marked", "[objectives][rtd]") {
   const auto source = GENERATE(ReplaceBy::generator, ReplaceBy::uniform);
   const auto network = make(changed([&](RtdConfig& c) { c.replace_by = source; }));
-  const auto c = some_batch();
+  const auto c = electra_batch();
   int64_t right = 0, filled = 0;
   for (uint64_t key = 0; key < 40; ++key) {
     Batch batch = c.masked;
@@ -73,7 +75,7 @@ TEST_CASE("masked positions are filled, and replaced tokens are marked", "[objec
 TEST_CASE("the same key gives the same samples, another key different ones", "[objectives][rtd]") {
   const auto network = make({});
   const auto filled = [&](uint64_t key) {
-    Batch batch = some_batch().masked;
+    Batch batch = electra_batch().masked;
     network->objectives[0]->rewrite(batch, key);
     return batch.input_ids;
   };
@@ -85,13 +87,13 @@ TEST_CASE("the loss of replaced token detection is its formula over real tokens,
           "[objectives][rtd]") {
   const auto network = make({});
   FlatParameters flat(collect_params(*network), at::kCPU);
-  const auto parts = network->losses(some_batch().masked, 7);
+  const auto parts = network->losses(electra_batch().masked, 7);
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].name == "generator");
   CHECK(parts[0].count == 6);
   CHECK(parts[1].name == "rtd");
   CHECK(parts[1].count == 32);
-  Batch batch = some_batch().masked;
+  Batch batch = electra_batch().masked;
   network->objectives[0]->rewrite(batch, 7);
   const auto outputs = network->outputs(
       {.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids});
@@ -110,11 +112,11 @@ TEST_CASE("the loss of replaced token detection is its formula over real tokens,
 TEST_CASE("the loss over masked positions is that of the tokens that were filled", "[objectives][rtd]") {
   const auto all = make({});
   const auto network = make(changed([](RtdConfig& c) { c.positions = DiscriminatorPositions::masked; }));
-  const auto parts = network->losses(some_batch().masked, 7);
+  const auto parts = network->losses(electra_batch().masked, 7);
   REQUIRE(parts.size() == 2);
   CHECK(parts[1].count == 6);
-  CHECK(network->parts(some_batch().masked)[1].count == 6);
-  Batch batch = some_batch().masked;
+  CHECK(network->parts(electra_batch().masked)[1].count == 6);
+  Batch batch = electra_batch().masked;
   all->objectives[0]->rewrite(batch, 7);  // the same weights
   const auto logits = all->outputs({.input_ids = batch.input_ids,
                                     .attention_mask = batch.attention_mask,
@@ -125,11 +127,11 @@ TEST_CASE("the loss over masked positions is that of the tokens that were filled
   const auto labels = batch.replaced.flatten().index_select(0, batch.positions).to(at::kFloat);
   const auto expected = at::binary_cross_entropy_with_logits(logits, labels, {}, {}, at::Reduction::Sum);
   CHECK(parts[1].sum.item<double>() == Approx(expected.item<double>()).epsilon(1e-4));
-  const auto rows = network->row_sizes(some_batch().masked);
+  const auto rows = network->row_sizes(electra_batch().masked);
   CHECK(rows[0].read == 2);
-  CHECK(network->cost(rows).trained < all->cost(all->row_sizes(some_batch().masked)).trained);
+  CHECK(network->cost(rows).trained < all->cost(all->row_sizes(electra_batch().masked)).trained);
   network->eval();  // held-out losses are over all tokens
-  CHECK(network->losses(some_batch().masked, 7)[1].count == 32);
+  CHECK(network->losses(electra_batch().masked, 7)[1].count == 32);
 }
 
 TEST_CASE("generator and discriminator share the whole embedding, its tables, or nothing", "[objectives][rtd]") {

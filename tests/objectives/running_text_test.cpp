@@ -4,6 +4,7 @@
 #include <set>
 
 #include "objectives/collator.h"
+#include "objectives/permutation_lm.h"
 #include "tests/objectives/draws.h"
 #include "tests/objectives/small_xlnet.h"
 #include "tests/objectives/store.h"

@@ -1,5 +1,6 @@
 #pragma once
 // A small XLNet, and the ids of rows of a batch.
+#include "models/families/xlnet.h"
 #include "objectives/objective.h"
 #include "tests/support/catch.h"
 
@@ -12,7 +13,7 @@ inline cloze::XlnetConfig small_xlnet() {
 }
 
 inline std::shared_ptr<cloze::Network> network_of(const cloze::XlnetConfig& model) {
-  auto network = std::make_shared<cloze::Network>(model, cloze::Objectives{cloze::PlmConfig{}});
+  auto network = std::make_shared<cloze::Network>(model, cloze::Objectives{cloze::default_objective<PlmConfig>()});
   initialize(collect_params(*network), 0.3, false, cloze::Rng(1));
   network->eval();
   return network;

@@ -1,6 +1,8 @@
 #include <cmath>
 
+#include "models/families/bert.h"
 #include "objectives/objective.h"
+#include "objectives/span_boundary.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

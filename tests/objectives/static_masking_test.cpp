@@ -1,7 +1,10 @@
 // Static masking: maskings that return with the epochs.
 #include <algorithm>
 
+#include "models/families/electra.h"
+#include "models/families/gpt2.h"
 #include "objectives/collator.h"
+#include "objectives/kinds.h"
 #include "objectives/special_tokens.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,5 @@
 // The fixed held-out evaluation: the same rows and masks for all runs, baselines, standard errors.
+#include "objectives/kinds.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"
 
@@ -28,10 +29,10 @@ TEST_CASE("held-out rows, masks and baselines do not depend on the training seed
   TempDir dir;
   const auto plain = tiny_run(dir, 1);
   auto other = plain;
-  auto& mlm = std::get<MlmConfig>(other.objectives[0]);
+  auto& mlm = *as<MlmConfig>(other.objectives[0]);
   mlm.mlm_probability = 0.4;
   mlm.unit = MaskingUnit::word;
-  std::get<NspConfig>(other.objectives[1]).random_next_prob = 0.2;
+  as<NspConfig>(other.objectives[1])->random_next_prob = 0.2;
   other.train.seed = 99;
   other.train.batch_size = 5;
   other.data.packing = RowPacking::full;
@@ -73,8 +74,8 @@ TEST_CASE("a preset of the whole run does not change its held-out evaluation", "
       "like: spanbert\nobjectives: [{kind: mlm}]\nevaluation: {objectives: [{kind: mlm}]}\ntrain: {budget: {steps: 1}}",
       "run.yaml");
   const auto config = decode<RunConfig>(tree);
-  CHECK(std::get<MlmConfig>(config.objectives[0]).unit == MaskingUnit::span);
-  CHECK(std::get<MlmConfig>(config.evaluation.objectives[0]).unit == MaskingUnit::token);
+  CHECK(as<MlmConfig>(config.objectives[0])->unit == MaskingUnit::span);
+  CHECK(as<MlmConfig>(config.evaluation.objectives[0])->unit == MaskingUnit::token);
   CHECK(short_form(resolved_evaluation(config).objectives[0]) == "mlm");
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("the short form of an objective parses back to itself", "[train][evalu
     CHECK(short_form(parse_objective(text)) == text);
   }
   CHECK(short_form(parse_objective("mlm:0.15")) == "mlm");
-  CHECK(std::get<MlmConfig>(parse_objective("mlm:0.3,like=spanbert")).random_from == RandomFrom::unigram);
+  CHECK(as<MlmConfig>(parse_objective("mlm:0.3,like=spanbert"))->random_from == RandomFrom::unigram);
   CHECK_THROWS_WITH(
       parse_objective("mml"),
       Catch::Contains("--objective mml: there is no objective 'mml'; did you mean 'mlm'? the kinds are clm,"));
@@ -242,7 +243,7 @@ TEST_CASE("binary objectives come with the majority baseline, replaced token det
   TempDir dir;
   auto config = tiny_run(dir, 3);
   config.objectives = {RtdConfig{}};
-  std::get<RtdConfig>(config.objectives[0]).generator_hidden_size = 1;
+  as<RtdConfig>(config.objectives[0])->generator_hidden_size = 1;
   const auto report = pretrain(config, {.run = dir / "run"});
   CHECK(loss_named(report.held_out, "generator").baseline->name == "unigram");
   const auto& rtd = loss_named(report.held_out, "rtd");
@@ -303,7 +304,7 @@ TEST_CASE("while no held-out objective is active there is no evaluation: no row,
           "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
-  std::get<NspConfig>(config.objectives[1]).from_step = 4;
+  as<NspConfig>(config.objectives[1])->from_step = 4;
   config.evaluation.objectives = {parse_objective("nsp")};
   config.evaluation.every = 1, config.evaluation.patience = 2;
   const auto report = pretrain(config, {.run = dir / "run"});
@@ -317,7 +318,7 @@ TEST_CASE("while no held-out objective is active there is no evaluation: no row,
   CHECK_THAT(log, Catch::Contains(message) && Catch::Contains("held out at step 5:  nsp loss"));
   CHECK(log.find("no held-out evaluation", log.find(message) + 1) == std::string::npos);  // it is logged once
   // And if none is ever active.
-  std::get<NspConfig>(config.objectives[1]).from_step = 100;
+  as<NspConfig>(config.objectives[1])->from_step = 100;
   const auto never = pretrain(config, {.run = dir / "never"});
   CHECK(never.steps == 6);
   CHECK(never.best_step == 0);
@@ -363,7 +364,7 @@ TEST_CASE("runs from before the fixed held-out evaluation load and resume, witho
 TEST_CASE("a warning tells if the balance of pairs differs much from the configured one", "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  auto& configured = std::get<NspConfig>(config.objectives[1]).random_next_prob;
+  auto& configured = as<NspConfig>(config.objectives[1])->random_next_prob;
   configured = 1;
   pretrain(config, {.run = dir / "balanced"});
   CHECK_THAT(read_file(dir / "balanced/log.txt"), !Catch::Contains("of the pairs have label 1"));

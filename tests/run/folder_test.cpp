@@ -325,7 +325,7 @@ TEST_CASE("metrics that are removed while a run trains, or damaged, are warned o
   for (int step = 1; step < 4; ++step)
     rows += R"({"step": )" + std::to_string(step) + R"(, "mlm": {"loss": 2.5, "accuracy": 0.5, "count": 3}})" + "\n";
   dir.write("metrics.jsonl", rows + "{\"step\": 4, \"ml\n" + R"({"step": "x"})" + "\n");
-  draw_loss(dir.path.string(), {MlmConfig{}}, 3);
+  draw_loss(dir.path.string(), {default_objective<MlmConfig>()}, 3);
   CHECK_THAT(read_file(dir / "log"), Catch::Contains("metrics.jsonl: 2 damaged lines, the first of them line 4;"));
   set_log_file("");
 }

@@ -1,3 +1,4 @@
+#include "run/config_io.h"
 #include "run/foreign_names.h"
 
 #include <algorithm>

@@ -1,7 +1,9 @@
 #include "core/tensor/safetensors.h"
+#include "models/families/families.h"
 #include "tests/support/runs.h"
 #include "train/stepper.h"
 #include "run/init.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 using nlohmann::json;
@@ -22,10 +24,11 @@ TEST_CASE("an encoder-decoder for pairs is initialized from one that was trained
   T5Config model;
   model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
   model.d_kv = 16;
-  config.model = model, config.objectives = {SpanCorruptionConfig{}}, config.data.tokens = dir / "marked";
+  config.model = model, config.objectives = {default_objective<SpanCorruptionConfig>()},
+  config.data.tokens = dir / "marked";
   pretrain(config, {.run = dir / "spans"});
-  config.objectives = {PairsConfig{}}, config.data.tokens = dir / "pairs", config.init.from = dir / "spans",
-  config.optimizer.learning_rate = 0;
+  config.objectives = {default_objective<PairsConfig>()}, config.data.tokens = dir / "pairs",
+  config.init.from = dir / "spans", config.optimizer.learning_rate = 0;
   pretrain(config, {.run = dir / "pairs-run"});
   const auto report = json::parse(read_file(dir / "pairs-run/init.json"));
   CHECK(report["fresh"].empty());
@@ -45,7 +48,7 @@ TEST_CASE(
   RobertaConfig roberta;
   static_cast<StackConfig&>(roberta) = backbone_of(config.model);
   roberta.max_position_embeddings = 33, roberta.pad_token_id = 0;
-  config.model = roberta, config.objectives = {MlmConfig{}};
+  config.model = roberta, config.objectives = {default_objective<MlmConfig>()};
   config.evaluation.sequences = 64;
   const auto trained = pretrain(config, {.run = dir / "roberta"});
   const auto source = SafeTensors::open(find_checkpoint(dir / "roberta") + "/weights.safetensors");
@@ -94,9 +97,7 @@ TEST_CASE("the discriminator's first step uses the weights copied from the gener
   auto config = tiny_run(dir, 4);
   backbone_of(config.model).vocab_size = 21,
   backbone_of(config.model).hidden_dropout_prob = backbone_of(config.model).attention_probs_dropout_prob = 0;
-  RtdConfig rtd;
-  rtd.generator_steps = 2, rtd.generator_hidden_size = 1, rtd.tie = EmbeddingTie::none;
-  config.objectives = {rtd};
+  config.objectives = {objective("{kind: rtd, generator_steps: 2, generator_hidden_size: 1, tie: none}")};
   Network network(config.model, config.objectives);
   initialize(collect_params(network), 0.3, false, Rng(3));
   Stepper stepper(config, network);

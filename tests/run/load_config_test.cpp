@@ -103,7 +103,7 @@ TEST_CASE("a decoder from an earlier version uses the tokenizer's end token", "[
   TempDir dir;
   auto config = tiny_run(dir, 1);
   backbone_of(config.model).architecture = Architecture::decoder;
-  config.objectives = {ClmConfig{}};
+  config.objectives = {default_objective<ClmConfig>()};
   pretrain(config, {.run = dir / "run"});
   const auto end_of = [&] { return backbone_of(open_run(dir / "run").config.model).eos_token_id; };
   const auto end = end_of();

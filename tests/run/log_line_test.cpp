@@ -132,7 +132,7 @@ TEST_CASE("the plot of a run has a panel for each loss, a title, and the baselin
           << "\n";
   }
   out.close();
-  REQUIRE(draw_loss(dir / "run's_first", {MlmConfig{}, NspConfig{}}, 0));
+  REQUIRE(draw_loss(dir / "run's_first", {default_objective<MlmConfig>(), default_objective<NspConfig>()}, 0));
   const auto svg = read_file(dir / "run's_first/loss.svg");
   for (const auto* words : {">run's_first<", ">mlm<", ">nsp<", ">training, smoothed<", ">held out<",
                             ">unigram, held out<", ">majority, held out<", ">step<"})
@@ -141,7 +141,7 @@ TEST_CASE("the plot of a run has a panel for each loss, a title, and the baselin
   CHECK_FALSE(fs::exists(dir / "run's_first/loss.gnuplot"));
   std::ofstream(dir / "run's_first/metrics.jsonl")
       << R"({"step": 1, "loss": 3, "mlm": {"loss": 3, "count": 2}})" << "\n";
-  CHECK_FALSE(draw_loss(dir / "run's_first", {MlmConfig{}}, 0));  // one point is not a curve
+  CHECK_FALSE(draw_loss(dir / "run's_first", {default_objective<MlmConfig>()}, 0));  // one point is not a curve
 }
 
 TEST_CASE("the plot of a long run is as small as that of a short one, and shows every peak", "[train][metrics]") {
@@ -152,7 +152,7 @@ TEST_CASE("the plot of a long run is as small as that of a short one, and shows 
     out << R"({"step":)" << step << R"(,"mlm":{"loss":)" << (step == 17000 ? 90 : 4 + 5 * std::exp(-step / 3000.0))
         << R"(,"count":30}})" << "\n";
   out.close();
-  REQUIRE(draw_loss(dir / "run", {MlmConfig{}}, 0));
+  REQUIRE(draw_loss(dir / "run", {default_objective<MlmConfig>()}, 0));
   CHECK(fs::file_size(dir / "run/loss.svg") < 200000);
   CHECK_THAT(read_file(dir / "run/loss.svg"), Catch::Contains("> 90</tspan>"));  // the axis reaches the peak
 }

@@ -13,6 +13,7 @@
 #include "tests/support/logged.h"
 #include "tests/support/tiny.h"
 #include "train/pretrain.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -30,7 +31,7 @@ TEST_CASE("a model or a batch that the machine cannot hold is refused before any
   config.train.device = "cuda";
   CHECK_NOTHROW(require_memory(config, 512, machine));
   auto large = tiny_run(dir, 1);
-  auto& model = std::get<BertConfig>(large.model);
+  auto& model = *as<BertConfig>(large.model);
   model.hidden_size = 1 << 16;
   model.intermediate_size = 1 << 18;
   model.num_hidden_layers = 1000;
@@ -48,7 +49,7 @@ TEST_CASE("a batch of the text is compared with the memory, and leaves no folder
   TempDir dir;
   auto config = tiny_run(dir, 1);
   config.train.batch_size = 1 << 20;
-  std::get<BertConfig>(config.model).num_hidden_layers = 4096;
+  as<BertConfig>(config.model)->num_hidden_layers = 4096;
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}),
                     Catch::StartsWith("train.batch_size 1048576 with rows of "));
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
@@ -110,11 +111,11 @@ TEST_CASE("tables of positions, types and outputs, decoders and generators are w
   };
   BertConfig positions;
   positions.max_position_embeddings = 40'000'000;
-  refused(positions, {MlmConfig{}});
+  refused(positions, {default_objective<MlmConfig>()});
   positions.position_embeddings = PositionEmbeddings::sinusoidal;
-  refused(positions, {MlmConfig{}});
+  refused(positions, {default_objective<MlmConfig>()});
   positions.position_embeddings = PositionEmbeddings::relative_key;
-  refused(positions, {MlmConfig{}});
+  refused(positions, {default_objective<MlmConfig>()});
   positions.position_embeddings = PositionEmbeddings::rotary;
   RunConfig rotated;
   rotated.model = positions;
@@ -122,22 +123,20 @@ TEST_CASE("tables of positions, types and outputs, decoders and generators are w
   BertConfig types;
   types.type_vocab_size = 1 << 20;
   types.hidden_size = 1 << 12;
-  refused(types, {MlmConfig{}});
+  refused(types, {default_objective<MlmConfig>()});
   Gpt2Config untied;
   untied.vocab_size = 2'000'000;
   RunConfig tied;
   tied.model = untied;
   CHECK_NOTHROW(require_memory(tied, 0, machine));
   untied.tie_word_embeddings = false;
-  refused(untied, {ClmConfig{}});
+  refused(untied, {default_objective<ClmConfig>()});
   BartConfig decoder;
   decoder.num_decoder_layers = 1000;
-  refused(decoder, {DenoisingConfig{}});
+  refused(decoder, {default_objective<DenoisingConfig>()});
   ElectraConfig electra;
   electra.num_hidden_layers = 100;
-  RtdConfig generator;
-  generator.generator_hidden_size = generator.generator_layers = 4;
-  refused(electra, {generator});
+  refused(electra, {objective("{kind: rtd, generator_hidden_size: 4, generator_layers: 4}")});
 }
 
 TEST_CASE("a batch that is likely to take more than the machine has is warned of, and one far larger refused",

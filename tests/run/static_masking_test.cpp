@@ -1,4 +1,6 @@
 // dupe_factor in a run's config: what is refused, and what is evaluated.
+#include "models/families/electra.h"
+#include "objectives/replaced_token.h"
 #include "run/objective_short_form.h"
 #include "tests/support/runs.h"
 
@@ -52,8 +54,8 @@ TEST_CASE("held-out losses of static masking are those of dynamic masking, under
   TempDir dir;
   const auto dynamic = tiny_run(dir, 1);
   auto fixed = dynamic;
-  std::get<MlmConfig>(fixed.objectives[0]).dupe_factor = 5;
-  CHECK(std::get<MlmConfig>(resolved_evaluation(fixed).objectives[0]).dupe_factor == 0);
+  as<MlmConfig>(fixed.objectives[0])->dupe_factor = 5;
+  CHECK(as<MlmConfig>(resolved_evaluation(fixed).objectives[0])->dupe_factor == 0);
   const TokenStore store(dynamic.data.tokens, "valid");
   const auto a = held_out_measures(dynamic, store), b = held_out_measures(fixed, store);
   REQUIRE(a.size() == b.size());

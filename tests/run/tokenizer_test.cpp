@@ -176,7 +176,7 @@ TEST_CASE("a run that goes on with tokens of another tokenizer has that one alon
           "[run][tokenizer][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
-  std::get<BertConfig>(config.model).vocab_size = 64;
+  as<BertConfig>(config.model)->vocab_size = 64;
   config.data.tokens = prepared(dir, "pieces", 16);
   pretrain(config, {.run = dir / "run"});
   const auto before = provenance_of(dir / "run");

@@ -3,8 +3,11 @@
 #include <numeric>
 
 #include "data/tokenizers/byte_bpe.h"
+#include "objectives/span_corruption.h"
 #include "objectives/permutation.h"
 #include "tests/scoring/random_run.h"
+
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -85,7 +88,7 @@ TEST_CASE("a word that is masked with its later tokens ends before attached punc
   const std::vector<Case> cases{{small_tokenizer(dir), "the older dogling.sings..", {1, 3, 3, 5, 5, 6, 8, 8, 9, 10}, 3},
                                 {byte_tokenizer(dir), "cat's, cat.", {2, 2, 4, 4, 5, 8, 8, 8, 9}, 2}};
   for (const auto& [tokenizer, text, ends, count] : cases) {
-    const auto run = random_run(tokenizer, family("bert").model, {MlmConfig{}});
+    const auto run = random_run(tokenizer, family("bert").model, {default_objective<MlmConfig>()});
     const auto ids = ids_of(run, text);
     REQUIRE(ids.size() == ends.size());
     const auto score = Scorer(run, by(ScoringForm::pll_word_l2r)).score(whole({text}))[0];
@@ -96,7 +99,7 @@ TEST_CASE("a word that is masked with its later tokens ends before attached punc
 
 TEST_CASE("an encoder of mntp reads its prediction one position before the mask", "[scoring]") {
   const TempDir dir;
-  const auto run = random_run(dir, family("bert").model, {MntpConfig{}});
+  const auto run = random_run(dir, family("bert").model, {default_objective<MntpConfig>()});
   for (const auto form : {ScoringForm::pll, ScoringForm::pll_word_l2r})
     check_texts(run, form, [&](const std::string& text) {
       return masked_scores(run, text, form == ScoringForm::pll_word_l2r, 1);
@@ -105,8 +108,7 @@ TEST_CASE("an encoder of mntp reads its prediction one position before the mask"
 
 TEST_CASE("a hybrid decoder scores masked tokens in both directions, and texts from left to right", "[scoring]") {
   const TempDir dir;
-  MntpConfig mntp;
-  mntp.causal_share = 0.25;
+  const auto mntp = objective("{kind: mntp, causal_share: 0.25}");
   const auto run = random_run(dir, family("gpt2").model, {mntp});
   CHECK(default_form(run.config) == ScoringForm::pll);
   const auto& special = run.tokenizer.special();
@@ -129,8 +131,8 @@ TEST_CASE("a hybrid decoder scores masked tokens in both directions, and texts f
     for (size_t i = 0; i < ids.size(); ++i) scores.push_back(log_probability(logits[static_cast<int64_t>(i)], ids[i]));
     return scores;
   });
-  mntp.causal_share = 0;
-  CHECK(scoring_fault(random_run(dir, family("gpt2").model, {mntp}).config, ScoringForm::likelihood) != "");
+  const auto masked_only = objective("{kind: mntp, causal_share: 0}");
+  CHECK(scoring_fault(random_run(dir, family("gpt2").model, {masked_only}).config, ScoringForm::likelihood) != "");
 }
 
 TEST_CASE("a decoder scores each token after those before it, the first after the separator of texts", "[scoring]") {
@@ -152,7 +154,7 @@ TEST_CASE("a decoder scores each token after those before it, the first after th
 
 TEST_CASE("a prefix language model reads the context in both directions", "[scoring]") {
   const TempDir dir;
-  auto model = std::get<Gpt2Config>(family("gpt2").model);
+  auto model = *as<Gpt2Config>(family("gpt2").model);
   model.prefix_lm = true;
   const auto& text = some_texts[3];
   const Passage passage{.left = "the older dogling", .scored = " sings by the river"};
@@ -165,7 +167,7 @@ TEST_CASE("a prefix language model reads the context in both directions", "[scor
       wanted.push_back(log_probability(logits[static_cast<int64_t>(source.size() + i) - 1], target[i]));
     check_values(values_of(Scorer(run, {}).score(std::vector{passage})[0]), wanted);
   };
-  const auto of_pairs = random_run(dir, model, {PairsConfig{}});
+  const auto of_pairs = random_run(dir, model, {default_objective<PairsConfig>()});
   check(of_pairs, joined({ids_of(of_pairs, passage.left), {of_pairs.tokenizer.special().sep}}));
   SpanCorruptionConfig continued;
   continued.corruption = Corruption::prefix_lm;
@@ -311,11 +313,11 @@ TEST_CASE("a model of denoising scores a masked token after the true tokens befo
 TEST_CASE("a model of pairs or of gap sentences scores the second text of a pair", "[scoring]") {
   const TempDir dir;
   const Passage passage{.left = "the cats", .scored = "see a dog", .right = " by the river"};
-  for (const auto& objective : {ObjectiveConfig{PairsConfig{}}, ObjectiveConfig{GapSentencesConfig{}}}) {
+  for (const auto& objective : {default_objective<PairsConfig>(), default_objective<GapSentencesConfig>()}) {
     const auto run = random_run(dir, family("pegasus").model, {objective});
     const auto& special = run.tokenizer.special();
     const auto context = ids_of(run, passage.left), completion = ids_of(run, passage.scored);
-    const Ids gap = std::holds_alternative<PairsConfig>(objective) ? Ids{} : Ids{special.sentence_mask};
+    const Ids gap = as<PairsConfig>(objective) ? Ids{} : Ids{special.sentence_mask};
     const Passage spaced{.left = "the cats ", .scored = "see a dog"};
     const auto logits =
         decoder_logits(run, joined({context, gap, {special.sep}}), joined({{start_of(run)}, completion}));
@@ -345,7 +347,7 @@ TEST_CASE("only the tokens of the scored span count, and what follows it is seen
 
 TEST_CASE("the space before a completion counts with it, also where it is a token of its own", "[scoring]") {
   const TempDir dir;
-  const auto run = random_run(byte_tokenizer(dir), family("bert").model, {MlmConfig{}});
+  const auto run = random_run(byte_tokenizer(dir), family("bert").model, {default_objective<MlmConfig>()});
   const auto all = masked_scores(run, "cat ca", false);  // [ca t] [_ ca]
   REQUIRE(all.size() == 4);
   const auto scores =
@@ -361,7 +363,8 @@ TEST_CASE("the space before a completion counts with it, also where it is a toke
 TEST_CASE("a gap is scored with all of its tokens masked together", "[scoring]") {
   const TempDir dir;
   const Passage passage{.left = "the ", .scored = "cats see", .right = " a dog"};
-  const auto bert = random_run(dir, "bert"), mntp = random_run(dir, family("bert").model, {MntpConfig{}});
+  const auto bert = random_run(dir, "bert"),
+             mntp = random_run(dir, family("bert").model, {default_objective<MntpConfig>()});
   for (const auto* run : {&bert, &mntp}) {
     const auto ids = ids_of(*run, passage.text());
     auto masked = joined({{run->tokenizer.special().cls}, ids, {run->tokenizer.special().sep}});
@@ -394,15 +397,14 @@ TEST_CASE("a form that a run does not answer is refused with those that it does"
       "runs/random: the run cannot be scored by pll, because it was not trained to predict masked tokens; "
       "choose likelihood");
   CHECK_THROWS_WITH(Scorer(gpt2, by(ScoringForm::detection)), Catch::Contains("no discriminator of replaced tokens"));
-  const auto pairs = random_run(dir, family("bert").model, {NspConfig{}});
+  const auto pairs = random_run(dir, family("bert").model, {default_objective<NspConfig>()});
   CHECK_THROWS_WITH(
       Scorer(pairs, {}),
       "runs/random: the run cannot be scored: it has no head that gives probabilities of tokens, only that "
       "of nsp; score a run of mlm, mntp, rtd, clm, plm, span_corruption, denoising, gap_sentences or pairs");
   CHECK_THROWS_WITH(default_form(random_run(dir, family("bert").model, {}).config),
                     Catch::Contains("import a model with its prediction head"));
-  RtdConfig uniform;
-  uniform.replace_by = ReplaceBy::uniform;
+  const auto uniform = objective("{kind: rtd, replace_by: uniform}");
   const auto electra = random_run(dir, family("electra").model, {uniform});
   CHECK(scoring_fault(electra.config, ScoringForm::detection).empty());
   CHECK_THAT(scoring_fault(electra.config, ScoringForm::pll), Catch::EndsWith("choose detection"));

@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <vector>
 
 #include "core/lock.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/catch.h"
 
 using namespace cloze;
 

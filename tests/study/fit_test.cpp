@@ -1,6 +1,6 @@
+#include "core/spelling.h"
 #include "study/fit.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,9 +12,10 @@
 #include "study/fit_report.h"
 #include "tests/study/study_files.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/catch.h"
 
 using namespace cloze;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using nlohmann::json;
 namespace fs = std::filesystem;
 

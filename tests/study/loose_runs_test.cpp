@@ -1,4 +1,5 @@
 // Reports of runs that no study planned: run directories are written here.
+#include "run/config_io.h"
 #include "study/loose_runs.h"
 
 #include <cmath>

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/log.h"
+#include "run/config_io.h"
 #include "study/report.h"
 #include "study/stages.h"
 #include "tests/study/study_files.h"

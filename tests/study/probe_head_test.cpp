@@ -17,7 +17,7 @@ TEST_CASE("with a probe_head every arm is scored by a new head on its backbone, 
     CHECK(run.config.init.probe);
     CHECK(run.config.init.from == run.source);
     REQUIRE(run.config.objectives.size() == 1);
-    CHECK(std::holds_alternative<MlmConfig>(run.config.objectives[0]));
+    CHECK(as<MlmConfig>(run.config.objectives[0]));
   }
   CHECK(study.run({"own/1"}).done == 2);  // the run and its probe
   CHECK(study.run().done == 8);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/log.h"
+#include "models/config.h"
 #include "study/stages.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -66,7 +67,7 @@ TEST_CASE("arms without a head for the metric get a new one, and so do all arms 
   REQUIRE(stages.plans[1].runs.size() == stages.plans[0].runs.size());
   for (const auto& probe : stages.plans[1].runs) {
     CHECK(probe.config.init.probe);
-    CHECK(std::holds_alternative<MlmConfig>(probe.config.objectives.at(0)));
+    CHECK(as<MlmConfig>(probe.config.objectives.at(0)));
   }
 }
 

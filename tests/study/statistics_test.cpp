@@ -1,6 +1,5 @@
 #include "study/multibootstrap.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -8,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "tests/support/catch.h"
 
 using namespace cloze;
 using nlohmann::json;

@@ -9,6 +9,7 @@
 
 #include "core/lock.h"
 #include "core/log.h"
+#include "models/config.h"
 #include "study/commands.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"

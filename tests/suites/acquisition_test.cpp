@@ -174,7 +174,7 @@ TEST_CASE("ages are not asked of a discriminator, nor of a run without a head of
   const TempDir dir;
   const auto suite = suite_in(dir);
   CHECK_THAT(fault_of(random_run(dir, "electra").config, suite, {}), Contains("a discriminator of rtd gives none"));
-  CHECK_THAT(fault_of(random_run(dir, family("bert").model, {NspConfig{}}).config, suite, {}),
+  CHECK_THAT(fault_of(random_run(dir, family("bert").model, {default_objective<NspConfig>()}).config, suite, {}),
              Contains("has no head that gives probabilities of tokens"));
   CHECK(fault_of(random_run(dir, "bert").config, suite, {}).empty());
 }

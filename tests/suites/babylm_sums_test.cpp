@@ -47,7 +47,7 @@ void check_sums(const LoadedRun& run, BabylmBackend backend, const Slow& slow) {
 
 /// A BART whose tokenizer has <s> and </s> beside BERT's tokens.
 LoadedRun bart(const TempDir& dir) {
-  return random_run(small_tokenizer(dir, "<s>\n</s>\n"), family("bart").model, {DenoisingConfig{}});
+  return random_run(small_tokenizer(dir, "<s>\n</s>\n"), family("bart").model, {default_objective<DenoisingConfig>()});
 }
 
 }  // namespace
@@ -55,8 +55,9 @@ LoadedRun bart(const TempDir& dir) {
 TEST_CASE("backends mlm and mntp mask one token of a framed text at a time", "[suites][babylm]") {
   const bool shifted = GENERATE(false, true);
   const TempDir dir;
-  const auto run =
-      random_run(dir, family("bert").model, shifted ? Objectives{MntpConfig{}} : Objectives{MlmConfig{}, NspConfig{}});
+  const auto run = random_run(dir, family("bert").model,
+                              shifted ? Objectives{default_objective<MntpConfig>()}
+                                      : Objectives{default_objective<MlmConfig>(), default_objective<NspConfig>()});
   const auto& special = run.tokenizer.special();
   CHECK(babylm_frame(run).before == Ids{special.cls});
   CHECK(babylm_frame(run).after == Ids{special.sep});

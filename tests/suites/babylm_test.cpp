@@ -57,19 +57,19 @@ TEST_CASE("Spearman's correlation has the bits of SciPy's", "[suites][babylm]") 
 TEST_CASE("the backend is that of the first objective that the published program scores", "[suites][babylm]") {
   RunConfig config;
   config.model = Gpt2Config{};
-  config.objectives = {ClmConfig{}};
+  config.objectives = {default_objective<ClmConfig>()};
   CHECK(babylm_backend(config) == BabylmBackend::causal);
-  config.objectives = {MntpConfig{}};
+  config.objectives = {default_objective<MntpConfig>()};
   CHECK(babylm_backend(config) == BabylmBackend::mntp);
   config.model = BertConfig{};
-  config.objectives = {NspConfig{}, MlmConfig{}};
+  config.objectives = {default_objective<NspConfig>(), default_objective<MlmConfig>()};
   CHECK(babylm_backend(config) == BabylmBackend::mlm);
-  config.objectives = {RtdConfig{}};
+  config.objectives = {default_objective<RtdConfig>()};
   CHECK_FALSE(babylm_backend(config));
   config.model = XlnetConfig{};
-  config.objectives = {PlmConfig{}};
+  config.objectives = {default_objective<PlmConfig>()};
   CHECK_FALSE(babylm_backend(config));
   config.model = BartConfig{};
-  config.objectives = {DenoisingConfig{}};
+  config.objectives = {default_objective<DenoisingConfig>()};
   CHECK(babylm_backend(config) == BabylmBackend::enc_dec_prefix);
 }

@@ -22,7 +22,7 @@ constexpr const char* patterns =
     "{\"predicate_id\": \"R2\", \"pattern\": \"[Y] wi [X]\"}\n";
 
 template <class Call>
-std::string error_of(const Call& call) {
+std::string fault_in(const Call& call) {
   try {
     call();
   } catch (const Error& e) {
@@ -51,16 +51,16 @@ TEST_CASE("facts take the first template of their relation, cut at the object") 
 TEST_CASE("facts without a template are left out with a note; templates without blanks are named") {
   const TempDir dir;
   dir.write("f/facts.jsonl", facts);
-  CHECK(error_of([&] { read_facts(dir / "f"); }).find("has no templates next to it") != std::string::npos);
+  CHECK(fault_in([&] { read_facts(dir / "f"); }).find("has no templates next to it") != std::string::npos);
   dir.write("f/patterns.jsonl", "{\"predicate_id\": \"R1\", \"pattern\": \"[X] [Y]\"}\n");
   const auto suite = read_facts(dir / "f");
   REQUIRE(suite->relations.size() == 1);
   REQUIRE(suite->notes.size() == 1);
   CHECK(suite->notes[0].find("'R2', which has no template, are left out: 2") != std::string::npos);
   dir.write("f/patterns.jsonl", "{\"predicate_id\": \"R9\", \"pattern\": \"[X] [Y]\"}\n");
-  CHECK(error_of([&] { read_facts(dir / "f"); }).find("has no template for any relation") != std::string::npos);
+  CHECK(fault_in([&] { read_facts(dir / "f"); }).find("has no template for any relation") != std::string::npos);
   dir.write("f/patterns.jsonl", "{\"predicate_id\": \"R1\", \"pattern\": \"[X] wa\"}\n");
-  CHECK(error_of([&] { read_facts(dir / "f"); }).find("needs one [Y]") != std::string::npos);
+  CHECK(fault_in([&] { read_facts(dir / "f"); }).find("needs one [Y]") != std::string::npos);
 }
 
 TEST_CASE("ranks of facts are those of the masked position's logits") {
@@ -138,7 +138,7 @@ TEST_CASE("facts with a blank side, and facts of one uuid, are refused with thei
   dir.write("f/patterns.jsonl", patterns);
   const auto refusal = [&](const std::string& lines) {
     dir.write("f/facts.jsonl", facts + lines);
-    return error_of([&] { read_facts(dir / "f"); });
+    return fault_in([&] { read_facts(dir / "f"); });
   };
   CHECK(refusal("{\"predicate_id\": \"R1\", \"sub_label\": \"wa\", \"obj_label\": \" \"}\n")
             .ends_with("facts.jsonl:5: `obj_label` is empty; give it text, or remove the line"));
@@ -157,7 +157,7 @@ TEST_CASE("an object without tokens is refused, since a score of nothing would b
             "{\"predicate_id\": \"R1\", \"sub_label\": \"cat\", \"obj_label\": \"\xE2\x80\x8B\"}\n");
   dir.write("f/patterns.jsonl", patterns);
   const auto run = random_run(dir, "bert");
-  CHECK(error_of([&] {
+  CHECK(fault_in([&] {
           run_suite(run, *read_facts(dir / "f"), {});
         }).starts_with("fact R1/0: the object '\xE2\x80\x8B' has no token to score"));
 }

@@ -14,7 +14,7 @@ namespace {
 
 PythonJson parsed(const std::string& text) { return parse_python_json(text, "made-up.json"); }
 
-void check_refused(const std::string& text, const std::string& sentence) {
+void check_text_refused(const std::string& text, const std::string& sentence) {
   INFO(text.substr(0, 200));
   CHECK_THROWS_AS(parsed(text), DataError);
   CHECK_THROWS_WITH(parsed(text), Contains(sentence));
@@ -54,21 +54,21 @@ TEST_CASE("members are found by their names, and values of another kind have non
 }
 
 TEST_CASE("a text that is no JSON is refused with its file and its line", "[suites][python]") {
-  check_refused("{\"a\": 1,\n\"b\": [2", "made-up.json:2: the JSON ends in the middle");
-  check_refused("", "made-up.json: the JSON ends in the middle");
-  check_refused("\"abc", "the JSON ends in the middle");
-  check_refused("\"abc\\", "the JSON ends in the middle");
-  check_refused("{\"a\": 1,\n\n\"a\": 2}", "made-up.json:3: has the key 'a' twice");
-  check_refused("[1] 2", "made-up.json: has text after its value");
-  check_refused("[1, 2,]", "made-up.json: is no JSON");
-  check_refused("{\"a\" 1}", "lacks ':'");
-  check_refused("[01]", "lacks ']'");
-  check_refused("[1. ]", "is no JSON");
-  check_refused("\"a\nb\"", "has a control character in a string");
-  check_refused(R"("\x41")", "has an unknown escape '\\x'");
-  check_refused(R"("\u12g4")", "has an escape \\u without four hexadecimal digits");
-  check_refused(R"("\ud83e")", "has half of a surrogate pair");
-  check_refused(R"("\ud83e\u0041")", "has half of a surrogate pair");
-  check_refused("\"\xff\"", "made-up.json: is not UTF-8");
-  check_refused(std::string(100'000, '['), "is nested deeper than ");
+  check_text_refused("{\"a\": 1,\n\"b\": [2", "made-up.json:2: the JSON ends in the middle");
+  check_text_refused("", "made-up.json: the JSON ends in the middle");
+  check_text_refused("\"abc", "the JSON ends in the middle");
+  check_text_refused("\"abc\\", "the JSON ends in the middle");
+  check_text_refused("{\"a\": 1,\n\n\"a\": 2}", "made-up.json:3: has the key 'a' twice");
+  check_text_refused("[1] 2", "made-up.json: has text after its value");
+  check_text_refused("[1, 2,]", "made-up.json: is no JSON");
+  check_text_refused("{\"a\" 1}", "lacks ':'");
+  check_text_refused("[01]", "lacks ']'");
+  check_text_refused("[1. ]", "is no JSON");
+  check_text_refused("\"a\nb\"", "has a control character in a string");
+  check_text_refused(R"("\x41")", "has an unknown escape '\\x'");
+  check_text_refused(R"("\u12g4")", "has an escape \\u without four hexadecimal digits");
+  check_text_refused(R"("\ud83e")", "has half of a surrogate pair");
+  check_text_refused(R"("\ud83e\u0041")", "has half of a surrogate pair");
+  check_text_refused("\"\xff\"", "made-up.json: is not UTF-8");
+  check_text_refused(std::string(100'000, '['), "is nested deeper than ");
 }

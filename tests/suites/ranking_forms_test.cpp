@@ -22,7 +22,7 @@ std::vector<RankingItem> items_in(const std::string& lines, const std::string& n
   return items_of(dir.write(name, lines));
 }
 
-void check_refused(const std::string& lines, const std::string& sentence) {
+void check_lines_refused(const std::string& lines, const std::string& sentence) {
   const TempDir dir;
   INFO(lines.substr(0, 500));
   CHECK_THROWS_WITH(read_ranking(dir.write("colours.jsonl", lines)), Contains(sentence));
@@ -136,22 +136,22 @@ TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
 }
 
 TEST_CASE("a context, a prefix or a question without text is refused by its name", "[suites]") {
-  check_refused(R"({"prefix_acceptable": " ", "prefix_unacceptable": "A spoon", "property_phrase": "can fly."})",
-                "colours.jsonl:1: `prefix_acceptable` is empty; give it text, or remove the line");
-  check_refused(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "", "property_phrase": "can fly."})",
-                "colours.jsonl:1: `prefix_unacceptable` is empty");
-  check_refused(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "\n"})",
-                "colours.jsonl:1: `property_phrase` is empty");
-  check_refused(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "", "Target1": "a", "Target2": "b"})",
-                "colours.jsonl:1: `Context2` is empty");
-  check_refused(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "c", "Target1": " ", "Target2": "b"})",
-                "colours.jsonl:1: `Target1` is empty");
-  check_refused(R"({"subset": "moves", "numops": 2, "input_prefix": "", "options": ["a pin.", "a nut."]})",
-                "colours.jsonl:1: `input_prefix` is empty");
-  check_refused(R"({"premise": "", "choice1": "a", "choice2": "b", "question": "cause", "label": 0})",
-                "colours.jsonl:1: `premise` is empty");
-  check_refused(R"({"question": {"stem": "", "choices": []}, "answerKey": "A"})",
-                "colours.jsonl:1: `question`: `stem` is empty");
+  check_lines_refused(R"({"prefix_acceptable": " ", "prefix_unacceptable": "A spoon", "property_phrase": "can fly."})",
+                      "colours.jsonl:1: `prefix_acceptable` is empty; give it text, or remove the line");
+  check_lines_refused(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "", "property_phrase": "can fly."})",
+                      "colours.jsonl:1: `prefix_unacceptable` is empty");
+  check_lines_refused(R"({"prefix_acceptable": "An owl", "prefix_unacceptable": "A spoon", "property_phrase": "\n"})",
+                      "colours.jsonl:1: `property_phrase` is empty");
+  check_lines_refused(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "", "Target1": "a", "Target2": "b"})",
+                      "colours.jsonl:1: `Context2` is empty");
+  check_lines_refused(R"({"Domain": "heat", "Context1": "It burns.", "Context2": "c", "Target1": " ", "Target2": "b"})",
+                      "colours.jsonl:1: `Target1` is empty");
+  check_lines_refused(R"({"subset": "moves", "numops": 2, "input_prefix": "", "options": ["a pin.", "a nut."]})",
+                      "colours.jsonl:1: `input_prefix` is empty");
+  check_lines_refused(R"({"premise": "", "choice1": "a", "choice2": "b", "question": "cause", "label": 0})",
+                      "colours.jsonl:1: `premise` is empty");
+  check_lines_refused(R"({"question": {"stem": "", "choices": []}, "answerKey": "A"})",
+                      "colours.jsonl:1: `question`: `stem` is empty");
 }
 
 TEST_CASE("EWoK compares targets in the first context, and contexts of each target", "[suites]") {
@@ -219,8 +219,8 @@ TEST_CASE("questions with lettered choices are read in both forms of their publi
   CHECK(items[0].candidates[0] == Passage{.left = "Question: What glows?\nAnswer: ", .scored = "coal"});
   CHECK(items[0].answer == 0u);
   CHECK(items[1].answer == 1u);
-  check_refused(R"({"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "C"})",
-                "colours.jsonl:1: `answerKey` is 'C', which is no label of its choices");
+  check_lines_refused(R"({"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "C"})",
+                      "colours.jsonl:1: `answerKey` is 'C', which is no label of its choices");
 }
 
 TEST_CASE("questions are read in the layout of AI2, whose question holds its choices", "[suites]") {
@@ -231,9 +231,9 @@ TEST_CASE("questions are read in the layout of AI2, whose question holds its cho
   CHECK(items[0].name == "colours/M1");
   CHECK(items[0].candidates[0] == Passage{.left = "Question: What glows?\nAnswer: ", .scored = "coal"});
   CHECK(items[0].answer == 1u);
-  check_refused(R"({"question": {"stem": "q", )" + choices + "}}", "colours.jsonl:1: has no `answerKey`");
-  check_refused(R"({"question": {"stem": "q", "choices": 3}, "answerKey": "A"})",
-                "colours.jsonl:1: `question`: `choices` is 3; it must hold texts and labels");
+  check_lines_refused(R"({"question": {"stem": "q", )" + choices + "}}", "colours.jsonl:1: has no `answerKey`");
+  check_lines_refused(R"({"question": {"stem": "q", "choices": 3}, "answerKey": "A"})",
+                      "colours.jsonl:1: `question`: `choices` is 3; it must hold texts and labels");
 }
 
 TEST_CASE("completions follow their context after one space; sentences stand alone", "[suites]") {
@@ -277,42 +277,44 @@ TEST_CASE("candidates that are the same are kept, counted and named", "[suites]"
 }
 
 TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]") {
-  check_refused(pair_a + "\n" + pair_b.substr(0, 40),
-                "colours.jsonl:2: not a JSON object (column 41: the text ends in the middle); the file is cut "
-                "off, get it again");
-  check_refused(pair_a + "\n[1]\n", "colours.jsonl:2: not a JSON object; JSON lines have one object per line");
-  check_refused(R"({"sentence_good": "a", "sentence_bad": " \t"})", "colours.jsonl:1: `sentence_bad` is empty");
-  check_refused(R"({"sentence_good": "a"})", "colours.jsonl:1: has no `sentence_bad`");
-  check_refused(R"({"sentence_good": "a", "sentence_bad": 3})",
-                "colours.jsonl:1: `sentence_bad` is 3; it must be a text");
-  check_refused(pair_a + "\n" + R"({"text": "x"})",
-                "colours.jsonl:2: has no `sentence_good`; the suite is one of minimal pairs");
-  check_refused(pair_a + "\n" + R"({"context": "x", "completions": ["y", "z"], "answer": 0})",
-                "colours.jsonl:2: is of the form completions, the lines before it are of minimal pairs");
-  check_refused(R"({"UID": "u", "pairID": "1", "sentence_good": "a", "sentence_bad": "b"})"
-                "\n"
-                R"({"UID": "u", "pairID": "1", "sentence_good": "c", "sentence_bad": "d"})",
-                "colours.jsonl:2: the item 'u/1' is there twice, first in ");
-  check_refused(R"({"context": " ", "completions": ["y", "z"], "answer": 0})",
-                "colours.jsonl:1: `context` is empty; give it text, or remove the line");
-  check_refused(R"({"UID": "", "sentence_good": "a", "sentence_bad": "b"})",
-                "colours.jsonl:1: `UID` is empty; give it text, or remove the line");
-  check_refused(R"({"sentences": ["y", "z"], "answer": 0, "paradigm": ""})", "colours.jsonl:1: `paradigm` is empty");
-  check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": 2})",
-                "`answer` is 2; it must be the number of the right answer, from 0 to 1");
-  check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": "1"})",
-                "`answer` is '1'; it must be an integer");
-  check_refused(R"({"context": "x", "completions": ["y"], "answer": 0})",
-                "`completions` has 1 texts; an item needs two");
-  check_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})",
-                "`completions` holds 4; it must be a list");
-  check_refused(R"({"sentences": "one", "ratio": 0.5})", "it must be two sentences with a tab between them");
-  check_refused(R"({"sentences": "a\tb", "ratio": 1.5})", "`ratio` is 1.5; it must be a share of people, from 0 to 1");
-  check_refused(R"({"premise": "p", "choice1": "a", "choice2": "b", "question": "cause"})",
-                "has no `label`, the number of the right answer; test splits without answers cannot be scored");
-  check_refused(std::string("{\"sentence_good\": \"a\0b\"", 23), "a NUL byte: the file looks binary");
-  check_refused(pair_a + "\n{\"sentence_good\": \"" + std::string(30 << 20, 'x') + "\"}",
-                "colours.jsonl:2: the line is longer than 16 MB");
+  check_lines_refused(pair_a + "\n" + pair_b.substr(0, 40),
+                      "colours.jsonl:2: not a JSON object (column 41: the text ends in the middle); the file is cut "
+                      "off, get it again");
+  check_lines_refused(pair_a + "\n[1]\n", "colours.jsonl:2: not a JSON object; JSON lines have one object per line");
+  check_lines_refused(R"({"sentence_good": "a", "sentence_bad": " \t"})", "colours.jsonl:1: `sentence_bad` is empty");
+  check_lines_refused(R"({"sentence_good": "a"})", "colours.jsonl:1: has no `sentence_bad`");
+  check_lines_refused(R"({"sentence_good": "a", "sentence_bad": 3})",
+                      "colours.jsonl:1: `sentence_bad` is 3; it must be a text");
+  check_lines_refused(pair_a + "\n" + R"({"text": "x"})",
+                      "colours.jsonl:2: has no `sentence_good`; the suite is one of minimal pairs");
+  check_lines_refused(pair_a + "\n" + R"({"context": "x", "completions": ["y", "z"], "answer": 0})",
+                      "colours.jsonl:2: is of the form completions, the lines before it are of minimal pairs");
+  check_lines_refused(R"({"UID": "u", "pairID": "1", "sentence_good": "a", "sentence_bad": "b"})"
+                      "\n"
+                      R"({"UID": "u", "pairID": "1", "sentence_good": "c", "sentence_bad": "d"})",
+                      "colours.jsonl:2: the item 'u/1' is there twice, first in ");
+  check_lines_refused(R"({"context": " ", "completions": ["y", "z"], "answer": 0})",
+                      "colours.jsonl:1: `context` is empty; give it text, or remove the line");
+  check_lines_refused(R"({"UID": "", "sentence_good": "a", "sentence_bad": "b"})",
+                      "colours.jsonl:1: `UID` is empty; give it text, or remove the line");
+  check_lines_refused(R"({"sentences": ["y", "z"], "answer": 0, "paradigm": ""})",
+                      "colours.jsonl:1: `paradigm` is empty");
+  check_lines_refused(R"({"context": "x", "completions": ["y", "z"], "answer": 2})",
+                      "`answer` is 2; it must be the number of the right answer, from 0 to 1");
+  check_lines_refused(R"({"context": "x", "completions": ["y", "z"], "answer": "1"})",
+                      "`answer` is '1'; it must be an integer");
+  check_lines_refused(R"({"context": "x", "completions": ["y"], "answer": 0})",
+                      "`completions` has 1 texts; an item needs two");
+  check_lines_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})",
+                      "`completions` holds 4; it must be a list");
+  check_lines_refused(R"({"sentences": "one", "ratio": 0.5})", "it must be two sentences with a tab between them");
+  check_lines_refused(R"({"sentences": "a\tb", "ratio": 1.5})",
+                      "`ratio` is 1.5; it must be a share of people, from 0 to 1");
+  check_lines_refused(R"({"premise": "p", "choice1": "a", "choice2": "b", "question": "cause"})",
+                      "has no `label`, the number of the right answer; test splits without answers cannot be scored");
+  check_lines_refused(std::string("{\"sentence_good\": \"a\0b\"", 23), "a NUL byte: the file looks binary");
+  check_lines_refused(pair_a + "\n{\"sentence_good\": \"" + std::string(30 << 20, 'x') + "\"}",
+                      "colours.jsonl:2: the line is longer than 16 MB");
 }
 
 TEST_CASE("the first items of each paradigm are kept, or those that a table names", "[suites]") {

@@ -51,7 +51,8 @@ void check_surprisals(const ReadingSurprisals& found, const ReadingSuite& suite,
 TEST_CASE("a masked model predicts a word before three masks, from left to right", "[suites][reading]") {
   const bool shifted = GENERATE(false, true);
   const TempDir dir;
-  const auto objectives = shifted ? Objectives{MntpConfig{}} : Objectives{MlmConfig{}};
+  const auto objectives =
+      shifted ? Objectives{default_objective<MntpConfig>()} : Objectives{default_objective<MlmConfig>()};
   const auto suite = suite_of(6);
   // The space before a word is a token of its own in the second one.
   for (const auto& tokenizer : {small_tokenizer(dir), byte_tokenizer(dir)}) {
@@ -170,7 +171,7 @@ TEST_CASE("reading times are not asked of a discriminator, nor of a run without 
   const auto electra = random_run(dir, "electra");
   CHECK_THAT(fault_of(electra.config, suite_of(6), {}), Contains("a discriminator of rtd gives none"));
   CHECK_THROWS_AS(run_suite(electra, suite_of(6), {}), ConfigError);
-  const auto pairs = random_run(dir, family("bert").model, {NspConfig{}});
+  const auto pairs = random_run(dir, family("bert").model, {default_objective<NspConfig>()});
   CHECK_THAT(fault_of(pairs.config, suite_of(6), {}), Contains("has no head that gives probabilities of tokens"));
   const auto bert = random_run(dir, "bert");
   CHECK(fault_of(bert.config, suite_of(6), {}).empty());

@@ -213,11 +213,11 @@ TEST_CASE("a suite that a run cannot answer is known from its config, with the r
   const auto pairs = pairs_in(dir, pair_line("a cat", "a dog"));
   const auto reading = open_suite(dir.write("reading.csv", reading_table(3)));
   RunConfig nsp, electra, clm;
-  nsp.objectives = {NspConfig{}};
+  nsp.objectives = {default_objective<NspConfig>()};
   electra.model = ElectraConfig{};
-  electra.objectives = {RtdConfig{}};
+  electra.objectives = {default_objective<RtdConfig>()};
   clm.model = Gpt2Config{};
-  clm.objectives = {ClmConfig{}};
+  clm.objectives = {default_objective<ClmConfig>()};
   CHECK_THAT(suite_fault(nsp, pairs, {}), Contains("has no head that gives probabilities of tokens, only that of nsp"));
   CHECK_THAT(suite_fault(nsp, reading, {}), Contains("has no head that gives probabilities of tokens"));
   CHECK(suite_fault(electra, pairs, {}).empty());
@@ -225,7 +225,7 @@ TEST_CASE("a suite that a run cannot answer is known from its config, with the r
   CHECK_THAT(suite_fault(clm, pairs, {.scoring = {.form = ScoringForm::pll}}),
              Contains("because it was not trained to predict masked tokens; choose likelihood"));
   CHECK(suite_fault(clm, pairs, {}).empty());
-  const auto run = random_run(dir, family("bert").model, {NspConfig{}});
+  const auto run = random_run(dir, family("bert").model, {default_objective<NspConfig>()});
   CHECK_THROWS_AS(run_suite(run, pairs, {}), ConfigError);
   CHECK_THROWS_WITH(run_suite(run, pairs, {}),
                     Catch::StartsWith("runs/random: cannot answer pairs: the run cannot be"));

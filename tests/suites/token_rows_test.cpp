@@ -54,7 +54,7 @@ TEST_CASE("an encoder-decoder is asked at positions of its decoder", "[suites][r
 
 TEST_CASE("a decoder that reads in both directions is asked as a prefix", "[suites][rows]") {
   const TempDir dir;
-  const auto run = random_run(dir, family("gpt2").model, {MntpConfig{}});
+  const auto run = random_run(dir, family("gpt2").model, {default_objective<MntpConfig>()});
   check_rows(run, some_rows(), true);
   CHECK(log_probabilities(run, some_rows(), true)[0] != log_probabilities(run, some_rows(), false)[0]);
 }
@@ -79,7 +79,7 @@ TEST_CASE("a row that is too long, logits that are not finite and a run without 
   longer.read.ids.push_back(6);
   CHECK_THROWS_AS(log_probabilities(run, {longer}), DataError);
   CHECK_THROWS_WITH(log_probabilities(run, {longer}), Contains("runs/random: reads at most 40 tokens; a text has 41"));
-  const auto pairs = random_run(dir, family("bert").model, {NspConfig{}});
+  const auto pairs = random_run(dir, family("bert").model, {default_objective<NspConfig>()});
   CHECK_THROWS_AS(log_probabilities(pairs, some_rows()), ConfigError);
   CHECK_THROWS_WITH(log_probabilities(pairs, some_rows()), Contains("has no head that predicts tokens"));
   {

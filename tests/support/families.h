@@ -2,6 +2,7 @@
 // A minimal model of every family, with a matching objective.
 #include <vector>
 
+#include "models/families/families.h"
 #include "tests/support/tiny.h"
 
 struct FamilyCase {
@@ -45,28 +46,28 @@ inline std::vector<FamilyCase> every_family() {
   distances.relative_positions = 5;
   auto keyed = small(BertConfig{});
   keyed.position_embeddings = PositionEmbeddings::relative_key_query;
-  return {{"bert", small(BertConfig{}), {MlmConfig{}, NspConfig{}}},
-          {"spanbert", small(BertConfig{}), {MlmConfig{}, SboConfig{}}},
-          {"roberta", small(RobertaConfig{}), {MlmConfig{}}},
-          {"albert", small(AlbertConfig{}), {MlmConfig{}, SopConfig{}}},
-          {"electra", small(ElectraConfig{}), {RtdConfig{}}},
-          {"distilbert", small(DistilBertConfig{}), {MlmConfig{}}},
-          {"longformer", longformer, {MlmConfig{}}},
-          {"bigbird", bigbird, {MlmConfig{}}},
-          {"performer", performer, {MlmConfig{}}},
-          {"linformer", linformer, {MlmConfig{}}},
-          {"distances", distances, {MlmConfig{}}},
-          {"keyed", keyed, {MlmConfig{}}},
-          {"modernbert", modernbert, {MlmConfig{}}},
-          {"gpt2", small(Gpt2Config{}), {ClmConfig{}}},
-          {"gpt2-rotary", rotary, {ClmConfig{}}},
-          {"t5", small(T5Config{}), {SpanCorruptionConfig{}}},
-          {"t5-untied", untied, {SpanCorruptionConfig{}}},
-          {"bart", small(BartConfig{}), {DenoisingConfig{}}},
-          {"mbart", small(MBartConfig{}), {DenoisingConfig{}}},
-          {"pegasus", small(PegasusConfig{}), {GapSentencesConfig{}}},
-          {"transformer", small(TransformerConfig{}), {DenoisingConfig{}}},
-          {"xlnet", small(XlnetConfig{}), {PlmConfig{}}}};
+  return {{"bert", small(BertConfig{}), {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
+          {"spanbert", small(BertConfig{}), {default_objective<MlmConfig>(), default_objective<SboConfig>()}},
+          {"roberta", small(RobertaConfig{}), {default_objective<MlmConfig>()}},
+          {"albert", small(AlbertConfig{}), {default_objective<MlmConfig>(), default_objective<SopConfig>()}},
+          {"electra", small(ElectraConfig{}), {default_objective<RtdConfig>()}},
+          {"distilbert", small(DistilBertConfig{}), {default_objective<MlmConfig>()}},
+          {"longformer", longformer, {default_objective<MlmConfig>()}},
+          {"bigbird", bigbird, {default_objective<MlmConfig>()}},
+          {"performer", performer, {default_objective<MlmConfig>()}},
+          {"linformer", linformer, {default_objective<MlmConfig>()}},
+          {"distances", distances, {default_objective<MlmConfig>()}},
+          {"keyed", keyed, {default_objective<MlmConfig>()}},
+          {"modernbert", modernbert, {default_objective<MlmConfig>()}},
+          {"gpt2", small(Gpt2Config{}), {default_objective<ClmConfig>()}},
+          {"gpt2-rotary", rotary, {default_objective<ClmConfig>()}},
+          {"t5", small(T5Config{}), {default_objective<SpanCorruptionConfig>()}},
+          {"t5-untied", untied, {default_objective<SpanCorruptionConfig>()}},
+          {"bart", small(BartConfig{}), {default_objective<DenoisingConfig>()}},
+          {"mbart", small(MBartConfig{}), {default_objective<DenoisingConfig>()}},
+          {"pegasus", small(PegasusConfig{}), {default_objective<GapSentencesConfig>()}},
+          {"transformer", small(TransformerConfig{}), {default_objective<DenoisingConfig>()}},
+          {"xlnet", small(XlnetConfig{}), {default_objective<PlmConfig>()}}};
 }
 
 /// The texts of `tiny_run` with sentinels, which span corruption needs.

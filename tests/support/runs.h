@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/fork.h"
 #include "core/log.h"
+#include "run/config_io.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
 #include "tests/support/tiny.h"

@@ -1,6 +1,7 @@
 #pragma once
 // Networks small enough for loops and finite differences.
 #include "models/families/backbone.h"
+#include "models/families/bert.h"
 #include "tests/support/numbers.h"
 
 /// Two layers of width 12 with three heads.

@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "data/prepare.h"
+#include "models/families/bert.h"
 #include "tests/support/temp_dir.h"
 #include "run/config.h"
 
@@ -36,7 +37,7 @@ inline cloze::RunConfig tiny_run(const TempDir& dir, int64_t steps) {
   options.threads = 1;
   if (!std::filesystem::exists(options.out)) cloze::prepare(options);
   cloze::RunConfig config;
-  auto& model = std::get<cloze::BertConfig>(config.model);
+  auto& model = *cloze::as<cloze::BertConfig>(config.model);
   model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
   model.max_position_embeddings = 32;
   config.data.tokens = options.out;

@@ -1,4 +1,5 @@
 #include "tests/support/runs.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -108,9 +109,7 @@ TEST_CASE("a branch that would not have had these weights is refused before its 
   refused(decayed_run(stable, 20), dir / ("stable" + step_folder(5)), "there is no checkpoint to branch from");
   refused(decayed_run(stable, 20), dir / "nowhere", "is neither a run directory nor a step folder of one");
   auto masks = stable;
-  MlmConfig moving;
-  moving.initial_mlm_probability = 0.3;
-  masks.objectives = {moving};
+  masks.objectives = {objective("{kind: mlm, initial_mlm_probability: 0.3}")};
   pretrain(masks, {.run = dir / "masks"});
   refused(decayed_run(masks, 20), dir / ("masks" + step_folder(6)),
           "so that its masks depend on train.budget; give objectives.0.decay_steps");

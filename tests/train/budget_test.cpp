@@ -3,6 +3,7 @@
 
 #include "data/manifest.h"
 #include "evaluation/held_out_file.h"
+#include "models/families/gpt2.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
 #include "train/budget.h"
@@ -123,7 +124,7 @@ TEST_CASE("held_out.json of a generative objective has the source bytes of every
   model.intermediate_size = 64;
   model.max_position_embeddings = 32;
   config.model = model;
-  config.objectives = {ClmConfig{}};
+  config.objectives = {default_objective<ClmConfig>()};
   pretrain(config, {.run = dir / "run"});
   const auto losses = nlohmann::json::parse(read_file(dir / "run/held_out.json"))["losses"]["clm"];
   REQUIRE(losses["bytes"].size() == losses["sum"].size());

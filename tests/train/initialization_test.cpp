@@ -1,9 +1,12 @@
 // Standard deviations and distributions of initial weights, against the formulas of published code.
 #include <cmath>
 
+#include "models/families/families.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "run/config.h"
+
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -67,7 +70,7 @@ TEST_CASE("an untied head of T5 is initialized with 1 / sqrt(width), as a dense 
           "[train][init]") {
   auto t5 = of_width<T5Config>(256);
   t5.tie_word_embeddings = false;
-  const auto found = initial_weights(t5, {SpanCorruptionConfig{}});
+  const auto found = initial_weights(t5, {default_objective<SpanCorruptionConfig>()});
   check_normal(found.at("lm.head.decoder"), 0.0625);
   check_normal(found.at("backbone.embeddings.word"), 1);
   check_normal(found.at("backbone.encoder.0.attention.qkv.weight").slice(0, 0, 256), 0.0625 / 8);
@@ -78,7 +81,7 @@ TEST_CASE("xavier initializes queries, keys and values each by the shape of its 
           "[train][init]") {
   auto c = of_width<TransformerConfig>(256);
   c.tie_word_embeddings = false;
-  const auto found = initial_weights(c, {DenoisingConfig{}});
+  const auto found = initial_weights(c, {default_objective<DenoisingConfig>()});
   for (const auto& part : found.at("backbone.encoder.0.attention.qkv.weight").chunk(3)) check_uniform(part, 0.0625);
   check_uniform(found.at("backbone.decoder.0.cross_attention.query.weight"), 0.0625);
   for (const auto& part : found.at("backbone.decoder.0.cross_attention.key_value.weight").chunk(2))
@@ -95,8 +98,7 @@ TEST_CASE(
     "[train][init]") {
   auto c = of_width<ElectraConfig>(256);
   c.embedding_size = 128;
-  RtdConfig rtd;
-  rtd.generator_hidden_size = 0.25;
+  const auto rtd = objective("{kind: rtd, generator_hidden_size: 0.25}");
   auto found = initial_weights(c, {rtd});
   check_uniform(found.at("backbone.projection.weight"), std::sqrt(2.0 / (128 + 256)));
   check_uniform(found.at("rtd.generator.projection.weight"), std::sqrt(2.0 / (128 + 64)));
@@ -116,8 +118,9 @@ TEST_CASE(
     "[train][init]") {
   auto c = of_width<RobertaConfig>(64);
   c.attention = LinformerAttention{.compressed = 2};
-  check_normal(initial_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_key"), 0.02);
+  check_normal(initial_weights(c, {default_objective<MlmConfig>()}).at("backbone.stack.0.attention.compress_key"),
+               0.02);
   c.initializer = Initializer::xavier;
-  check_uniform(initial_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_value"),
+  check_uniform(initial_weights(c, {default_objective<MlmConfig>()}).at("backbone.stack.0.attention.compress_value"),
                 std::sqrt(2.0 / (64 + 128)) / std::sqrt(2.0));
 }

@@ -1,6 +1,7 @@
 // XLNet's mems, which rows carry from step to step.
 #include "core/interrupt.h"
 #include "core/tensor/safetensors.h"
+#include "models/families/xlnet.h"
 #include "tests/support/runs.h"
 #include "analysis/inspect.h"
 #include "run/device.h"
@@ -25,7 +26,7 @@ RunConfig run_with_mems(const TempDir& dir, int64_t steps) {
   model.reuse_len = 12;
   model.bi_data = true;
   config.model = model;
-  config.objectives = {PlmConfig{}};
+  config.objectives = {default_objective<PlmConfig>()};
   config.data.packing = RowPacking::segment_pair;
   config.data.short_seq_prob = 0;
   config.train.batch_size = 4;
@@ -260,7 +261,7 @@ TEST_CASE("invalid settings for rows of permutation language modelling are rejec
   CHECK_NOTHROW(validate(good));
   const auto refused = [&](const auto& change, const std::string& reason) {
     auto config = good;
-    change(config, std::get<XlnetConfig>(config.model));
+    change(config, *as<XlnetConfig>(config.model));
     CHECK_THROWS_WITH(validate(config), reason);
   };
   refused(
@@ -286,7 +287,7 @@ TEST_CASE("invalid settings for rows of permutation language modelling are rejec
           "model.same_length needs mems, and model.mem_len 0 keeps none in training; raise mem_len, or set same_length "
           "to false");
   auto longest = good;
-  std::get<XlnetConfig>(longest.model).reuse_len = 27;
+  as<XlnetConfig>(longest.model)->reuse_len = 27;
   longest.train.budget.steps = 1;
   CHECK(pretrain(longest, {.run = dir / "longest"}).steps == 1);  // A and B have a token each
 }

@@ -1,6 +1,11 @@
 // Hybrids of masked and causal prediction: training, evaluation, filling, generation.
 #include "generation/fill.h"
 #include "generation/generate.h"
+#include "models/attention/config.h"
+#include "models/families/bart.h"
+#include "models/families/gpt2.h"
+#include "models/families/xlnet.h"
+#include "objectives/kinds.h"
 #include "run/init.h"
 #include "run/objective_short_form.h"
 #include "run/run.h"
@@ -126,7 +131,7 @@ TEST_CASE("what mntp does not support is refused with the value and a remedy", "
   const auto base = hybrid_run(dir, 10);
   const auto refused = [&](const auto& change, const std::string& sentence) {
     auto config = base;
-    change(config, std::get<Gpt2Config>(config.model), std::get<MntpConfig>(config.objectives[0]));
+    change(config, *as<Gpt2Config>(config.model), *as<MntpConfig>(config.objectives[0]));
     INFO(sentence);
     CHECK_THROWS_WITH(validate(config), Catch::Contains(sentence));
   };

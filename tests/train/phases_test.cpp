@@ -1,10 +1,12 @@
 // Phases with rows of another length and number.
 #include <fstream>
 
+#include "models/families/xlnet.h"
 #include "run/run.h"
 #include "run/training_rows.h"
 #include "tests/support/runs.h"
 #include "train/session.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -13,21 +15,21 @@ namespace {
 /// Twelve steps, of which the last six have fewer and shorter rows; every step has the same rate.
 RunConfig phased_run(const TempDir& dir) {
   auto config = tiny_run(dir, 12);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   config.schedule.shape = ScheduleShape::constant;
   config.schedule.warmup = 0;
   config.train.phases = {{.from = 0.5, .max_seq_length = 16, .batch_size = 4}};
   return config;
 }
 
-std::string step_folder(int64_t step) {
+std::string folder_of_step(int64_t step) {
   char name[32];
   std::snprintf(name, sizeof name, "step-%08d", static_cast<int>(step));
   return name;
 }
 
 std::string weights_of(const std::string& run, int64_t step) {
-  return read_file(run + "/" + step_folder(step) + "/weights.safetensors");
+  return read_file(run + "/" + folder_of_step(step) + "/weights.safetensors");
 }
 
 std::string refusal(const RunConfig& config) {
@@ -75,9 +77,7 @@ TEST_CASE("a run with phases resumes to the same bits, before, at and after the 
   config.train.accumulation = 2;
   config.checkpoint.keep = 9;
   config.train.phases.push_back({.from = 0.75, .max_seq_length = 24, .accumulation = 3});
-  MlmConfig mlm;
-  mlm.initial_mlm_probability = 0.4;
-  config.objectives = {mlm};
+  config.objectives = {objective("{kind: mlm, initial_mlm_probability: 0.4}")};
   pretrain(config, {.run = dir / "whole"});
   for (const int64_t every : {5, 6, 8, 9, 10}) {
     INFO(every);
@@ -86,7 +86,7 @@ TEST_CASE("a run with phases resumes to the same bits, before, at and after the 
     pretrain(config, {.run = whole});
     CHECK(weights_of(whole, 12) == weights_of(dir / "whole", 12));
     std::filesystem::copy(whole, parts, std::filesystem::copy_options::recursive);
-    const auto kept = step_folder(every);
+    const auto kept = folder_of_step(every);
     for (const auto& entry : std::filesystem::directory_iterator(whole)) {
       const auto name = entry.path().filename().string();
       if (is_step_folder(name) && name > kept) std::filesystem::remove_all(parts + "/" + name);
@@ -128,7 +128,7 @@ TEST_CASE("phases are refused that come in no order, or whose rows break a rule"
   XlnetConfig xlnet;
   xlnet.mem_len = xlnet.reuse_len = 8;
   config.model = xlnet;
-  config.objectives = {PlmConfig{}};
+  config.objectives = {default_objective<PlmConfig>()};
   CHECK_THAT(refusal(config), Catch::Contains("train.phases cut the text anew"));
 }
 
@@ -164,10 +164,7 @@ TEST_CASE("the length of a run is known by its steps, else by its epochs or word
 TEST_CASE("the share of masked tokens follows a budget in words", "[train][phases]") {
   const TempDir dir;
   auto config = tiny_run(dir, 0);
-  MlmConfig mlm;
-  mlm.initial_mlm_probability = 0.6;
-  mlm.mlm_probability = 0.1;
-  config.objectives = {mlm};
+  config.objectives = {objective("{kind: mlm, initial_mlm_probability: 0.6, mlm_probability: 0.1}")};
   config.train.budget.steps = 0;
   CHECK_THAT(refusal(config), Catch::Contains("over the steps, epochs or words of train.budget"));
   config.train.budget.words = static_cast<int64_t>(*TokenStore(config.data.tokens, "train").train_words());

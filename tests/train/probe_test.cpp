@@ -1,5 +1,6 @@
 // Probes: heads on a backbone that stays as it is.
 #include "core/tensor/safetensors.h"
+#include "models/families/electra.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -17,7 +18,7 @@ RunConfig discriminator(const TempDir& dir, int64_t steps) {
   model.max_position_embeddings = 32;
   model.embedding_size = 24;
   config.model = model;
-  config.objectives = {RtdConfig{}};
+  config.objectives = {default_objective<RtdConfig>()};
   return config;
 }
 
@@ -29,7 +30,7 @@ TEST_CASE("a probe trains a new head for mlm on a discriminator, whose backbone 
   pretrain(base, {.run = dir / "rtd"});
   auto probe = base;
   probe.init = {.from = dir / "rtd", .probe = true};
-  probe.objectives = {MlmConfig{}};
+  probe.objectives = {default_objective<MlmConfig>()};
   probe.train.budget.steps = 200;
   probe.optimizer.learning_rate = 1e-2;
   const auto report = pretrain(probe, {.run = dir / "probe"});
@@ -53,7 +54,7 @@ TEST_CASE("a probe trains a new head for mlm on a discriminator, whose backbone 
 TEST_CASE("a probe of a backbone that was trained on the metric finds what it learned", "[train][probe][learning]") {
   TempDir dir;
   auto config = tiny_run(dir, 1500);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   const auto trained = pretrain(config, {.run = dir / "mlm"});
   config.init = {.from = dir / "mlm", .probe = true};
   config.train.budget.steps = 500;
@@ -90,7 +91,7 @@ TEST_CASE("the table that a probe's head shares with its backbone adds nothing t
           "[train][probe]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   pretrain(config, {.run = dir / "trained"});
   config.init = {.from = dir / "trained", .probe = true};
   config.train.budget.steps = 40;
@@ -110,7 +111,7 @@ TEST_CASE("a probe that is killed resumes to the same bits", "[train][probe][res
   auto config = discriminator(dir, 10);
   pretrain(config, {.run = dir / "rtd"});
   config.init = {.from = dir / "rtd", .probe = true};
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   config.train.budget.steps = 400;
   config.checkpoint.every = 20;
   check_killed_run(config, dir, "step-00000020", "step-00000400", {"weights.safetensors"});

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "models/families/families.h"
+#include "objectives/kinds.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -119,7 +121,7 @@ TEST_CASE("a run with static masking resumes to the same bits after its masks ha
   config.schedule.shape = ScheduleShape::constant;
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "dynamic"});
-  std::get<MlmConfig>(config.objectives[0]).dupe_factor = 1;
+  as<MlmConfig>(config.objectives[0])->dupe_factor = 1;
   pretrain(config, {.run = dir / "whole"});
   config.train.budget.steps = 40;
   pretrain(config, {.run = dir / "resumed"});

@@ -1,5 +1,6 @@
 // The random streams of a run: cut apart exactly, and the same for arms of one seed.
 #include "core/tensor/safetensors.h"
+#include "models/families/xlnet.h"
 #include "objectives/collator.h"
 #include "tests/support/runs.h"
 
@@ -41,7 +42,7 @@ double first_loss(const std::string& run) { return metrics(run).at(0).at("loss")
 TEST_CASE("without seeds of their own all streams have that of the run, to the bit", "[train][streams]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   config.train.seed = 5;
   const TokenStore store(config.data.tokens, "train");
   const auto plain = Collator(store, config.objectives, config.data, Rng(5), "train", config.model).batch(0, 8);
@@ -59,7 +60,7 @@ TEST_CASE("without seeds of their own all streams have that of the run, to the b
 TEST_CASE("each stream changes what is its own and nothing else", "[train][streams]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   const auto rows = first_batch(config);
   const auto weights = initial(config, dir / "base");
   const auto with = [&](int64_t SeedsConfig::* stream) {
@@ -94,7 +95,7 @@ TEST_CASE("segment pairs and the chunks of permuted rows belong to the order, no
   xlnet.num_attention_heads = 2;
   xlnet.intermediate_size = 64;
   config.model = xlnet;
-  config.objectives = {PlmConfig{}};
+  config.objectives = {default_objective<PlmConfig>()};
   config.data.packing = RowPacking::segment_pair;
   const auto other = first_batch(config);
   config.train.seeds.masking = -1;
@@ -107,7 +108,7 @@ TEST_CASE("arms of one seed share rows, masks, dropout and first weights as far 
           "[train][streams]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  config.objectives = {MlmConfig{}};
+  config.objectives = {default_objective<MlmConfig>()};
   const auto base = initial(config, dir / "base");
   auto decayed = config;
   decayed.optimizer.weight_decay = 0.3;
@@ -116,7 +117,7 @@ TEST_CASE("arms of one seed share rows, masks, dropout and first weights as far 
   auto deeper = config, paired = config;
   backbone_of(deeper.model).num_hidden_layers = 3;
   backbone_of(deeper.model).intermediate_size = 48;
-  paired.objectives = {MlmConfig{}, NspConfig{}};
+  paired.objectives = {default_objective<MlmConfig>(), default_objective<NspConfig>()};
   CHECK(at::equal(original(first_batch(deeper)), original(first_batch(config))));
   CHECK(at::equal(first_batch(deeper).positions, first_batch(config).positions));
   size_t shared = 0, matrices = 0;

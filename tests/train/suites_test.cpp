@@ -61,7 +61,7 @@ std::map<int64_t, json> answers_of(const std::string& run) {
   return found;
 }
 
-json summary_of(const std::string& run) { return json::parse(read_file(run + "/summary.json"))["suites"]; }
+json suites_summary(const std::string& run) { return json::parse(read_file(run + "/summary.json"))["suites"]; }
 
 void check_refused(const RunConfig& config, const TempDir& dir, const std::string& sentence) {
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "refused"}), Contains(sentence));
@@ -85,7 +85,7 @@ TEST_CASE("suites are answered at their steps and at the end, in metrics and in 
     CHECK(accuracy["count"] == 4);  // two of each paradigm
     CHECK(answers.at(step)["pairs"]["groups"].contains("near"));
   }
-  CHECK(summary_of(dir / "run") == answers.at(7));
+  CHECK(suites_summary(dir / "run") == answers.at(7));
   auto suite = open_suite(dir / "pairs.jsonl");
   keep_first(std::get<RankingSuite>(suite.items), 2);
   const auto again = run_suite(open_run(dir / "run"), suite, {});
@@ -112,7 +112,7 @@ TEST_CASE("suites are asked of the averaged weights, which a checkpoint has", "[
   pretrain(config, {.run = dir / "run"});
   const auto again = run_suite(open_run(dir / "run"), open_suite(dir / "judged.jsonl"), {});
   REQUIRE(again.figures[0].metric == "spearman");
-  CHECK(summary_of(dir / "run")["judged"]["spearman"]["value"].get<double>() ==
+  CHECK(suites_summary(dir / "run")["judged"]["spearman"]["value"].get<double>() ==
         Approx(again.figures[0].value).epsilon(1e-9));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a run that is killed and resumed has the same answers, each once", "[
   config.evaluation.suite_every = 7;
   check_killed_run(config, dir, "step-00000014", "step-00000040", {"weights.safetensors"});
   CHECK(answers_of(dir / "a").size() == 6);
-  CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
+  CHECK(suites_summary(dir / "a") == suites_summary(dir / "b"));
 }
 
 TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them and all that was due",
@@ -163,7 +163,7 @@ TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them 
   REQUIRE(wait_for(train_in_child({.run = dir / "b", .resume = true})) == 0);
   CHECK(metrics(dir / "a") == metrics(dir / "b"));
   CHECK(answers_of(dir / "b").size() == 3);
-  CHECK(summary_of(dir / "a") == summary_of(dir / "b"));
+  CHECK(suites_summary(dir / "a") == suites_summary(dir / "b"));
 }
 
 TEST_CASE("a resumed run makes the evaluation that was due after its checkpoint, whether it goes on or ends there",
@@ -262,6 +262,6 @@ TEST_CASE("suites that are damaged, not there or not for the run are said before
   config.evaluation.suites.push_back(dir.write("reading.csv", table));
   check_refused(config, dir, "reads at most 32 tokens; a text has 48; shorten it, or take a model that reads more");
   config.evaluation.suites.pop_back();
-  config.objectives = {NspConfig{}};
+  config.objectives = {default_objective<NspConfig>()};
   check_refused(config, dir, "evaluation.suites: the run cannot be scored: it has no head that gives probabilities");
 }

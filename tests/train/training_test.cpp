@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "core/tensor/safetensors.h"
+#include "models/families/families.h"
+#include "objectives/kinds.h"
 #include "tests/support/logged.h"
 #include "tests/support/runs.h"
 #include "run/device.h"
@@ -153,7 +155,7 @@ TEST_CASE("in two stages the generator trains alone, then it is frozen and the d
 TEST_CASE("an objective is active from from_step until until_step", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
-  std::get<NspConfig>(config.objectives[1]).from_step = 2, std::get<NspConfig>(config.objectives[1]).until_step = 4;
+  as<NspConfig>(config.objectives[1])->from_step = 2, as<NspConfig>(config.objectives[1])->until_step = 4;
   pretrain(config, {.run = dir / "run"});
   const auto rows = metrics(dir / "run");
   for (size_t i = 0; i < 6; ++i) {
@@ -163,10 +165,9 @@ TEST_CASE("an objective is active from from_step until until_step", "[train]") {
   CHECK(open_run(dir / "run").network->objectives[1]->active() == false);  // as in the last step
   // A loss that becomes active raises the sum, so the best step is reset.
   auto later = config;
-  std::get<NspConfig>(later.objectives[1]).until_step = 0, later.evaluation.every = 2,
-  later.optimizer.learning_rate = 0;
+  as<NspConfig>(later.objectives[1])->until_step = 0, later.evaluation.every = 2, later.optimizer.learning_rate = 0;
   CHECK(pretrain(later, {.run = dir / "later"}).best_step == 4);
-  std::get<MlmConfig>(config.objectives[0]).until_step = 3;
+  as<MlmConfig>(config.objectives[0])->until_step = 3;
   CHECK_THROWS_WITH(
       validate(config),
       Catch::Contains("no objective is active at step 4; let one begin earlier or end later (from_step, until_step)"));
@@ -175,10 +176,10 @@ TEST_CASE("an objective is active from from_step until until_step", "[train]") {
 TEST_CASE("gradient accumulation normalises by the predictions of the whole batch", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);
-  auto& model = std::get<BertConfig>(config.model);
+  auto& model = *as<BertConfig>(config.model);
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   config.train.precision = Precision::fp32;
-  std::get<MlmConfig>(config.objectives[0]).count = CountRule::bernoulli;  // micro-batches with unequal counts
+  as<MlmConfig>(config.objectives[0])->count = CountRule::bernoulli;  // micro-batches with unequal counts
   pretrain(config, {.run = dir / "whole"});
   config.train.batch_size = 2;
   config.train.accumulation = 4;
@@ -207,7 +208,7 @@ TEST_CASE("a loss that is not finite stops the run before the update, with step 
   config.optimizer.max_grad_norm = 0;
   config.schedule.warmup = 0;
   config.schedule.shape = ScheduleShape::constant;
-  std::get<BertConfig>(config.model).initializer_range = 9;
+  as<BertConfig>(config.model)->initializer_range = 9;
   try {
     pretrain(config, {.run = dir / "run"});
     FAIL("such a run cannot succeed");
@@ -236,7 +237,7 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "none", .resume = true}),
                     Catch::Contains("contains no run to resume"));
   other = config;
-  std::get<BertConfig>(other.model).vocab_size = 7;
+  as<BertConfig>(other.model)->vocab_size = 7;
   CHECK_THROWS_WITH(pretrain(other, {.run = dir / "x"}),
                     Catch::Contains("model.vocab_size is 7, the tokenizer of") &&
                         Catch::Contains("has 21 tokens; raise it, or leave it out"));
@@ -265,7 +266,7 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
   other.train.device = "cuda";
   if (!has_fast_bf16(at::kCPU)) CHECK_THROWS_AS(pretrain(other, {.run = dir / "y"}), ConfigError);
   other = config;
-  std::get<BertConfig>(other.model).num_attention_heads = 5;
+  as<BertConfig>(other.model)->num_attention_heads = 5;
   other.data.max_seq_length = 99;
   other.train.budget.steps = 0;
   CHECK_THROWS_WITH(
@@ -486,7 +487,7 @@ TEST_CASE("checkpoints that a run will not write need no room on the disk", "[tr
 TEST_CASE("the log says how many rows of a vocabulary the tokenizer uses, where it has fewer", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  auto& model = std::get<BertConfig>(config.model);
+  auto& model = *as<BertConfig>(config.model);
   pretrain(config, {.run = dir / "fitting"});
   CHECK_THAT(read_file(dir / "fitting/log.txt"), Catch::Contains("vocabulary 21\n"));
   model.vocab_size = 64;

@@ -7,6 +7,7 @@
 #include "run/run.h"
 #include "tests/support/runs.h"
 #include "tests/support/numbers.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -124,10 +125,6 @@ TEST_CASE("an average can begin in the middle of a run, and end there", "[train]
 TEST_CASE("an average and a discriminator that starts from its generator exclude each other", "[train][average]") {
   const TempDir dir;
   auto config = averaged_run(dir);
-  RtdConfig rtd;
-  rtd.generator_steps = 6;
-  rtd.generator_hidden_size = 1;
-  rtd.tie = EmbeddingTie::none;
-  config.objectives = {rtd};
+  config.objectives = {objective("{kind: rtd, generator_steps: 6, generator_hidden_size: 1, tie: none}")};
   CHECK_THROWS_WITH(validate(config), Catch::Contains("train.ema_decay 0.7") && Catch::Contains("generator_steps"));
 }

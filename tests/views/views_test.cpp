@@ -7,6 +7,7 @@
 #include "tests/scoring/random_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/trained.h"
+#include "tests/support/objective.h"
 
 using namespace cloze;
 
@@ -147,7 +148,6 @@ TEST_CASE("a view of rtd is of the tokens that the generator predicts, and needs
   for (const auto& group : view.positions) loss += static_cast<double>(group.count) * group.loss;
   CHECK(loss == Approx(-sum).epsilon(1e-9));
   for (const auto& bin : view.calibration.bins) CHECK(bin.confidence < 1);
-  RtdConfig uniform;
-  uniform.replace_by = ReplaceBy::uniform;
+  const auto uniform = objective("{kind: rtd, replace_by: uniform}");
   CHECK_THROWS_AS(view_of(random_run(dir, family("electra").model, {uniform}), texts, {}), ConfigError);
 }

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string words_of_bert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n";
+const std::string small_vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n";
 
 /// Values of every JSON type.
 const std::vector<Json>& values_of_every_type() {
@@ -128,7 +128,7 @@ TEST_CASE("files next to a vocabulary with another JSON type anywhere are read o
                     {"mask_token", "[MASK]"},
                     {"additional_special_tokens", Json::array({"[X]"})},
                     {"added_tokens_decoder", {{"4", {{"content", "[MASK]"}, {"special", true}}}}}};
-  dir.write("bert/vocab.txt", words_of_bert);
+  dir.write("bert/vocab.txt", small_vocabulary);
   dir.write("bert/config.json", R"({"model_type": "bert"})");
   mutate("bert/tokenizer_config.json", config, dir / "bert", dir, always);
   dir.write("bert/tokenizer_config.json", config.dump());
@@ -137,7 +137,7 @@ TEST_CASE("files next to a vocabulary with another JSON type anywhere are read o
   mutate("bert/added_tokens.json", {{"new", 8}}, dir / "bert", dir, always);
   mutate("bert/config.json", {{"model_type", "bert"}}, dir / "bert", dir, always);
 
-  Tokenizer::open(dir.write("vocab.txt", words_of_bert)).followed_by_sentinels(2).save(dir / "own");
+  Tokenizer::open(dir.write("vocab.txt", small_vocabulary)).followed_by_sentinels(2).save(dir / "own");
   auto facts = Json::parse(read_file(dir / "own/cloze_tokenizer.json"));
   mutate("own/cloze_tokenizer.json", facts, dir / "own", dir, always);
   facts.erase("xxh3");

@@ -15,13 +15,13 @@ using Json = nlohmann::json;
 namespace {
 
 /// Made by make_tokenizers.py with Hugging Face's tokenizers and transformers.
-const Json& reference() {
+const Json& pipeline_reference() {
   static const Json made = Json::parse(read_file(SOURCE_DIR "/tests/data/tokenizers/tokenizers.json"));
   return made;
 }
 
 const Json& kind(const std::string& name) {
-  for (const auto& one : reference()["cases"])
+  for (const auto& one : pipeline_reference()["cases"])
     if (one["name"] == name) return one["tokenizer"];
   FAIL("no case is named " << name);
   throw std::logic_error("unreachable");
@@ -63,9 +63,9 @@ std::string refusal(const Json& tokenizer) {
 }  // namespace
 
 TEST_CASE("tokenizer.json of every kind gives the ids and offsets of Hugging Face's tokenizers", "[data][tokenizer]") {
-  const auto& lines = reference()["lines"];
+  const auto& lines = pipeline_reference()["lines"];
   size_t compared = 0;
-  for (const auto& one : reference()["cases"]) {
+  for (const auto& one : pipeline_reference()["cases"]) {
     const auto model = opened(one["tokenizer"]);
     for (size_t i = 0; i < lines.size(); ++i) {
       const auto line = lines[i].get<std::string>();
@@ -83,9 +83,9 @@ TEST_CASE("tokenizer.json of every kind gives the ids and offsets of Hugging Fac
 }
 
 TEST_CASE("tokens belong to the words of Hugging Face's word_ids", "[data][tokenizer]") {
-  const auto& lines = reference()["lines"];
+  const auto& lines = pipeline_reference()["lines"];
   size_t compared = 0;
-  for (const auto& one : reference()["cases"]) {
+  for (const auto& one : pipeline_reference()["cases"]) {
     if (!one.contains("words")) continue;
     const auto model = opened(one["tokenizer"]);
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -127,9 +127,9 @@ TEST_CASE("a text that no pre-tokenizer splits has words by white space", "[data
 
 TEST_CASE("options of a vocabulary folder are read as in transformers", "[data][tokenizer]") {
   TempDir dir;
-  const auto& lines = reference()["plain_lines"];
+  const auto& lines = pipeline_reference()["plain_lines"];
   size_t number = 0;
-  for (const auto& one : reference()["folders"]) {
+  for (const auto& one : pipeline_reference()["folders"]) {
     const auto folder = "folder" + std::to_string(number++);
     for (const auto& [name, content] : one["files"].items()) dir.write(folder + "/" + name, content.get<std::string>());
     const auto tokenizer = Tokenizer::open(dir / folder);
@@ -147,7 +147,7 @@ TEST_CASE("options of a vocabulary folder are read as in transformers", "[data][
   CHECK(number == 10);
   // A vocabulary in the folder of a Hugging Face model is read as in transformers, a bare one as in
   // google-research/bert.
-  const auto words = reference()["folders"][0]["files"]["vocab.txt"].get<std::string>();
+  const auto words = pipeline_reference()["folders"][0]["files"]["vocab.txt"].get<std::string>();
   const std::string long_word(150, 'a');
   dir.write("bare/vocab.txt", words);
   dir.write("model/vocab.txt", words);
@@ -203,7 +203,7 @@ TEST_CASE("the dedicated models of BERT and GPT-2 give the ids of the steps of t
 
 TEST_CASE("offsets are within the text, for any text and any tokenizer", "[data][tokenizer]") {
   auto stream = Rng(4).stream("fuzz");
-  for (const auto& one : reference()["cases"]) {
+  for (const auto& one : pipeline_reference()["cases"]) {
     const auto model = opened(one["tokenizer"]);
     for (int i = 0; i < 60; ++i) {
       std::string line;
@@ -221,7 +221,7 @@ TEST_CASE("offsets are within the text, for any text and any tokenizer", "[data]
 
 TEST_CASE("a tokenizer.json is saved unchanged, and opens again as the same tokenizer", "[data][tokenizer]") {
   TempDir dir;
-  for (const auto& one : reference()["cases"]) {
+  for (const auto& one : pipeline_reference()["cases"]) {
     INFO(one["name"]);
     const auto name = one["name"].get<std::string>();
     const auto tokenizer = Tokenizer::open(dir.write(name + "/tokenizer.json", one["tokenizer"].dump()));
@@ -234,7 +234,7 @@ TEST_CASE("a tokenizer.json is saved unchanged, and opens again as the same toke
     CHECK(again.fingerprint() == tokenizer.fingerprint());
     CHECK(again.size() == tokenizer.size());
     CHECK(again.special().mask == tokenizer.special().mask);
-    const auto line = reference()["lines"][3].get<std::string>();
+    const auto line = pipeline_reference()["lines"][3].get<std::string>();
     CHECK(again.encode(line) == tokenizer.encode(line));
   }
 }
@@ -262,7 +262,7 @@ TEST_CASE("special tokens after a vocabulary and the post-processor are saved wi
 
 TEST_CASE("text that spells a special token is ordinary text, and other added tokens are found in it",
           "[data][tokenizer]") {
-  for (const auto& one : reference()["cases"]) {
+  for (const auto& one : pipeline_reference()["cases"]) {
     const auto model = opened(one["tokenizer"]);
     for (const auto& token : one["tokenizer"]["added_tokens"]) {
       if (!token["special"].get<bool>() || token["content"] == "<unk>" || token["content"] == "[UNK]") continue;
@@ -387,7 +387,7 @@ TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]")
       nullptr,          true,          -1, 5, 1e300, uint64_t{18446744073709551615u}, "", "x", "\u2581", Json::array(),
       Json::array({1}), Json::object()};
   const std::string text = "the cat [MASK] \u4E2D\u6587 caf\u00E9 1,2 \xFF";
-  for (const auto& one : reference()["cases"]) {
+  for (const auto& one : pipeline_reference()["cases"]) {
     Json small = one["tokenizer"];
     const auto flat = small.flatten();
     std::vector<std::string> pointers;

@@ -11,6 +11,7 @@
 
 #include "core/random.h"
 #include "run/config.h"
+#include "run/config_io.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 #include "study/statistics.h"

@@ -1,0 +1,24 @@
+#include "models/attention/config.h"
+
+#include "core/boxed.inc"
+#include "models/attention/sizes.h"
+
+namespace cloze {
+
+template class Boxed<AttentionKind>;
+template Boxed<AttentionKind>::Boxed(FullAttention);
+template Boxed<AttentionKind>::Boxed(WindowAttention);
+template Boxed<AttentionKind>::Boxed(AlternatingAttention);
+template Boxed<AttentionKind>::Boxed(PerformerAttention);
+template Boxed<AttentionKind>::Boxed(LinformerAttention);
+template Boxed<AttentionKind>::Boxed(BigBirdAttention);
+
+std::string kind_of(const AttentionConfig& attention) {
+  return std::visit([](const auto& kind) { return std::string(kind.kind); }, *attention);
+}
+bool is_full(const AttentionConfig& attention) { return std::holds_alternative<FullAttention>(*attention); }
+bool bounds_length(const AttentionConfig& attention) {
+  return std::visit([](const auto& kind) { return kind.bounds_length; }, *attention);
+}
+
+}  // namespace cloze

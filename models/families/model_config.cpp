@@ -1,0 +1,118 @@
+#include "models/families/model_config.h"
+
+#include <concepts>
+#include <type_traits>
+#include <vector>
+
+#include "core/boxed.inc"
+#include "core/text.h"
+#include "models/families/families.h"
+
+namespace cloze {
+
+template class Boxed<ModelFamily>;
+
+std::string kind_of(const ModelConfig& model) {
+  return std::visit([](const auto& m) { return std::string(m.kind); }, *model);
+}
+BackboneConfig& backbone_of(ModelConfig& model) {
+  return std::visit([](auto& m) -> BackboneConfig& { return m; }, *model);
+}
+const BackboneConfig& backbone_of(const ModelConfig& model) {
+  return std::visit([](const auto& m) -> const BackboneConfig& { return m; }, *model);
+}
+template <class Base>
+const Base* as(const ModelConfig& model) {
+  return std::visit(
+      [](const auto& m) -> const Base* {
+        if constexpr (std::derived_from<std::decay_t<decltype(m)>, Base>) return &m;
+        return nullptr;
+      },
+      *model);
+}
+#define CLOZE_FUNCTIONS_OF(Family)            \
+  template Boxed<ModelFamily>::Boxed(Family); \
+  template const Family* as<Family>(const ModelConfig&)
+CLOZE_FUNCTIONS_OF(BertConfig);
+CLOZE_FUNCTIONS_OF(RobertaConfig);
+CLOZE_FUNCTIONS_OF(AlbertConfig);
+CLOZE_FUNCTIONS_OF(ElectraConfig);
+CLOZE_FUNCTIONS_OF(DistilBertConfig);
+CLOZE_FUNCTIONS_OF(LongformerConfig);
+CLOZE_FUNCTIONS_OF(BigBirdConfig);
+CLOZE_FUNCTIONS_OF(PerformerConfig);
+CLOZE_FUNCTIONS_OF(ModernBertConfig);
+CLOZE_FUNCTIONS_OF(Gpt2Config);
+CLOZE_FUNCTIONS_OF(T5Config);
+CLOZE_FUNCTIONS_OF(BartConfig);
+CLOZE_FUNCTIONS_OF(MBartConfig);
+CLOZE_FUNCTIONS_OF(PegasusConfig);
+CLOZE_FUNCTIONS_OF(TransformerConfig);
+CLOZE_FUNCTIONS_OF(XlnetConfig);
+#undef CLOZE_FUNCTIONS_OF
+template const EncoderDecoderConfig* as<EncoderDecoderConfig>(const ModelConfig&);
+template const TwoStreamConfig* as<TwoStreamConfig>(const ModelConfig&);
+template const DecodingIds* as<DecodingIds>(const ModelConfig&);
+template const LayerSharing* as<LayerSharing>(const ModelConfig&);
+template const RelativeBias* as<RelativeBias>(const ModelConfig&);
+template const PrefixAttention* as<PrefixAttention>(const ModelConfig&);
+template const EmbeddingProjection* as<EmbeddingProjection>(const ModelConfig&);
+
+StackParts stack_parts_of(const ModelConfig& model) {
+  return {.sharing = part_of<LayerSharing>(model),
+          .relative_bias = part_of<RelativeBias>(model),
+          .prefix = part_of<PrefixAttention>(model)};
+}
+bool shares_embeddings(const ModelConfig& model) {
+  const auto* both = as<EncoderDecoderConfig>(model);
+  return !both || both->shared_embeddings;
+}
+DecodingIds decoding_ids_of(const ModelConfig& model) { return part_of<DecodingIds>(model); }
+bool base_model_has_pooler(const ModelConfig& model) {
+  return std::visit(
+      [](const auto& m) {
+        if constexpr (requires { m.base_model_has_pooler; }) return m.base_model_has_pooler;
+        return false;
+      },
+      *model);
+}
+const bool* pooler_option(const ModelConfig& model) {
+  return std::visit(
+      [](const auto& m) -> const bool* {
+        if constexpr (requires { m.pooler; }) return &m.pooler;
+        return nullptr;
+      },
+      *model);
+}
+bool* pooler_option(ModelConfig& model) { return const_cast<bool*>(pooler_option(std::as_const(model))); }
+bool keeps_pooler(const ModelConfig& model) {
+  const auto* kept = pooler_option(model);
+  return kept && *kept;
+}
+bool carries_mems(const ModelConfig& model) {
+  const auto* two_stream = as<TwoStreamConfig>(model);
+  return two_stream && two_stream->carries_mems();
+}
+bool has_architecture(const ModelConfig& model, Architecture architecture) {
+  if (as<TwoStreamConfig>(model)) return architecture == Architecture::two_stream;
+  if (architecture == Architecture::encoder_decoder) return as<EncoderDecoderConfig>(model) != nullptr;
+  return architecture != Architecture::two_stream;
+}
+Architecture default_architecture(const ModelConfig& model) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>().architecture; }, *model);
+}
+std::string architectures_of(const ModelConfig& model) {
+  if (as<TwoStreamConfig>(model)) return "two_stream";
+  return as<EncoderDecoderConfig>(model) ? "encoder_decoder, encoder or decoder" : "encoder or decoder";
+}
+std::string families_that(bool (BackboneConfig::*have)() const) {
+  std::vector<std::string> kinds;
+  const auto add = [&](const auto& model) {
+    if ((model.*have)()) kinds.emplace_back(model.kind);
+  };
+  const auto each = [&]<class... Families>(const std::variant<Families...>*) { (add(Families{}), ...); };
+  each(static_cast<const ModelFamily*>(nullptr));
+  return listed(kinds, "or");
+}
+
+}  // namespace cloze
