@@ -13,17 +13,82 @@ BUILD=build${SANITIZE:+-${SANITIZE/,/-}}   # commas separate options of the link
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
+# minutes SECONDS: as words.
+minutes() { if [ "$1" -lt 90 ]; then echo "$1 s"; else echo "$((($1 + 30) / 60)) min"; fi; }
+
+# progress WHAT: of the output of a command on standard input, a line every PROGRESS_SECONDS, even while nothing comes: what ninja has built and the
+# time left, else the last line.
+progress() {
+  local what=$1 every=${PROGRESS_SECONDS:-20} start=$SECONDS due wait piece line='' last='' built=0 total=0 work=0 done=0 object
+  local -A cost=()
+  if [ -s "$BUILD/plan" ]; then while read -r piece object; do cost[$object]=$piece; work=$((work + piece)); done <"$BUILD/plan"; fi
+  due=$((SECONDS + every))
+  while :; do
+    wait=$((due - SECONDS))
+    if [ "$wait" -le 0 ]; then
+      say_progress
+      due=$((SECONDS + every))
+    elif IFS= read -r -t "$wait" piece; then   # read takes a byte at a time from a pipe; mawk would wait for 4 kB
+      line+=$piece
+      if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (.*\ )?([^ ]+)$ ]]; then
+        built=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+        [ $((2 * ${#cost[@]})) -ge "$total" ] || work=0   # most files are compiled again
+        done=$((done + ${cost[${BASH_REMATCH[4]}]:-0}))
+      fi
+      [[ ! $line =~ [^[:space:]] ]] || last=$line
+      line=
+    elif [ $? -gt 128 ]; then
+      line+=$piece   # the time is over
+    else
+      break          # the output is
+    fi
+  done
+  [ "$total" -eq 0 ] || [ "$built" -lt "$total" ] || say "built $built of $total in $(minutes $((SECONDS - start)))"
+}
+
+# say_progress: the line of progress, from its variables. What is being compiled counts as half built.
+say_progress() {
+  local time=$((SECONDS - start)) all=$work share=$done open=$((total - built)) running=${jobs:-1} left=
+  if [ "$total" -eq 0 ]; then say "$what: $(minutes "$time")${last:+; ${last:0:80}}"; return; fi
+  [ "$work" -gt 0 ] || all=$((100 * total)) share=$((100 * built))
+  [ "$running" -le "$open" ] || running=$open
+  [ "$open" -eq 0 ] || share=$((share + (all - share) * running / (2 * open)))
+  if [ $((20 * share)) -ge "$all" ] && [ "$share" -lt "$all" ]; then left=", about $(minutes $((time * (all - share) / share + 1))) left"; fi
+  say "built $built of $total in $(minutes "$time")$left"
+}
+
+# plan TARGET...: a line for each object that is missing: how long it takes in comparison, and its name. Measured: two seconds and one for each 7 kB,
+# and twice that with LibTorch's headers.
+plan() {
+  ninja -C "$BUILD" -t commands "$@" 2>/dev/null | python3 -c '
+import os, re, sys
+os.chdir(sys.argv[1])
+for line in sys.stdin:
+    for name, source in re.findall(r" -o (\S+) -c (\S+)", line):
+        if os.path.exists(name): continue
+        parts = re.findall("#include \"(/.*)\"", open(source).read()) if "/Unity/" in source else [source]
+        size = 50000 if name.endswith(".gch") else sum(map(os.path.getsize, parts))
+        print((2 if "torch/include" in line else 1) * (200 + size // 70), name)
+' "$BUILD" 2>/dev/null
+}
+
+# logged LOG WHAT COMMAND...: runs a command, its output in a file; says that it goes on.
+logged() {
+  local log=$1 what=$2
+  shift 2
+  "$@" 2>&1 | tee "$log" | progress "$what"
+}
+
 # install_packages NAME...: installs missing Debian packages.
 install_packages() {
-  local missing=()
+  local missing=() root=()
   for name in "$@"; do dpkg -s "$name" >/dev/null 2>&1 || missing+=("$name"); done
   [ ${#missing[@]} -eq 0 ] && return
   command -v apt-get >/dev/null || die "missing packages, and no apt-get to install them: ${missing[*]}"
-  local root=()
   [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "neither root nor sudo; ask an administrator to run: apt-get install ${missing[*]}"; root=(sudo); }
   say "installing ${missing[*]}"
-  { "${root[@]}" apt-get update -qq && DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq "${missing[@]}"; } >build/apt.log 2>&1 ||
-    die "apt-get failed; see build/apt.log, or install manually: ${missing[*]}"
+  apt_install() { "${root[@]}" apt-get update -qq && "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; }
+  logged build/apt.log "installing packages" apt_install || die "apt-get failed; see build/apt.log, or install manually: ${missing[*]}"
 }
 
 # LibTorch: from CMAKE_PREFIX_PATH if set, else the CPU wheel of PyTorch, installed in the build folder.
@@ -34,8 +99,9 @@ find_libtorch() {
   if [ ! -e "$torch/share/cmake/Torch/TorchConfig.cmake" ]; then
     say "downloading LibTorch $TORCH_VERSION (the CPU wheel of torch, about 200 MB)"
     python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
-    "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION+cpu" >build/pip.log 2>&1 ||
-      "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION" >>build/pip.log 2>&1 ||
+    pip_install() { PYTHONUNBUFFERED=1 "$venv/bin/pip" install --no-deps --disable-pip-version-check --progress-bar off "torch==$1"; }
+    torch_install() { pip_install "$TORCH_VERSION+cpu" || pip_install "$TORCH_VERSION"; }
+    logged build/pip.log "installing LibTorch" torch_install ||
       die "pip cannot install torch $TORCH_VERSION; see build/pip.log, or provide a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
     torch=$(echo "$venv"/lib/python3*/site-packages/torch)
     if [ -e "$torch/lib/libtorch_cuda.so" ]; then
@@ -50,31 +116,36 @@ find_libtorch() {
 find_formatter() {
   local venv=build/format
   [ "$("$venv/bin/clang-format" --version 2>/dev/null | grep -o '[0-9.]*' | head -n 1)" = "$CLANG_FORMAT_VERSION" ] && return
+  say "installing clang-format $CLANG_FORMAT_VERSION for the tests"
   python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
-  "$venv/bin/pip" install -q --disable-pip-version-check "clang-format==$CLANG_FORMAT_VERSION" >build/format.log 2>&1 ||
+  logged build/format.log "installing clang-format" "$venv/bin/pip" install -q --disable-pip-version-check "clang-format==$CLANG_FORMAT_VERSION" ||
     die "pip cannot install clang-format $CLANG_FORMAT_VERSION; see build/format.log"
 }
 
-# build_progress: of ninja's lines on standard input, one for each tenth of the build.
-build_progress() {
-  awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ {tenth = int(10 * $2 / $3); if (tenth > shown) {shown = tenth; print "built " $2 " of " $3; fflush()}}' >&2
+# ninja_status: what ninja writes on a terminal before the name of a file: the time left, which it knows from 1.12 on, else the time so far.
+ninja_status() {
+  local version
+  version=$(ninja --version 2>/dev/null) || true
+  [[ $version =~ ^[0-9]+\.[0-9]+ ]] && [ "$(printf '1.12\n%s\n' "$version" | sort -V | head -n 1)" = 1.12 ] && echo '[%f/%t, %W left] ' || echo '[%f/%t, %p, %es] '
 }
 
 # build TARGET...
 build() {
-  cmake -S . -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" -DCLOZE_SANITIZE="$SANITIZE" >"$BUILD/cmake.log" 2>&1 ||
-    { tail -n 20 "$BUILD/cmake.log" >&2; die "cmake failed; see $BUILD/cmake.log"; }
   local jobs memory
   jobs=$(nproc)
   memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)   # a compiler process takes up to 1.5 GB
   [ "$memory" -ge 1 ] || memory=1
   [ "$jobs" -le "$memory" ] || jobs=$memory
   say "building with $jobs jobs"
-  rm -f "$BUILD/ninja.log"
+  logged "$BUILD/cmake.log" "configuring with cmake" \
+    cmake -S . -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" -DCLOZE_SANITIZE="$SANITIZE" ||
+    { tail -n 20 "$BUILD/cmake.log" >&2; die "cmake failed; see $BUILD/cmake.log"; }
+  rm -f "$BUILD/ninja.log" "$BUILD/plan"
   if [ -t 2 ]; then   # ninja keeps its status on one line, and errors above it; a log would take the terminal from it
-    ninja -C "$BUILD" -j "$jobs" "$@" || die "the build failed; see above"
+    NINJA_STATUS=${NINJA_STATUS-$(ninja_status)} ninja -C "$BUILD" -j "$jobs" "$@" || die "the build failed; see above"
   else
-    ninja -C "$BUILD" -j "$jobs" "$@" 2>&1 | tee "$BUILD/ninja.log" | build_progress ||
+    plan "$@" >"$BUILD/plan" || true
+    NINJA_STATUS='[%f/%t] ' logged "$BUILD/ninja.log" "building" ninja -C "$BUILD" -j "$jobs" "$@" ||
       { grep -E "error|FAILED" "$BUILD/ninja.log" | head -n 20 >&2; die "the build failed; see $BUILD/ninja.log"; }
   fi
 }

@@ -21,6 +21,9 @@ struct CausalLmChecks final : GenerativeChecks {
   int64_t wrong = 0;
 };
 
+/// The least part of the hidden tokens that spans at random places, which overlap, leave: (1 - exp(-r)) / r at r = 1.
+constexpr double kept_by_overlaps = 0.63;
+
 struct DenoisingChecks final : GenerativeChecks {
   explicit DenoisingChecks(const DenoisingConfig& c) : config(c) {}
 
@@ -32,6 +35,9 @@ struct DenoisingChecks final : GenerativeChecks {
 
   void conclude(Inspection& found) override {
     hidden.add_fact(found);
+    found.checks.push_back(enough_check("hidden tokens of those wanted, where spans overlap",
+                                        static_cast<double>(hidden.hidden),
+                                        kept_by_overlaps * config.mask_ratio * static_cast<double>(hidden.tokens)));
     if (config.mask_length == MaskLength::span_poisson) {
       lengths.expected = expected_lengths();
       found.checks.push_back(fit_check("drawn span lengths in words (chi-square)", lengths.drawn, lengths.expected));

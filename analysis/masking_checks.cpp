@@ -1,5 +1,6 @@
 #include "analysis/masking_checks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -20,6 +21,7 @@ MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c) {
   all.masked += c.masked;
   all.random += c.random;
   all.kept += c.kept;
+  all.wanted += c.wanted;
   return all;
 }
 
@@ -69,7 +71,8 @@ CountBounds bounds_of(CountRule count, double wanted) {
   return {};
 }
 
-/// A unit that would exceed the number of predictions is skipped, so that fewer are allowed.
+/// A unit that would exceed the number of predictions is skipped, so that fewer are allowed; but not none, since one
+/// that is longer than all of them is cut.
 bool skips_units(MaskingUnit unit) {
   switch (unit) {
     case MaskingUnit::word:
@@ -104,20 +107,35 @@ void expect_stochastic(MaskingCounts& c, double wanted, int64_t candidates) {
   c.variance += all ? 0 : over * (1 - over);
 }
 
-/// Checks the number of predictions of one row against the rule.
-void check_count(MaskingCounts& c, const Masking& m, const Candidates& row, int64_t predicted) {
-  if (m.count == CountRule::bernoulli) return expect_bernoulli(c, m, row);
-  const double wanted = m.mlm_probability * static_cast<double>(m.count_special ? row.length : row.tokens);
-  if (m.count == CountRule::stochastic) expect_stochastic(c, wanted, row.tokens);
-  auto [min, max] = bounds_of(m.count, wanted);
+double wanted_share(const Masking& m, const Candidates& row) {
+  return m.mlm_probability * static_cast<double>(m.count_special ? row.length : row.tokens);
+}
+
+/// The numbers of tokens that a row may want, whatever its units allow.
+CountBounds wanted_in(const Masking& m, const Candidates& row) {
+  auto [min, max] = bounds_of(m.count, wanted_share(m, row));
   if (m.mlm_probability == 0) min = max = 0;
   if (m.max_predictions_per_seq > 0) {
     min = std::min(min, m.max_predictions_per_seq);
     max = std::min(max, m.max_predictions_per_seq);
   }
-  min = skips_units(m.unit) ? 0 : std::min(min, row.tokens);
-  max = std::min(max, row.tokens);
+  return {std::min(min, row.tokens), std::min(max, row.tokens)};
+}
+
+/// Checks the number of predictions of one row against the rule.
+void check_count(MaskingCounts& c, const Masking& m, const Candidates& row, int64_t predicted) {
+  if (m.count == CountRule::bernoulli) return expect_bernoulli(c, m, row);
+  if (m.count == CountRule::stochastic) expect_stochastic(c, wanted_share(m, row), row.tokens);
+  auto [min, max] = wanted_in(m, row);
+  c.wanted += 0.5 * static_cast<double>(min + max);
+  if (skips_units(m.unit)) min = std::min<int64_t>(min, 1);
   c.wrong_counts += predicted < min || predicted > max;
+}
+
+/// Words that are predicted in part although they are no longer than the predictions of the row.
+int64_t wrongly_split(const Masking& m, const Candidates& row, const std::vector<int64_t>& split_lengths) {
+  const auto wanted = m.count == CountRule::bernoulli || !skips_units(m.unit) ? row.tokens : wanted_in(m, row).min;
+  return std::count_if(split_lengths.begin(), split_lengths.end(), [&](int64_t n) { return n <= wanted; });
 }
 
 }  // namespace
@@ -140,20 +158,24 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
     add_to_bin(lengths.words, std::max<int64_t>(run_words, 1));
     run = run_words = 0;
   };
-  int64_t word_length = 0, chosen = 0, chosen_words = 0, split_words = 0;  // tokens of the current word; words
-  double squares = 0;                                                      // tokens of each word, squared
+  int64_t word_length = 0, chosen = 0, chosen_words = 0;  // tokens of the current word; words
+  std::vector<int64_t> split_lengths;                     // of words that are predicted in part
+  double squares = 0;                                     // tokens of each word, squared
+  auto original = row.ids;
+  for (size_t i = 0; i < original.size(); ++i)
+    if (row.labels[i] != -100) original[i] = row.labels[i];
   const auto end_word = [&] {
     chosen_words += chosen > 0;
-    split_words += chosen > 0 && chosen < word_length;
+    if (chosen > 0 && chosen < word_length) split_lengths.push_back(word_length);
     squares += static_cast<double>(word_length * word_length);
     word_length = chosen = 0;
   };
   for (size_t i = 0; i < row.ids.size(); ++i) {
-    const int64_t text = row.labels[i] == -100 ? row.ids[i] : row.labels[i];
+    const int64_t text = original[i];
     const bool unknown = text == vocabulary.special.unk,
                special = vocabulary.is_special[static_cast<size_t>(text)] != 0,
                candidate = !special || (m && m->mask_special) || (row.masks_unknown && unknown),
-               starts = vocabulary.starts_word[static_cast<size_t>(text)] != 0;
+               starts = vocabulary.words.begins(original, i);
     if (starts || special) end_word();
     candidates += candidate;
     word_length += candidate;
@@ -179,10 +201,12 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
   c.empty += predicted == 0;
   for (const auto n : row.lengths) add_to_bin(lengths.drawn, n);
   if (!m) return predicted;
-  check_count(c, *m, {length, candidates, squares}, predicted);
+  const Candidates of_row{length, candidates, squares};
+  check_count(c, *m, of_row, predicted);
   const bool spans = m->unit == MaskingUnit::span;
   if (is_of_words(m->unit))
-    c.split_words += std::max<int64_t>(0, split_words - spans);  // the budget may cut the last span
+    c.split_words +=
+        std::max<int64_t>(0, wrongly_split(*m, of_row, split_lengths) - spans);  // the budget cuts the last
   if (spans || m->unit == MaskingUnit::ngram)
     c.more_than_drawn += chosen_words > std::accumulate(row.lengths.begin(), row.lengths.end(), int64_t{0});
   return predicted;
@@ -197,8 +221,11 @@ void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& length
   if (drawn_tokens)
     found.checks.push_back(
         sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
-  if (m.count != CountRule::bernoulli)
+  if (m.count != CountRule::bernoulli) {
     found.checks.push_back(strict_check(name(wrong_number_of_predictions), c.wrong_counts));
+    found.checks.push_back(
+        enough_check(name("predicted tokens of those wanted"), static_cast<double>(c.predicted), c.wanted));
+  }
   const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(words.size);
   // A random token may equal the original one, or [MASK]. Drawn by unigram frequency, it equals the original one with
   // unknown probability.

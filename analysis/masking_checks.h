@@ -11,6 +11,7 @@ struct MaskingCounts {
   int64_t masked = 0, random = 0, kept = 0;                        // draws
   int64_t wrong_counts = 0, split_words = 0, more_than_drawn = 0;  // violations of strict rules
   double expected = 0, variance = 0;  // of the predicted tokens, if they are drawn at random
+  double wanted = 0;                  // tokens, if their number is a rule
 };
 MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c);
 

@@ -18,6 +18,10 @@ RuleCheck strict_check(std::string name, int64_t violations) {
   return check(std::move(name), static_cast<double>(violations), 0, violations == 0 ? 1 : 0);
 }
 
+RuleCheck enough_check(std::string name, double observed, double wanted) {
+  return check(std::move(name), observed, wanted, observed >= 0.75 * wanted ? 1 : 0);
+}
+
 RuleCheck sum_check(std::string name, double observed, double expected, double variance) {
   const double off = std::abs(observed - expected);
   return check(std::move(name), observed, expected,

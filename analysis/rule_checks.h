@@ -16,6 +16,8 @@ struct RuleCheck {
 
 /// A strict rule and the number of its violations.
 RuleCheck strict_check(std::string name, int64_t violations);
+/// A sum that rules of whole units may leave below what was wanted, by less than a quarter of it.
+RuleCheck enough_check(std::string name, double observed, double wanted);
 /// A sum of independent draws against its expectation, by the normal approximation; with variance 0 they must be equal.
 RuleCheck sum_check(std::string name, double observed, double expected, double variance);
 /// Counts [n] of independent draws against their expectations [n], by Pearson's chi-square: observed is the statistic,

@@ -80,6 +80,8 @@ void add_fill(CLI::App& app, Globals& globals) {
   verb->add_flag("--json", command->json, "print one line of JSON per text");
   verb->footer(
       "Example:\n  cloze fill runs/first \"the mouse [MASK] the cheese\"\n\n"
+      "The text comes with the likeliest words filled in: bold on a terminal, in\n"
+      "[brackets] elsewhere.\n"
       "Candidates are words; -ing is one that continues the word before the blank.");
   verb->callback([command, file, &globals] {
     check_run_path(command->run);

@@ -25,6 +25,7 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                                         {"valid_tokens", r.valid_tokens},
                                         {"unknown_tokens", r.unknown_tokens},
                                         {"invalid_utf8", r.invalid_utf8},
+                                        {"skipped_lines", r.skipped_lines},
                                         {"duplicate_documents", r.duplicate_documents},
                                         {"near_duplicates", r.near_duplicates},
                                         {"leaked_documents", r.leaked_documents},
@@ -72,18 +73,23 @@ void add_group(CLI::App& verb, const std::string& group, const F& add) {
 
 void add_text_options(CLI::App& verb, PrepareOptions& options) {
   add_choice(verb, "format", options.format,
-             "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, wiki "
+             "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, csv, tsv, wiki "
              "(WikiExtractor), pairs (source and target: two columns, two of several with --columns, JSON lines, "
              "or a second file with --target)");
   verb.add_option("--target", options.targets, "pairs: target files, aligned line by line with the sources");
   verb.add_option(
           "--field", options.field,
-          "jsonl: key of the text, meta.text for one of an inner object; pairs in JSON lines: both keys, source,target")
+          "jsonl: key of the text, meta.text for one of an inner object or of the objects of a list; csv, tsv: name of "
+          "its column; pairs in JSON lines: both keys, source,target")
       ->default_str(ReaderOptions().field);
   verb.add_option("--columns", options.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
                   "two keys");
+  add_choice(verb, "document", options.document,
+             "text and lines: a document is a whole file, the lines up to an empty one, or every line");
   add_choice(verb, "invalid-utf8", options.invalid_utf8, "invalid UTF-8: replace (and count) or refuse");
+  verb.add_flag("--skip-unreadable", options.skip_unreadable,
+                "leave out files that are no text (and name them) instead of refusing them all");
 }
 
 void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {

@@ -14,7 +14,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-constexpr size_t read_block_bytes = 1 << 20, max_line = 16 << 20;
+constexpr size_t read_block_bytes = 1 << 20, max_line = 16 << 20, searched_bytes = 4096;
 
 void check(std::string_view line, const LineReader& reader) {
   if (std::memchr(line.data(), 0, line.size()))
@@ -31,8 +31,12 @@ struct OtherKind {
   std::string_view ending = "";   ///< of a name under which it is read as it is
 };
 constexpr std::string_view of_utf32 = "iconv -f utf-32 -t utf-8", of_utf16 = "iconv -f utf-16 -t utf-8";
+constexpr std::string_view arrow_remedy =
+    "write its text as JSON lines (datasets: load_from_disk(FOLDER).to_json(FILE))";
 constexpr OtherKind other_kinds[] = {
     {"PAR1", "a Parquet table", "write its text as JSON lines (pandas: to_json with orient='records', lines=True)"},
+    {"ARROW1", "an Arrow table", arrow_remedy},
+    {"\xFF\xFF\xFF\xFF", "an Arrow table", arrow_remedy},
     {"PK\x03\x04", "a zip archive", "unpack it", "funzip", "unzip -p IN > OUT"},
     {"\x28\xB5\x2F\xFD", "compressed with zstd", "unpack it", "zstdcat"},
     {"BZh", "compressed with bzip2", "unpack it", "bzcat"},
@@ -65,19 +69,36 @@ bool is_utf32(std::string_view begin, size_t low) {
   return true;
 }
 
-/// The command that makes text of a file.
+/// The command that makes text of a file, up to the name of its output, with which it ends.
 std::string command_for(const OtherKind& kind, const std::string& name) {
   auto command = kind.command.empty() ? words(kind.filter, " IN > OUT") : std::string(kind.command);
-  command.replace(command.find("OUT"), 3, shell_word(name + ".txt"));
+  command.resize(command.find("OUT"));
   return command.replace(command.find("IN"), 2, shell_word(name));
+}
+
+/// The name of a kind in a list of kinds: `PDF`.
+std::string kind_in_list(std::string_view name) {
+  for (const std::string_view article : {"a ", "an ", "compressed with "})
+    if (name.starts_with(article)) name.remove_prefix(article.size());
+  for (const std::string_view detail : {" (", " without "}) name = name.substr(0, name.find(detail));
+  return std::string(name);
 }
 
 [[noreturn]] void refuse(const std::string& name, const OtherKind& kind) {
   const auto what = words(": is ", kind.name, "; ");
-  if (kind.filter.empty()) throw NotText(name, words(what, kind.remedy));
+  const auto refusal = [&](const std::string& of_file, const std::string& of_stream) {
+    NotText refused(name, of_file, of_stream);
+    refused.kind = kind_in_list(kind.name);
+    return refused;
+  };
+  if (kind.filter.empty()) throw refusal(words(what, kind.remedy), "");
   const auto renamed = kind.ending.empty() ? "" : words("give it a name that ends in ", kind.ending, ", or ");
-  throw NotText(name, words(what, renamed, kind.remedy, ": ", command_for(kind, name)),
-                words(what, kind.remedy, " in the pipe: ... | ", kind.filter, " | ..."));
+  const auto command = command_for(kind, name);
+  auto refused = refusal(words(what, renamed, kind.remedy, ": ", command, shell_word(name + ".txt")),
+                         words(what, kind.remedy, " in the pipe: ... | ", kind.filter, " | ..."));
+  refused.fault = words(what, renamed, kind.remedy);
+  refused.command = command;
+  throw refused;
 }
 
 /// Whether a zip archive is a document of an office program or a book: by its name, or by its first file.
@@ -122,29 +143,56 @@ void require_text(std::string_view begin, const std::string& name) {
 
 }  // namespace
 
-LineReader::LineReader(const std::string& file_name)
+LineReader::LineReader(const std::string& file_name, LoneReturn rule)
     : name(file_name == "-" ? "standard input" : file_name),
       source_(open_bytes(file_name)),
-      buffer_(read_block_bytes) {}
+      buffer_(read_block_bytes),
+      rule_(rule) {}
 
 std::string LineReader::where() const { return name + ":" + std::to_string(number); }
 
+/// Looks for the end of the line at `begin_`: `length` bytes, and the offset `next` of the line after it. Returns
+/// before a line feed belong to it, however many. False if it is not in the buffer; `scanned_` is then what need not be
+/// looked at again.
+bool LineReader::find_end(size_t& length, size_t& next) {
+  const std::string_view text(buffer_.data() + begin_, end_ - begin_);
+  size_t feed = text.npos, found = text.npos;
+  // In parts, so that in a file without line feeds not all of the buffer is searched for one at each line.
+  for (size_t at = scanned_; at < text.size() && feed == text.npos && found == text.npos; at += searched_bytes) {
+    const auto part = text.substr(at, searched_bytes);
+    if (const auto here = part.find('\n'); here != part.npos) feed = at + here;
+    const auto before = returns_end_ ? text.substr(at, std::min(feed - at, part.size())).find('\r') : part.npos;
+    if (before != part.npos) found = at + before;
+  }
+  const size_t end = std::min(feed, text.size());
+  if (found != text.npos) {
+    const size_t after = std::min(text.find_first_not_of('\r', found), text.size());
+    scanned_ = found;
+    if (after == text.size() && !ended_) return false;  // the file may go on with a line feed
+    length = found;
+    next = after < text.size() && text[after] == '\n' ? after + 1 : found + 1;
+    return true;
+  }
+  scanned_ = text.size();
+  if (feed == text.npos && (!ended_ || text.empty())) return false;
+  length = end;
+  next = std::min(end + 1, text.size());
+  if (length > 0 && text[length - 1] == '\r') --length;
+  return true;
+}
+
 bool LineReader::next(std::string_view& line) {
   for (;;) {
-    const char* start = buffer_.data() + begin_;
-    const char* stop = static_cast<const char*>(std::memchr(start + scanned_, '\n', end_ - begin_ - scanned_));
-    if (stop || (ended_ && end_ > begin_)) {
-      const size_t length = stop ? static_cast<size_t>(stop - start) : end_ - begin_;
-      line = std::string_view(start, length);
-      begin_ = std::min(end_, begin_ + length + 1);
+    size_t length = 0, after = 0;
+    if (find_end(length, after)) {
+      line = std::string_view(buffer_.data() + begin_, length);
+      begin_ += after;
       scanned_ = 0;
       if (++number == 1 && line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
-      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       check(line, *this);
       return true;
     }
     if (ended_) return false;
-    scanned_ = end_ - begin_;
     require<DataError>(scanned_ <= max_line, name, ":", number + 1,
                        ": the line is longer than 16 MB; break the text into lines, one per paragraph");
     refill();
@@ -161,7 +209,11 @@ void LineReader::refill() {
   const size_t got = source_->read(buffer_.data() + end_, buffer_.size() - end_);
   ended_ = got == 0;
   end_ += got;
-  if (bytes == 0) require_text({buffer_.data(), got}, name);
+  if (bytes == 0) {
+    const std::string_view first(buffer_.data(), got);
+    require_text(first, name);
+    returns_end_ = rule_ == LoneReturn::ends_line || first.find('\n') == first.npos;
+  }
   bytes += got;
 }
 

@@ -23,14 +23,21 @@ struct NotText : DataError {
         file(file_name),
         said_of_stream(of_stream.empty() ? what : of_stream) {}
   std::string file;
-  std::string said_of_stream;  ///< after the name
+  std::string said_of_stream;      ///< after the name
+  std::string kind = "binary";     ///< of the file, for a list: `PDF`
+  std::string fault{}, command{};  ///< of a file that a command makes text of: what it is, and the command up to the
+                                   ///< name of its output; both may be empty
 };
 
-/// Lines of a file, without carriage returns at line ends and without a byte order mark. Throws DataError for a line
-/// over 16 MB, NotText for one with a NUL and for a file that begins as other kinds do.
+/// Where a carriage return without a line feed, the line end of old Macintosh files, ends a line: in files without line
+/// feeds, by their first block, so that in tables one inside a cell ends nothing; or everywhere.
+enum class LoneReturn { ends_if_no_feeds, ends_line };
+
+/// Lines of a file, without their ends (LF, CR LF, CR) and without a byte order mark. Throws DataError for a line over
+/// 16 MB, NotText for one with a NUL and for a file that begins as other kinds do.
 class LineReader {
  public:
-  explicit LineReader(const std::string& file_name);
+  explicit LineReader(const std::string& file_name, LoneReturn rule = LoneReturn::ends_if_no_feeds);
   /// Reads the next line, valid until the next call; false at the end.
   bool next(std::string_view& line);
   /// `name:number` of the last line, for messages.
@@ -42,10 +49,13 @@ class LineReader {
 
  private:
   void refill();
+  bool find_end(size_t& length, size_t& next);
   std::unique_ptr<ByteSource> source_;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0, scanned_ = 0;
   bool ended_ = false;
+  LoneReturn rule_;
+  bool returns_end_ = false;  // a lone carriage return ends a line
 };
 
 }  // namespace cloze

@@ -18,6 +18,7 @@
 #include "core/text.h"
 #include "data/encode_pass.h"
 #include "data/input_facts.h"
+#include "data/input_survey.h"
 #include "data/line_reader.h"
 #include "data/first_few.h"
 #include "data/manifest.h"
@@ -263,6 +264,8 @@ EncodeProgress encode_all(const PrepareOptions& options, const Tokenizer& tokeni
   done.report.incomplete_pairs += held.report.incomplete_pairs;
   if (done.report.invalid_utf8 == 0) done.report.first_invalid = held.report.first_invalid;
   done.report.invalid_utf8 += held.report.invalid_utf8;
+  if (done.report.skipped_lines == 0) done.report.first_skipped = held.report.first_skipped;
+  done.report.skipped_lines += held.report.skipped_lines;
   return done;
 }
 
@@ -280,7 +283,8 @@ json as_json(const PrepareReport& report) {
           {"leaked_documents", report.leaked_documents},
           {"removed_documents", report.removed_documents},
           {"removed_valid_documents", report.removed_valid_documents},
-          {"invalid_utf8", report.invalid_utf8}};
+          {"invalid_utf8", report.invalid_utf8},
+          {"skipped_lines", report.skipped_lines}};
 }
 
 /// Hashes of the files that the tokens were made from. Throws DataError if one has changed meanwhile.
@@ -327,6 +331,9 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   const json key = made_from(named, given ? given->fingerprint() : "", spooled);
   const Split split = split_text(options, partial);
   require<DataError>(!split.documents.empty(), options.inputs.front(), ": has no text; name files with text");
+  require<DataError>(split.has_visible_text, options.inputs.front(),
+                     ": has no text that can be seen, but only characters such as U+200B (a space without width); name "
+                     "files with text");
   const auto tokenizer = make_tokenizer(options, given, split, partial, key, spooled);
   auto [documents_read, splits, counts, report] = encode_all(options, tokenizer, partial, key, split);
   const bool has_text = report.documents > 0 && report.tokens > 0;
@@ -352,7 +359,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
                    .report = as_json(report),
                    .contents = contents,
                    .fingerprint = {}});
-  report.first_invalid.file = with_names(report.first_invalid.file, spooled);
+  for (auto* place : {&report.first_invalid, &report.first_skipped}) place->file = with_names(place->file, spooled);
   warn_of_text(options, split, report);
   return report;
 }
@@ -363,42 +370,6 @@ void leave(const std::string& partial, const std::map<std::string, Spooled>& spo
   std::error_code ignored;
   for (const auto& [name, copy] : spooled) fs::remove(copy.path, ignored);
   if (!fs::exists(partial + "/key.json", ignored)) fs::remove_all(partial, ignored);
-}
-
-/// Whether a file has a path that a walk of this folder gives it.
-bool is_in(const std::string& file, const std::string& folder) {
-  return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
-}
-
-/// Whether the first lines of a file are lines of text.
-bool begins_as_text(const std::string& file) {
-  constexpr int looked_at = 50;
-  try {
-    LineReader lines(file);
-    std::string_view line;
-    for (int i = 0; i < looked_at && lines.next(line); ++i) continue;
-    return true;
-  } catch (const DataError&) {
-    return false;
-  }
-}
-
-/// A glob for files of a folder that are not named like one of them and begin as text, for as many as possible; empty
-/// for none.
-std::string glob_of_others(const std::vector<std::string>& files, const std::string& folder, const std::string& file) {
-  std::map<std::string, std::vector<std::string>> named;  // by their globs
-  for (const auto& name : files) {
-    const fs::path path(name);
-    const bool is_other = path.has_extension() && path.extension() != fs::path(file).extension();
-    if (is_other && is_in(name, folder))
-      named[(path.parent_path() / "*").string() + path.extension().string()].push_back(name);
-  }
-  std::vector<std::pair<size_t, std::string>> globs;
-  for (const auto& [glob, names] : named)
-    if (begins_as_text(names.front())) globs.emplace_back(names.size(), glob);
-  const auto most =
-      std::max_element(globs.begin(), globs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return most == globs.end() ? "" : most->second;
 }
 
 /// Throws Error for a link in the folder in which tokens are made, through which a folder elsewhere would be written,
@@ -420,10 +391,9 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
                             const std::string& out) {
   const std::string partial = partial_of(out);
   check_field(named);
-  warn_of_tables(named);
   const auto lock = lock_folder(named.out, partial);
-  mend(out, partial);
   require_no_links(partial);
+  mend(out, partial);
   if (const auto report = existing(named, given))
     return *report;  // of a process that has ended meanwhile, or was killed
   std::error_code error;
@@ -450,34 +420,22 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
   }
 }
 
-/// How to name the text of a folder without one of its files, which is no text; empty if the folder was not named.
-std::string way_out(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
-  PrepareOptions folders = given, files = named;
-  const auto given_inputs = inputs_of(folders), named_inputs = inputs_of(files);
-  for (size_t i = 0; i < given_inputs.size(); ++i)
-    for (const auto& folder : *given_inputs[i]) {
-      if (!fs::is_directory(folder) || !is_in(file, folder)) continue;
-      const auto glob = glob_of_others(*named_inputs[i], folder, file);
-      return words("; the folder ", folder, " stands for all its files: name its text alone",
-                   glob.empty() ? "" : words(" by a glob, such as '", glob, "'"));
-    }
-  return "";
-}
-
 }  // namespace
 
 PrepareReport prepare(const PrepareOptions& options) {
   check_options(options);
   const auto out = output_folder(options.out);
   require_own_folder(options);
-  const auto named = with_files(options, out);
+  const auto survey = survey_of(with_files(options, out), options);
+  const auto& named = survey.options;
   std::optional<Tokenizer> given;
   if (!options.tokenizer.empty()) given = Tokenizer::open(options.tokenizer);
   if (const auto report = existing(named, given)) return *report;
+  announce(survey);
   try {
     return prepare_files(named, given, out);
   } catch (const NotText& fault) {
-    throw DataError(fault.what() + way_out(options, named, fault.file));
+    throw DataError(fault.what() + way_out_of_folder(options, named, fault.file));
   }
 }
 

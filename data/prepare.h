@@ -15,7 +15,9 @@ struct PrepareReport {
   uint64_t near_duplicates = 0;      ///< similar to an earlier document
   uint64_t leaked_documents = 0;     ///< held-out documents with a (near-)duplicate in the training text
   uint64_t removed_documents = 0, removed_valid_documents = 0;  ///< by `dedup`
+  uint64_t skipped_lines = 0;                                   ///< of JSON, whose texts are not whole Unicode
   LinePlace first_invalid;                                      ///< the first line with invalid UTF-8
+  LinePlace first_skipped;                                      ///< the first skipped line
   double seconds = 0;
   bool reused = false;  ///< the folder existed, complete and made with the same options
 };

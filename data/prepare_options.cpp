@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "data/input_facts.h"
+#include "data/table_reader.h"
 
 namespace cloze {
 
@@ -34,6 +35,15 @@ void check_columns(const PrepareOptions& o) {
   require<ConfigError>((o.format == TextFormat::pairs && o.targets.empty()),
                        "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
   require<ConfigError>(!o.field, "--columns and --field both name the keys of pairs; leave --field out");
+}
+
+/// --document, which formats of records leave nothing to say.
+void check_document(const PrepareOptions& o) {
+  if (o.document == DocumentUnit::blank_line) return;
+  using enum TextFormat;
+  require<ConfigError>(o.format == automatic || o.format == text || o.format == lines, "--document is '",
+                       name_of(o.document), "', which says what a document is in text and lines; in ",
+                       name_of(o.format), " each record is one: leave --document out");
 }
 
 /// What only a tokenizer that is trained can have.
@@ -77,14 +87,15 @@ void check_options(const PrepareOptions& o) {
                        ", must be in [0, 10000]");
   check_pairs(o);
   check_columns(o);
+  check_document(o);
   check_training(o);
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
 void check_field(const PrepareOptions& o) {
-  if (!o.field || o.format == TextFormat::jsonl) return;
-  const auto has_keys = [](const std::string& file) {
-    return !can_be_read_again(file) || format_of(file) == TextFormat::jsonl;
+  if (!o.field || o.format == TextFormat::jsonl || o.format == TextFormat::csv || o.format == TextFormat::tsv) return;
+  const auto has_keys = [&](const std::string& file) {
+    return !can_be_read_again(file) || is_named_table(file) || format_of(file, *o.field) == TextFormat::jsonl;
   };
   const bool is_open = o.format == TextFormat::automatic || (o.format == TextFormat::pairs && o.targets.empty());
   const bool any = is_open && (std::any_of(o.inputs.begin(), o.inputs.end(), has_keys) ||
@@ -101,7 +112,8 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
           .format = options.format,
           .field = options.field.value_or(ReaderOptions().field),
           .columns = options.columns,
-          .refuse_invalid_utf8 = options.invalid_utf8 == InvalidUtf8::refuse};
+          .refuse_invalid_utf8 = options.invalid_utf8 == InvalidUtf8::refuse,
+          .document = options.document};
 }
 
 json made_from(const PrepareOptions& o, const std::string& given, const std::map<std::string, Spooled>& spooled) {
@@ -112,6 +124,7 @@ json made_from(const PrepareOptions& o, const std::string& given, const std::map
          {"held_out", o.held_out},
          {"invalid_utf8", name_of(o.invalid_utf8)}};
   if (o.dedup) j["dedup"] = true;
+  if (o.document != DocumentUnit::blank_line) j["document"] = name_of(o.document);
   if (!o.columns.empty()) j["columns"] = o.columns;
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
   if (!o.targets.empty()) j["targets"] = files(o.targets);

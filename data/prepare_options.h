@@ -40,8 +40,9 @@ struct PrepareOptions {
       valid_targets{};  ///< format pairs in two files: the other side of `inputs` and of `valid_inputs`
   std::string out;      ///< the output folder
   TextFormat format = TextFormat::automatic;
-  std::optional<std::string> field{};  ///< jsonl: the key of the text, which is `text` where none is given; pairs in
-                                       ///< JSON lines: two keys, source,target
+  DocumentUnit document = DocumentUnit::blank_line;
+  std::optional<std::string> field{};  ///< jsonl: the key of the text, which is `text` where none is given; csv and
+                                       ///< tsv: its column; pairs in JSON lines: two keys, source,target
   std::string
       columns;  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   std::string tokenizer;  ///< an existing tokenizer; empty: one is trained
@@ -57,7 +58,8 @@ struct PrepareOptions {
   double held_out = 0.01;  ///< share of the text, in documents chosen by a hash of their content
   bool dedup = false;  ///< remove duplicates and near-duplicates, and training documents that duplicate held-out ones
   InvalidUtf8 invalid_utf8 = InvalidUtf8::replace;
-  int64_t threads = 0;  ///< 0: one for each core
+  bool skip_unreadable = false;  ///< files that are no text are left out, not refused
+  int64_t threads = 0;           ///< 0: one for each core
   uint64_t seed = 1;
   bool for_scoring = false;  ///< the text is scored, not trained on: source bytes are counted in every split, not only
                              ///< in the held-out one, and duplicates cause no warning

@@ -5,9 +5,6 @@
 
 namespace cloze {
 
-/// Warns of inputs that look like tables, JSON, HTML or RTF and are read as prose; only the first files are looked at.
-void warn_of_tables(const PrepareOptions& options);
-
 /// Warns of a text that a model would learn badly from: with duplicates, another held-out share than was asked for,
 /// invalid bytes, or tokens that do not fit it.
 void warn_of_text(const PrepareOptions& options, const Split& split, const PrepareReport& report);

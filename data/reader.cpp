@@ -11,8 +11,10 @@
 #include "core/log.h"
 #include "data/line_reader.h"
 #include "data/first_few.h"
+#include "data/json_repair.h"
 #include "data/manifest.h"
 #include "data/pair_reader.h"
+#include "data/table_reader.h"
 #include "data/text_lines.h"
 #include "data/tokenizers/utf8.h"
 
@@ -24,12 +26,19 @@ namespace {
 
 constexpr size_t max_document = 16 << 20;
 
-TextFormat detect_format(const std::string& name, std::string_view first) {
+/// Whether the first line of a table names a column.
+bool names_column(const std::string& name, std::string_view first, const std::string& column) {
+  const auto names = table_cells(first, table_separator(name, first));
+  return std::find(names.begin(), names.end(), column) != names.end();
+}
+
+TextFormat detect_format(const std::string& name, std::string_view first, const std::string& field) {
   const auto plain = unpacked_name(name);
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
-  return TextFormat::text;
+  if (!is_named_table(name) || !names_column(name, first, field)) return TextFormat::text;
+  return plain.ends_with(".tsv") ? TextFormat::tsv : TextFormat::csv;
 }
 
 /// Whether Cloze made a folder, or is making it: prepared text, a run, or one of `own`.
@@ -69,26 +78,46 @@ void add_folder(const std::string& folder, const std::vector<std::string>& own, 
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
 }
 
-/// The text under a key of an object, or under a path of keys: `meta.text`. Null where there is none.
-const nlohmann::json* value_at(const nlohmann::json& object, const std::string& field) {
-  if (const auto found = object.find(field); found != object.end()) return &*found;
-  const auto* value = &object;
-  for (size_t begin = 0; begin <= field.size();) {
-    const size_t end = std::min(field.find('.', begin), field.size());
-    const auto found = value->is_object() ? value->find(field.substr(begin, end - begin)) : value->end();
-    if (found == value->end()) return nullptr;
-    value = &*found;
-    begin = end + 1;
+/// The texts under a key or a path of keys; in lists, those of every element.
+struct FoundTexts {
+  std::vector<const std::string*> texts{};
+  bool has_key = false;
+  const nlohmann::json* other = nullptr;  ///< a value that is no text
+};
+
+/// Adds the texts at the end of a path in a value. A null in a list is no text.
+void find_texts(const nlohmann::json& value, std::string_view path, bool in_list, FoundTexts& found) {
+  if (value.is_array()) {
+    found.has_key = found.has_key || path.empty();
+    for (const auto& element : value) find_texts(element, path, true, found);
+  } else if (path.empty()) {
+    found.has_key = true;
+    if (value.is_string())
+      found.texts.push_back(&value.get_ref<const std::string&>());
+    else if (!in_list || !value.is_null())
+      found.other = &value;
+  } else if (value.is_object()) {
+    const size_t end = std::min(path.find('.'), path.size());
+    const auto inner = value.find(std::string(path.substr(0, end)));
+    if (inner != value.end()) find_texts(*inner, path.substr(std::min(end + 1, path.size())), in_list, found);
   }
-  return value;
 }
 
-/// Appends the keys whose value is a text, those of inner objects as paths.
-void collect_texts(const nlohmann::json& object, const std::string& prefix, std::vector<std::string>& keys) {
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_string()) keys.push_back(prefix + key);
-    if (value.is_object()) collect_texts(value, prefix + key + ".", keys);
-  }
+FoundTexts texts_at(const nlohmann::json& object, const std::string& field) {
+  FoundTexts found;
+  if (const auto whole = object.find(field); whole != object.end())
+    find_texts(*whole, "", false, found);
+  else
+    find_texts(object, field, false, found);
+  return found;
+}
+
+/// Appends the keys whose value is a text, those of inner objects and of lists as paths.
+void collect_texts(const nlohmann::json& value, const std::string& path, std::vector<std::string>& keys) {
+  if (value.is_string()) keys.push_back(path);
+  if (value.is_array() && !value.empty()) collect_texts(value.front(), path, keys);
+  if (!value.is_object()) return;
+  for (const auto& [key, inner] : value.items()) collect_texts(inner, path.empty() ? key : path + "." + key, keys);
 }
 
 /// How a line of JSON lines gets a text, by the keys that have one.
@@ -106,8 +135,7 @@ std::string remedy_of_line(const nlohmann::json& object) {
 const char* kind_of(const nlohmann::json& value) {
   if (value.is_null()) return "null";
   if (value.is_boolean()) return "a boolean";
-  if (value.is_number()) return "a number";
-  return value.is_array() ? "a list" : "an object";
+  return value.is_number() ? "a number" : "an object";
 }
 
 }  // namespace
@@ -149,12 +177,12 @@ uint64_t input_bytes(const std::vector<std::string>& inputs) {
   return total;
 }
 
-TextFormat format_of(const std::string& file) {
-  LineReader lines(file);
+TextFormat format_of(const std::string& file, const std::string& field) {
+  LineReader lines(file, LoneReturn::ends_line);
   std::string_view line;
   while (lines.next(line))
-    if (!is_blank(line)) return detect_format(file, line);
-  return detect_format(file, "");
+    if (!is_blank(line)) return detect_format(file, line, field);
+  return detect_format(file, "", field);
 }
 
 struct DocumentReader::Impl {
@@ -163,20 +191,24 @@ struct DocumentReader::Impl {
   size_t next_file = 0;
   std::unique_ptr<LineReader> lines;
   std::unique_ptr<PairReader> pairs;
+  std::unique_ptr<TableReader> table;
   TextFormat format = TextFormat::automatic;
   std::string title;
   bool in_document = false;
   uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
-  LinePlace first_invalid;
+  uint64_t skipped = 0;
+  LinePlace first_invalid, first_skipped;
 
   bool open_next() {
     if (lines) done_bytes += lines->bytes;
     lines.reset();
+    table.reset();
     if (next_file == files.size()) return false;
     if (options.format == TextFormat::pairs)
       pairs = std::make_unique<PairReader>(options, options.targets.empty() ? "" : options.targets[next_file]);
-    lines = std::make_unique<LineReader>(files[next_file++]);
     format = options.format;
+    lines = std::make_unique<LineReader>(
+        files[next_file++], format == TextFormat::pairs ? LoneReturn::ends_if_no_feeds : LoneReturn::ends_line);
     in_document = false;
     return true;
   }
@@ -214,6 +246,9 @@ struct DocumentReader::Impl {
         return take_pair(line, document);
       case TextFormat::jsonl:
         return take_json(line, document);
+      case TextFormat::csv:
+      case TextFormat::tsv:
+        return take_record(line, document);
       case TextFormat::wiki:
         return take_wiki(line, document);
       case TextFormat::automatic:
@@ -221,12 +256,25 @@ struct DocumentReader::Impl {
       case TextFormat::lines:
         break;
     }
-    if (is_blank(line)) return !document.lines.empty();
+    if (is_blank(line)) return options.document != DocumentUnit::file && !document.lines.empty();
     add(line, document);
-    return false;
+    return options.document == DocumentUnit::line;
+  }
+
+  /// Whether a line is JSON but for bytes that are not UTF-8, or halves of characters, and is skipped therefore. Throws
+  /// DataError where these are refused.
+  bool is_skipped(std::string_view line) {
+    const auto whole = with_whole_characters(line);
+    if (whole.empty() || !parse_json(whole).is_object()) return false;
+    require<DataError>(!options.refuse_invalid_utf8, lines->where(), ": not a JSON object", json_line_fault(line),
+                       "; write its text as UTF-8, or let such lines be skipped with --invalid-utf8 replace");
+    if (skipped++ == 0) first_skipped = {.file = lines->name, .number = lines->number};
+    return true;
   }
 
   bool take_pair(std::string_view line, RawDocument& document) {
+    const bool is_json = options.targets.empty() && !line.empty() && line[0] == '{';
+    if (is_json && !parse_json(line).is_object() && is_skipped(line)) return false;
     pairs->read(*lines, line,
                 [&](std::string_view source, std::string_view target) { add_pair(source, target, document); });
     return !document.lines.empty();
@@ -255,22 +303,34 @@ struct DocumentReader::Impl {
     if (is_blank(line)) return false;
     const auto where = lines->where();
     const auto object = parse_json(line);
-    if (!object.is_object())
+    if (!object.is_object()) {
+      if (is_skipped(line)) return false;
       fail<DataError>(where, ": not a JSON object", json_line_fault(line), "; JSON lines have one object per line");
-    const auto* found = value_at(object, options.field);
-    require<DataError>(found != nullptr, where, ": has no key '", options.field, "'", remedy_of_line(object));
-    if (!found->is_string())
-      fail<DataError>(where, ": '", options.field, "' is ", kind_of(*found), ", not a text", remedy_of_line(object));
-    const auto& text = found->get_ref<const std::string&>();
+    }
+    const auto found = texts_at(object, options.field);
+    require<DataError>(found.has_key, where, ": has no key '", options.field, "'", remedy_of_line(object));
+    if (found.other)
+      fail<DataError>(where, ": '", options.field, "' is ", kind_of(*found.other), ", not a text",
+                      remedy_of_line(object));
+    for (const auto* text : found.texts) add_lines(*text, where, document);
+    return !document.lines.empty();
+  }
+
+  bool take_record(std::string_view line, RawDocument& document) {
+    if (!table) table = std::make_unique<TableReader>(lines->name, options.field, format == TextFormat::tsv);
+    if (const auto* text = table->read(line, lines->number)) add_lines(*text, lines->where(), document);
+    return !document.lines.empty();
+  }
+
+  /// The lines of a text that are not blank.
+  void add_lines(const std::string& text, const std::string& where, RawDocument& document) {
     require_no_nul(text, where);
     for (size_t begin = 0; begin <= text.size();) {
-      const size_t end = std::min(text.find('\n', begin), text.size());
-      auto part = std::string_view(text).substr(begin, end - begin);
-      if (!part.empty() && part.back() == '\r') part.remove_suffix(1);
+      const size_t end = std::min(text.find_first_of("\n\r", begin), text.size());
+      const auto part = std::string_view(text).substr(begin, end - begin);
       if (!is_blank(part)) add(part, document);
       begin = end + 1;
     }
-    return !document.lines.empty();
   }
 
   bool next(RawDocument& document) {
@@ -280,13 +340,14 @@ struct DocumentReader::Impl {
       if (!lines && !open_next()) return false;
       if (!lines->next(line)) {
         if (pairs) pairs->end(*lines);
+        if (table) table->end();
         if (!open_next() && document.lines.empty()) return false;
         if (!document.lines.empty()) return true;  // the end of a file ends its document
         continue;
       }
       if (format == TextFormat::automatic) {
         if (is_blank(line)) continue;
-        format = detect_format(lines->name, line);
+        format = detect_format(lines->name, line, options.field);
       }
       if (take(line, document)) return true;
       if (document.bytes > max_document) {
@@ -318,6 +379,8 @@ uint64_t DocumentReader::incomplete_pairs() const { return impl_->incomplete; }
 uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }
 uint64_t DocumentReader::invalid_utf8() const { return impl_->invalid; }
 LinePlace DocumentReader::first_invalid() const { return impl_->first_invalid; }
+uint64_t DocumentReader::skipped_lines() const { return impl_->skipped; }
+LinePlace DocumentReader::first_skipped() const { return impl_->first_skipped; }
 uint64_t DocumentReader::split_documents() const { return impl_->split; }
 
 }  // namespace cloze

@@ -10,15 +10,25 @@
 namespace cloze {
 
 /// What the files of a text look like.
-enum class TextFormat { automatic, text, lines, jsonl, wiki, pairs };
+enum class TextFormat { automatic, text, lines, jsonl, csv, tsv, wiki, pairs };
 constexpr auto choices(TextFormat) {
   using enum TextFormat;
   return std::array{Choice{automatic, "auto", "by the name and the first line of each file"},
                     Choice{text, "text", "paragraphs, one a line; empty lines separate documents"},
                     Choice{lines, "lines", "sentences, one a line; empty lines separate documents"},
                     Choice{jsonl, "jsonl", "one JSON object a line"},
+                    Choice{csv, "csv", "a table whose first line names its columns"},
+                    Choice{tsv, "tsv", "the same with tabs between its cells"},
                     Choice{wiki, "wiki", "the output of WikiExtractor"},
                     Choice{pairs, "pairs", "a source and a target"}};
+}
+
+/// What a document is in the formats text and lines.
+enum class DocumentUnit { blank_line, file, line };
+constexpr auto choices(DocumentUnit) {
+  using enum DocumentUnit;
+  return std::array{Choice{blank_line, "blank-line", "the lines up to an empty one"},
+                    Choice{file, "file", "a whole file, empty lines left out"}, Choice{line, "line", "every line"}};
 }
 
 /// A line of a file.
@@ -44,10 +54,12 @@ struct ReaderOptions {
   std::vector<std::string> inputs;     ///< files, folders, globs, `-`
   std::vector<std::string> targets{};  ///< pairs in two files: line n of the second belongs to line n of the first
   TextFormat format = TextFormat::automatic;
-  std::string field = "text";  ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
+  std::string field = "text";  ///< jsonl: the key of the text; csv and tsv: its column; pairs in JSON lines: two keys,
+                               ///< source,target
   std::string
       columns{};  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   bool refuse_invalid_utf8 = false;
+  DocumentUnit document = DocumentUnit::blank_line;
 };
 
 /// The files of `inputs`, globs expanded and sorted. A folder stands for the files in it and in its folders, without
@@ -59,9 +71,9 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs,
 /// Size of all inputs [bytes]; 0 if it is not known: of packed files and of streams.
 uint64_t input_bytes(const std::vector<std::string>& inputs);
 
-/// The format of a file by its name and its first line with text. Throws DataError for one that cannot be read as
-/// lines.
-TextFormat format_of(const std::string& file);
+/// The format of a file by its name and its first line with text; a table is one with the column `field`. Throws
+/// DataError for one that cannot be read as lines.
+TextFormat format_of(const std::string& file, const std::string& field);
 
 /// Reads documents one after the other. `.gz` and `.xz` are decompressed on the fly. A document over 16 MB is split.
 /// Throws DataError with file and line, or byte, for unusable input; ConfigError if the numbers of targets and inputs
@@ -77,6 +89,8 @@ class DocumentReader {
   uint64_t bytes() const;             ///< of text read so far, decompressed
   uint64_t invalid_utf8() const;      ///< replaced so far
   LinePlace first_invalid() const;    ///< the first line with invalid UTF-8, so far
+  uint64_t skipped_lines() const;     ///< of JSON, whose texts are not whole Unicode, so far
+  LinePlace first_skipped() const;    ///< the first of them
   uint64_t incomplete_pairs() const;  ///< skipped so far: one side is blank
   uint64_t split_documents() const;   ///< documents that were split because of their length
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "data/text_lines.h"
+#include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -17,7 +19,33 @@ constexpr std::array<std::string_view, 57> abbreviations = {
     "jr",  "jul",  "jun",    "lt",  "ltd", "maj",  "mr",   "mrs", "ms",   "mt",  "nos", "nov",  "oct", "op",   "p",
     "pp",  "prof", "pt",     "rev", "sen", "sept", "sgt",  "sr",  "st",   "viz", "vol", "vs"};
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\v'; }
+/// Stops of other scripts than Latin, which end a sentence with or without white space after them. Source: Unicode
+/// Standard Annex 29, property Sentence_Break = STerm. Differs: with the strokes of Tibetan, without the little section
+/// of Burmese, which ends clauses. Ascending.
+constexpr std::array script_stops = {0x0589, 0x061D, 0x061E, 0x061F, 0x06D4, 0x0700, 0x0701, 0x0702, 0x07F9, 0x0837,
+                                     0x0839, 0x083D, 0x083E, 0x0964, 0x0965, 0x0F0D, 0x0F0E, 0x104B, 0x1362, 0x1367,
+                                     0x1368, 0x166E, 0x1735, 0x1736, 0x17D4, 0x17D5, 0x1803, 0x1809, 0x1944, 0x1945,
+                                     0x1B5A, 0x1B5B, 0x1B5E, 0x1B5F, 0x1C3B, 0x1C3C, 0x1C7E, 0x1C7F, 0x203C, 0x2047,
+                                     0x2048, 0x2049, 0x3002, 0xA4FF, 0xA60E, 0xA60F, 0xA6F3, 0xA6F7, 0xA876, 0xA877,
+                                     0xA8CE, 0xA8CF, 0xA92F, 0xA9C8, 0xA9C9, 0xABEB, 0xFE12, 0xFF01, 0xFF1F, 0xFF61};
+
+bool is_script_stop(int32_t c) {
+  return c >= script_stops.front() && std::binary_search(script_stops.begin(), script_stops.end(), c);
+}
+
+/// Where the characters of a text from `at` on end that a rule is true of.
+template <class Rule>
+size_t past_all(std::string_view text, size_t at, const Rule& rule) {
+  while (at < text.size()) {
+    const size_t character = at;
+    if (!rule(next_code_point(text, at))) return character;
+  }
+  return at;
+}
+
+bool begins_with_white_space(std::string_view text, size_t at) {
+  return at < text.size() && is_white_space(next_code_point(text, at));
+}
 
 /// The word right before `stop`, with its inner stops, lower case.
 bool ends_in_abbreviation(std::string_view text, size_t stop) {
@@ -49,6 +77,9 @@ size_t past_closers(std::string_view text, size_t at) {
   }
 }
 
+/// Whether a mark right after a stop of a script belongs to the sentence: a closing bracket or quote.
+bool closes(int32_t c) { return c >= 0x80 && is_closing_punctuation(c); }
+
 /// True where a sentence may begin: a capital, a digit, an opening mark, or a letter outside ASCII.
 bool may_begin(std::string_view text, size_t at) {
   if (at >= text.size()) return true;
@@ -56,53 +87,32 @@ bool may_begin(std::string_view text, size_t at) {
   return std::isupper(c) || std::isdigit(c) || c == '"' || c == '\'' || c == '(' || c == '[' || c >= 0x80;
 }
 
-/// Length of a full stop of Chinese or Japanese at `at`, or 0.
-size_t wide_stop(std::string_view text, size_t at) {
-  const auto three = text.substr(at, 3);
-  return three == "\u3002" || three == "\uFF01" || three == "\uFF1F" ? 3 : 0;
-}
-
-size_t past_wide_closers(std::string_view text, size_t at) {
-  while (text.substr(at, 3) == "\u300D" || text.substr(at, 3) == "\u300F" || text.substr(at, 3) == "\uFF09" ||
-         text.substr(at, 3) == "\u201D")
-    at += 3;
-  return at;
-}
-
 }  // namespace
 
 void split_sentences(std::string_view text, std::vector<std::string_view>& out) {
   size_t begin = 0;
   const auto finish = [&](size_t end) {
-    size_t first = begin, last = end;
-    while (first < last && is_space(text[first])) ++first;
-    while (last > first && is_space(text[last - 1])) --last;
-    if (last > first) out.push_back(text.substr(first, last - first));
+    const auto sentence = without_white_space_around(text.substr(begin, end - begin));
+    if (!sentence.empty()) out.push_back(sentence);
     begin = end;
   };
+  const auto is_latin_stop = [](char c) { return c == '.' || c == '!' || c == '?'; };
   for (size_t at = 0; at < text.size();) {
-    at = text.find_first_of(".!?\xE3\xEF", at);
-    if (at == std::string_view::npos) break;
-    if (const size_t wide = wide_stop(text, at)) {
-      at = past_wide_closers(text, at + wide);
-      finish(at);
-      continue;
-    }
     const char stop = text[at];
-    const size_t first_stop = at;
-    while (at < text.size() && (text[at] == '.' || text[at] == '!' || text[at] == '?')) ++at;
-    if (at == first_stop) {  // another character with the same first byte
-      ++at;
-      continue;
+    if (is_latin_stop(stop)) {
+      const size_t first_stop = at;
+      while (at < text.size() && is_latin_stop(text[at])) ++at;
+      const size_t end = past_closers(text, at);
+      if (end < text.size() && !begins_with_white_space(text, end)) continue;
+      const size_t next = past_white_space(text, end);
+      if (!may_begin(text, next)) continue;
+      if (stop == '.' && at == first_stop + 1 && next < text.size() && ends_in_abbreviation(text, first_stop)) continue;
+      at = end;
+      finish(end);
+    } else if (is_script_stop(next_code_point(text, at))) {
+      at = past_all(text, past_all(text, at, is_script_stop), closes);
+      finish(at);
     }
-    const size_t end = past_closers(text, at);
-    if (end < text.size() && !is_space(text[end])) continue;
-    size_t next = end;
-    while (next < text.size() && is_space(text[next])) ++next;
-    if (!may_begin(text, next)) continue;
-    if (stop == '.' && at == first_stop + 1 && next < text.size() && ends_in_abbreviation(text, first_stop)) continue;
-    at = end;
-    finish(end);
   }
   finish(text.size());
 }

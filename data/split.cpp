@@ -16,6 +16,7 @@
 #include "data/document_pool.h"
 #include "data/near_duplicates.h"
 #include "data/sentences.h"
+#include "data/text_lines.h"
 
 namespace cloze {
 
@@ -26,6 +27,7 @@ struct Facts {
   uint64_t hash = 0;
   uint32_t bytes = 0;
   bool divisible = false;  // has two sentences or more
+  bool visible = false;    // has a character that can be seen
   uint32_t group = 0;      // index of the first document of its group of near-duplicates
 };
 
@@ -74,7 +76,11 @@ class Survey {
       split_sentences(document.lines.front(), found);
       divisible = found.size() > 1;
     }
-    return {{.hash = content_hash(document), .bytes = static_cast<uint32_t>(document.bytes), .divisible = divisible},
+    const bool visible = std::any_of(document.lines.begin(), document.lines.end(), has_visible_text);
+    return {{.hash = content_hash(document),
+             .bytes = static_cast<uint32_t>(document.bytes),
+             .divisible = divisible,
+             .visible = visible},
             sketch_of(document.lines)};
   }
 
@@ -257,6 +263,8 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
               .documents = std::vector<Fate>(own, Fate::train),
               .valid_documents = std::vector<Fate>(all.size() - own, Fate::valid)};
   split.require_unchanged();
+  split.has_visible_text =
+      std::any_of(all.begin(), all.begin() + own, [](const Facts& facts) { return facts.visible; });
   std::vector<uint64_t> hashes;
   std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});  // of a group, by the index of its first document
   for (uint32_t d = 0; d < own; ++d) {

@@ -26,6 +26,7 @@ struct Split {
   uint64_t copies = 0, near_duplicates = 0;  ///< documents that repeat an earlier one
   uint64_t leaked = 0;                       ///< held-out documents with a (near-)duplicate in the training text
   uint64_t removed = 0, removed_valid = 0;
+  bool has_visible_text = false;  ///< of a document of the text
   /// Equal for equal splits.
   uint64_t fingerprint() const;
   /// Throws DataError for the first file that has changed since: the indices of its documents are no longer valid.

@@ -12,6 +12,10 @@
 #include "core/text.h"
 #include "data/reader.h"
 #include "data/sentences.h"
+#include "data/text_lines.h"
+#include "data/tokenizers/characters.h"
+#include "data/tokenizers/scripts.h"
+#include "data/tokenizers/utf8.h"
 #include "data/train_bpe.h"
 #include "data/train_sentencepiece.h"
 
@@ -22,24 +26,49 @@ namespace {
 constexpr size_t max_sentences = 200000, max_sentence_bytes = 4000;
 constexpr uint64_t max_bytes = 64 << 20;  // of sampled sentences
 
-/// Appends a sentence, cut at white space into parts of at most `max_sentence_bytes`. Returns the number of longer
-/// words, which are left out.
-uint64_t add_parts(std::string_view sentence, std::vector<std::string_view>& parts) {
-  constexpr const char* white_space = " \t";
-  uint64_t left_out = 0;
-  while (sentence.size() > max_sentence_bytes) {
-    sentence.remove_prefix(std::min(sentence.find_first_not_of(white_space), sentence.size()));
-    if (sentence.size() <= max_sentence_bytes) break;
-    auto end = sentence.find_last_of(white_space, max_sentence_bytes);
-    const bool is_long_word = end == std::string_view::npos;
-    if (is_long_word) end = std::min(sentence.find_first_of(white_space), sentence.size());
-    if (is_long_word)
-      ++left_out;
-    else
-      parts.push_back(sentence.substr(0, end));
-    sentence.remove_prefix(std::min(sentence.find_first_not_of(white_space, end), sentence.size()));
+/// Where a text that begins with no white space can be cut after at most `max_sentence_bytes`: at the last white space,
+/// else before the last unit of a script without spaces; 0 in a longer word.
+size_t last_cut(std::string_view text) {
+  size_t space = 0, unit = 0;
+  for (size_t at = 0; at < text.size() && at <= max_sentence_bytes;) {
+    const size_t character = at;
+    const auto c = next_code_point(text, at);
+    if (is_white_space(c)) space = character;
+    if (begins_unit_without_spaces(c)) unit = character;
   }
-  if (!sentence.empty()) parts.push_back(sentence);
+  return space > 0 ? space : unit;
+}
+
+/// Offset of the first white space; the size for none.
+size_t end_of_word(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t character = at;
+    if (is_white_space(next_code_point(text, at))) return character;
+  }
+  return text.size();
+}
+
+/// Appends a sentence, cut into parts of at most `max_sentence_bytes` at its stops, white space and units of scripts
+/// without spaces. Returns the number of longer words, which are left out.
+uint64_t add_parts(std::string_view sentence, std::vector<std::string_view>& parts) {
+  if (sentence.size() <= max_sentence_bytes) {
+    if (!sentence.empty()) parts.push_back(sentence);
+    return 0;
+  }
+  uint64_t left_out = 0;
+  std::vector<std::string_view> found;
+  split_sentences(sentence, found);
+  for (auto rest : found) {
+    while (rest.size() > max_sentence_bytes) {
+      const size_t cut = last_cut(rest), end = cut > 0 ? cut : end_of_word(rest);
+      if (cut > 0)
+        parts.push_back(rest.substr(0, end));
+      else
+        ++left_out;
+      rest.remove_prefix(past_white_space(rest, end));
+    }
+    if (!rest.empty()) parts.push_back(rest);
+  }
   return left_out;
 }
 
@@ -133,6 +162,8 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
   const auto sentences = sample_sentences(options, split);
   require<DataError>(!sentences.empty(), options.inputs.front(),
                      ": has no text to train a tokenizer on; name files with text");
+  require<DataError>(std::any_of(sentences.begin(), sentences.end(), has_visible_text), options.inputs.front(),
+                     ": has no text that can be seen to train a tokenizer on; name files with text");
   log_info("data", words("training a ", options.train_kind, " tokenizer of ",
                          thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
                          counted(sentences.size(), "sentence"), coverage_of(options)));

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "data/tokenizers/characters.h"
+#include "data/tokenizers/scripts.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/permutation.h"
 #include "objectives/rows.h"
@@ -84,13 +84,10 @@ void check_fills(const LoadedRun& run) {
 
 bool is_letter(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) != 0 || (byte & 0x80) != 0; }
 
-/// Whether a text begins in a script that has no spaces between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer.
+/// Whether a text begins in a script that has no spaces between words.
 bool begins_without_spaces(const std::string& text) {
   size_t at = 0;
-  const auto c = next_code_point(text, at);
-  const auto between = [c](int32_t first, int32_t last) { return c >= first && c <= last; };
-  const bool is_kana = between(0x3000, 0x30FF) || between(0x31F0, 0x31FF) || between(0xFF65, 0xFF9F);
-  return is_ideograph(c) || is_kana || between(0x0E00, 0x0EFF) || between(0x1000, 0x109F) || between(0x1780, 0x17FF);
+  return is_written_without_spaces(next_code_point(text, at));
 }
 
 /// A token as a reader sees it: a word, or `-` and the rest of one in a script with spaces between words.
@@ -251,16 +248,18 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   return found;
 }
 
-std::string filled_text(const Tokenizer& tokenizer, const std::string& text,
-                        const std::vector<MaskPrediction>& choice) {
+std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<MaskPrediction>& choice,
+                        const FilledMarks& marks) {
   const auto segments = segments_of(text);
   std::string out = segments[0];
   for (size_t i = 0; i < choice.size() && i + 1 < segments.size(); ++i) {
     auto word = tokenizer.decode(std::vector<int64_t>{choice[i].id});
     const bool joins = !tokenizer.starts_word(choice[i].id);
-    if (!word.empty() && word[0] == ' ' && (out.empty() || out.back() == ' ')) word.erase(0, 1);
+    const bool has_space = !word.empty() && word[0] == ' ';
+    if (has_space) word.erase(0, 1);
+    if (has_space && !out.empty() && out.back() != ' ') out += ' ';
     while (joins && !out.empty() && out.back() == ' ') out.pop_back();
-    out += word + segments[i + 1];
+    out += marks.before + word + marks.after + segments[i + 1];
   }
   return out;
 }

@@ -28,7 +28,13 @@ bool fills_by_generating(const LoadedRun& run);
 /// has sentinels.
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top);
 
-/// `text` with each `[MASK]` replaced by a token, detokenized.
-std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<MaskPrediction>& choice);
+/// What stands before and after a token that was filled in.
+struct FilledMarks {
+  std::string before, after;
+};
+
+/// `text` with each `[MASK]` replaced by a token, detokenized, between `marks`.
+std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<MaskPrediction>& choice,
+                        const FilledMarks& marks = {});
 
 }  // namespace cloze

@@ -30,8 +30,7 @@ struct DenoisingBuilder final : CorruptionBuilder {
     SourceTarget row{.source = {}, .target = text.tokens, .target_offsets = text.offsets};
     row.target.push_back(eos_);
     row.target.insert(row.target.begin(), in_.vocabulary.special.cls);  // the noise leaves both ends in place
-    std::vector<uint8_t> word_starts;
-    for (const auto id : row.target) word_starts.push_back(in_.vocabulary.starts_word[static_cast<size_t>(id)]);
+    const auto word_starts = in_.vocabulary.words.of(row.target);
     Infilled infilled;
     row.source = bart_noise(row.target, word_starts, text.sentence_lengths, config, ids_, stream, &infilled);
     drawn.lengths = std::move(infilled.words);

@@ -8,11 +8,10 @@
 namespace cloze {
 
 TokenProperties::TokenProperties(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts)
-    : size(tokenizer.size()), special(tokenizer.special()) {
+    : size(tokenizer.size()), special(tokenizer.special()), words(tokenizer) {
   uint64_t sum = 0;
   for (int64_t id = 0; id < size; ++id) {
     is_special.push_back(tokenizer.is_special(id));
-    starts_word.push_back(tokenizer.starts_word(id));
     if (!counts.empty()) cumulative_counts.push_back(sum += counts[static_cast<size_t>(id)]);
   }
 }
@@ -49,17 +48,18 @@ Masker::Masker(const Masking& config, const TokenProperties& vocabulary)
   for (const double weight : length_weights(config)) lengths_.push_back(sum += weight);
 }
 
-void Masker::find_units(const int64_t* ids, int64_t length, Stream& stream, std::vector<int64_t>* drawn) {
+void Masker::find_units(std::span<const int64_t> ids, Stream& stream, std::vector<int64_t>* drawn) {
+  const auto length = static_cast<int64_t>(ids.size());
   const bool token_spans = config_.unit == MaskingUnit::token_span, words = is_of_words(config_.unit);
   int64_t span_left = 0;  // tokens missing from the current span
   begins_.assign(static_cast<size_t>(length), 0);
   units_.clear();
   for (int64_t i = 0; i < length; ++i) {
-    const auto id = static_cast<size_t>(ids[i]);
-    const bool special = vocabulary_.is_special[id] != 0;
+    const auto at = static_cast<size_t>(i);
+    const bool special = vocabulary_.is_special[static_cast<size_t>(ids[at])] != 0;
     if (special && !config_.mask_special) continue;
     // A continuation joins the preceding word only if they are adjacent: not across a separator.
-    if (words && !special && !vocabulary_.starts_word[id] && !units_.empty() &&
+    if (words && !special && !vocabulary_.words.begins(ids, at) && !units_.empty() &&
         units_.back().first + units_.back().count == i) {
       ++units_.back().count;
       continue;
@@ -71,7 +71,7 @@ void Masker::find_units(const int64_t* ids, int64_t length, Stream& stream, std:
       continue;
     }
     if (token_spans) span_left = draw_length(stream, drawn) - 1;
-    begins_[static_cast<size_t>(i)] = 1;
+    begins_[at] = 1;
     units_.push_back({static_cast<uint32_t>(i), 1});
   }
 }
@@ -122,14 +122,31 @@ void Masker::choose_independently(Stream& stream) {
     if (stream.bernoulli(share_)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
 }
 
-/// Units in random order; one that would exceed the number of wanted tokens is skipped.
+/// Units in random order; one that would exceed the number of wanted tokens is skipped. Source: google-research/bert,
+/// create_pretraining_data.py. Differs: cut_long_unit.
 void Masker::choose_units(int64_t wanted, Stream& stream) {
+  const int64_t budget = wanted;
   for (size_t i = 0; i < units_.size() && wanted > 0; ++i) {
     std::swap(units_[i], units_[i + stream.below(units_.size() - i)]);
     if (units_[i].count > wanted) continue;
     std::fill_n(chosen_.begin() + units_[i].first, units_[i].count, uint8_t{1});
     wanted -= units_[i].count;
   }
+  cut_long_unit(budget, wanted, stream);
+}
+
+/// Takes `left` tokens in a row from one of the units that are longer than the whole `budget`, none if there is no such
+/// unit. Differs: the published code never predicts such units, so that rows of them have no predictions.
+void Masker::cut_long_unit(int64_t budget, int64_t left, Stream& stream) {
+  if (left <= 0) return;
+  const auto is_long = [&](const Unit& unit) { return unit.count > budget; };
+  const auto found = std::count_if(units_.begin(), units_.end(), is_long);
+  if (found == 0) return;
+  auto skipped = stream.below(static_cast<uint64_t>(found));
+  const auto& unit =
+      *std::find_if(units_.begin(), units_.end(), [&](const Unit& one) { return is_long(one) && skipped-- == 0; });
+  const auto first = unit.first + stream.below(unit.count - static_cast<uint64_t>(left) + 1);
+  std::fill_n(chosen_.begin() + static_cast<int64_t>(first), left, uint8_t{1});
 }
 
 /// Spans in random order, the last one truncated at `wanted` tokens. Source: gpt_bert_masking.
@@ -150,8 +167,10 @@ int64_t Masker::draw_length(Stream& stream, std::vector<int64_t>* drawn) const {
 }
 
 /// n words from each start, in random order; fewer if n would exceed the number of wanted tokens. An n-gram that
-/// overlaps words already chosen is skipped. Source: google-research/albert, create_masked_lm_predictions.
+/// overlaps words already chosen is skipped. Source: google-research/albert, create_masked_lm_predictions. Differs:
+/// cut_long_unit.
 void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
+  const int64_t budget = wanted;
   order_.resize(units_.size());
   for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
   for (size_t i = 0; i < order_.size() && wanted > 0; ++i) {
@@ -168,6 +187,7 @@ void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>*
     for (auto unit = begin; unit != end; ++unit) std::fill_n(chosen_.begin() + unit->first, unit->count, uint8_t{1});
     wanted -= tokens;
   }
+  cut_long_unit(budget, wanted, stream);
 }
 
 /// Spans of words around random tokens until exactly `wanted` tokens are chosen. Source: Joshi et al. 2020, section 3.1
@@ -218,13 +238,13 @@ int64_t Masker::random_token(Stream& stream) const {
   return any();
 }
 
-bool Masker::shares_draw(const int64_t* ids, int64_t i) const {
+bool Masker::shares_draw(std::span<const int64_t> ids, int64_t i) const {
   if (i == 0 || !chosen_[static_cast<size_t>(i - 1)]) return false;
   switch (config_.draw_per) {
     case DrawPer::token:
       return false;
     case DrawPer::word:
-      return !vocabulary_.starts_word[static_cast<size_t>(ids[i])];
+      return !vocabulary_.words.begins(ids, static_cast<size_t>(i));
     case DrawPer::span:
       return config_.unit != MaskingUnit::token_span || !begins_[static_cast<size_t>(i)];
   }
@@ -233,12 +253,13 @@ bool Masker::shares_draw(const int64_t* ids, int64_t i) const {
 
 void Masker::corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
                      std::vector<int64_t>& labels, std::vector<int64_t>* drawn) {
-  find_units(ids, length, stream, drawn);
+  const std::span<const int64_t> row(ids, static_cast<size_t>(length));
+  find_units(row, stream, drawn);
   choose(length, stream, drawn);
   double draw = 0;
   for (int64_t i = 0; i < length; ++i) {
     if (!chosen_[i]) continue;
-    if (!shares_draw(ids, i)) draw = stream.bits() * 0x1p-32;
+    if (!shares_draw(row, i)) draw = stream.bits() * 0x1p-32;
     positions.push_back(offset + i);
     labels.push_back(ids[i]);
     if (draw < config_.mask_prob)

@@ -1,9 +1,11 @@
 #pragma once
 // Chooses and replaces the tokens of masked language modelling. Source: the implementations that `Masking::like` names.
+#include <span>
 #include <vector>
 
 #include "core/random.h"
 #include "data/tokenizer.h"
+#include "data/word_starts.h"
 #include "objectives/config.h"
 
 namespace cloze {
@@ -14,8 +16,9 @@ struct TokenProperties {
   explicit TokenProperties(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts = {});
   int64_t size;
   SpecialIds special;
-  std::vector<uint8_t> is_special, starts_word;  // [size]
-  std::vector<uint64_t> cumulative_counts;       // [size]; empty without counts
+  WordStarts words;
+  std::vector<uint8_t> is_special;          // [size]
+  std::vector<uint64_t> cumulative_counts;  // [size]; empty without counts
 };
 
 /// P(n), n = 1, 2, ..., up to a factor, of the lengths of n-grams and spans; empty: the unit has no lengths.
@@ -40,11 +43,12 @@ class Masker {
   struct Unit {
     uint32_t first, count;
   };
-  void find_units(const int64_t* ids, int64_t length, Stream& stream, std::vector<int64_t>* drawn);
+  void find_units(std::span<const int64_t> ids, Stream& stream, std::vector<int64_t>* drawn);
   void choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn);
   /// The number of tokens to choose in a row of `length`.
   int64_t wanted_tokens(int64_t length, Stream& stream) const;
   void choose_independently(Stream& stream);
+  void cut_long_unit(int64_t budget, int64_t left, Stream& stream);
   void choose_units(int64_t wanted, Stream& stream);
   void choose_token_spans(int64_t wanted, Stream& stream);
   void choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
@@ -52,7 +56,7 @@ class Masker {
   int64_t draw_length(Stream& stream, std::vector<int64_t>* drawn) const;
   int64_t random_token(Stream& stream) const;
   /// Token i, chosen, becomes what the chosen token before it becomes: mask, random or kept.
-  bool shares_draw(const int64_t* ids, int64_t i) const;
+  bool shares_draw(std::span<const int64_t> ids, int64_t i) const;
 
   const Masking& config_;
   double share_;

@@ -211,10 +211,12 @@ PlmRules rules_of(const PlmConfig& config, int64_t length, int64_t reuse_len, bo
 /// The targets and the attention mask of a row.
 void draw_example(const PlmRow& row, const PlmRules& rules, const TokenProperties& vocabulary, Stream& stream,
                   PlmExample& example) {
-  std::vector<uint8_t> functional, word_starts;
-  for (const auto id : row.ids) {
-    functional.push_back(id == vocabulary.special.sep || id == vocabulary.special.cls);
-    word_starts.push_back(vocabulary.starts_word[static_cast<size_t>(id)]);
+  std::vector<uint8_t> functional;
+  for (const auto id : row.ids) functional.push_back(id == vocabulary.special.sep || id == vocabulary.special.cls);
+  auto word_starts = vocabulary.words.of(row.ids);
+  if (row.backward) {  // the bytes of a character are in order in the text alone
+    word_starts = vocabulary.words.of(std::vector<int64_t>(row.ids.rbegin(), row.ids.rend()));
+    std::reverse(word_starts.begin(), word_starts.end());
   }
   plm(functional, word_starts, rules, stream, example);
 }

@@ -1,6 +1,7 @@
 #include "run/log_line.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace cloze {
@@ -9,8 +10,13 @@ using nlohmann::json;
 
 double LogLine::loss() const {
   double all = 0;
-  for (const auto& part : parts) all += part.weight * part.loss();
-  return all;
+  bool has_predictions = false;
+  for (const auto& part : parts) {
+    if (part.count == 0) continue;
+    has_predictions = true;
+    all += part.weight * part.loss();
+  }
+  return has_predictions ? all : std::numeric_limits<double>::quiet_NaN();
 }
 
 void LogLine::add(const std::vector<LossPart>& losses, double norm) {

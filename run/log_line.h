@@ -12,8 +12,9 @@ struct LinePart {
   double weight = 1, sum = 0;
   int64_t count = 0, correct = 0;
   std::optional<BinaryCounts> binary{};  ///< counts of a binary classification
-  double loss() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
-  double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
+  /// Means over the predictions; NaN, which is null in JSON, without any.
+  double loss() const { return sum / static_cast<double>(count); }
+  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(count); }
 };
 
 /// Sums since the previous line; a checkpoint between two lines saves them.
@@ -21,7 +22,7 @@ struct LogLine {
   int64_t steps = 0;
   double grad_norms = 0;  ///< sum of the gradient norms
   std::vector<LinePart> parts{};
-  /// The weighted sum of the parts' means over all predictions.
+  /// The weighted sum of the means of the parts that have predictions; NaN where none has.
   double loss() const;
   double grad_norm() const { return steps > 0 ? grad_norms / static_cast<double>(steps) : 0; }
   /// Adds the losses and the gradient norm of one step.

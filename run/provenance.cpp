@@ -11,11 +11,8 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/kernels/cpu.h"
+#include "run/commit.h"
 #include "run/process.h"
-
-#ifndef CLOZE_COMMIT  // defined where CMake finds a git checkout
-#define CLOZE_COMMIT ""
-#endif
 
 namespace cloze {
 
@@ -38,7 +35,7 @@ json provenance(const TokenStore& store, const std::string& command_line) {
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   char host[64] = "unknown";
   gethostname(host, sizeof host - 1);
-  const std::string commit = CLOZE_COMMIT;
+  const auto commit = source_commit();
   std::error_code unknown;  // a working directory that was removed
   return {{"cloze", CLOZE_VERSION},
           {"commit", commit.empty() ? json() : json(commit)},

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "data/line_reader.h"
+#include "data/text_lines.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -88,8 +89,8 @@ PassageLines read_passages(const std::string& file) {
   PassageLines found{.name = lines.name};
   Passage (*read)(std::string_view, const std::string&) = nullptr;
   for (std::string_view line; lines.next(line);) {
-    const auto first = line.find_first_not_of(" \t");
-    if (first == std::string_view::npos) continue;
+    const auto first = past_white_space(line);
+    if (first == line.size()) continue;
     const auto bad = find_invalid_utf8(line);
     require<DataError>(bad == std::string_view::npos, lines.where(), ": byte ", bad + 1,
                        " is not UTF-8; convert the text to UTF-8");

@@ -95,6 +95,15 @@ void count_words(Session& session) {
   state.words = read;
 }
 
+/// Warns, once a process, of a step in which no loss has predictions.
+void warn_of_no_predictions(Session& session, const Stepper::Result& result) {
+  const auto has_some = [](const LossPart& part) { return part.count > 0; };
+  if (std::any_of(result.parts.begin(), result.parts.end(), has_some)) return;
+  if (std::exchange(session.warned.of_no_predictions, true)) return;
+  end_progress();
+  log_warning("train", no_predictions_warning(session.state.step));
+}
+
 /// Warns, once a process, if the losses since the previous line of the log are those of a run that has diverged.
 void warn_of_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
@@ -153,6 +162,7 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
   if (!result.finite) return false;
   pace.skips = 0;
   count(session, result, pace);
+  warn_of_no_predictions(session, result);
   count_words(session);
   warn_of_babylm_rules(session);
   log_step(session, pace, rate);

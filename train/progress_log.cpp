@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/log.h"
 #include "run/config_io.h"
@@ -13,7 +14,9 @@ namespace cloze {
 
 namespace {
 
+/// `-` for a loss without predictions.
 std::string fixed(double value, int digits) {
+  if (std::isnan(value)) return "-";
   char text[48];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;

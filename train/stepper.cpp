@@ -1,6 +1,7 @@
 #include "train/stepper.h"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "core/interrupt.h"
@@ -126,11 +127,15 @@ struct Stepper::Impl {
 
   /// Fills in the loss, the gradient norm, and the first of them that is not finite.
   void sum_up(Result& result) const {
+    bool has_predictions = false;
     for (const auto& part : result.parts) {
-      const double mean = part.count > 0 ? part.sum.item<double>() / static_cast<double>(part.count) : 0;
+      if (part.count == 0) continue;
+      has_predictions = true;
+      const double mean = part.sum.item<double>() / static_cast<double>(part.count);
       result.loss += part.weight * mean;
       if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
     }
+    if (!has_predictions) result.loss = std::numeric_limits<double>::quiet_NaN();
     result.grad_norm = global_norm(flat.grads);
     if (result.nonfinite.empty() && !std::isfinite(result.grad_norm)) result.nonfinite = bad_gradient();
     result.finite = result.nonfinite.empty();

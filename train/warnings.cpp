@@ -73,6 +73,12 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
   return "";
 }
 
+std::string no_predictions_warning(int64_t step) {
+  return words("step ", step,
+               " has no predictions, so that nothing is learned from it and its loss is null in metrics.jsonl; look at "
+               "the rows of the run with cloze inspect objective");
+}
+
 bool is_far_above_guessing(double loss, int64_t vocab_size) {
   return std::isfinite(loss) && loss > 2 * std::log(static_cast<double>(vocab_size));
 }

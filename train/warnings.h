@@ -13,6 +13,9 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
 /// A warning if the generator of rtd replaces too few tokens; else empty.
 std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation);
 
+/// The warning about a step whose rows have nothing to predict, of which nothing is learned.
+std::string no_predictions_warning(int64_t step);
+
 /// Whether a mean loss is more than twice ln(vocab_size), the loss of guessing evenly: no model that is initialized as
 /// usual has such a loss. False for a loss that is not finite.
 bool is_far_above_guessing(double loss, int64_t vocab_size);

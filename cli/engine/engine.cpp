@@ -139,6 +139,12 @@ void print_completions(const LoadedRun& opened, const std::string& text, const F
   if (c.json) print_data(json_text(json{{"text", text}, {"filled", list}}) + "\n");
 }
 
+/// What shows the words that were filled in: bold on a terminal, else brackets.
+FilledMarks filled_marks() {
+  if (has_colours(STDOUT_FILENO)) return {"\033[1m", "\033[0m"};
+  return {"[", "]"};
+}
+
 /// Prints the text with the best token in each blank, and the candidates of each.
 void print_candidates(const LoadedRun& opened, const std::string& text, const FillCommand& c) {
   const auto blanks = fill(opened, text, c.top);
@@ -156,7 +162,7 @@ void print_candidates(const LoadedRun& opened, const std::string& text, const Fi
   }
   std::vector<MaskPrediction> best;
   for (const auto& blank : blanks) best.push_back(blank.front());
-  print_text(filled_text(opened.tokenizer, text, best) + "\n");
+  print_text(filled_text(opened.tokenizer, text, best, filled_marks()) + "\n");
   for (size_t i = 0; i < blanks.size(); ++i) {
     std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
     for (const auto& one : blanks[i]) line += one.word + " " + number(100 * one.probability, 1) + "%  ";

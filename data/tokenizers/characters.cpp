@@ -45,6 +45,11 @@ bool is_punctuation(int32_t c) {
   return between(utf8proc_category(c), UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
 }
 
+bool is_closing_punctuation(int32_t c) {
+  const auto category = utf8proc_category(c);
+  return category == UTF8PROC_CATEGORY_PE || category == UTF8PROC_CATEGORY_PF;
+}
+
 bool is_number(int32_t c) {
   return c < 128 ? between(c, '0', '9') : between(utf8proc_category(c), UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO);
 }

@@ -7,13 +7,14 @@
 
 namespace cloze {
 
-bool is_white_space(int32_t c);      ///< property White_Space
-bool is_punctuation(int32_t c);      ///< category P, and every ASCII mark
-bool is_number(int32_t c);           ///< category N
-bool is_mark(int32_t c);             ///< category M
-bool is_nonspacing_mark(int32_t c);  ///< category Mn
-bool is_control(int32_t c);          ///< categories Cc, Cf and Co, without tab and line ends
-bool is_word_character(int32_t c);   ///< \w of UTS 18
+bool is_white_space(int32_t c);          ///< property White_Space
+bool is_punctuation(int32_t c);          ///< category P, and every ASCII mark
+bool is_closing_punctuation(int32_t c);  ///< categories Pe and Pf: brackets and quotes
+bool is_number(int32_t c);               ///< category N
+bool is_mark(int32_t c);                 ///< category M
+bool is_nonspacing_mark(int32_t c);      ///< category Mn
+bool is_control(int32_t c);              ///< categories Cc, Cf and Co, without tab and line ends
+bool is_word_character(int32_t c);       ///< \w of UTS 18
 /// Ideographs that BERT treats as separate words. Differs: google-research/bert also has U+2B820 to U+2B91F, which
 /// tokenizers lacks.
 bool is_ideograph(int32_t c);

@@ -1,25 +1,66 @@
 #!/bin/bash
-# build_log.sh: a build that fails says where its errors are, whether it has a terminal or not; the tools of the build are stand-ins.
+# build_log.sh: a build that fails says where its errors are, whether it has a terminal or not; one that lasts says how far it is while it goes on.
+# The tools of the build are stand-ins.
 set -euo pipefail
 setup=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/setup.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 mkdir bin build
-printf '#!/bin/bash\n' > bin/cmake
-printf '#!/bin/bash\necho "file.cpp: error: of this build"\nexit 1\n' > bin/ninja
-chmod +x bin/*
 { echo 'set -euo pipefail; BUILD=build SANITIZE= CMAKE_PREFIX_PATH='
-  sed -n '/^say()/p; /^die()/p; /^build_progress()/,/^}/p; /^build() {/,/^}/p' "$setup"
+  sed -n '/^[a-z_]*() {.*}$/p; /^[a-z_]*() {$/,/^}/p' "$setup"   # its functions
   echo 'build cloze'; } > build.sh
 export PATH=$folder/bin:$PATH
+fail() { echo "$*"; exit 1; }
+stand_in() { { echo '#!/bin/bash'; cat; } > "bin/$1"; chmod +x "bin/$1"; }
+
+# -- Errors
+stand_in nproc <<< 'echo 2'
+stand_in cmake <<< ''
+stand_in ninja <<< 'echo "file.cpp: error: of this build"; exit 1'
 answer() { echo 'error: of an old build' > build/ninja.log; "$@" 2>&1 || true; }
 piped=$(answer bash build.sh)
 grep -q 'of this build' build/ninja.log
 on_terminal=$(answer script -qec 'bash build.sh' /dev/null < /dev/null)
 for text in "$piped" "$on_terminal"; do
-  case $text in *"of an old build"*) echo "an error of an old build is shown: $text"; exit 1 ;; esac
-  case $text in *"error: of this build"*"error: the build failed; see "*) ;; *) echo "no error of this build: $text"; exit 1 ;; esac
+  case $text in *"of an old build"*) fail "an error of an old build is shown: $text" ;; esac
+  case $text in *"error: of this build"*"error: the build failed; see "*) ;; *) fail "no error of this build: $text" ;; esac
 done
-case $piped in *"see build/ninja.log"*) ;; *) echo "no log is named: $piped"; exit 1 ;; esac
-case $on_terminal in *ninja.log*) echo "a log that was not written is named: $on_terminal"; exit 1 ;; esac
+case $piped in *"see build/ninja.log"*) ;; *) fail "no log is named: $piped" ;; esac
+case $on_terminal in *ninja.log*) fail "a log that was not written is named: $on_terminal" ;; esac
+
+# -- Progress: each stand-in says a few bytes and goes on only when the line about them has come.
+await='await() { for ((i = 0; i < 80; ++i)); do [ ! -e "$1" ] || return 0; sleep 0.1; done; touch late; }'
+stand_in cmake <<< "$await"'; echo "-- Found Torch"; await configuring'
+stand_in ninja <<< "$await"'
+  case "$*" in *" -t commands "*)   # fifty small files and fifty large ones
+    for file in {1..100}; do echo "c++ -Itorch/include -o $file.o -c $PWD/$((file > 50)).cpp"; done
+    exit ;;
+  esac
+  [ "$NINJA_STATUS" = "[%f/%t] " ] || echo "its lines cannot be read"
+  for file in {1..40}; do echo "[$file/100] Building CXX object $file.o"; done
+  await 40
+  printf "[50/1"; await half; echo "00] Building CXX object 50.o"   # a part of a line is no line
+  await 50
+  echo "[100/100] Linking"'
+echo > 0.cpp
+head -c 99999 /dev/zero > 1.cpp
+text= lines=0
+while IFS= read -r line; do
+  text+=$line$'\n'
+  lines=$((lines + 1))
+  case $line in
+    "configuring with cmake: "*"; -- Found Torch") touch configuring ;;
+    "built 40 of 100 in "*", about "*" left")
+      [[ $line =~ in\ ([0-9]+)\ s,\ about\ ([0-9]+)\ s ]]
+      [ "${BASH_REMATCH[2]}" -gt $((4 * BASH_REMATCH[1])) ] || fail "the files that take long are not counted as such: $line"
+      [ ! -e 40 ] || touch half
+      touch 40 ;;
+    "built 50 of 100 in "*", about "*" left") touch 50 ;;
+    "built 100 of 100 in "*) touch 100 ;;
+  esac
+done < <(NINJA_STATUS='%f ' PROGRESS_SECONDS=1 bash build.sh 2>&1 || echo "it failed")
+[ ! -e late ] || fail "a line came late or never: $text"
+for file in configuring 40 half 50 100; do [ -e $file ] || fail "no line for $file: $text"; done
+[ $lines -le 12 ] || fail "too many lines: $text"
+case $text in *fail* | *"cannot be read"*) fail "$text" ;; esac

@@ -421,3 +421,49 @@ TEST_CASE("more examples than fit into memory, and more sequences than anybody c
                     Catch::Contains("--sequences 9000000000000000000 are too many to count over"));
   CHECK_THROWS_AS(inspect_objective(config, 3, 1'000'000'001), ConfigError);
 }
+
+namespace {
+
+/// A run on words of 12 pieces, of which the vocabulary shows only that they continue.
+RunConfig long_word_run(const TempDir& dir) {
+  auto config = tiny_run(dir, 1);
+  std::string text;
+  for (int d = 0; d < 40; ++d) {
+    for (int k = 0; k < 60; ++k) text += "w" + std::string(11, static_cast<char>('a' + (d + k) % 16)) + " ";
+    text += "\n\n";
+  }
+  std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nw\n";
+  for (char c = 'a'; c < 'a' + 16; ++c) vocabulary += std::string("##") + c + "\n";
+  PrepareOptions options;
+  options.inputs = {dir.write("long.txt", text)};
+  options.tokenizer = dir.write("long-vocab.txt", vocabulary);
+  options.out = config.data.tokens = dir / "long";
+  options.format = TextFormat::lines;
+  options.threads = 1;
+  prepare(options);
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("words longer than what a row predicts are predicted in part, as many tokens as single ones", "[inspect]") {
+  TempDir dir;
+  auto config = long_word_run(dir);
+  for (const auto unit : {MaskingUnit::token, MaskingUnit::word, MaskingUnit::ngram}) {
+    MlmConfig mlm;
+    mlm.unit = unit;
+    config.objectives = {mlm};
+    const auto found = inspect_objective(config, 0, 200);
+    CHECK(found.facts["sequences_without_prediction"] == 0);
+    CHECK(found.facts["predicted_share"].get<double>() == Approx(0.15).epsilon(0.1));
+    for (const auto& check : found.checks) {
+      INFO(check.name);
+      CHECK(check.passed);
+    }
+  }
+}
+
+TEST_CASE("a predicted share that is far from what was wanted fails the test of it", "[inspect]") {
+  CHECK(enough_check("", 80, 100).passed);
+  CHECK_FALSE(enough_check("", 3, 100).passed);
+}

@@ -73,6 +73,15 @@ TEST_CASE("on a terminal, the lines of reports are no wider than it is", "[cli]"
   }
 }
 
+TEST_CASE("on a terminal, a word that was filled in is bold, and in brackets where colours are not wanted", "[cli]") {
+  const auto fill = "--quiet fill " + world().run + " 'The cat [MASK] on mat'";
+  const auto bold = on_terminal(fill, 80, "env -u NO_COLOR TERM=xterm"),
+             plain = on_terminal(fill, 80, "env NO_COLOR=1");
+  if (bold.code == -1) return;
+  CHECK_THAT(bold.text, Catch::Matches("The cat ?\033\\[1m[^\\[\033]*\033\\[0m on mat\n(.|\n)*"));
+  CHECK_THAT(plain.text, Catch::Matches("The cat ?\\[[^\\[\033]*\\] on mat\n(.|\n)*"));
+}
+
 TEST_CASE("on a terminal, lines of the log go on below the text that they begin with", "[cli]") {
   const auto answer = on_terminal("evaluate " + world().run + " --sequences 4", 40);
   if (answer.code == -1) return;

@@ -164,6 +164,13 @@ TEST_CASE("the columns of tokenize stand below one another, also after a token t
   }
 }
 
+TEST_CASE("fill marks the words that it fills in, and lists the candidates below", "[cli]") {
+  const auto filled = cloze("--quiet fill " + world().run + " 'The cat [MASK] on [MASK] 3' --top 2");
+  CHECK(filled.code == 0);
+  CHECK_THAT(filled.text,
+             Catch::Matches(R"(The cat ?\[[^\]]*\] on ?\[[^\]]*\] 3\n  1: \S+ [0-9.]+%  .*\n  2: \S+ [0-9.]+%  .*\n)"));
+}
+
 TEST_CASE("fill reads lines and <mask>, tokenize takes runs, explain takes the end of a key", "[cli]") {
   auto& w = world();
   const auto given = cloze("--quiet fill " + w.run + " 'The cat [MASK] on mat'").text;

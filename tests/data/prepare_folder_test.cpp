@@ -271,21 +271,22 @@ TEST_CASE("a binary file in a folder is named, with a glob that leaves it out", 
   dir.write("d/deep/two.text", "w1q\n");
   CHECK_THROWS_WITH(prepare(WorkingFolder::options_for("tokens")),
                     "./deep/picture.png:3: a NUL byte: the file looks binary; name a text file (UTF-8); the folder . "
-                    "stands for all its files: name its text alone by a glob, such as './deep/*.text'");
+                    "stands for all its files: name its text alone by a glob, such as './deep/*.text', or leave it out "
+                    "with --skip-unreadable");
   CHECK_FALSE(fs::exists("tokens.partial"));
   auto options = WorkingFolder::options_for("tokens");
   options.inputs = {"deep/picture.png"};
   CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("name a text file (UTF-8)"));
   dir.write("alone/picture.png", picture);
   options.inputs = {dir / "alone"};
-  const auto told_no_glob = [&] {
-    CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("; the folder " + options.inputs[0] +
-                                                        " stands for all its files: name its text alone"));
-  };
-  told_no_glob();
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::EndsWith("; the folder " + options.inputs[0] +
+                                    " stands for all its files: name its text alone, or leave it out with "
+                                    "--skip-unreadable"));
   dir.write("alone/second.gif", picture);
   dir.write("alone/zipped.docx", "PK\x03\x04");
-  told_no_glob();
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("3 of 3 files (2 binary, 1 document with markup) "
+                                                        "cannot be read, each for the reason above"));
 }
 
 TEST_CASE("a preparation that fails leaves nothing where a resumed one could take nothing up", "[data][prepare]") {
@@ -338,6 +339,7 @@ TEST_CASE("tokens are not made through links in a half-made folder", "[data][pre
     tiny_store(dir);
   }
   dir.write("outside/train-00000.tokens", "kept");
+  dir.write("outside/notes.tmp-4194000", "of the user");
   for (const std::string name : {"out.partial", "out.partial/tokenizer", "out.partial/train-00000.tokens"}) {
     fs::create_directories((dir / name).substr(0, (dir / name).rfind('/')));
     fs::create_symlink(name.ends_with(".tokens") ? dir / "outside/train-00000.tokens" : dir / "outside", dir / name);

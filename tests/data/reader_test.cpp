@@ -198,3 +198,72 @@ TEST_CASE("an xz file that takes more memory than is allowed is not called damag
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "t.txt.xz"}}),
                     Catch::Contains("MiB of memory to unpack, at most 1024 MiB are allowed; unpack it: xz -dk "));
 }
+
+TEST_CASE("a line of JSON whose bytes or escapes are not whole Unicode is skipped, counted and named",
+          "[data][reader]") {
+  TempDir dir;
+  const auto count = [&](const std::string& bad, bool refuse = false) {
+    const auto file = dir.write("a.jsonl", "{\"text\": \"one\"}\n" + bad + "\n{\"text\": \"two\"}\n" + bad + "\n");
+    DocumentReader reader({.inputs = {file}, .refuse_invalid_utf8 = refuse});
+    RawDocument document;
+    int documents = 0;
+    while (reader.next(document)) ++documents;
+    CHECK(documents == 2);
+    CHECK(reader.first_skipped().file == file);
+    CHECK(reader.first_skipped().number == 2);
+    return reader.skipped_lines();
+  };
+  for (const std::string bad : {"{\"text\": \"caf\xE9\"}", "{\"text\": \"\\ud83d\"}", "{\"text\": \"\\ude00 x\"}",
+                                "{\"text\": \"\\ud83d\\u0041\"}"}) {
+    CHECK(count(bad) == 2);
+    CHECK_THROWS_WITH(count(bad, true), Catch::Contains("a.jsonl:2: not a JSON object"));
+  }
+  CHECK_THROWS_WITH(count("{\"text\": \"caf\xE9\""), Catch::Contains("a.jsonl:2: not a JSON object"));
+  CHECK(read_all({.inputs = {dir.write("b.jsonl", R"({"text": "\ud83d\ude00 \\ud83d"})")}}) ==
+        std::vector<std::vector<std::string>>{{"\U0001F600 \\ud83d"}});
+}
+
+TEST_CASE("the texts in lists of JSON lines are lines of one document", "[data][reader]") {
+  TempDir dir;
+  const auto file = dir.write("a.jsonl", R"({"article": {"sections": [{"text": "one\ntwo"}, {"head": "h"},)"
+                                         R"( {"text": ["three", null, "four"]}]}, "ids": [1]})"
+                                         "\n");
+  const auto read = [&](const std::string& field) { return read_all({.inputs = {file}, .field = field}); };
+  CHECK(read("article.sections.text") == std::vector<std::vector<std::string>>{{"one", "two", "three", "four"}});
+  CHECK(read("article.sections.head") == std::vector<std::vector<std::string>>{{"h"}});
+  CHECK_THROWS_WITH(read("ids"), Catch::Contains("a.jsonl:1: 'ids' is a number, not a text"));
+  CHECK_THROWS_WITH(read("article.text"), Catch::Contains("has no key 'article.text'; name the key of the text with "
+                                                          "--field; its texts: article.sections.text"));
+}
+
+TEST_CASE("a column of CSV and TSV is its text, with separators, quotes and line ends in quotes", "[data][reader]") {
+  TempDir dir;
+  const auto csv = dir.write("a.csv", "id,text,label\r\n0,plain,x\r\n1,\"a, \"\"b\"\"\n\nc\",y\r\n\n2,,z\n3,last,\n");
+  const std::vector<std::vector<std::string>> expected = {{"plain"}, {"a, \"b\"", "c"}, {"last"}};
+  CHECK(read_all({.inputs = {csv}}) == expected);
+  CHECK(read_all({.inputs = {csv}, .field = "label"}) == std::vector<std::vector<std::string>>{{"x"}, {"y"}, {"z"}});
+  const auto semicolons = dir.write("b.csv", "\xEF\xBB\xBFtext;n\na, b;1\n");
+  CHECK(read_all({.inputs = {semicolons}}) == std::vector<std::vector<std::string>>{{"a, b"}});
+  const auto tsv = dir.write("c.tsv", "n\ttext\n1\t\"quoted\" word\n2\t\"open\n3\t\"two\tcells\"\n");
+  CHECK(read_all({.inputs = {tsv}}) ==
+        std::vector<std::vector<std::string>>{{"quoted word"}, {"\"open"}, {"two\tcells"}});
+  CHECK(read_all({.inputs = {dir.write("d", "text\ta\n1\t2\n")}, .format = TextFormat::tsv}) ==
+        std::vector<std::vector<std::string>>{{"1"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {csv}, .format = TextFormat::csv, .field = "body"}),
+                    Catch::EndsWith("a.csv:1: no column is named 'body'; name the column of the text with --field, one "
+                                    "of id, text, label"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("e.csv", "id,text\n1,a,b\n")}}),
+                    Catch::Contains("e.csv:2: has 3 cells, the file's first line has 2"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("f.csv", "id,text\n1,\"a\nb\n")}}),
+                    Catch::Contains("f.csv:2: a cell in quotes does not end"));
+}
+
+TEST_CASE("a document of text is what --document says: lines up to an empty one, a file, or a line", "[data][reader]") {
+  TempDir dir;
+  const auto one = dir.write("a.txt", "a\nb\n\nc\n"), two = dir.write("b.txt", "d\n\n\ne\n");
+  const auto read = [&](DocumentUnit unit) { return read_all({.inputs = {one, two}, .document = unit}); };
+  using Documents = std::vector<std::vector<std::string>>;
+  CHECK(read(DocumentUnit::blank_line) == Documents{{"a", "b"}, {"c"}, {"d"}, {"e"}});
+  CHECK(read(DocumentUnit::file) == Documents{{"a", "b", "c"}, {"d", "e"}});
+  CHECK(read(DocumentUnit::line) == Documents{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}});
+}

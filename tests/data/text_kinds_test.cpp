@@ -363,3 +363,87 @@ TEST_CASE(
   options.out = dir / "characters";
   CHECK_THAT(logged(dir, [&] { prepare(options); }), !Catch::Contains("does not fit the text"));
 }
+
+TEST_CASE("every file of a folder is looked at, and all that cannot be read are refused at once", "[data][prepare]") {
+  TempDir dir;
+  for (int i = 0; i < 12; ++i) dir.write(words("in/", i, ".txt"), words("the a b ", i, "\n"));
+  dir.write("in/z/wiki_00", "<doc id=\"1\" url=\"u\" title=\"A\">\nA\n\nthe b\n</doc>\n");
+  dir.write("in/z/notes.csv", "id,body\n1,the\n");
+  dir.write("in/z/state.json", "{\n  \"a\": 1\n}\n");
+  dir.write("in/z/info.json", "{\"splits\": [1]}");
+  dir.write("in/z/records.jsonl", "{\"body\": \"the a\"}\n");
+  dir.write("in/z/empty.txt", "");
+  dir.write("in/z/wide.txt", {"\xFF\xFEt\0h\0e\0", 8});
+  dir.write("in/z/data.arrow", {"\xFF\xFF\xFF\xFF\x20\2\0\0", 8});
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n");
+  options.inputs = {dir / "in"};
+  options.out = dir / "out";
+  options.threads = 1;
+  const auto refused = logged(dir, [&] {
+    CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("6 of 20 files (12 text, 2 JSON metadata, "));
+  });
+  for (const std::string sentence :
+       {"wide.txt: is UTF-16; convert it: mkdir -p converted && iconv -f utf-16 -t utf-8 ", " > converted/z-wide.txt",
+        "data.arrow: is an Arrow table",
+        "no column is named 'text'; name the column of the text with --field, one of id, body",
+        "records.jsonl:1: has no key 'text'", "state.json: is JSON, not prose", "info.json:1: has no key"})
+    CHECK_THAT(refused, Catch::Contains(sentence));
+  options.skip_unreadable = true;
+  const auto log = logged(dir, [&] { CHECK(prepare(options).files == 14); });
+  CHECK_THAT(log, Catch::Contains("20 files: 12 text, ") && Catch::Contains("1 WikiExtractor"));
+  CHECK_THAT(log, Catch::Contains("6 of 20 files left out (") && Catch::Contains("in/z/state.json"));
+  options.field = "body";
+  options.out = dir / "with-columns";
+  CHECK(prepare(options).files == 16);
+}
+
+TEST_CASE("a text that shows nothing is refused in a sentence, whatever tokenizer is trained", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("a.txt", "\u200B\u200B\n\n\u2060\u00AD\n\n\uFEFF\u200B\uFE0F\n")};
+  options.threads = 1;
+  options.vocab_size = 300;
+  for (const auto kind : {TokenizerKind::unigram, TokenizerKind::wordpiece, TokenizerKind::byte_bpe}) {
+    options.train_kind = kind;
+    options.out = dir / name_of(kind);
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains("a.txt: has no text that can be seen"));
+  }
+}
+
+TEST_CASE("a tokenizer is trained on lines of Chinese longer than 4,000 bytes", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("stops.txt", many("\u4EBA\u4EBA\u751F\u800C\u81EA\u7531\u3002", 400) + "\n\n" +
+                                               many("\u5728\u5C0A\u4E25\uFF0C", 500) + "\n")};
+  options.format = TextFormat::lines;
+  options.train_kind = TokenizerKind::byte_bpe;
+  options.vocab_size = 270;
+  options.threads = 1;
+  options.out = dir / "out";
+  const auto log = logged(dir, [&] { prepare(options); });
+  CHECK_THAT(log, !Catch::Contains("left out"));
+}
+
+TEST_CASE("one text that nothing divides is told at once that no text is held out", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("a.txt", many("the a b ", 200))};
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n");
+  options.threads = 1;
+  options.out = dir / "out";
+  CHECK_THAT(logged(dir, [&] { prepare(options); }),
+             Catch::Contains("no text is held out") && Catch::Contains("--valid"));
+  options.out = dir / "none";
+  options.held_out = 0;
+  CHECK_THAT(logged(dir, [&] { prepare(options); }), !Catch::Contains("no text is held out"));
+}
+
+TEST_CASE("--document is refused where records are documents", "[data][prepare]") {
+  PrepareOptions options;
+  options.out = "out";
+  options.document = DocumentUnit::file;
+  options.format = TextFormat::jsonl;
+  CHECK_THROWS_WITH(check_options(options),
+                    Catch::StartsWith("--document is 'file', which says what a document is in"));
+}

@@ -22,6 +22,7 @@ TEST_CASE("an XLNet fills masked positions by its query stream, several at once"
   CHECK(masks[1][0].token == "wn");
   CHECK(masks[0][0].probability > 0.5);
   CHECK(filled_text(run.tokenizer, "wb we wn [MASK] wj", masks[0]) == "wb we wn wi wj");
+  CHECK(filled_text(run.tokenizer, "[MASK] wj [MASK]", {masks[0][0], masks[1][0]}, {"<", ">"}) == "<wi> wj <wn>");
 }
 
 TEST_CASE("masks are filled with the tokens that the language requires", "[fill]") {

@@ -146,7 +146,7 @@ TEST_CASE("whole word masking chooses all tokens of a word or none, and never jo
     std::vector<bool> chosen(ids.size());
     for (const auto p : positions) chosen[p] = true;
     for (size_t i = 1; i + 2 < ids.size(); ++i)
-      if (!f.vocabulary.starts_word[before[i]]) REQUIRE(chosen[i] == chosen[i - 1]);
+      if (!f.vocabulary.words.begins(before, i)) REQUIRE(chosen[i] == chosen[i - 1]);
   }
 }
 
@@ -415,4 +415,40 @@ TEST_CASE("gpt-bert's spans tile the text, all lengths are equally likely, and a
   CHECK(static_cast<double>(alike) / static_cast<double>(spans) < 0.97);
   // Adjacent spans draw apart: with draws for whole runs all would be alike.
   CHECK(alike < spans);
+}
+
+TEST_CASE("words longer than all predictions of a row are cut, so that no row is without", "[objectives]") {
+  Fixture f;
+  for (const auto unit : {MaskingUnit::word, MaskingUnit::ngram}) {
+    MlmConfig config;
+    config.unit = unit;
+    Masker masker(config, f.vocabulary);
+    std::vector<int64_t> often(40);
+    for (uint64_t row = 0; row < 2000; ++row) {
+      std::vector<int64_t> ids(40, 60), positions, labels;  // one word of 38 pieces
+      ids[0] = f.vocabulary.special.cls;
+      ids[1] = 7;
+      ids[39] = f.vocabulary.special.sep;
+      masker.corrupt(ids.data(), 40, 0, Rng(5).stream("mask", 0, row), positions, labels);
+      REQUIRE(positions.size() == 6);
+      REQUIRE(positions.back() - positions.front() == 5);
+      for (const auto at : positions) ++often[static_cast<size_t>(at)];
+    }
+    CHECK(often[0] + often[39] == 0);
+    CHECK(*std::min_element(often.begin() + 6, often.begin() + 34) > 250);  // about 2000 * 6 / 33
+  }
+}
+
+TEST_CASE("words that fit into the predictions of a row are never cut for longer ones", "[objectives]") {
+  Fixture f;
+  MlmConfig config;
+  config.unit = MaskingUnit::word;
+  Masker masker(config, f.vocabulary);
+  for (uint64_t row = 0; row < 200; ++row) {
+    std::vector<int64_t> ids(60, 7), positions, labels;  // 40 words of one piece, one of 20
+    std::fill(ids.begin() + 41, ids.end(), 60);
+    masker.corrupt(ids.data(), 60, 0, Rng(6).stream("mask", 0, row), positions, labels);
+    REQUIRE(positions.size() == 9);
+    REQUIRE(positions.back() < 40);
+  }
 }

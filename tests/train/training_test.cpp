@@ -5,6 +5,7 @@
 #include "core/tensor/safetensors.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
+#include "tests/support/logged.h"
 #include "tests/support/runs.h"
 #include "run/device.h"
 #include "run/metrics.h"
@@ -492,4 +493,23 @@ TEST_CASE("the log says how many rows of a vocabulary the tokenizer uses, where 
   model.vocab_size = 64;
   pretrain(config, {.run = dir / "wide"});
   CHECK_THAT(read_file(dir / "wide/log.txt"), Catch::Contains("vocabulary 64, of which the tokenizer uses 21\n"));
+}
+
+TEST_CASE("a step without predictions is warned of, and its losses are null", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  MlmConfig mlm;
+  mlm.count = CountRule::bernoulli;
+  mlm.mlm_probability = 1e-12;
+  config.objectives = {mlm};
+  const auto log = logged(dir, [&] { pretrain(config, {.run = dir / "run"}); });
+  CHECK_THAT(log, Catch::Contains("step 1 has no predictions") && Catch::Contains("cloze inspect objective"));
+  CHECK_THAT(log, !Catch::Contains("step 2 has no predictions"));
+  const auto rows = metrics(dir / "run");
+  REQUIRE(rows.size() >= 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(rows[i]["loss"].is_null());
+    CHECK(rows[i]["mlm"]["loss"].is_null());
+    CHECK(rows[i]["mlm"]["count"] == 0);
+  }
 }

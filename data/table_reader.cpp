@@ -1,0 +1,128 @@
+#include "data/table_reader.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/byte_source.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr size_t max_record = 16 << 20;
+
+/// The names of columns, as far as they are short.
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 12, longest = 60;
+  std::string list;
+  for (size_t i = 0; i < std::min(names.size(), most); ++i) list += (i > 0 ? ", " : "") + names[i].substr(0, longest);
+  return names.size() > most ? list + ", ..." : list;
+}
+
+}  // namespace
+
+void TableRecord::add(std::string_view line, char separator) {
+  size_t at = 0;
+  const auto read_quoted = [&] {
+    auto& cell = cells.back();
+    for (is_open = true; at < line.size(); ++at) {
+      if (line[at] == '"' && (at + 1 == line.size() || line[at + 1] != '"')) {
+        is_open = false;
+        ++at;
+        return;
+      }
+      if (line[at] == '"') ++at;  // a doubled quote is one
+      cell += line[at];
+    }
+  };
+  const auto read_rest = [&] {  // of a cell, past its separator
+    const size_t end = std::min(line.find(separator, at), line.size());
+    cells.back() += line.substr(at, end - at);
+    at = end + 1;
+  };
+  if (is_open) {
+    cells.back() += '\n';
+    read_quoted();
+    if (is_open) return;
+    read_rest();
+  }
+  while (at <= line.size()) {
+    cells.emplace_back();
+    if (at < line.size() && line[at] == '"') {
+      ++at;
+      read_quoted();
+      if (is_open) return;
+    }
+    read_rest();
+  }
+}
+
+std::vector<std::string> table_cells(std::string_view line, char separator) {
+  TableRecord record;
+  record.add(line, separator);
+  return std::move(record.cells);
+}
+
+char table_separator(const std::string& name, std::string_view first) {
+  if (unpacked_name(name).ends_with(".tsv")) return '\t';
+  char best = ',';
+  size_t most = 1;
+  for (const char separator : {',', ';', '\t'})
+    if (const auto cells = table_cells(first, separator).size(); cells > most) {
+      best = separator;
+      most = cells;
+    }
+  return best;
+}
+
+bool is_named_table(const std::string& name) {
+  const auto plain = unpacked_name(name);
+  return plain.ends_with(".csv") || plain.ends_with(".tsv");
+}
+
+std::string TableReader::where() const { return words(name_, ":", first_line_); }
+
+const std::string* TableReader::read(std::string_view line, uint64_t number) {
+  if (separator_ == 0) separator_ = table_separator(name_, line);
+  if (!record_.is_open) {
+    if (line.empty()) return nullptr;
+    record_ = {};
+    record_bytes_ = 0;
+    first_line_ = number;
+  }
+  record_.add(line, separator_);
+  record_bytes_ += line.size();
+  // In tables of tabs, quotes are seldom marks: one that opens the last cell and does not end is part of it.
+  if (record_.is_open && separator_ == '\t' && columns_ > 0 && record_.cells.size() == columns_) {
+    record_.is_open = false;
+    record_.cells.back().insert(0, 1, '"');
+  }
+  require<DataError>(record_bytes_ <= max_record, where(),
+                     ": a cell in quotes does not end in 16 MB; close its quotes, or double those inside of it");
+  if (record_.is_open) return nullptr;
+  if (columns_ == 0) {
+    read_names();
+    return nullptr;
+  }
+  require<DataError>(record_.cells.size() == columns_, where(), ": has ", record_.cells.size(),
+                     " cells, the file's first line has ", columns_,
+                     "; write the same number in every record, cells with separators in quotes");
+  return &record_.cells[at_];
+}
+
+void TableReader::read_names() {
+  const auto& names = record_.cells;
+  const auto found = std::find(names.begin(), names.end(), column_);
+  require<DataError>(found != names.end(), where(), ": no column is named '", column_,
+                     "'; name the column of the text with --field, one of ", list_of(names));
+  require<DataError>(std::count(names.begin(), names.end(), column_) == 1, where(), ": two columns are named '",
+                     column_, "'; give each column a name of its own");
+  columns_ = names.size();
+  at_ = static_cast<size_t>(found - names.begin());
+}
+
+void TableReader::end() const {
+  require<DataError>(!record_.is_open, where(), ": a cell in quotes does not end; close its quotes");
+}
+
+}  // namespace cloze
