@@ -3,6 +3,7 @@
 
 #include "analysis/inspect.h"
 #include "core/chart.h"
+#include "core/error.h"
 #include "core/file.h"
 
 namespace cloze {

@@ -49,7 +49,7 @@ CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArg
 /// Asks for consent on a terminal; without one, `--yes` has to give it.
 bool agrees(const std::string& question) {
   if (isatty(0) == 0 || isatty(2) == 0) return false;
-  std::fprintf(stderr, "%s [y/N] ", shown(question).c_str());
+  std::fprintf(stderr, "%s [y/N] ", printable(question).c_str());
   std::fflush(stderr);
   const int answer = std::getchar();
   return answer == 'y' || answer == 'Y';

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/chart.h"
+#include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"

@@ -109,7 +109,7 @@ void ProgressView::show(bool last) {
   std::string text;
   const bool is_last = said_ == interrupts().said;  // and not a sentence that a signal has said since
   if (drawn_ > 0 && is_last) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
-  text += shown(table);
+  text += printable(table);
   std::fwrite(text.data(), 1, text.size(), stderr);
   drawn_ = std::count(table.begin(), table.end(), '\n');
   said_ = interrupts().said;

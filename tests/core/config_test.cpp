@@ -493,11 +493,11 @@ TEST_CASE("a value that a message repeats is short and stays in its line", "[cor
 }
 
 TEST_CASE("what is shown has no control characters but ends of lines, tabs and the colours of Cloze", "[config]") {
-  CHECK(shown("a\tb\nc\rd") == "a\tb\nc\\rd");
-  CHECK(shown("\033[31mred\033[0m \033[8mhidden \033]0;title\007 \033[2J") ==
+  CHECK(printable("a\tb\nc\rd") == "a\tb\nc\\rd");
+  CHECK(printable("\033[31mred\033[0m \033[8mhidden \033]0;title\007 \033[2J") ==
         "\033[31mred\033[0m \\x1b[8mhidden \\x1b]0;title\\x07 \\x1b[2J");
-  CHECK(shown("\xc2\x9b"
-              "31m caf\xe9 na\xc3\xafve") ==
+  CHECK(printable("\xc2\x9b"
+                  "31m caf\xe9 na\xc3\xafve") ==
         "\\xc2\\x9b"
         "31m caf\\xe9 na\xc3\xafve");
   TempDir dir;
