@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -35,7 +39,7 @@ std::string parent_of(const std::string& path) {
 
 /// The folder, opened and locked by this process; -1 where another one has it, or removed it, or nobody can lock.
 int locked_folder(const std::string& path) {
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;
   if (flock(folder, LOCK_EX | LOCK_NB) == 0 && is_file_at(folder, path)) return folder;
   close(folder);
@@ -58,7 +62,9 @@ void sweep_siblings(const std::string& final_path) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     const auto name = entry.path().filename().string();
-    if (name.starts_with(beginning) && is_staged(name) && entry.is_directory(ignored)) found.push_back(entry.path());
+    const bool is_folder = entry.symlink_status(ignored).type() == fs::file_type::directory;
+    if (name.starts_with(beginning) && is_staged(name) && is_folder && is_of_this_user(entry.path().string()))
+      found.push_back(entry.path());
   }
   std::sort(found.rbegin(), found.rend());  // NAME.tmp-1.old before NAME.tmp-1, whose lock speaks for both
   for (const auto& path : found) {
@@ -70,14 +76,23 @@ void sweep_siblings(const std::string& final_path) {
   }
 }
 
-/// A new file that is locked, which tells processes that sweep that it is written; -1 on an error (errno).
-int create_locked(const std::string& path) {
+constexpr size_t staged_digits = 15;  // more than a date with its time, or an id of a process, has
+
+/// A new file for what is half written next to `path`, locked, which tells processes that sweep that it is written; its
+/// descriptor is -1 on an error (errno).
+struct StagedFile {
+  std::string name{};
+  int file = -1;
+};
+StagedFile create_locked(const std::string& path) {
   constexpr int attempts = 6;
   for (int attempt = 1;; ++attempt) {
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file < 0) return -1;
+    const auto name = staged_name(path);
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0 && errno == EEXIST && attempt < attempts) continue;
+    if (file < 0) return {name, -1};
     flock(file, LOCK_EX);  // where the file system has no locks, the file is written all the same
-    if (attempt == attempts || is_file_at(file, path)) return file;
+    if (attempt == attempts || is_file_at(file, name)) return {name, file};
     close(file);  // a process that sweeps came between the two
   }
 }
@@ -85,6 +100,29 @@ int create_locked(const std::string& path) {
 /// Whether a process writes a file or fills a folder that `open_file` has open.
 bool is_in_use(int open_file) {
   return open_file >= 0 && flock(open_file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/// Removes what no process writes, if it belongs to this user.
+void sweep_unused(const fs::path& path) {
+  if (!is_of_this_user(path.string())) return;
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (!is_in_use(file)) sweep_one(path);
+  if (file >= 0) close(file);  // the lock goes after the file, so that who waits for it writes another one
+}
+
+/// Removes the files that killed processes left half written for `path`, by the number of their digits: a user's own
+/// file may have another number.
+void sweep_files(const std::string& path) {
+  const auto beginning = fs::path(path).filename().string() + ".tmp-";
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent_of(path), ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name.size() == beginning.size() + staged_digits && name.starts_with(beginning) && is_staged(name) &&
+        entry.symlink_status(ignored).type() == fs::file_type::regular)
+      found.push_back(entry.path());
+  }
+  for (const auto& one : found) sweep_unused(one);
 }
 
 /// Writes everything; false on an error (errno).
@@ -119,9 +157,10 @@ std::string read_text(const std::string& path, uint64_t max_bytes) {
 }
 
 void write_atomic(const std::string& path, std::string_view content) {
-  const std::string temporary = words(path, ".tmp-", getpid());
-  const int file = create_locked(temporary);
+  sweep_files(path);
+  const auto [temporary, file] = create_locked(path);
   require(file >= 0, path, ": cannot be written (", system_reason(), ")");
+  const DoomedFolder doomed(temporary);  // a signal that ends the program removes the file
   const bool written = write_all(file, content) && fsync(file) == 0;
   const std::string reason = written ? "" : system_reason();
   close(file);
@@ -134,15 +173,29 @@ void write_atomic(const std::string& path, std::string_view content) {
   fail(path, ": cannot be written (", why, ")");
 }
 
-StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(final_path).lexically_normal().string()) {
+std::string staged_name(const std::string& path) {
+  constexpr uint64_t least = 100'000'000'000'000;  // of fifteen digits
+  uint64_t draw = 0;
+  if (getrandom(&draw, sizeof draw, 0) != sizeof draw)
+    draw = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  return words(path, ".tmp-", least + draw % (9 * least));
+}
+
+bool swap_paths(const std::string& one, const std::string& other) {
+  return renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+StagedFolder::StagedFolder(const std::string& final_path, unsigned mode)
+    : final_(fs::path(final_path).lexically_normal().string()) {
   while (final_.size() > 1 && final_.back() == '/') final_.pop_back();  // the staged folder of out/ is a sibling, too
-  staged_ = words(final_, ".tmp-", getpid());
   sweep_siblings(final_);
   std::error_code error;
+  fs::create_directories(parent_of(final_), error);
+  require(!error, final_, ": cannot be created (", error.message(), ")");
   for (int attempt = 0; attempt < 6 && lock_ < 0; ++attempt) {
-    fs::remove_all(staged_, error);
-    fs::create_directories(staged_, error);
-    require(!error, final_, ": cannot be created (", error.message(), ")");
+    if (!staged_.empty()) fs::remove(staged_, error);  // without a lock, unless a process swept it
+    staged_ = staged_name(final_);
+    require(mkdir(staged_.c_str(), mode) == 0, final_, ": cannot be created (", system_reason(), ")");
     lock_ = locked_folder(staged_);  // none: a process that sweeps came between the two
   }
   doomed_.emplace(staged_);
@@ -159,11 +212,16 @@ void StagedFolder::commit() {
   for (const auto& entry : fs::recursive_directory_iterator(staged_)) sync_path(entry.path().string());
   sync_path(staged_);
   doomed_.reset();
-  std::error_code error;
+  std::error_code error, ignored;
+  if (swap_paths(staged_, final_)) {
+    committed_ = true;
+    sync_path(parent_of(final_));
+    fs::remove_all(staged_, ignored);  // what was there before
+    return;
+  }
   const std::string old = staged_ + ".old";
   if (fs::exists(final_)) fs::rename(final_, old, error);
   if (!error) fs::rename(staged_, final_, error);
-  std::error_code ignored;
   if (error && fs::exists(old)) fs::rename(old, final_, ignored);  // the old folder stays
   require(!error, final_, ": cannot be put in place (", error.message(), ")");
   committed_ = true;
@@ -184,11 +242,7 @@ void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& 
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     if (is_left(entry.path().filename().string())) found.push_back(entry.path());
-  for (const auto& path : found) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (!is_in_use(file)) sweep_one(path);
-    if (file >= 0) close(file);  // the lock goes after the file, so that who waits for it writes another one
-  }
+  for (const auto& path : found) sweep_unused(path);
 }
 
 uint64_t free_bytes(const std::string& path) {

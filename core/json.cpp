@@ -18,9 +18,20 @@ struct JsonFault {
   std::string reason{};
   std::optional<size_t> at{};
 };
-JsonFault fault_in(std::string_view text) {
+/// The bound that a text exceeds.
+JsonFault excess_of(std::string_view text) {
+  if (text.size() > max_json_bytes) return {words("longer than ", max_json_bytes >> 20, " MiB"), {}};
   const auto deep = too_deep(text);
   if (deep != std::string_view::npos) return {words("nested deeper than ", max_json_depth, " lists and objects"), deep};
+  // Each value or key follows one of these; inside strings they are counted too.
+  const auto follows = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
+  const bool has_many = text.size() > max_json_values &&
+                        static_cast<size_t>(std::count_if(text.begin(), text.end(), follows)) > max_json_values;
+  return has_many ? JsonFault{words("more than ", max_json_values, " values"), {}} : JsonFault{};
+}
+
+JsonFault fault_in(std::string_view text) {
+  if (auto excess = excess_of(text); !excess.reason.empty()) return excess;
   try {
     const auto value = nlohmann::json::parse(text);
     return {};
@@ -54,13 +65,26 @@ size_t too_deep(std::string_view text, size_t max_depth) {
 }
 
 nlohmann::json parse_json(std::string_view text) {
-  if (too_deep(text) != std::string_view::npos) return nlohmann::json::value_t::discarded;
+  if (!excess_of(text).reason.empty()) return nlohmann::json::value_t::discarded;
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text) {
+  if (!excess_of(text).reason.empty()) return nlohmann::ordered_json::value_t::discarded;
+  return nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+std::string json_text(const nlohmann::json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 nlohmann::json parse_json_line(std::string_view line, const std::string& where) {
   using nlohmann::json;
-  if (too_deep(line) != std::string_view::npos) return json::value_t::discarded;
+  if (!excess_of(line).reason.empty()) return json::value_t::discarded;
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto take = [&](int, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/open_file.h"
 
 namespace cloze {
@@ -26,7 +27,7 @@ std::string this_host() {
 }
 
 int open_lock(const std::string& path) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int file = open_own(path, O_RDWR, 0644);
   require<Error>(file >= 0, path, ": cannot be opened (", system_reason(), ")");
   return file;
 }
@@ -61,7 +62,7 @@ std::string to_text(const Owner& owner) {
 std::optional<Lock> Lock::take(const std::string& path, LockFile left) {
   const int file = open_locked(path);
   if (file < 0) return std::nullopt;
-  const auto text = json{{"host", this_host()}, {"pid", getpid()}}.dump() + "\n";
+  const auto text = json_text(json{{"host", this_host()}, {"pid", getpid()}}) + "\n";
   const bool complete =
       ftruncate(file, 0) == 0 && pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   const auto reason = system_reason();
@@ -77,14 +78,14 @@ Lock Lock::take_or_fail(const std::string& path, const std::string& what) {
 }
 
 std::optional<Owner> owner_of(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // a reader may not be allowed to write
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a reader may not be allowed to write
   if (file < 0) return std::nullopt;
   const bool is_free = flock(file, LOCK_SH | LOCK_NB) == 0;
   char text[1024];
   const ssize_t length = pread(file, text, sizeof text, 0);
   close(file);
   if (is_free) return std::nullopt;
-  const auto fields = json::parse(text, text + std::max<ssize_t>(length, 0), nullptr, false);
+  const auto fields = parse_json({text, static_cast<size_t>(std::max<ssize_t>(length, 0))});
   const bool complete = fields.is_object() && fields.contains("host") && fields["host"].is_string() &&
                         fields.contains("pid") && fields["pid"].is_number_integer();
   if (!complete) return Owner{"?", 0};  // it is being written

@@ -3,6 +3,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "core/columns.h"
 #include "core/interrupt.h"
+#include "core/open_file.h"
 #include "core/readable.h"
 #include "core/text.h"
 
@@ -90,7 +92,7 @@ std::string head_of(std::string_view from) {
 
 void log_info(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), std::string(text), log().level != LogLevel::quiet);
+  log().write(head_of(from), shown(std::string(text)), log().level != LogLevel::quiet);
 }
 
 void log_warning(std::string_view from, std::string_view text) {
@@ -100,12 +102,12 @@ void log_warning(std::string_view from, std::string_view text) {
 
 void log_result(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), std::string(text), true);
+  log().write(head_of(from), shown(std::string(text)), true);
 }
 
 void log_debug(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  if (log().level == LogLevel::verbose) log().write(head_of(from), std::string(text), true);
+  if (log().level == LogLevel::verbose) log().write(head_of(from), shown(std::string(text)), true);
 }
 
 void set_log_level(LogLevel level) {
@@ -122,12 +124,14 @@ void set_log_file(const std::string& path) {
   const std::lock_guard lock(log().mutex);
   log().file.reset();
   if (path.empty()) return;
+  if (const int file = open_own(path, O_WRONLY | O_APPEND); file >= 0) close(file);  // through no link
   try {
     log().file = std::make_shared<spdlog::logger>("file", std::make_shared<spdlog::sinks::basic_file_sink_st>(path));
     log().file->set_pattern("%Y-%m-%d %H:%M:%S  %v");
   } catch (const spdlog::spdlog_ex& e) {
     log().write(head_of("log"),
-                "warning: " + path + " cannot be written (" + e.what() + "); the log goes to the terminal only", true);
+                "warning: " + shown(path) + " cannot be written (" + e.what() + "); the log goes to the terminal only",
+                true);
   }
 }
 
@@ -146,7 +150,9 @@ bool has_colours(int file) {
 
 void log_progress(std::string_view text, bool plain) { log_progress(Progress{{std::string(text)}}, plain); }
 
-void log_progress(const Progress& progress, bool plain) {
+void log_progress(const Progress& given, bool plain) {
+  auto progress = given;
+  for (auto& field : progress.fields) field = in_one_line(shown(field));
   const std::lock_guard lock(log().mutex);
   const bool quiet = log().level == LogLevel::quiet;
   if (is_terminal() && !quiet) log().draw_progress(progress);

@@ -1,6 +1,8 @@
 #include "core/readable.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "core/spelling.h"
 
@@ -22,6 +24,31 @@ std::string readable(const std::string& message) {
   size_t end = longest_message;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no cut character
   return text.substr(0, end) + "...";
+}
+
+std::string shown(const std::string& text) {
+  constexpr std::string_view colours[] = {"\033[0m",  "\033[31m", "\033[32m", "\033[33m",
+                                          "\033[34m", "\033[35m", "\033[36m"};
+  std::string out, part;  // `part`: without what stays
+  const auto end_part = [&] {
+    out += visible(part);
+    part.clear();
+  };
+  for (size_t at = 0; at < text.size();) {
+    const auto rest = std::string_view(text).substr(at);
+    const auto* colour =
+        std::find_if(std::begin(colours), std::end(colours), [&](auto c) { return rest.starts_with(c); });
+    const size_t kept = colour != std::end(colours) ? colour->size() : rest[0] == '\n' || rest[0] == '\t' ? 1 : 0;
+    if (kept > 0) {
+      end_part();
+      out += rest.substr(0, kept);
+    } else {
+      part += rest[0];
+    }
+    at += std::max<size_t>(kept, 1);
+  }
+  end_part();
+  return out;
 }
 
 }  // namespace cloze

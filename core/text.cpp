@@ -1,6 +1,7 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "core/columns.h"
@@ -68,6 +69,14 @@ std::string markdown_of(char c) {
   }
 }
 
+/// Whether a text is a number as programs write it, with a sign or without.
+bool is_plain_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace
 
 std::string padded(const std::string& text, size_t width) { return text + missing(text, width); }
@@ -127,7 +136,9 @@ std::string in_one_line(const std::string& text) {
   return line;
 }
 
-std::string escaped_csv(const std::string& text) {
+std::string escaped_csv(const std::string& cell) {
+  const bool is_formula = !cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos;
+  const auto text = is_formula && !is_plain_number(cell) ? "'" + cell : cell;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
@@ -137,6 +148,8 @@ std::string escaped_csv(const std::string& text) {
 std::string escaped_latex(const std::string& text) {
   std::string out;
   for (const char c : in_one_line(text)) out += latex_of(c);
+  // After the end of a row, \\ and \midrule would take these for their own: [1ex] and *.
+  if (!out.empty() && (out[0] == '[' || out[0] == '*')) out = "{" + out.substr(0, 1) + "}" + out.substr(1);
   return out;
 }
 

@@ -3,16 +3,19 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "core/config.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/scratch_folder.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
@@ -35,6 +38,86 @@ TEST_CASE("a failed write gives the reason and keeps the old file", "[core][file
   CHECK_THROWS_WITH(read_text(dir / "none"), Catch::Contains("none: cannot be read (No such file or directory)"));
   CHECK_THROWS_WITH(read_text(dir.path.string()), Catch::Contains("it is a folder"));
   CHECK_THROWS_WITH(read_text(dir.write("long", "12345"), 3), Catch::Contains("longer than 3 bytes"));
+}
+
+TEST_CASE("a link or a file that waits under the name of a temporary file is neither followed nor taken",
+          "[core][file]") {
+  TempDir dir;
+  const auto outside = dir.write("outside.txt", "kept"), temporary = ".tmp-" + std::to_string(getpid());
+  fs::create_symlink(outside, dir / "a.json" + temporary);
+  write_atomic(dir / "a.json", "new");
+  CHECK(read_file(dir / "a.json") == "new");
+  CHECK(read_file(outside) == "kept");
+  fs::create_symlink(dir.path, dir / "final" + temporary);
+  dir.write("other" + temporary + "/planted", "x");
+  StagedFolder staged(dir / "final"), other(dir / "other");
+  CHECK(fs::is_empty(staged.path()));
+  CHECK(fs::is_empty(other.path()));
+  CHECK(other.path() != dir / "other" + temporary);
+  CHECK(read_file(outside) == "kept");
+  // A link is replaced by the file, not followed.
+  fs::create_symlink(outside, dir / "link.json");
+  write_atomic(dir / "link.json", "new");
+  CHECK_FALSE(fs::is_symlink(dir / "link.json"));
+  CHECK(read_file(outside) == "kept");
+}
+
+TEST_CASE("temporary names cannot be guessed, and the scratch folder is of its user alone", "[core][file]") {
+  TempDir dir;
+  CHECK(staged_name("a") != staged_name("a"));
+  CHECK(is_staged(staged_name("a")));
+  const auto before = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "");
+  setenv("TMPDIR", dir.path.c_str(), 1);
+  {
+    const ScratchFolder one, other;
+    CHECK(one.path() != other.path());
+    struct stat info{};
+    REQUIRE(stat(one.path().c_str(), &info) == 0);
+    CHECK((info.st_mode & 0777) == 0700);
+  }
+  CHECK(fs::is_empty(dir.path));
+  before.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before.c_str(), 1);
+}
+
+TEST_CASE("a file that a killed process was writing is removed by the next write, and a user's own is not",
+          "[core][file]") {
+  TempDir dir;
+  dir.write("report.html.tmp-123456789012345", "half");
+  dir.write("report.html.tmp-20240101123000", "of the user");
+  dir.write("other.html.tmp-123456789012345", "of another file");
+  const auto written = dir.write("report.html.tmp-223456789012345", "half");
+  const int file = open(written.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(flock(file, LOCK_EX) == 0);
+  write_atomic(dir / "report.html", "whole");
+  CHECK_FALSE(fs::exists(dir / "report.html.tmp-123456789012345"));
+  CHECK(fs::exists(dir / "report.html.tmp-20240101123000"));
+  CHECK(fs::exists(dir / "other.html.tmp-123456789012345"));
+  CHECK(fs::exists(written));  // a process writes it
+  close(file);
+  if (geteuid() != 0) return;
+  const auto of_other = dir.write("report.html.tmp-323456789012345", "of another user");
+  REQUIRE(chown(of_other.c_str(), 1, 1) == 0);
+  write_atomic(dir / "report.html", "whole");
+  CHECK(fs::exists(of_other));
+}
+
+TEST_CASE("a folder that replaces another is never absent", "[core][file]") {
+  TempDir dir;
+  dir.write("final/a", "x");
+  std::atomic<bool> is_over{false};
+  int64_t absent = 0;
+  std::thread watcher([&] {
+    while (!is_over) absent += access((dir / "final/a").c_str(), R_OK) != 0;
+  });
+  for (int i = 0; i < 200; ++i) {
+    StagedFolder staged(dir / "final");
+    write_atomic(staged.path() + "/a", "x");
+    staged.commit();
+  }
+  is_over = true;
+  watcher.join();
+  CHECK(absent == 0);
+  CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
 }
 
 TEST_CASE("a staged folder appears complete or not at all", "[core][file]") {
@@ -80,7 +163,10 @@ TEST_CASE("what a killed process left of a staged folder is swept by the next, a
     _exit(told && ended ? 0 : 1);  // without a destructor, as if it were killed
   }
   REQUIRE(read(ready[0], &byte, 1) == 1);
-  const auto filled = dir / ("final.tmp-" + std::to_string(child));
+  std::string filled;
+  for (const auto& entry : fs::directory_iterator(dir.path))
+    if (entry.path().filename().string().size() == std::string("final.tmp-").size() + 15) filled = entry.path();
+  REQUIRE_FALSE(filled.empty());
   CHECK_FALSE(fs::exists(dir / "final.tmp-4194000"));
   CHECK_FALSE(fs::exists(dir / "final.tmp-4194001.old"));
   {

@@ -30,3 +30,24 @@ TEST_CASE("invalid JSON is reported with line and column, and a line of JSON lin
   CHECK(json_line_fault("{}").empty());
   CHECK(json_fault("") == " (line 1, column 1: the text ends in the middle)");
 }
+
+TEST_CASE("JSON of more bytes or values than memory has room for is refused before it is parsed", "[core]") {
+  std::string many = "[";
+  for (size_t i = 0; i < max_json_values; ++i) many += "0,";
+  many += "0]";
+  CHECK(parse_json(many).is_discarded());
+  CHECK(json_fault(many) == " (more than 20000000 values)");
+  CHECK(parse_json_line(many, "a").is_discarded());
+  many.assign(max_json_bytes + 1, ' ');
+  CHECK(json_fault(many) == " (longer than 256 MiB)");
+}
+
+TEST_CASE("JSON is written with U+FFFD for what is not UTF-8, and its keys may keep their order", "[core]") {
+  const nlohmann::json name{{"out", "caf\xe9"}};
+  CHECK(json_text(name) == "{\"out\":\"caf\xef\xbf\xbd\"}");
+  CHECK(json_text(name, 1) == "{\n \"out\": \"caf\xef\xbf\xbd\"\n}");
+  const std::string ordered = R"({"b":1,"a":2})";
+  CHECK(json_text(parse_ordered_json(ordered)) == ordered);
+  CHECK(json_text(parse_json(ordered)) == R"({"a":2,"b":1})");
+  CHECK(parse_ordered_json(std::string(65, '[') + std::string(65, ']')).is_discarded());
+}

@@ -44,6 +44,17 @@ TEST_CASE("one thing is counted in the singular, none and several in the plural"
 
 TEST_CASE("escapes leave no character that the form would read as its own") {
   CHECK(escaped_csv("a") == "a");
+  for (const auto* number : {"-1.5", "+0.25", "-1e-05", "-inf", "12", ""}) CHECK(escaped_csv(number) == number);
+  CHECK(escaped_csv("=1+1") == "'=1+1");
+  CHECK(escaped_csv("@SUM(A1)") == "'@SUM(A1)");
+  CHECK(escaped_csv("+1-2") == "'+1-2");
+  CHECK(escaped_csv("-cmd") == "'-cmd");
+  CHECK(escaped_csv("\t=1") == "'\t=1");
+  CHECK(escaped_csv("\r=1") == "\"'\r=1\"");
+  CHECK(escaped_csv("=HYPERLINK(\"a\",1)") == "\"'=HYPERLINK(\"\"a\"\",1)\"");
+  CHECK(escaped_latex("[1ex] a") == "{[}1ex] a");  // after the end of a row
+  CHECK(escaped_latex("*a") == "{*}a");
+  CHECK(escaped_latex("a[1]*") == "a[1]*");
   CHECK(escaped_csv("a,\"b\"\r") == "\"a,\"\"b\"\"\r\"");
   CHECK(escaped_latex("50 % of a_b {x} ^~\\ <|>\"\n") ==
         "50 \\% of a\\_b \\{x\\} \\textasciicircum{}\\textasciitilde{}\\textbackslash{} "

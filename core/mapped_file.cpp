@@ -1,0 +1,77 @@
+#include "core/mapped_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "core/spelling.h"
+
+namespace cloze {
+
+namespace {
+
+/// A mapped file, as the handler of the signal finds it.
+struct MappingSlot {
+  std::atomic<bool> is_taken{false};
+  std::atomic<const char*> begin{nullptr};  ///< set last, and cleared first
+  std::atomic<size_t> bytes{0};
+  std::atomic<const char*> sentence{nullptr};
+};
+std::array<MappingSlot, 4096> mapping_slots;
+
+struct sigaction earlier_action;
+
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  const auto* at = static_cast<const char*>(info->si_addr);
+  for (const auto& slot : mapping_slots) {
+    const auto* begin = slot.begin.load();
+    if (begin == nullptr || at < begin || at >= begin + slot.bytes) continue;
+    const char* sentence = slot.sentence;
+    if (!interrupts().on_terminal) ++sentence;  // its line break, which ends a progress line
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, sentence, std::strlen(sentence));
+    _exit(1);
+  }
+  if ((earlier_action.sa_flags & SA_SIGINFO) != 0) return earlier_action.sa_sigaction(signal, info, context);
+  ::signal(SIGBUS, SIG_DFL);  // the same access ends the process
+}
+
+void listen_for_bus_errors() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action{};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &earlier_action);
+  });
+}
+
+}  // namespace
+
+GuardedMapping::GuardedMapping(const void* base, size_t bytes, const std::string& path, const std::string& remedy)
+    : sentence_(words("\ncloze: error: ", visible(path), ": became shorter while it was read; ", remedy, "\n")),
+      slot_(mapping_slots.size()) {
+  listen_for_bus_errors();
+  for (size_t i = 0; i < mapping_slots.size(); ++i) {
+    auto& slot = mapping_slots[i];
+    if (slot.is_taken.exchange(true)) continue;
+    slot.bytes = bytes;
+    slot.sentence = sentence_.c_str();
+    slot.begin = static_cast<const char*>(base);
+    slot_ = i;
+    return;
+  }
+}
+
+GuardedMapping::~GuardedMapping() {
+  if (slot_ == mapping_slots.size()) return;
+  mapping_slots[slot_].begin = nullptr;
+  mapping_slots[slot_].is_taken = false;
+}
+
+}  // namespace cloze

@@ -1,0 +1,24 @@
+#pragma once
+// Files that are mapped into memory and may shrink there.
+#include <atomic>
+#include <cstddef>
+#include <string>
+
+namespace cloze {
+
+/// While one exists, a process that reads a part of a mapped file which is no longer there, because another process cut
+/// it, ends with a sentence and the exit code of an Error; the system would end it without a word.
+class GuardedMapping {
+ public:
+  /// `remedy`: what to do then.
+  GuardedMapping(const void* base, size_t bytes, const std::string& path, const std::string& remedy);
+  GuardedMapping(const GuardedMapping&) = delete;
+  GuardedMapping& operator=(const GuardedMapping&) = delete;
+  ~GuardedMapping();
+
+ private:
+  std::string sentence_;
+  size_t slot_ = 0;  ///< past the last one: there is none left
+};
+
+}  // namespace cloze
