@@ -92,7 +92,7 @@ std::string head_of(std::string_view from) {
 
 void log_info(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), shown(std::string(text)), log().level != LogLevel::quiet);
+  log().write(head_of(from), printable(std::string(text)), log().level != LogLevel::quiet);
 }
 
 void log_warning(std::string_view from, std::string_view text) {
@@ -102,12 +102,12 @@ void log_warning(std::string_view from, std::string_view text) {
 
 void log_result(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), shown(std::string(text)), true);
+  log().write(head_of(from), printable(std::string(text)), true);
 }
 
 void log_debug(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  if (log().level == LogLevel::verbose) log().write(head_of(from), shown(std::string(text)), true);
+  if (log().level == LogLevel::verbose) log().write(head_of(from), printable(std::string(text)), true);
 }
 
 void set_log_level(LogLevel level) {
@@ -129,9 +129,10 @@ void set_log_file(const std::string& path) {
     log().file = std::make_shared<spdlog::logger>("file", std::make_shared<spdlog::sinks::basic_file_sink_st>(path));
     log().file->set_pattern("%Y-%m-%d %H:%M:%S  %v");
   } catch (const spdlog::spdlog_ex& e) {
-    log().write(head_of("log"),
-                "warning: " + shown(path) + " cannot be written (" + e.what() + "); the log goes to the terminal only",
-                true);
+    log().write(
+        head_of("log"),
+        "warning: " + printable(path) + " cannot be written (" + e.what() + "); the log goes to the terminal only",
+        true);
   }
 }
 
@@ -152,7 +153,7 @@ void log_progress(std::string_view text, bool plain) { log_progress(Progress{{st
 
 void log_progress(const Progress& given, bool plain) {
   auto progress = given;
-  for (auto& field : progress.fields) field = in_one_line(shown(field));
+  for (auto& field : progress.fields) field = in_one_line(printable(field));
   const std::lock_guard lock(log().mutex);
   const bool quiet = log().level == LogLevel::quiet;
   if (is_terminal() && !quiet) log().draw_progress(progress);

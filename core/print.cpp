@@ -20,8 +20,8 @@ void put_out(const std::string& text, bool at_once) {
 
 }  // namespace
 
-void print_text(const std::string& text, bool at_once) { put_out(shown(text), at_once); }
+void print_text(const std::string& text, bool at_once) { put_out(printable(text), at_once); }
 
-void print_data(const std::string& text) { put_out(isatty(STDOUT_FILENO) == 1 ? shown(text) : text, false); }
+void print_data(const std::string& text) { put_out(isatty(STDOUT_FILENO) == 1 ? printable(text) : text, false); }
 
 }  // namespace cloze

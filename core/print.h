@@ -4,10 +4,10 @@
 
 namespace cloze {
 
-/// Writes text for people, such as a table with names from a file: `shown`. Throws Error if that fails.
+/// Writes text for people, such as a table with names from a file: `printable`. Throws Error if that fails.
 void print_text(const std::string& text, bool at_once = false);
 
-/// Writes text for programs, such as JSON, as it is; on a terminal `shown`. Throws Error if that fails.
+/// Writes text for programs, such as JSON, as it is; on a terminal `printable`. Throws Error if that fails.
 void print_data(const std::string& text);
 
 }  // namespace cloze

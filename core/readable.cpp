@@ -26,7 +26,7 @@ std::string readable(const std::string& message) {
   return text.substr(0, end) + "...";
 }
 
-std::string shown(const std::string& text) {
+std::string printable(const std::string& text) {
   constexpr std::string_view colours[] = {"\033[0m",  "\033[31m", "\033[32m", "\033[33m",
                                           "\033[34m", "\033[35m", "\033[36m"};
   std::string out, part;  // `part`: without what stays

@@ -10,6 +10,6 @@ std::string readable(const std::string& message);
 
 /// A text as a terminal or a log may show it: control characters other than ends of lines and tabs, and bytes that are
 /// not UTF-8, are escapes. The colours of Cloze stay: `ESC [ 0 m` and those of 31 to 36.
-std::string shown(const std::string& text);
+std::string printable(const std::string& text);
 
 }  // namespace cloze
