@@ -1,6 +1,7 @@
 #include "data/prepare_options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
