@@ -5,7 +5,6 @@
 #include "core/tensor/safetensors.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
-#include "tests/support/logged.h"
 #include "tests/support/runs.h"
 #include "run/device.h"
 #include "run/metrics.h"
