@@ -1,7 +1,6 @@
 #include "data/prepare_options.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -92,20 +91,7 @@ void check_options(const PrepareOptions& o) {
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
-/// Throws ConfigError for a table, by its name, that lacks the column which --field names.
-void check_columns(const std::vector<std::string>& files, const std::string& column) {
-  for (const auto& file : files) {
-    const bool is_table = std::filesystem::is_regular_file(file) && is_named_table(file);
-    require<ConfigError>(!is_table || format_of(file, column) != TextFormat::text, file, ": no column is named '",
-                         column, "'; name that of the text with --field, or read the file as prose with --format text");
-  }
-}
-
 void check_field(const PrepareOptions& o) {
-  if (o.field && o.format == TextFormat::automatic) {
-    check_columns(o.inputs, *o.field);
-    check_columns(o.valid_inputs, *o.field);
-  }
   if (!o.field || o.format == TextFormat::jsonl || o.format == TextFormat::csv || o.format == TextFormat::tsv) return;
   const auto has_keys = [&](const std::string& file) {
     return !can_be_read_again(file) || is_named_table(file) || format_of(file, *o.field) == TextFormat::jsonl;
