@@ -21,7 +21,8 @@ struct CausalLmChecks final : GenerativeChecks {
   int64_t wrong = 0;
 };
 
-/// The least part of the hidden tokens that spans at random places, which overlap, leave: (1 - exp(-r)) / r at r = 1.
+/// The least part of the hidden tokens that spans at random positions, which overlap, leave: (1 - exp(-r)) / r at r
+/// = 1.
 constexpr double kept_by_overlaps = 0.63;
 
 struct DenoisingChecks final : GenerativeChecks {

@@ -127,7 +127,7 @@ void check_count(MaskingCounts& c, const Masking& m, const Candidates& row, int6
   if (m.count == CountRule::bernoulli) return expect_bernoulli(c, m, row);
   if (m.count == CountRule::stochastic) expect_stochastic(c, wanted_share(m, row), row.tokens);
   auto [min, max] = wanted_in(m, row);
-  c.wanted += 0.5 * static_cast<double>(min + max);
+  c.wanted += std::clamp(wanted_share(m, row), static_cast<double>(min), static_cast<double>(max));
   if (skips_units(m.unit)) min = std::min<int64_t>(min, 1);
   c.wrong_counts += predicted < min || predicted > max;
 }

@@ -29,8 +29,6 @@ class Boxed {
   Boxed(Kind kind);
   const T& operator*() const { return *value_; }
   T& operator*() { return *value_; }
-  const T* operator->() const { return value_.get(); }
-  T* operator->() { return value_.get(); }
 
  private:
   std::unique_ptr<T> value_;

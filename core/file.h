@@ -19,7 +19,7 @@ void write_atomic(const std::string& path, std::string_view content);
 /// A name for what is half written next to `path`, `NAME.tmp-` and fifteen digits that nobody can guess.
 std::string staged_name(const std::string& path);
 
-/// Lets two paths change places at one moment; false where the file system cannot, or one is not there.
+/// Exchanges two paths atomically; false where the file system cannot, or one of them is missing.
 bool swap_paths(const std::string& one, const std::string& other);
 
 /// A folder that is filled under a temporary name and renamed to its final path in one step. A signal that ends the
@@ -33,7 +33,7 @@ class StagedFolder {
   /// Removes the folder unless it was committed.
   ~StagedFolder();
   const std::string& path() const { return staged_; }
-  /// Syncs every file and renames the folder to its final path. One that is there changes places with it at once, where
+  /// Syncs every file and renames the folder to its final path. An existing one is exchanged with it atomically, where
   /// the file system can do that, and is removed.
   void commit();
 

@@ -40,7 +40,7 @@ void require_own_file(const std::string& path) {
 
 int open_own(const std::string& path, int flags, unsigned mode) {
   require_own_file(path);
-  const auto open_it = [&] {  // without waiting for the reader of a pipe that took the place of the file
+  const auto open_it = [&] {  // without waiting for the reader of a pipe that replaced the file
     return open(path.c_str(), (flags & ~O_TRUNC) | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
   };
   int file = open_it();

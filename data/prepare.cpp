@@ -359,7 +359,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
                    .report = as_json(report),
                    .contents = contents,
                    .fingerprint = {}});
-  for (auto* place : {&report.first_invalid, &report.first_skipped}) place->file = with_names(place->file, spooled);
+  for (auto* line : {&report.first_invalid, &report.first_skipped}) line->file = with_names(line->file, spooled);
   warn_of_text(options, split, report);
   return report;
 }

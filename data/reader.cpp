@@ -32,12 +32,15 @@ bool names_column(const std::string& name, std::string_view first, const std::st
   return std::find(names.begin(), names.end(), column) != names.end();
 }
 
+/// A table by its name is one where its first line names the column of the text, and where a column was asked for, so
+/// that a wrong name is refused.
 TextFormat detect_format(const std::string& name, std::string_view first, const std::string& field) {
   const auto plain = unpacked_name(name);
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
-  if (!is_named_table(name) || !names_column(name, first, field)) return TextFormat::text;
+  const bool is_asked_for = field != ReaderOptions().field;
+  if (!is_named_table(name) || !(is_asked_for || names_column(name, first, field))) return TextFormat::text;
   return plain.ends_with(".tsv") ? TextFormat::tsv : TextFormat::csv;
 }
 

@@ -28,7 +28,7 @@ int byte_of(std::string_view piece) {
   return value;
 }
 
-/// The bytes of text that a piece stands for, without marks of its place in a word.
+/// The bytes of text that a piece stands for, without marks of its position in a word.
 class PieceText {
  public:
   explicit PieceText(const Tokenizer& tokenizer) : in_bytes_(tokenizer.kind() == "byte_bpe") {

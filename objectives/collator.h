@@ -10,7 +10,8 @@ namespace cloze {
 /// different rows.
 ///   1  some tokens are in no epoch (rests, short sequences, displaced segments); overlapping n-grams are shortened
 ///   2  every epoch covers the whole text; overlapping n-grams are skipped
-inline constexpr int64_t row_rules = 2;
+///   3  words of scripts without spaces are their pieces; words longer than a row's predictions are cut
+inline constexpr int64_t row_rules = 3;
 
 /// Whether rows of these objectives are segment pairs, which need a text of several documents.
 bool needs_documents(const Objectives& objectives, const DataConfig& data);

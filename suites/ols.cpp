@@ -12,7 +12,7 @@ namespace {
 
 using Column = std::vector<double>;
 
-double mean_of(const Column& values) {
+double column_mean(const Column& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -29,7 +29,7 @@ struct Standardised {
   Column values;
 };
 Standardised standardised(const Column& column) {
-  Standardised s{.mean = mean_of(column), .values = column};
+  Standardised s{.mean = column_mean(column), .values = column};
   double largest = 0;
   for (auto& x : s.values) {
     largest = std::max(largest, std::abs(x));

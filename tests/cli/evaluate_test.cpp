@@ -145,7 +145,7 @@ TEST_CASE("text to score is always prepared afresh, and problems are reported in
   CHECK(alike.code == 0);
   CHECK_THAT(alike.text, !Catch::Contains("--dedup") && !Catch::Contains("--held-out") && Catch::Contains("nsp"));
   check_refused("evaluate " + w.run + " --text " + w.dir.write("nothing.txt", "\xE2\x80\x8B\n"), 1,
-                "nothing.txt: has no text that the tokenizer knows; name files with text");
+                "nothing.txt: has no text that can be seen");
   w.dir.write("own.jsonl", "{\"body\": \"The cat sat.\"}\n{\"body\": \"It woke and slept.\"}\n");
   check_refused("evaluate " + w.run + " --text " + w.dir / "own.jsonl", 1, "name the key of the text with --field");
   CHECK(cloze("evaluate " + w.run + " --field body --text " + w.dir / "own.jsonl").code == 0);

@@ -213,6 +213,20 @@ TEST_CASE("a preset applies to every part that has it, and explicit keys win", "
         "spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
 }
 
+TEST_CASE("a copy of a config has a model, objectives and attention of its own", "[core][config]") {
+  const auto config = accepted("model: {kind: longformer, hidden_size: 48}");
+  auto copy = config;
+  backbone_of(copy.model).hidden_size = 96;
+  std::get<WindowAttention>(*backbone_of(copy.model).attention).attention_window = {8};
+  as<MlmConfig>(copy.objectives[0])->mlm_probability = 0.5;
+  CHECK(to_yaml(config) == to_yaml(accepted("model: {kind: longformer, hidden_size: 48}")));
+  CHECK(to_yaml(copy) != to_yaml(config));
+  copy = config;
+  CHECK(to_yaml(copy) == to_yaml(config));
+  const auto moved = std::move(copy);
+  CHECK(to_yaml(moved) == to_yaml(config));
+}
+
 TEST_CASE("a preset at the root sets schedule and optimizer as published, and parts without it are named",
           "[core][config]") {
   for (const std::string name : {"albert", "electra", "spanbert"}) {

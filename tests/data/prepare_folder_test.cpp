@@ -303,7 +303,7 @@ TEST_CASE("a preparation that fails leaves nothing where a resumed one could tak
   options.tokenizer = dir.write("twice/vocab.txt", "the\nthe\n");
   check_failure("the token 'the' is a duplicate");
   options.tokenizer = dir / "vocab.txt";
-  options.inputs = {dir.write("silent.txt", "\u200b\n")};
+  options.inputs = {dir.write("silent.txt", "\u0301\n")};  // an accent
   check_failure("silent.txt: leaves no text to train on");
   options.inputs = {dir / "text.txt"};
   prepare(options);
