@@ -230,7 +230,7 @@ TEST_CASE("names that are not UTF-8 are names like others", "[cli]") {
   INFO(trained.text);
   CHECK(trained.code == 0);
   CHECK(cloze("verify run " + run).code == 0);
-  CHECK(json_of(cloze("evaluate " + run + " --json"))["runs"].size() == 1);
+  CHECK(json_of(cloze("evaluate " + run + " --json")).contains("held_out"));
   for (const auto* to : {"huggingface --out ", "torchscript --out "})
     CHECK(json_of(cloze("export " + run + " --json --to " + to + "'" + w.dir / ("out-" + cafe) + to[0] + "'"))
               .contains("out"));
