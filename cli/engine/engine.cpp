@@ -38,7 +38,8 @@ int run(const PretrainCommand& c) {
                                      .resume = c.resume,
                                      .overwrite_config = c.allow_config_change,
                                      .branch_from = c.branch_from,
-                                     .command_line = c.command_line});
+                                     .command_line = c.command_line,
+                                     .hook = c.hook});
   if (c.json) {
     print_data(json_text(json{{"run", c.run},
                               {"steps", r.steps},
