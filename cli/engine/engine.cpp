@@ -23,6 +23,7 @@
 #include "run/process.h"
 #include "scoring/passage_lines.h"
 #include "train/pretrain.h"
+#include "train/warnings.h"
 #include "views/view.h"
 
 namespace cloze {
@@ -315,6 +316,7 @@ int run(const DescribeCommand& c) {
 }
 
 int run(const InspectCommand& c) {
+  if (const auto few = few_masked_warning(c.config.objectives); !few.empty()) log_warning("inspect", few);
   const auto found = inspect_objective(c.config, c.examples, c.sequences);
   if (c.json) {
     print_data(json_text(to_json(found)) + "\n");
