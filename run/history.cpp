@@ -37,8 +37,10 @@ Changes changes_in(const json& entry) {
   const json::json_pointer counts("/budget_counts"), changed("/changed");
   changes.budget_counts = entry.is_object() && entry.contains(counts) && entry.at(counts) == true;
   if (!entry.is_object() || !entry.contains(changed) || !entry.at(changed).is_array()) return changes;
-  for (const auto& one : entry.at(changed))
-    changes.keys.push_back({text_at(one, "/key"), text_at(one, "/was"), text_at(one, "/is")});
+  for (const auto& one : entry.at(changed)) {
+    ChangedKey key{text_at(one, "/key"), text_at(one, "/was"), text_at(one, "/is")};
+    if (!key.key.empty() && key.was != key.is) changes.keys.push_back(std::move(key));
+  }
   return changes;
 }
 

@@ -17,6 +17,7 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/spelling.h"
 
 namespace cloze {
 

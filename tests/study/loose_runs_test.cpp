@@ -134,6 +134,14 @@ TEST_CASE("a change that was undone before a step was made, or that a run may ma
   CHECK(report.notes.empty());
 }
 
+TEST_CASE("a history that is damaged sets no run apart") {
+  TwoArms runs;
+  const json damaged{1, {{"step", "x"}, {"changed", 3}}, {{"step", 5}, {"changed", {1, {{"key", 5}}}}}};
+  runs.make("low-3", {.set = {"train.seed=3"}, .history = damaged});
+  runs.make("low-4", {.set = {"train.seed=4"}, .history = {{"step", 1}}});
+  CHECK(runs.report().arms.size() == 2);
+}
+
 TEST_CASE("an extension of the budget sets a run apart where the steps before it followed the budget") {
   json longer = {{"step", 40}, {"changed", {{{"key", "train.budget.steps"}, {"was", "50"}, {"is", "100"}}}}};
   for (const bool counts : {false, true}) {
