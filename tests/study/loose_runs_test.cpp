@@ -127,8 +127,8 @@ TEST_CASE("a change that was undone before a step was made, or that a run may ma
   TwoArms runs;
   auto undone = faster_from(40);
   std::swap(undone["changed"][0]["was"], undone["changed"][0]["is"]);
-  const json free = {{"step", 60}, {"changed", {{{"key", "train.threads"}, {"was", "1"}, {"is", "2"}}}}};
-  runs.make("low-3", {.set = {"train.seed=3"}, .history = {faster_from(40), undone, free}});
+  const json allowed = {{"step", 60}, {"changed", {{{"key", "train.threads"}, {"was", "1"}, {"is", "2"}}}}};
+  runs.make("low-3", {.set = {"train.seed=3"}, .history = {faster_from(40), undone, allowed}});
   const auto report = runs.report();
   CHECK(report.arms.size() == 2);
   CHECK(report.notes.empty());
