@@ -230,7 +230,8 @@ void note_makers(StudyReport& report) {
     arms += (arms.empty() ? "" : ", ") + run.result.arm;
   }
   for (const auto& [arm, change] : changed)
-    report.notes.push_back(words("arm ", arm, " was ", change, ", and is held apart from runs that never changed"));
+    report.notes.push_back(words("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
+                                 "; it is held apart from runs that never changed"));
   if (arms_by.size() < 2) return;
   std::string makers;
   for (const auto& [made_by, arms] : arms_by) makers += words(makers.empty() ? "" : "; ", arms, ": ", made_by);

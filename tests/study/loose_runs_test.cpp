@@ -118,9 +118,10 @@ TEST_CASE("a run whose learning rate was changed on its way is an arm of its own
   CHECK(report.arms[2].runs.size() == 2);
   CHECK(report.arms[2].differs.back() == "changed at step 40 with optimizer.learning_rate 0.5 (was 1e-04)");
   REQUIRE(report.notes.size() == 1);
-  CHECK(report.notes[0] ==
-        "arm learning_rate=0.5, changed at step 40 was changed at step 40 with optimizer.learning_rate 0.5 (was "
-        "1e-04), and is held apart from runs that never changed");
+  CHECK(
+      report.notes[0] ==
+      "arm learning_rate=0.5, changed at step 40: with optimizer.learning_rate 0.5 (was 1e-04); it is held apart from "
+      "runs that never changed");
 }
 
 TEST_CASE("a change that was undone before a step was made, or that a run may make, sets no run apart") {

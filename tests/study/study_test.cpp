@@ -415,6 +415,5 @@ TEST_CASE("a run of a study that was changed by hand on its way is an arm of its
   CHECK(report.arms[3].differs.back() == "changed at step 5 with data.fingerprint b (was a)");
   REQUIRE(report.notes.size() == 1);
   CHECK(report.notes[0] ==
-        "arm high, changed at step 5 was changed at step 5 with data.fingerprint b (was a), and is held apart from "
-        "runs that never changed");
+        "arm high, changed at step 5: with data.fingerprint b (was a); it is held apart from runs that never changed");
 }
