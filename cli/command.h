@@ -24,7 +24,7 @@ constexpr auto choices(CheckpointChoice) {
 
 struct PretrainCommand {
   RunConfig config;
-  std::string run, command_line, branch_from;
+  std::string run, command_line, branch_from, hook;
   bool resume = false, allow_config_change = false, json = false;
 };
 /// The suites of `evaluate`; without any it computes losses.

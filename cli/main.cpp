@@ -194,9 +194,9 @@ int main(int argc, char** argv) {
   app.set_help_flag("-h,--help", "show this help and exit");
   app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
   app.footer(
-      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 130 interrupted\n"
-      "after all work was saved. Verbs with nothing to save end at once, with 128 plus\n"
-      "the number of the signal.");
+      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 3 a training\n"
+      "diverged and was to stop then, 130 interrupted after all work was saved. Verbs\n"
+      "with nothing to save end at once, with 128 plus the number of the signal.");
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");

@@ -94,12 +94,18 @@ void add_pretrain(CLI::App& app, Globals& globals) {
       ->excludes(config)
       ->excludes(resume)
       ->group(continuing);
+  verb->add_option("--hook", command->hook,
+                   "shell command that is told what happens, each event as JSON on its standard input: started, "
+                   "evaluated, checkpoint, diverged, finished, failed")
+      ->envname("CLOZE_HOOK")
+      ->allow_extra_args(false);
   verb->add_flag("--json", command->json, "print one line of JSON to standard output at the end");
   verb->footer(
       "Examples:\n  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/a\n"
       "  cloze pretrain --run runs/a --resume\n"
       "  cloze pretrain --branch-from runs/a --run runs/b --set train.budget.steps=2500\n\n"
-      "Ctrl-C saves a checkpoint and exits with code 130.");
+      "Ctrl-C saves a checkpoint and exits with code 130. With\n"
+      "--set train.on_divergence=stop a run that diverges exits with code 3.");
   verb->callback([arguments, &globals] {
     auto& chosen = arguments->command;
     if (chosen.branch_from.empty())

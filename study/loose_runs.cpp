@@ -37,6 +37,7 @@ RunConfig without_seed(RunConfig config, const std::string& tokens) {
   config.train.seed = 0;
   config.train.threads = 0;
   config.train.workers = 1;
+  config.train.on_divergence = {};
   config.checkpoint = {};
   config.data.tokens = tokens;
   return config;
@@ -153,10 +154,11 @@ std::vector<std::pair<std::string, std::string>> leaves_of(const RunConfig& conf
   return leaves;
 }
 
-/// Runs of one config.
+/// Runs of one config, in which the same was changed on the way.
 struct LooseArm {
   std::string name{};
   RunConfig config{};
+  std::string changed{};
   std::vector<std::string> keys{}, values{};  ///< in which the arms differ; an empty value: it has no such key
   std::vector<const LooseRun*> runs{};
 };
@@ -205,6 +207,7 @@ void name_arms(std::vector<LooseArm>& arms) {
         arm.name +=
             (arm.name.empty() ? "" : ", ") + arm.keys[k].substr(arm.keys[k].rfind('.') + 1) + "=" + arm.values[k];
     if (arm.name.empty()) arm.name = name_by_folders(arm.runs);
+    if (!arm.changed.empty()) arm.name += changed_name(arm.changed);
   }
   std::map<std::string, int64_t> times;
   for (const auto& arm : arms) ++times[arm.name];
@@ -215,13 +218,13 @@ void name_arms(std::vector<LooseArm>& arms) {
 /// The arms in the order of their first runs, each with its runs by seed.
 std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
   std::vector<LooseArm> arms;
-  std::map<std::string, size_t> arm_of;
+  std::map<std::pair<std::string, std::string>, size_t> arm_of;  // by config and change
   const auto tokens = tokens_of(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto& loose = runs[i];
     const auto config = without_seed(loose.config, tokens[i]);
-    const auto [at, is_new] = arm_of.emplace(to_yaml(config), arms.size());
-    if (is_new) arms.push_back({.config = config});
+    const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), loose.run.changed), arms.size());
+    if (is_new) arms.push_back({.config = config, .changed = loose.run.changed});
     auto& members = arms[at->second].runs;
     for (const auto* other : members)
       require<ConfigError>(other->config.train.seed != loose.config.train.seed, other->folder, " and ", loose.folder,
@@ -270,6 +273,7 @@ void add_arm(StudyReport& report, const LooseArm& arm) {
   auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
   for (size_t k = 0; k < arm.keys.size(); ++k)
     if (!arm.values[k].empty()) one.differs.push_back(arm.keys[k] + ": " + arm.values[k]);
+  if (!arm.changed.empty()) one.differs.push_back(arm.changed);
   for (const auto* loose : arm.runs) {
     report.runs.push_back(loose->run);
     report.runs.back().result.arm = arm.name;

@@ -17,7 +17,8 @@ struct RunsQuestion {
 };
 
 /// The report of run directories. Runs whose tokenizers and configs are equal but for the seed are an arm, named by the
-/// keys in which arms differ where these are few, else by its folders. Runs that are not finished are listed.
+/// keys in which arms differ where these are few, else by its folders; those that were changed on their way in the same
+/// manner are one of their own. Runs that are not finished are listed.
 /// Throws ConfigError for an unknown metric or baseline, for a metric that the unit cannot measure and for runs that
 /// are given twice or have one seed in one arm, DataError for folders without a run, damaged files and runs that cannot
 /// be compared.

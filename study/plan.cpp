@@ -172,6 +172,7 @@ std::string fingerprint_of(RunConfig config) {
   const auto tokens = fingerprint_of_tokens(config.data.tokens);
   config.train.threads = 0;
   config.train.workers = 1;
+  config.train.on_divergence = {};
   config.checkpoint = {};
   config.data.tokens.clear();
   return hash_hex(to_yaml(config) + tokens);

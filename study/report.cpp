@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "run/history.h"
 #include "study/comparable_runs.h"
 #include "study/declaration.h"
 #include "study/multibootstrap.h"
@@ -190,11 +191,52 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   if (status.state != RunState::done) return run;
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
+  if (planned.is_probe()) read_provenance(planned.source, run);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
   run.message = "its held-out loss is not finite";
   return run;
+}
+
+/// Makes arms of the finished runs that were changed on their way, each change one, behind those of the plan.
+void set_changed_apart(StudyReport& report) {
+  std::map<std::pair<std::string, std::string>, std::string> names;  // of planned arm and change
+  for (auto& run : report.runs) {
+    if (run.changed.empty() || run.state != RunState::done) continue;
+    auto& name = names[{run.result.arm, run.changed}];
+    if (name.empty()) {
+      const auto is_taken = [&](const ArmReport& arm) { return arm.name == name; };
+      name = run.result.arm + changed_name(run.changed);
+      if (std::ranges::any_of(report.arms, is_taken)) name = run.result.arm + ", " + run.changed;
+      const auto planned = std::ranges::find(report.arms, run.result.arm, &ArmReport::name);
+      auto differs = planned->differs;
+      differs.push_back(run.changed);
+      report.arms.push_back({.name = name, .differs = differs});
+    }
+    run.result.arm = name;
+  }
+}
+
+/// Notes the arms of runs that were changed, and what made the runs where that is not one program and processor.
+void note_makers(StudyReport& report) {
+  std::map<std::string, std::string> changed, arms_by;  // of arms; by what made their runs
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& run : report.runs) {
+    if (run.state != RunState::done) continue;
+    if (!run.changed.empty()) changed[run.result.arm] = run.changed;
+    if (run.made_by.empty() || !seen.insert({run.made_by, run.result.arm}).second) continue;
+    auto& arms = arms_by[run.made_by];
+    arms += (arms.empty() ? "" : ", ") + run.result.arm;
+  }
+  for (const auto& [arm, change] : changed)
+    report.notes.push_back(words("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
+                                 "; it is held apart from runs that never changed"));
+  if (arms_by.size() < 2) return;
+  std::string makers;
+  for (const auto& [made_by, arms] : arms_by) makers += words(makers.empty() ? "" : "; ", arms, ": ", made_by);
+  report.notes.push_back("runs were made by different versions or processors, whose numbers are close but not equal (" +
+                         makers + ")");
 }
 
 /// What an arm without a pair of runs is told.
@@ -207,15 +249,19 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
 void read_provenance(const std::string& folder, ReportedRun& run) {
   const auto path = folder + "/provenance.json";
   if (!fs::exists(path)) return;
-  const auto fields = parse_json(read_text(path, 1 << 20));
+  const auto fields = parse_json(read_text(path, 16 << 20));
   const auto text = [&](const char* pointer) {
     const json::json_pointer at(pointer);
     return fields.is_object() && fields.contains(at) && fields[at].is_string() ? fields[at].get<std::string>() : "";
   };
   run.tokenizer = text("/data/tokenizer");
-  if (const auto version = text("/cloze"); !version.empty())
-    run.made_by = words("cloze ", version, ", LibTorch ", text("/libtorch"), ", ", text("/machine/processor"));
+  const auto history = history_of(fields);
+  run.made_by = history.made_by;
+  for (const auto& changes : history.changes)
+    run.changed += (run.changed.empty() ? "changed at " : "; at ") + to_text(changes);
 }
+
+std::string changed_name(const std::string& changed) { return ", " + changed.substr(0, changed.find(" with ")); }
 
 void compare_arms(StudyReport& report) {
   check_comparable(report);
@@ -223,6 +269,7 @@ void compare_arms(StudyReport& report) {
     report.commands.push_back(run.command);
     if (run.state != RunState::done) report.notes.push_back(note_on(run));
   }
+  note_makers(report);
   Curves of_baseline;
   for (auto& arm : report.arms) {
     arm.is_baseline = &arm == &report.arms.front();
@@ -279,6 +326,7 @@ StudyReport make_report(const Stages& stages) {
     report.runs.push_back(reported(plan, planned, status));
     if (status.kept) report.notes.push_back(words("run ", planned.arm, "/", planned.seed, " ", kept_words));
   }
+  set_changed_apart(report);
   compare_arms(report);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   add_stages(report, stages);

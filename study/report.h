@@ -46,6 +46,7 @@ struct ReportedRun {
   std::string budget{};     ///< `20,000,000 tokens`
   std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
   std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
+  std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
   std::vector<CurvePoint> curve{};
   bool outlying = false;
 };
@@ -76,8 +77,11 @@ StudyReport make_report(const Stages& stages);
 /// sets, notes, commands. Throws DataError as make_report.
 void compare_arms(StudyReport& report);
 
-/// What provenance.json of a run says of its tokenizer and of what made it, for `run`.
+/// What provenance.json of a run says of its tokenizer, of what made it and of what was changed, for `run`.
 void read_provenance(const std::string& folder, ReportedRun& run);
+
+/// What is added to the name of an arm for its runs that were `changed`: `, changed at step 40`.
+std::string changed_name(const std::string& changed);
 
 /// The forms of a report.
 enum class ReportFormat { text, markdown, csv, latex, html, json };

@@ -8,6 +8,7 @@
 #include "evaluation/held_out_file.h"
 #include "run/milestones.h"
 #include "train/babylm_rules.h"
+#include "train/events.h"
 #include "train/phases.h"
 #include "train/stopwatch.h"
 
@@ -148,6 +149,7 @@ void save(Session& session, bool must) {
     log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
   session.ledger.checkpoint += seconds_since(start);
+  if (session.saved_at == state.step) tell_checkpoint(session);
 }
 
 void save_milestone(Session& session) {

@@ -11,6 +11,7 @@
 #include "run/process.h"
 #include "train/babylm_rules.h"
 #include "train/checkpoints.h"
+#include "train/events.h"
 #include "train/held_out.h"
 #include "train/loader.h"
 #include "train/phases.h"
@@ -104,15 +105,13 @@ void warn_of_no_predictions(Session& session, const Stepper::Result& result) {
   log_warning("train", no_predictions_warning(session.state.step));
 }
 
-/// Warns, once a process, if the losses since the previous line of the log are those of a run that has diverged.
-void warn_of_divergence(Session& session) {
+/// Reports, once a process, if the losses since the previous line of the log are those of a run that has diverged.
+void look_for_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
-  for (const auto& part : session.state.line.parts) {
-    if (session.warned.of_divergence || !is_far_above_guessing(part.loss(), vocabulary)) continue;
-    end_progress();
-    session.warned.of_divergence = true;
-    log_warning("train", divergence_warning("loss of " + part.name, part.loss(), session.state.step, vocabulary));
-  }
+  for (const auto& part : session.state.line.parts)
+    if (is_far_above_guessing(part.loss(), vocabulary))
+      report_divergence(session,
+                        divergence_warning("loss of " + part.name, part.loss(), session.state.step, vocabulary));
 }
 
 bool is_within_budget(const Session& session) {
@@ -131,7 +130,7 @@ void log_step(Session& session, Pace& pace, double rate) {
   pace.shown = Clock::now();
   if (!is_due) return;
   record_training(session, rate, speed);
-  warn_of_divergence(session);
+  look_for_divergence(session);
   state.line = {};
   pace.tokens_at_log = state.tokens;
   pace.seconds_at_log = state.seconds;
@@ -279,6 +278,18 @@ PretrainReport finish(Session& session, int64_t resumed_at) {
   write_summary(session, report);
   write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
                  session.config.train.batch_size);
+  tell_finished(session, report);
+  return report;
+}
+
+/// Trains the run of a session from where it stands to its end.
+PretrainReport train(Session& session) {
+  start(session);
+  const int64_t resumed_at = session.options.resume ? session.saved_at : -1;
+  const bool was_left = session.state.held_out_due || session.state.suites_due;
+  loop(session);
+  auto report = finish(session, resumed_at);
+  report.had_finished = report.steps == resumed_at && !was_left;
   return report;
 }
 
@@ -294,13 +305,14 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
   require_memory(config, 0, machine_memory());
   const RunLock lock(options.run, options.resume);
   Session session(config, options);
-  start(session);
-  const int64_t resumed_at = options.resume ? session.saved_at : -1;
-  const bool was_left = session.state.held_out_due || session.state.suites_due;
-  loop(session);
-  auto report = finish(session, resumed_at);
-  report.had_finished = report.steps == resumed_at && !was_left;
-  return report;
+  try {
+    return train(session);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    tell_failed(session, error);
+    throw;
+  }
 }
 
 }  // namespace cloze

@@ -38,7 +38,8 @@ Session::Session(const RunConfig& given, const PretrainOptions& asked)
       config(resolved_config(given, store)),
       collator(training_collator(config_of_phase(config, 0), store, {})),
       step_size{config.train.batch_size, config.train.accumulation},
-      measures(held_out_measures(config, held_out_store)) {}
+      measures(held_out_measures(config, held_out_store)),
+      hook(asked.hook) {}
 
 Usage usage(const Session& session) {
   const auto& state = session.state;

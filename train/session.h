@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "evaluation/evaluate.h"
+#include "run/hook.h"
 #include "run/metrics.h"
 #include "suites/suite.h"
 #include "train/budget.h"
@@ -63,6 +64,7 @@ struct Session {
   std::vector<SuiteResult> suite_results{};  ///< the last answers to them
   std::string stopped_by = "budget";
   Warned warned{};
+  Hook hook;
 };
 
 /// What the run has used up so far.

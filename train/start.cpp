@@ -14,6 +14,7 @@
 #include "train/babylm_rules.h"
 #include "train/branch.h"
 #include "train/checkpoints.h"
+#include "train/events.h"
 #include "train/origin.h"
 #include "train/phases.h"
 #include "train/progress_log.h"
@@ -119,6 +120,7 @@ void start(Session& session) {
   session.state.evaluation_protocol = evaluation_protocol(config, session.held_out_store);
   check_disk(session);
   open_metrics(session);
+  tell_started(session);
   if (origin.branch) {
     session.saved_at = -1;
     save(session, true);

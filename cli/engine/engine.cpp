@@ -23,6 +23,7 @@
 #include "run/process.h"
 #include "scoring/passage_lines.h"
 #include "train/pretrain.h"
+#include "train/warnings.h"
 #include "views/view.h"
 
 namespace cloze {
@@ -38,7 +39,8 @@ int run(const PretrainCommand& c) {
                                      .resume = c.resume,
                                      .overwrite_config = c.allow_config_change,
                                      .branch_from = c.branch_from,
-                                     .command_line = c.command_line});
+                                     .command_line = c.command_line,
+                                     .hook = c.hook});
   if (c.json) {
     print_data(json_text(json{{"run", c.run},
                               {"steps", r.steps},
@@ -314,6 +316,7 @@ int run(const DescribeCommand& c) {
 }
 
 int run(const InspectCommand& c) {
+  if (const auto few = few_masked_warning(c.config.objectives); !few.empty()) log_warning("inspect", few);
   const auto found = inspect_objective(c.config, c.examples, c.sequences);
   if (c.json) {
     print_data(json_text(to_json(found)) + "\n");

@@ -26,7 +26,14 @@ struct Made {
   std::string tokenizer = "t1";
   double bytes = 0;  ///< of each example; 0: not known
   bool finished = true;
+  std::string processor = "p1";
+  json history = json::array();
 };
+
+/// A process that went on from a step with another learning rate.
+json faster_from(int64_t step) {
+  return {{"step", step}, {"changed", {{{"key", "optimizer.learning_rate"}, {"was", "1e-04"}, {"is", "0.5"}}}}};
+}
 
 struct Runs {
   Runs() { set_log_level(LogLevel::quiet); }
@@ -35,8 +42,12 @@ struct Runs {
     folder.write(name + "/run.yaml", to_yaml(decode<RunConfig>(tree)));
     folder.write(name + "/metrics.jsonl", json{{"step", made.logged}, {"tokens", 7}}.dump() + "\n" +
                                               json{{"step", made.logged}, {"held_out_loss", made.value}}.dump() + "\n");
-    folder.write(name + "/provenance.json",
-                 json{{"cloze", "0.1.0"}, {"libtorch", "2.13"}, {"data", {{"tokenizer", made.tokenizer}}}}.dump());
+    folder.write(name + "/provenance.json", json{{"cloze", "0.1.0"},
+                                                 {"libtorch", "2.13"},
+                                                 {"machine", {{"processor", made.processor}}},
+                                                 {"data", {{"tokenizer", made.tokenizer}}},
+                                                 {"history", made.history}}
+                                                .dump());
     json losses = json::object();
     for (const auto& loss : made.losses)
       losses[loss] = {{"sum", {made.value, made.value + 0.1, made.value - 0.1}}, {"count", {1, 1, 1}}};
@@ -91,6 +102,67 @@ TEST_CASE("the baseline is named by its arm or by one of its folders") {
   runs.question.baseline = "learning_rate=0.05";
   CHECK_THAT(runs.error(), Catch::Contains("--baseline learning_rate=0.05: is no arm of these runs; did you mean "
                                            "'learning_rate=0.5'?"));
+}
+
+TEST_CASE("a run whose learning rate was changed on its way is an arm of its own, with the reason") {
+  TwoArms runs;
+  const std::vector<std::string> high{"optimizer.learning_rate=0.5"};
+  const auto with_seed = [&](const std::string& seed) { return std::vector{high.front(), "train.seed=" + seed}; };
+  runs.make("high-3", {.set = with_seed("3"), .value = 2, .history = {json{{"step", 0}}, faster_from(40)}});
+  runs.make("high-4", {.set = with_seed("4"), .history = {faster_from(0)}});  // from its start
+  runs.make("high-1-too", {.set = with_seed("1"), .value = 2, .history = {faster_from(40)}});
+  const auto report = runs.report();
+  REQUIRE(report.arms.size() == 3);
+  CHECK(report.arms[1].runs.size() == 3);
+  CHECK(report.arms[2].name == "learning_rate=0.5, changed at step 40");
+  CHECK(report.arms[2].runs.size() == 2);
+  CHECK(report.arms[2].differs.back() == "changed at step 40 with optimizer.learning_rate 0.5 (was 1e-04)");
+  REQUIRE(report.notes.size() == 1);
+  CHECK(
+      report.notes[0] ==
+      "arm learning_rate=0.5, changed at step 40: with optimizer.learning_rate 0.5 (was 1e-04); it is held apart from "
+      "runs that never changed");
+}
+
+TEST_CASE("a change that was undone before a step was made, or that a run may make, sets no run apart") {
+  TwoArms runs;
+  auto undone = faster_from(40);
+  std::swap(undone["changed"][0]["was"], undone["changed"][0]["is"]);
+  const json allowed = {{"step", 60}, {"changed", {{{"key", "train.threads"}, {"was", "1"}, {"is", "2"}}}}};
+  runs.make("low-3", {.set = {"train.seed=3"}, .history = {faster_from(40), undone, allowed}});
+  const auto report = runs.report();
+  CHECK(report.arms.size() == 2);
+  CHECK(report.notes.empty());
+}
+
+TEST_CASE("a history that is damaged sets no run apart") {
+  TwoArms runs;
+  const json damaged{1, {{"step", "x"}, {"changed", 3}}, {{"step", 5}, {"changed", {1, {{"key", 5}}}}}};
+  runs.make("low-3", {.set = {"train.seed=3"}, .history = damaged});
+  runs.make("low-4", {.set = {"train.seed=4"}, .history = {{"step", 1}}});
+  CHECK(runs.report().arms.size() == 2);
+}
+
+TEST_CASE("an extension of the budget sets a run apart where the steps before it followed the budget") {
+  json longer = {{"step", 40}, {"changed", {{{"key", "train.budget.steps"}, {"was", "50"}, {"is", "100"}}}}};
+  for (const bool counts : {false, true}) {
+    TwoArms runs;
+    longer["budget_counts"] = counts;
+    runs.make("low-3", {.set = {"train.seed=3"}, .history = {longer}});
+    CHECK(runs.report().arms.size() == (counts ? 3 : 2));
+  }
+}
+
+TEST_CASE("other versions or processors among the runs are a note") {
+  TwoArms runs;
+  CHECK(runs.report().notes.empty());
+  runs.make("low-3", {.set = {"train.seed=3"}, .processor = "p2"});
+  const auto report = runs.report();
+  REQUIRE(report.notes.size() == 1);
+  CHECK_THAT(report.notes[0],
+             Catch::Contains("runs were made by different versions or processors") &&
+                 Catch::Contains("learning_rate=1e-04, learning_rate=0.5: cloze 0.1.0, LibTorch 2.13, p1") &&
+                 Catch::Contains("; learning_rate=1e-04: cloze 0.1.0, LibTorch 2.13, p2"));
 }
 
 TEST_CASE("arms that differ in many keys are named by their folders") {

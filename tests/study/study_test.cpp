@@ -401,3 +401,19 @@ TEST_CASE("a damaged manifest of the tokens is named when a study is planned") {
     CHECK(study.error() == tokens + "/manifest.json: is damaged; prepare the text again with --force");
   }
 }
+
+TEST_CASE("a run of a study that was changed by hand on its way is an arm of its own") {
+  Study study;
+  study.run();
+  study.folder.write("out/runs/high/seed-2/provenance.json",
+                     R"({"history": [{"step": 5, "changed": [{"key": "data.fingerprint", "was": "a", "is": "b"}]}]})");
+  const auto report = study.report();
+  REQUIRE(report.arms.size() == 4);
+  CHECK(report.arms[1].runs.size() == 4);
+  CHECK(report.arms[3].name == "high, changed at step 5");
+  CHECK(report.arms[3].runs.size() == 1);
+  CHECK(report.arms[3].differs.back() == "changed at step 5 with data.fingerprint b (was a)");
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes[0] ==
+        "arm high, changed at step 5: with data.fingerprint b (was a); it is held apart from runs that never changed");
+}
