@@ -48,6 +48,21 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
                Catch::Contains(parameters));
 }
 
+TEST_CASE("describe takes the vocabulary from data.tokens, and its special tokens", "[cli]") {
+  auto& w = world();
+  const std::string describe = "describe " SOURCE_DIR "/configs/roberta/tiny.yaml";
+  const auto answer = cloze(describe + " --set data.tokens=" + w.tokens);
+  CHECK(answer.code == 0);
+  CHECK_THAT(answer.text, Catch::Contains("backbone.embeddings.word ") && !Catch::Contains("V x ") &&
+                              !Catch::Contains("without the V rows"));
+  CHECK_THAT(cloze(describe).text, Catch::Contains("V x ") && Catch::Contains("--set data.tokens=DIR"));
+  check_refused(describe + " --set data.tokens=" + w.tokens + " --set model.vocab_size=20", 2,
+                "model.vocab_size is 20, the tokenizer of " + w.tokens + " has ");
+  check_refused(describe + " --set data.tokens=" + w.dir / "none", 1, "none");
+  // Run elsewhere, a config that knows its vocabulary needs no text.
+  CHECK(cloze(describe + " --set data.tokens=" + w.dir / "none" + " --set model.vocab_size=90").code == 0);
+}
+
 TEST_CASE("the table of describe fits 80 columns", "[cli]") {
   for (const std::string name : {"bert/base", "bart/base", "t5/base", "transformer/base", "xlnet/base"}) {
     std::istringstream lines(cloze("describe " SOURCE_DIR "/configs/" + name + ".yaml").text);
