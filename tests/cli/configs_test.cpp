@@ -48,6 +48,26 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
                Catch::Contains(parameters));
 }
 
+TEST_CASE("a config is found by the name under which it ships, and a file of that name here comes first", "[cli]") {
+  const TempDir dir;
+  const auto here = "cd " + dir / "" + " && ";
+  const auto shipped = SOURCE_DIR "/configs/roberta/tiny.yaml";
+  for (const std::string name : {"roberta/tiny", "roberta/tiny.yaml", "configs/roberta/tiny.yaml"}) {
+    INFO(name);
+    const auto answer = cloze("describe " + name, here);
+    CHECK(answer.code == 0);
+    CHECK_THAT(answer.text, Catch::Contains(name + ": " + shipped + "\n") && Catch::Contains("mlm.head."));
+  }
+  CHECK_THAT(cloze("explain roberta/tiny optimizer.learning_rate", here).text,
+             Catch::Contains("set by   " + std::string(shipped)));
+  CHECK(cloze("config --resolved roberta/tiny --quiet", here).code == 0);
+  dir.write("roberta/tiny.yaml", "base: " + std::string(shipped) + "\nmodel: {hidden_size: 64}\n");
+  CHECK_THAT(cloze("describe roberta/tiny", here).text,
+             Catch::Contains("roberta/tiny: roberta/tiny.yaml\n") && Catch::Contains("V x 64 "));
+  const auto away = cloze("describe ../roberta/tiny", "mkdir -p " + dir / "in" + " && cd " + dir / "in" + " && ");
+  CHECK(away.code == 2);  // a path, not a name
+}
+
 TEST_CASE("describe takes the vocabulary from data.tokens, and its special tokens", "[cli]") {
   auto& w = world();
   const std::string describe = "describe " SOURCE_DIR "/configs/roberta/tiny.yaml";
