@@ -61,7 +61,7 @@ void add_layers(const Network& network, const Network& wider, const OptimizerCon
   const auto others = collect_params(wider);
   size_t next = 0;
   for (const auto& [name, param] : collect_params(network)) {
-    const auto shape = shown_shape(param.value().sizes(), others[next++].second.value().sizes());
+    const auto shape = shown_shape(param.value().sizes(), others[next++].param.value().sizes());
     const int64_t count = param.value().numel();
     d.optimizer_bytes += static_cast<double>(moment_bytes(optimizer, param.value().sizes(), param.stacked()));
     d.parameters += param.fixed() ? 0 : count;

@@ -69,21 +69,23 @@ WrappedHelp::WrappedHelp(std::string part) : part_(std::move(part)) {
 }
 
 std::string WrappedHelp::make_help(const CLI::App* verb, std::string name, CLI::AppFormatMode mode) const {
-  for (const auto& [group, options] : parts_of(*verb))
+  const auto parts = parts_of(*verb);
+  for (const auto& [group, options] : parts)
     if (part_name(group) == part_) return make_group(group, false, options).substr(1);
-  return CLI::Formatter::make_help(verb, std::move(name), mode);
+  if (parts.empty() || part_ == "all") return CLI::Formatter::make_help(verb, std::move(name), mode);
+  return make_description(verb) + make_usage(verb, name) + make_positionals(verb) + make_first_part(*verb) +
+         make_subcommands(verb, mode) + "\n" + make_footer(verb);
 }
 
-std::string WrappedHelp::make_groups(const CLI::App* verb, CLI::AppFormatMode mode) const {
-  const auto parts = parts_of(*verb);
-  if (parts.empty() || part_ == "all") return CLI::Formatter::make_groups(verb, mode);
-  const auto first = verb->get_options(
+/// The options that are in no part, and the names of those of each part.
+std::string WrappedHelp::make_first_part(const CLI::App& verb) const {
+  const auto options = verb.get_options(
       [](const CLI::Option* option) { return option->get_group() == "Options" && option->nonpositional(); });
-  auto text = make_group("Options", false, first) +
-              words("\nMore options (cloze ", verb->get_name(), " --help PART, or --help all):\n");
-  for (const auto& [group, options] : parts) {
+  auto text = make_group("Options", false, options) +
+              words("\nMore options (cloze ", verb.get_name(), " --help PART, or --help all):\n");
+  for (const auto& [group, of_group] : parts_of(verb)) {
     std::string names;
-    for (const auto* option : options) names += (names.empty() ? "--" : " --") + option->get_lnames().front();
+    for (const auto* option : of_group) names += (names.empty() ? "--" : " --") + option->get_lnames().front();
     text += described(part_name(group), names, get_column_width());
   }
   return text;

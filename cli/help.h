@@ -13,12 +13,12 @@ class WrappedHelp : public CLI::Formatter {
   /// `part`: a group by its name in lower case, with - for a space, or `all`; for others the names of each group.
   explicit WrappedHelp(std::string part);
   std::string make_help(const CLI::App* verb, std::string name, CLI::AppFormatMode mode) const override;
-  std::string make_groups(const CLI::App* verb, CLI::AppFormatMode mode) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* verb) const override;
   std::string make_subcommands(const CLI::App* verb, CLI::AppFormatMode mode) const override;
 
  private:
+  std::string make_first_part(const CLI::App& verb) const;
   std::string part_;
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/spelling.h"
+#include "core/text.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 

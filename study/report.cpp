@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "study/comparable_runs.h"
 #include "study/declaration.h"
 #include "study/multibootstrap.h"
