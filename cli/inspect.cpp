@@ -13,7 +13,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
   auto file = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
   auto command = std::make_shared<InspectCommand>();
-  objective->add_option("config", *file, "YAML config")->required();
+  objective->add_option("config", *file, config_help)->required();
   objective->add_option("--set", *set, set_help)->allow_extra_args(false);
   objective->add_option("--examples", command->examples, "sequences to show")->capture_default_str();
   objective->add_option("--sequences", command->sequences, "sequences to count over")->capture_default_str();

@@ -16,6 +16,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/print.h"
 #include "core/readable.h"
 #include "core/text.h"
 
@@ -47,6 +48,13 @@ std::string sentence_of(const std::filesystem::filesystem_error& error) {
   return (path.empty() ? "" : path + ": ") + error.code().message() + remedy;
 }
 
+/// The word after --help: a part of a long help; empty for none.
+std::string help_part(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (const std::string word = argv[i]; word == "--help" || word == "-h") return argv[i + 1];
+  return "";
+}
+
 void print_out_of_memory() {
   print_sentence(
       "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
@@ -67,15 +75,23 @@ std::string integer_fault(const std::string& text, bool is_signed) {
   return "'" + text + "' is not a whole number" + range;
 }
 
+/// What is wrong with a text of --set that has a key alone, whose value may be the next word; or empty.
+std::string setting_fault(const std::string& text) {
+  if (text.find('=') != std::string::npos) return "";
+  return "'" + text + "' has no value; key and value are one word, --set " + text + "=VALUE";
+}
+
 /// Prepares the text of every option of the program for the option's own checks: without the guard of a bracket, and
 /// an integer if it takes one.
 void prepare_options(CLI::App& app) {
   for (auto* option : app.get_options()) {
     const auto type = option->get_type_name();  // `INT`, or `INT:` and the descriptions of its checks
     const bool is_signed = type.starts_with("INT"), is_integer = is_signed || type.starts_with("UINT");
+    const bool is_setting = option->check_lname("set");
     option->transform(CLI::Validator(
-        [is_integer, is_signed](std::string& text) {
+        [is_integer, is_signed, is_setting](std::string& text) {
           if (text.starts_with(bracket_guard)) text.erase(0, 1);
+          if (is_setting) return setting_fault(text);
           return is_integer ? integer_fault(text, is_signed) : "";
         },
         ""));
@@ -134,9 +150,22 @@ void save_if_interrupted(const CLI::App& app) {
   save_when_interrupted(saving->sentence == nullptr ? nullptr : sentence.c_str());
 }
 
+/// From a text to a model, with one command for each step.
+constexpr const char* the_way =
+    "Cloze pretrains language models, from raw text to an evaluated and exported\nmodel:\n\n"
+    "  cloze prepare book.txt --out tokens\n"
+    "  cloze pretrain bert/tiny --set data.tokens=tokens --run runs/a\n"
+    "  cloze evaluate runs/a\n"
+    "  cloze fill runs/a \"the mouse [MASK] the cheese\"\n"
+    "  cloze export runs/a --to huggingface --out hf\n";
+
 /// Parses a command line and runs its verb; returns the exit code, after the sentence of an error.
 int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   try {
+    if (argc == 1) {
+      print_text(std::string(the_way) + "\n`cloze --help` lists all verbs, `cloze VERB --help` the options of one.\n");
+      return 0;
+    }
     std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
     for (int i = argc - 1; i > 0; --i)
       arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
@@ -183,14 +212,9 @@ int main(int argc, char** argv) {
   globals.program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (int i = 0; i < argc; ++i) globals.command_line += (i ? " " : "") + std::string(argv[i]);
 
-  CLI::App app{
-      "Cloze pretrains language models, from raw text to an evaluated and exported\nmodel.\n\n"
-      "  cloze prepare book.txt --out tokens\n"
-      "  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/a\n"
-      "  cloze fill runs/a \"the mouse [MASK] the cheese\"\n",
-      "cloze"};
+  CLI::App app{the_way, "cloze"};
   app.require_subcommand(1);
-  app.formatter(std::make_shared<WrappedHelp>());
+  app.formatter(std::make_shared<WrappedHelp>(help_part(argc, argv)));
   app.set_help_flag("-h,--help", "show this help and exit");
   app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
   app.footer(

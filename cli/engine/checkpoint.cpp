@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
 #include "run/run.h"
+#include "run/step_folders.h"
 
 namespace cloze {
 
@@ -17,6 +19,16 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) 
   require<CheckpointError>(!found.folder.empty(), path, ": holds no valid checkpoint; train it, or import it again");
   log_info("run", words(found.folder, ": the ", found.is_best ? "best" : "newest", " checkpoint"));
   return found.folder;
+}
+
+std::vector<std::string> all_checkpoints_of(const std::string& run) {
+  require<ConfigError>(fs::exists(run + "/run.yaml"), run,
+                       ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
+  std::vector<std::string> found;
+  for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
+  require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace cloze

@@ -11,7 +11,6 @@
 #include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/run_tokenizer.h"
-#include "run/step_folders.h"
 #include "suites/find_suite.h"
 #include "suites/suite.h"
 #include "suites/suite_report.h"
@@ -85,17 +84,6 @@ SuiteOptions options_of(const SuitesCommand& c) {
 
 namespace {
 
-/// The step folders of a run, from the first on. Throws ConfigError for a path that is none, or has none.
-std::vector<std::string> checkpoints_of(const std::string& run) {
-  require<ConfigError>(fs::exists(run + "/run.yaml"), run,
-                       ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
-  std::vector<std::string> found;
-  for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
-  require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 /// Calls `f`; the message of an Error of it, after `what`, is told and returned, so that other answers are not lost
 /// with it. Empty: there is none. An Error passes where nothing else is asked, and where the program is stopped.
 template <class F>
@@ -146,7 +134,7 @@ Task task_of(const std::string& run, const std::string& checkpoint, const std::v
 std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
   std::vector<Task> tasks;
   if (c.suites.all_checkpoints)
-    for (const auto& checkpoint : checkpoints_of(c.runs[0]))
+    for (const auto& checkpoint : all_checkpoints_of(c.runs[0]))
       tasks.push_back(task_of(c.runs[0], checkpoint, suites, options, /*is_all=*/true));
   else
     for (const auto& run : c.runs)

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "core/error.h"
@@ -29,6 +30,9 @@ inline void print_report(const std::string& text, size_t indent) {
 
 /// The step folder of a run that a verb takes, which it says; a path that is no run directory as it is.
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
+
+/// The step folders of a run, from the first on. Throws ConfigError for a path that is no run directory, or has none.
+std::vector<std::string> all_checkpoints_of(const std::string& run);
 
 /// Throws ConfigError, which names options, for settings of a search that do not go together; before a run is loaded.
 void check_search(const SearchConfig& search);
