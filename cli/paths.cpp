@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/program_path.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/load_config.h"
@@ -188,9 +189,7 @@ std::vector<std::string> configs_in(const fs::path& folder) {
 
 /// Where configs are looked for: here, in configs/, and where they are installed with the program.
 std::vector<fs::path> config_roots() {
-  std::error_code error;
-  const auto program = fs::read_symlink("/proc/self/exe", error);
-  return {".", "configs", (program.parent_path() / "../share/cloze/configs").lexically_normal()};
+  return {".", "configs", (fs::path(program_path()).parent_path() / "../share/cloze/configs").lexically_normal()};
 }
 
 std::string did_you_mean_file(const fs::path& file) {
