@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "cli/help.h"
 #include "cli/near_names.h"
@@ -17,8 +20,10 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/print.h"
+#include "core/program_path.h"
 #include "core/readable.h"
 #include "core/text.h"
+#include "core/worker_threads.h"
 
 namespace {
 
@@ -30,8 +35,11 @@ std::string first_lines(const std::string& text) {
   return text.substr(0, stack);
 }
 
-/// Whether LibTorch found no memory for a tensor, of which it throws a plain error.
-bool is_out_of_memory(const std::string& text) { return text.find("DefaultCPUAllocator") != std::string::npos; }
+/// Whether there was no memory, of which LibTorch throws a plain error.
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         std::strstr(error.what(), "DefaultCPUAllocator") != nullptr;
+}
 
 /// Prints the sentence of an error, on a line of its own.
 void print_sentence(const std::string& text) {
@@ -55,10 +63,44 @@ std::string help_part(int argc, char** argv) {
   return "";
 }
 
-void print_out_of_memory() {
-  print_sentence(
-      "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
-      "train.gradient_checkpointing=true");
+constexpr const char* out_of_memory =
+    "cloze: error: out of memory; end other programs, give this one more (ulimit -v), or train with a smaller model, a "
+    "lower train.batch_size or train.gradient_checkpointing=true";
+const std::string no_thread = words("cloze: error: a thread cannot be started; ", threads_remedy);
+
+/// The sentence of an error for want of memory or threads; null for another one.
+const char* shortage_of(const std::exception& error) {
+  if (is_out_of_memory(error)) return out_of_memory;
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  const bool is_thread = of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+  return is_thread ? no_thread.c_str() : nullptr;
+}
+
+/// Writes a sentence where there may be no memory for anything else.
+void write_sentence(const char* sentence) {
+  for (const char* part : {interrupts().on_terminal ? "\n" : "", sentence, "\n"})
+    if (write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
+}
+
+std::terminate_handler end_of_library = nullptr;
+
+/// The end of an exception that cannot reach `run_verb`, from a thread of a library, a destructor or the handling of
+/// another one: a sentence where memory or threads are short, and nothing half-written.
+[[noreturn]] void end_by_exception() {
+  const char* sentence = nullptr;
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    sentence = shortage_of(error);
+  } catch (...) {
+  }
+  if (sentence != nullptr) {
+    remove_doomed();
+    write_sentence(sentence);
+    _exit(1);
+  }
+  end_of_library();
+  std::abort();
 }
 
 /// Why CLI11 must not read a text as an integer, which it would clamp; or empty.
@@ -188,11 +230,9 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     print_sentence("cloze: error: " + readable(sentence_of(error)));
-  } catch (const std::bad_alloc&) {
-    print_out_of_memory();
   } catch (const std::exception& error) {
-    if (is_out_of_memory(error.what()))
-      print_out_of_memory();
+    if (const char* sentence = shortage_of(error))
+      print_sentence(sentence);
     else
       print_sentence(words("cloze: error: ", readable(first_lines(error.what())),
                            "\nThis is a bug in Cloze; please report it with the command and its input."));
@@ -208,8 +248,9 @@ int main(int argc, char** argv) {
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
 #endif
   install_interrupt_handlers();
+  end_of_library = std::set_terminate(end_by_exception);
   Globals globals;
-  globals.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  globals.program = program_path();
   for (int i = 0; i < argc; ++i) globals.command_line += (i ? " " : "") + std::string(argv[i]);
 
   CLI::App app{the_way, "cloze"};

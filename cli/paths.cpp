@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/program_path.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/load_config.h"
@@ -190,8 +191,7 @@ std::vector<std::string> configs_in(const fs::path& folder) {
 /// Where configs are looked for: here, in configs/, and where they are installed or built with the program.
 std::vector<fs::path> config_roots() {
   std::vector<fs::path> roots{".", "configs"};
-  std::error_code error;
-  const auto program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const auto program = fs::path(program_path()).parent_path();
   if (program.empty()) return roots;
   for (const auto* shipped : {"../share/cloze/configs", "../configs"})
     roots.push_back((program / shipped).lexically_normal());

@@ -51,6 +51,8 @@ class TokenStore {
   TokenStore with_tokenizer(const Tokenizer& tokenizer) const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: the data fingerprint of a run.
   const std::string& fingerprint() const;
+  /// Throws DataError if a file has become shorter since it was opened: what was read may then be zeros.
+  void require_whole() const;
   /// Verifies the checksum of every file. Throws DataError naming the file.
   void verify() const;
 

@@ -112,6 +112,24 @@ void require_free(const std::string& out, bool replace) {
                        ": already exists; name another folder, or overwrite it with --force");
 }
 
+/// Throws ConfigError unless `out` may become the folder of these revisions, by name and checkpoint: it holds nothing
+/// else, and them only where they may be replaced.
+void require_free_for(const std::vector<std::pair<std::string, std::string>>& revisions, const std::string& out,
+                      bool replace) {
+  if (!fs::exists(out)) return;
+  require<ConfigError>(fs::is_directory(out), out,
+                       ": is not a folder for the folders of revisions; name another --out");
+  for (const auto& entry : fs::directory_iterator(out)) {
+    const auto name = entry.path().filename().string();
+    const bool is_revision =
+        std::any_of(revisions.begin(), revisions.end(), [&](const auto& one) { return one.first == name; });
+    require<ConfigError>(is_revision || is_staged(name), out,
+                         ": is not a folder for the folders of revisions (it holds ", name,
+                         ", which is none of this run); name another --out");
+    if (is_revision) require_free(entry.path().string(), replace);
+  }
+}
+
 }  // namespace
 
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
@@ -133,8 +151,6 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
   require<ConfigError>(
       fs::exists(run + "/run.yaml"), run,
       ": is not a run directory, and --revisions exports the checkpoints of one; name one, or leave out --revisions");
-  require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && !fs::exists(out + "/config.json")), out,
-                       ": is not a folder for the folders of revisions; name another --out");
   const auto milestones = milestones_of(run);
   require<CheckpointError>(!milestones.empty(), run,
                            ": keeps no checkpoint for a number of words; train with checkpoint.at_words (babylm, or a "
@@ -142,13 +158,14 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
   std::vector<std::pair<std::string, std::string>> revisions;  // name, checkpoint
   for (const auto& [words, checkpoint] : milestones) revisions.emplace_back(revision_of(words), checkpoint);
   revisions.emplace_back("main", main_checkpoint);
-  for (const auto& [name, checkpoint] : revisions) require_free(out + "/" + name, replace);
-  fs::create_directories(out);
+  require_free_for(revisions, out, replace);
+  StagedFolder staged(out);  // all of them or none: some alone would be in the way of the next try
   std::vector<std::string> names;
   for (const auto& [name, checkpoint] : revisions) {
-    export_huggingface(checkpoint, out + "/" + name, part, replace);
+    export_huggingface(checkpoint, staged.path() + "/" + name, part);
     names.push_back(name);
   }
+  staged.commit();
   return names;
 }
 

@@ -23,8 +23,9 @@ void export_huggingface(const std::string& run, const std::string& out, const st
                         bool replace = false);
 
 /// Writes every checkpoint that a run keeps for checkpoint.at_words as a Hugging Face folder `out`/chck_7M, and
-/// `main_checkpoint` as `out`/main; returns the names, main last. Nothing is written where one of them exists and may
-/// not be replaced. Throws ConfigError, CheckpointError for a run without such checkpoints.
+/// `main_checkpoint` as `out`/main; returns the names, main last. All of them are put in place at once, in a folder that
+/// holds nothing else. Nothing is written where one of them exists and may not be replaced. Throws ConfigError,
+/// CheckpointError for a run without such checkpoints.
 std::vector<std::string> export_revisions(const std::string& run, const std::string& main_checkpoint,
                                           const std::string& out, const std::string& part = "", bool replace = false);
 

@@ -228,9 +228,16 @@ void loop(Session& session) {
   const auto& state = session.state;
   Pace pace{.seconds_before = state.seconds, .seconds_at_log = state.seconds, .tokens_at_log = state.tokens};
   bool stops = false;
-  while (is_within_budget(session) && !stops) {
-    begin_due_phase(session);
-    stops = train_phase(session, pace);
+  try {
+    while (is_within_budget(session) && !stops) {
+      begin_due_phase(session);
+      stops = train_phase(session, pace);
+    }
+  } catch (const DataError& error) {  // lost tokens, which no step has used
+    if (state.step == 0) throw;
+    save(session, /*must=*/true);
+    fail<DataError>(error.what(), "; step ", state.step, " is saved, `cloze pretrain --run ", session.options.run,
+                    " --resume` goes on from it");
   }
   if (stops) session.stopped_by = "patience";
   end_progress();

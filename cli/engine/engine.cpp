@@ -345,6 +345,8 @@ extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Com
   // The engine is a library with its own log and its own copy of the signal handling.
   cloze::set_log_level(level);
   cloze::share_interrupts(of_program);
-  cloze::configure_threads(0);
+  const bool has_own_threads = std::holds_alternative<cloze::PretrainCommand>(command) ||
+                               std::holds_alternative<cloze::BenchmarkCommand>(command);  // train.threads
+  if (!has_own_threads) cloze::configure_threads(0);
   return std::visit([](const auto& c) { return cloze::run(c); }, command);
 }

@@ -126,3 +126,16 @@ TEST_CASE("tokens that are cut while they are read end the process with a senten
   CHECK(read_file(dir / "errors") ==
         "cloze: error: " + file + ": became shorter while it was read; prepare the text again\n");
 }
+
+TEST_CASE("tokens that were cut within a page, which the system fills with zeros, are not taken for text",
+          "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  const auto file = dir / "tokens/train-00000.tokens";
+  const TokenStore store(dir / "tokens", "train");
+  CHECK_NOTHROW(store.require_whole());
+  fs::resize_file(file, fs::file_size(file) - 1);
+  CHECK_THROWS_WITH(store.require_whole(), file + ": became shorter while it was read; prepare the text again");
+}
