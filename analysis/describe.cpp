@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <nlohmann/json.hpp>
 
 #include "core/log.h"
 #include "core/tensor/param.h"

@@ -1,6 +1,6 @@
 #pragma once
 // Size and cost of a config: layers, parameters, FLOPs, memory.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/layers/cost.h"
 #include "run/config.h"

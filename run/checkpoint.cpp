@@ -13,6 +13,7 @@
 #include "core/tensor/safetensors.h"
 #include "objectives/collator.h"
 #include "run/config_io.h"
+#include "run/folder.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
 #include "run/run.h"

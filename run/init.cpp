@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <nlohmann/json.hpp>
 
 namespace cloze {
 

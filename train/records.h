@@ -1,6 +1,6 @@
 #pragma once
 // What training records: rows of metrics.jsonl, and summary.json.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "train/session.h"
 

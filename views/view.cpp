@@ -1,6 +1,7 @@
 #include "views/view.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // What a run does with a text, to look at: losses by token, position and frequency, calibration, sentences in the
 // plane, attention.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -340,13 +340,14 @@ TEST_CASE("a run whose files are links to other files is neither resumed nor ver
   const auto outside = dir.write("outside.txt", "kept\n");
   const auto refused = [&](const std::string& name, const std::string& sentence) {
     INFO(name);
-    fs::rename(dir / "run" / name, dir / "aside");
-    fs::create_symlink(name == "tokenizer" ? dir / "elsewhere" : outside, dir / "run" / name);
+    const auto path = dir / ("run/" + name);
+    fs::rename(path, dir / "aside");
+    fs::create_symlink(name == "tokenizer" ? dir / "elsewhere" : outside, path);
     CHECK_THROWS_WITH(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}),
-                      Catch::Equals(dir / "run" + "/" + name + sentence));
+                      Catch::Equals(path + sentence));
     CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains(name + sentence));
-    fs::remove(dir / "run" / name);
-    fs::rename(dir / "aside", dir / "run" / name);
+    fs::remove(path);
+    fs::rename(dir / "aside", path);
   };
   const std::string of_file = ": is a link, through which another file would be changed; put a file of its own there";
   fs::create_directories(dir / "elsewhere");
@@ -366,7 +367,7 @@ TEST_CASE("a run whose files are links to other files is neither resumed nor ver
   CHECK(read_file(outside) == "kept\n");
   CHECK(fs::exists(dir / "elsewhere/notes.tmp-4194000"));
   // A backup made of hard links keeps what it has.
-  for (const auto* name : {"metrics.jsonl", "log.txt"}) fs::create_hard_link(dir / "run" / name, dir / name);
+  for (const std::string name : {"metrics.jsonl", "log.txt"}) fs::create_hard_link(dir / ("run/" + name), dir / name);
   const auto rows = read_file(dir / "metrics.jsonl"), log = read_file(dir / "log.txt");
   CHECK(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}).steps == 4);
   CHECK(read_file(dir / "metrics.jsonl") == rows);
