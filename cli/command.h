@@ -114,9 +114,10 @@ struct DescribeCommand {
   bool json = false;
 };
 struct InspectCommand {
-  RunConfig config;
+  std::vector<RunConfig> configs;  ///< one; with a page up to four
+  std::vector<std::string> names;  ///< of the configs: their files
   int64_t examples = 3, sequences = 2000;
-  std::string picture;
+  std::string picture, page;  ///< files; empty: none
   bool json = false;
 };
 struct BenchmarkCommand {

@@ -315,18 +315,37 @@ int run(const DescribeCommand& c) {
   return 0;
 }
 
-int run(const InspectCommand& c) {
-  if (const auto few = few_masked_warning(c.config.objectives); !few.empty()) log_warning("inspect", few);
-  const auto found = inspect_objective(c.config, c.examples, c.sequences);
-  if (c.json) {
-    print_data(json_text(to_json(found)) + "\n");
-  } else {
+/// Prints what was found in the rows of a config; `name` is empty for the only one, whose rows are printed too.
+void print_inspection(const std::string& name, const RunConfig& config, const Inspection& found) {
+  if (name.empty())
     print_report(to_text(found, has_colours(STDOUT_FILENO)), 11);
-    for (const auto& line : deviations(c.config)) print_text("differs from the preset: " + line + "\n");
+  else
+    print_report(name + "\n\n" + counts_text(found) + "\n" + checks_text(found) + "\n", 11);
+  for (const auto& line : deviations(config)) print_text("differs from the preset: " + line + "\n");
+}
+
+int run(const InspectCommand& c) {
+  if (!c.picture.empty()) check_picture(c.configs.front().objectives, c.picture);
+  std::vector<InspectedConfig> inspected;
+  bool passed = true;
+  for (size_t i = 0; i < c.configs.size(); ++i) {
+    const auto& config = c.configs[i];
+    if (const auto few = few_masked_warning(config.objectives); !few.empty()) log_warning("inspect", few);
+    const auto& found =
+        inspected
+            .emplace_back(c.names[i], config, inspect_objective(config, c.examples, c.sequences, {}, !c.page.empty()))
+            .found;
+    if (!c.json) print_inspection(c.configs.size() > 1 ? c.names[i] : "", config, found);
+    passed = passed && std::ranges::all_of(found.checks, &RuleCheck::passed);
   }
+  if (c.json) print_data(json_text(to_json(inspected.front().found)) + "\n");
   std::fflush(stdout);
-  if (!c.picture.empty()) draw_lengths(found, c.picture);
-  return std::all_of(found.checks.begin(), found.checks.end(), [](const auto& check) { return check.passed; }) ? 0 : 1;
+  if (!c.picture.empty()) draw_lengths(inspected.front().found, c.picture);
+  if (!c.page.empty()) {
+    write_atomic(c.page, to_html(inspected));
+    log_result("inspect", words(counted(inspected.size(), "config"), " -> ", c.page));
+  }
+  return passed ? 0 : 1;
 }
 
 int run(const BenchmarkCommand& c) {
