@@ -8,6 +8,7 @@
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
 #include "objectives/objective.h"
 #include "run/milestones.h"
@@ -72,15 +73,14 @@ std::vector<NamedTensor> tensors_of(const LoadedRun& run, bool bare) {
   return tensors;
 }
 
-/// config.json with the ids of the tokenizer, else those that the model was imported with. Unknown ones are null, which
-/// keeps transformers from taking the defaults of the class, ids of another vocabulary.
-nlohmann::json config_with_ids(const LoadedRun& run) {
+/// config.json of a model that did not come in, with the ids of the tokenizer, else those that the model was imported
+/// with. Unknown ones are null, which keeps transformers from taking the defaults of the class, ids of another
+/// vocabulary.
+nlohmann::json config_with_ids(const LoadedRun& run, bool trained) {
   const auto& model = backbone_of(run.config.model);
   const auto& text_ids = huggingface::family_of(run.config.model).text_ids;
   auto config = huggingface_config(run.config);
   const auto special = run.has_tokenizer ? run.tokenizer.special() : SpecialIds{};
-  // An imported run that was not trained is exported unchanged.
-  const bool trained = load_state(run.checkpoint, nullptr).step > 0;
   const auto known = [&](int64_t of_tokenizer, int64_t imported) {
     const auto id = of_tokenizer >= 0 ? of_tokenizer : imported;
     return id >= 0 && id < model.vocab_size ? nlohmann::json(id) : nlohmann::json();
@@ -92,6 +92,14 @@ nlohmann::json config_with_ids(const LoadedRun& run) {
   if (text_ids.contains("cls_token_id")) config["cls_token_id"] = known(special.cls, -1);
   if (text_ids.contains("sep_token_id")) config["sep_token_id"] = known(special.sep, -1);
   if (text_ids.contains("pad_token_id") && special.pad >= 0) config["pad_token_id"] = special.pad;
+  return config;
+}
+
+/// config.json of an export: of an imported model as it came in.
+nlohmann::json exported_config(const LoadedRun& run, const std::optional<nlohmann::json>& of_origin) {
+  // An imported run that was not trained is exported unchanged.
+  const bool trained = load_state(run.checkpoint, nullptr).step > 0;
+  auto config = of_origin ? *of_origin : config_with_ids(run, trained);
   const auto* streams = as<TwoStreamConfig>(run.config.model);
   if (streams && streams->bi_data && trained) {
     config["bi_data"] = false;
@@ -139,8 +147,10 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   require_huggingface(opened.config);
   const bool bare = opened.config.objectives.empty();
   const auto tensors = tensors_of(opened, bare);
+  const auto of_origin = part.empty() ? config_of_origin(opened) : std::nullopt;
   StagedFolder staged(out);
-  write_atomic(staged.path() + "/config.json", json_text(config_with_ids(opened), 2) + "\n");
+  write_atomic(staged.path() + "/config.json", json_text(exported_config(opened, of_origin), 2) + "\n");
+  if (of_origin) copy_generation_config(opened, staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
   staged.commit();

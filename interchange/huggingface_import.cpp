@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface.h"
+#include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
@@ -146,6 +147,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   json origin{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}};
   if (!tokenizer.empty()) origin["tokenizer"] = tokenizer;
   write_atomic(staged.path() + "/provenance.json", json_text(origin, 2) + "\n");
+  keep_origin(model, folder, staged.path());
   save_checkpoint(staged.path(), {}, params, {});
   staged.commit();
   return report;

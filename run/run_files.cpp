@@ -14,8 +14,9 @@ bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 bool is_first_file(const std::string& name) {
-  return name.starts_with("events.out.tfevents.") ||
-         is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt", "metrics.jsonl", "tokenizer"}, name);
+  return name.starts_with("events.out.tfevents.") || is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt",
+                                                                "metrics.jsonl", "tokenizer", imported_folder},
+                                                               name);
 }
 
 bool is_run_file(const std::string& name) {

@@ -4,6 +4,9 @@
 
 namespace cloze {
 
+/// The folder in a run with what came with an imported model.
+inline constexpr const char* imported_folder = "huggingface";
+
 /// Whether a run has written a file of this name before its first checkpoint.
 bool is_first_file(const std::string& name);
 
