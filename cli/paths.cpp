@@ -98,8 +98,7 @@ PathKind kind_of_path(const std::string& path) {
   if (!fs::exists(path, ignored)) return PathKind::absent;
   if (!fs::is_directory(path, ignored)) return PathKind::file;
   if (has(path, "run.yaml")) return PathKind::run;
-  // The `datasets` library writes a state.json, too.
-  if (has(path, "state.json") && !has(path, "dataset_info.json")) return PathKind::step;
+  if (is_step_folder(path)) return PathKind::step;
   if (has(path, "manifest.json")) return PathKind::tokens;
   if (has(path, "config.json")) return PathKind::huggingface;
   for (const auto* file : {"tokenizer.json", "vocab.txt", "spiece.model", "vocab.json"})

@@ -127,6 +127,8 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
   progress_.report.first_invalid = reader.first_invalid();
   progress_.report.skipped_lines = reader.skipped_lines();
   progress_.report.first_skipped = reader.first_skipped();
+  progress_.report.null_rows = reader.null_rows();
+  progress_.report.first_null = reader.first_null();
   progress_.report.incomplete_pairs += reader.incomplete_pairs();
   if (reader.split_documents() > 0)
     log_info("data", words(counted(reader.split_documents(), "document"),

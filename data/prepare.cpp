@@ -266,6 +266,8 @@ EncodeProgress encode_all(const PrepareOptions& options, const Tokenizer& tokeni
   done.report.invalid_utf8 += held.report.invalid_utf8;
   if (done.report.skipped_lines == 0) done.report.first_skipped = held.report.first_skipped;
   done.report.skipped_lines += held.report.skipped_lines;
+  if (done.report.null_rows == 0) done.report.first_null = held.report.first_null;
+  done.report.null_rows += held.report.null_rows;
   return done;
 }
 
@@ -284,7 +286,8 @@ json as_json(const PrepareReport& report) {
           {"removed_documents", report.removed_documents},
           {"removed_valid_documents", report.removed_valid_documents},
           {"invalid_utf8", report.invalid_utf8},
-          {"skipped_lines", report.skipped_lines}};
+          {"skipped_lines", report.skipped_lines},
+          {"null_rows", report.null_rows}};
 }
 
 /// Hashes of the files that the tokens were made from. Throws DataError if one has changed meanwhile.
@@ -359,7 +362,8 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
                    .report = as_json(report),
                    .contents = contents,
                    .fingerprint = {}});
-  for (auto* line : {&report.first_invalid, &report.first_skipped}) line->file = with_names(line->file, spooled);
+  for (auto* line : {&report.first_invalid, &report.first_skipped, &report.first_null})
+    line->file = with_names(line->file, spooled);
   warn_of_text(options, split, report);
   return report;
 }

@@ -10,6 +10,7 @@
 #include "objectives/replaced_token.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
+#include "run/run_files.h"
 #include "run/run_tokenizer.h"
 
 namespace cloze {
@@ -50,7 +51,7 @@ LoadedRun open_run(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path,
                            ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
-  const bool step = fs::exists(path + "/state.json");
+  const bool step = is_step_folder(path);
   run.folder = step ? fs::path(located_step(path)).parent_path().string() : path;
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,

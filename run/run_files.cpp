@@ -1,7 +1,10 @@
 #include "run/run_files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
+
+#include "data/datasets_folder.h"
 
 namespace cloze {
 
@@ -12,6 +15,11 @@ bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
 }
 
 }  // namespace
+
+bool is_step_folder(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::exists(path + "/state.json", unknown) && !is_dataset(path);
+}
 
 bool is_first_file(const std::string& name) {
   return name.starts_with("events.out.tfevents.") || is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt",

@@ -1,11 +1,14 @@
 #pragma once
-// The names of the files of a run.
+// The files of a run, by their names.
 #include <string>
 
 namespace cloze {
 
 /// The folder in a run with what came with an imported model.
 inline constexpr const char* imported_folder = "huggingface";
+
+/// Whether a folder is a checkpoint: it has a state.json, and not that of a dataset of the Python library `datasets`.
+bool is_step_folder(const std::string& path);
 
 /// Whether a run has written a file of this name before its first checkpoint.
 bool is_first_file(const std::string& name);
