@@ -3,8 +3,9 @@
 
 usage: tests/docs.py [CLOZE]        CLOZE: the program, build/cloze by default
 Checks that README leads to every page, links, paths, verbs, options, config keys, YAML blocks, excerpts of code
-(```cpp FILE), lines that a diff adds, names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs, families, objectives, attention kinds,
-optimizers and configs with their parameter counts. docs/config.md is generated; tests/cli/configs_test.cpp keeps it current.
+(```cpp FILE), lines that a diff adds, names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs,
+families, objectives, attention kinds, optimizers and configs with their parameter counts. docs/config.md is generated;
+tests/cli/configs_test.cpp keeps it current.
 """
 import glob, re, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
