@@ -10,6 +10,7 @@
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
+#include "interchange/model_card.h"
 #include "objectives/objective.h"
 #include "run/milestones.h"
 
@@ -138,6 +139,29 @@ void require_free_for(const std::vector<std::pair<std::string, std::string>>& re
   }
 }
 
+/// The last component of a folder's path.
+std::string name_of_folder(const std::string& folder) {
+  std::error_code unknown;
+  auto path = fs::absolute(folder, unknown).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  return path.filename().string();
+}
+
+/// The model card in `staged`, which replaces `out`: the one that `out` has, to which somebody may have added the
+/// licence, or a new one. A link stays a link, so that nothing from elsewhere is published.
+void put_model_card(const LoadedRun& run, const std::string& architecture, const std::string& out,
+                    const std::string& staged) {
+  const auto before = out + "/README.md", card = staged + "/README.md";
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(before, error))) {
+    write_atomic(card, model_card(run, name_of_folder(out), architecture));
+    return;
+  }
+  fs::copy(before, card, fs::copy_options::copy_symlinks | fs::copy_options::recursive, error);
+  require(!error, before, ": cannot be copied (", error.message(), "); move it elsewhere");
+  log_info("export", before + " is kept as it was; remove it for a new model card");
+}
+
 }  // namespace
 
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
@@ -148,11 +172,13 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   const bool bare = opened.config.objectives.empty();
   const auto tensors = tensors_of(opened, bare);
   const auto of_origin = part.empty() ? config_of_origin(opened) : std::nullopt;
+  const auto config = exported_config(opened, of_origin);
   StagedFolder staged(out);
-  write_atomic(staged.path() + "/config.json", json_text(exported_config(opened, of_origin), 2) + "\n");
+  write_atomic(staged.path() + "/config.json", json_text(config, 2) + "\n");
   if (of_origin) copy_generation_config(opened, staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
+  put_model_card(opened, config.at("architectures").at(0), out, staged.path());
   staged.commit();
 }
 

@@ -16,9 +16,10 @@ struct ImportReport {
 /// of the discriminator; the run holds both, for further pretraining. Throws CheckpointError or ConfigError.
 ImportReport import_huggingface(const std::string& folder, const std::string& run, const std::string& generator = "");
 
-/// Writes config.json, model.safetensors and tokenizer files, as `from_pretrained` loads them. `part`: `generator` of a
-/// run with replaced token detection, or empty. An existing model folder is refused, or with `replace` replaced; other
-/// non-empty folders are never replaced. The folder is written atomically. Throws ConfigError.
+/// Writes config.json, model.safetensors and tokenizer files, as `from_pretrained` loads them, and a model card,
+/// README.md. `part`: `generator` of a run with replaced token detection, or empty. An existing model folder is
+/// refused, or with `replace` replaced, all but its README.md; other non-empty folders are never replaced. The folder
+/// is written atomically. Throws ConfigError.
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part = "",
                         bool replace = false);
 

@@ -232,8 +232,9 @@ int run(const ExportCommand& c) {
     if (c.json)
       print_data(json_text(json{{"out", c.out}, {"to", c.to}}) + "\n");
     else
-      log_result("export",
-                 c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer if the run has one)");
+      log_result("export", c.run + " -> " + c.out +
+                               " (config.json, model.safetensors, the tokenizer if the run has one, and README.md, a "
+                               "model card to complete)");
     return 0;
   }
   const auto r = export_torchscript(checkpoint, c.out, c.dtype, c.program, c.part, c.force);
