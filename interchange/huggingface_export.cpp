@@ -10,6 +10,7 @@
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
 #include "objectives/objective.h"
+#include "run/checksums.h"
 #include "run/milestones.h"
 
 namespace cloze {
@@ -80,7 +81,7 @@ nlohmann::json config_with_ids(const LoadedRun& run) {
   auto config = huggingface_config(run.config);
   const auto special = run.has_tokenizer ? run.tokenizer.special() : SpecialIds{};
   // An imported run that was not trained is exported unchanged.
-  const bool trained = load_state(run.checkpoint, nullptr).step > 0;
+  const bool trained = run.state.step > 0;
   const auto known = [&](int64_t of_tokenizer, int64_t imported) {
     const auto id = of_tokenizer >= 0 ? of_tokenizer : imported;
     return id >= 0 && id < model.vocab_size ? nlohmann::json(id) : nlohmann::json();
@@ -125,6 +126,7 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   write_atomic(staged.path() + "/config.json", json_text(config_with_ids(opened), 2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
+  write_checksums(staged.path(), export_receipt, {{"format", "cloze-export"}, {"version", 1}});
   staged.commit();
 }
 

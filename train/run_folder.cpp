@@ -64,16 +64,20 @@ void save_tokenizer(const Session& session) {
 void open_run_folder(Session& session, const Origin& origin) {
   const auto& run = session.options.run;
   const auto& branch = origin.branch;
+  session.lock.require_in_place();
   const int64_t step = origin.checkpoint.empty() ? 0 : load_state(origin.checkpoint, nullptr).step;
   if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
   if (exists) check_resumed(session, step);
+  if (exists && !origin.checkpoint.empty() && !session.options.overwrite_config)
+    require_made_by(run, origin.checkpoint, std::nullopt);
   if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
   if (branch)
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
   write_atomic(run + "/run.yaml", to_yaml(session.config));
   save_tokenizer(session);
   if (exists) record_data(run, session.store, step);
+  record_made_by(run, made_by(session));
   set_log_file(run + "/log.txt");
 }
 

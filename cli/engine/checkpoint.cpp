@@ -19,4 +19,8 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) 
   return found.folder;
 }
 
+LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {
+  return read_checkpoint([&] { return chosen_checkpoint(path, choice); }, open_run);
+}
+
 }  // namespace cloze

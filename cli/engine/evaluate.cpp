@@ -58,7 +58,7 @@ void score(EvaluatedRun& one, int64_t batch_size) {
 std::vector<EvaluatedRun> open_runs(const EvaluateCommand& c) {
   std::vector<EvaluatedRun> runs;
   for (const auto& path : c.runs) {
-    auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_run(chosen_checkpoint(path, c.checkpoint))});
+    auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_chosen(path, c.checkpoint)});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
                          ": has no objective to evaluate; it was imported as a base model without a head");
     auto& tokens = one.run.config.data.tokens;

@@ -64,7 +64,7 @@ LoadedRun open_whole(const std::string& checkpoint) {
 }
 
 SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {
-  const auto state = load_state(run.checkpoint, nullptr);
+  const auto& state = run.state;
   SuiteAnswers answers{.run = name, .checkpoint = run.checkpoint, .step = state.step};
   if (state.words > 0) answers.words = std::llround(state.words);
   for (const auto milestone : state.at_words) answers.revisions.push_back(revision_of(milestone));
