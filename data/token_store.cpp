@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -76,8 +77,16 @@ struct Shard {
   Shard& operator=(const Shard&) = delete;
   ~Shard() { munmap(const_cast<char*>(base), size); }
 
+  /// Compares the whole file with its checksum. Throws DataError.
+  void verify() const {
+    require<DataError>(XXH3_64bits(base, size) == expected.xxh3, path,
+                       ": its content does not match its checksum; prepare the text again");
+    is_verified = true;
+  }
+
   std::string path;
   ShardFacts expected;
+  mutable std::atomic<bool> is_verified{false};
   OpenFile file;  ///< stays open, so that one that becomes shorter is seen
   uint64_t size;
   const char* base = nullptr;
@@ -206,6 +215,7 @@ void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
                      ": the offsets of its tokens are damaged; prepare the text again");
   while (count > 0) {
     const auto& shard = impl_->shard_of(first, &Shard::first_token);
+    if (!shard.is_verified) shard.verify();
     const uint64_t at = first - shard.first_token, n = std::min(count, shard.header.tokens - at);
     if (shard.header.id_bytes == 2)
       std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
@@ -238,9 +248,7 @@ void TokenStore::require_whole() const {
 }
 
 void TokenStore::verify() const {
-  for (const auto& shard : impl_->shards)
-    require<DataError>(XXH3_64bits(shard->base, shard->size) == shard->expected.xxh3, shard->path,
-                       ": its content does not match its checksum; prepare the text again");
+  for (const auto& shard : impl_->shards) shard->verify();
 }
 
 }  // namespace cloze

@@ -12,6 +12,7 @@
 #include "interchange/interchange.h"
 #include "interchange/model_card.h"
 #include "objectives/objective.h"
+#include "run/checksums.h"
 #include "run/milestones.h"
 
 namespace cloze {
@@ -99,7 +100,7 @@ nlohmann::json config_with_ids(const LoadedRun& run, bool trained) {
 /// config.json of an export: of an imported model as it came in.
 nlohmann::json exported_config(const LoadedRun& run, const std::optional<nlohmann::json>& of_origin) {
   // An imported run that was not trained is exported unchanged.
-  const bool trained = load_state(run.checkpoint, nullptr).step > 0;
+  const bool trained = run.state.step > 0;
   auto config = of_origin ? *of_origin : config_with_ids(run, trained);
   const auto* streams = as<TwoStreamConfig>(run.config.model);
   if (streams && streams->bi_data && trained) {
@@ -179,6 +180,7 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
   put_model_card(opened, config.at("architectures").at(0), out, staged.path());
+  write_checksums(staged.path(), export_receipt, {{"format", "cloze-export"}, {"version", 1}});
   staged.commit();
 }
 

@@ -182,9 +182,10 @@ std::string budget_of(const Plan& plan, const PlannedRun& run) {
   return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
 
-/// A planned run with its result, where it is done.
+/// A planned run with its result, where it is done. Throws DataError for one that had ended and lost its result.
 ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatus& status) {
   const auto folder = run_path(plan, planned);
+  require<DataError>(status.lost_result.empty(), status.lost_result);
   ReportedRun run{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
                   .state = status.state,
                   .message = status.message,

@@ -123,10 +123,13 @@ void copy_imported_facts(const Origin& origin, const std::string& run) {
 void open_run_folder(Session& session, const Origin& origin) {
   const auto& run = session.options.run;
   const auto& branch = origin.branch;
+  session.lock.require_in_place();
   const int64_t step = origin.checkpoint.empty() ? session.state.step : load_state(origin.checkpoint, nullptr).step;
   if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
   const auto changes = exists ? check_resumed(session, origin.checkpoint, step) : Changes{};
+  if (exists && !origin.checkpoint.empty() && !session.options.overwrite_config)
+    require_made_by(run, origin.checkpoint, std::nullopt);
   if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
   if (exists) record_changes(run, session.options.command_line, changes);  // before run.yaml forgets what was
   if (!exists) copy_imported_facts(origin, run);
@@ -135,6 +138,7 @@ void open_run_folder(Session& session, const Origin& origin) {
   write_atomic(run + "/run.yaml", to_yaml(session.config));
   save_tokenizer(session);
   if (exists) record_data(run, session.store, step);
+  record_made_by(run, made_by(session));
   set_log_file(run + "/log.txt");
   log_changes(changes);
 }

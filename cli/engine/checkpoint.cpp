@@ -32,4 +32,8 @@ std::vector<std::string> all_checkpoints_of(const std::string& run) {
   return found;
 }
 
+LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {
+  return read_checkpoint([&] { return chosen_checkpoint(path, choice); }, open_run);
+}
+
 }  // namespace cloze

@@ -91,7 +91,7 @@ std::vector<std::vector<Generated>> generated(const LoadedRun& run, const std::v
 
 int run(const GenerateCommand& c) {
   check_search(c.search);
-  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto opened = open_chosen(c.run, c.checkpoint);
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
@@ -173,7 +173,7 @@ void print_candidates(const LoadedRun& opened, const std::string& text, const Fi
 }
 
 int run(const FillCommand& c) {
-  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto opened = open_chosen(c.run, c.checkpoint);
   const auto print_filled = fills_by_generating(opened) ? print_completions : print_candidates;
   for (size_t i = 0; i < c.texts.size(); ++i) {
     try {
@@ -189,7 +189,7 @@ int run(const ViewCommand& c) {
   const auto file = read_passages(c.file);
   std::vector<std::string> texts;
   for (const auto& passage : file.passages) texts.push_back(passage.text());
-  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto opened = open_chosen(c.run, c.checkpoint);
   TrainingCounts known;
   if (opened.has_tokenizer)
     known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
@@ -224,8 +224,7 @@ int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
   return 0;
 }
 
-int run(const ExportCommand& c) {
-  const auto checkpoint = chosen_checkpoint(c.run, c.checkpoint);
+int export_of(const ExportCommand& c, const std::string& checkpoint) {
   if (c.revisions) return run_revisions(c, checkpoint);
   if (c.to == "huggingface") {
     export_huggingface(checkpoint, c.out, c.part, c.force);
@@ -257,6 +256,11 @@ int run(const ExportCommand& c) {
   }
   log_info("export", words("receipt in ", r.path, ".receipt.json"));
   return 0;
+}
+
+int run(const ExportCommand& c) {
+  return read_checkpoint([&] { return chosen_checkpoint(c.run, c.checkpoint); },
+                         [&](const std::string& checkpoint) { return export_of(c, checkpoint); });
 }
 
 /// A row of `verify parity`, with the note that it may have.

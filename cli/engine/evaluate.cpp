@@ -67,10 +67,9 @@ void score(std::vector<EvaluatedRun>& runs, const EvaluateCommand& c) {
 
 /// A run, or a checkpoint of the same run as the `first`, whose weights are not read yet.
 LoadedRun open_one(const std::string& path, const EvaluateCommand& c, const std::vector<EvaluatedRun>& first) {
-  const auto checkpoint = chosen_checkpoint(path, c.checkpoint);
-  if (!c.suites.all_checkpoints || first.empty()) return open_run(checkpoint);
+  if (!c.suites.all_checkpoints || first.empty()) return open_chosen(path, c.checkpoint);
   auto run = first.front().run;
-  run.checkpoint = checkpoint;
+  run.checkpoint = chosen_checkpoint(path, c.checkpoint);
   run.network = nullptr;
   return run;
 }
