@@ -1,6 +1,6 @@
 #pragma once
 // Which class of transformers a model is, by the tables of interchange/huggingface/.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "interchange/huggingface_parameters.h"
 #include "run/config.h"

@@ -1,6 +1,6 @@
 #pragma once
 // config.json of Hugging Face, read and written by the tables of interchange/huggingface/.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "interchange/huggingface/json_file.h"
 #include "models/families/model_config.h"

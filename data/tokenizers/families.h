@@ -34,9 +34,10 @@ struct TokenizerFamily {
   std::vector<std::string> kinds;        ///< of Cloze's models that use this frame
   FrameRule frame;
   Renumbering pieces{};
-  SentencePieceRules rules{};  ///< defaults; tokenizer_config.json may override them
-  int64_t sentinels = 0;       ///< <extra_id_0> ... that the class adds
-  std::string language{};      ///< default language of texts
+  SentencePieceRules rules{};          ///< defaults; tokenizer_config.json may override them
+  int64_t sentinels = 0;               ///< <extra_id_0> ... that the class adds
+  std::string language{};              ///< default language of texts
+  std::string vocabulary = "unigram";  ///< the published vocabularies, as Tokenizer::kind() has it
 };
 
 const std::vector<TokenizerFamily>& tokenizer_families();

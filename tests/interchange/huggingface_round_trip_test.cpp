@@ -107,6 +107,7 @@ TEST_CASE("a run that begins from an imported model is exported with what came i
   auto came = nlohmann::json::parse(read_file(dir / "hf/config.json"));
   came["classifier_dropout"] = 0.25;
   dir.write("hf/config.json", came.dump());
+  fs::remove(dir / "hf/cloze_export.json");
   import_huggingface(dir / "hf", dir / "back");
   const auto back = open_run(dir / "back");
   auto config = tiny_run(dir, 1);
@@ -186,6 +187,34 @@ TEST_CASE("an export to Hugging Face, imported again, is the same model", "[inte
   for (size_t i = 0; i < pa.size(); ++i) CHECK(at::equal(pa[i].param.value(), pb[i].param.value()));
   CHECK(a.tokenizer.fingerprint() == b.tokenizer.fingerprint());
   CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "back"), Catch::Contains("exists; name another --out"));
+}
+
+TEST_CASE("an export with a flipped bit is not imported, unless its receipt is removed", "[interchange]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  const auto receipt = dir / "hf/cloze_export.json";
+  int number = 0;
+  for (const std::string name :
+       {"model.safetensors", "config.json", "tokenizer.json", "vocab.txt", "cloze_export.json"}) {
+    INFO(name);
+    const auto whole = read_file(dir / "hf/" + name);
+    for (const size_t at : {whole.size() / 3, whole.size() / 2, whole.size() - 2}) {
+      auto damaged = whole;
+      damaged[at] ^= 1;
+      dir.write("hf/" + name, damaged);
+      CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / ("refused-" + std::to_string(number++))),
+                        Catch::StartsWith(dir / "hf: " + name + " ") && Catch::EndsWith("remove " + receipt));
+    }
+    dir.write("hf/" + name, whole);
+  }
+  dir.write("hf/README.md", "a card that is written by hand\n");
+  CHECK_NOTHROW(import_huggingface(dir / "hf", dir / "card"));
+  // Somebody who trained the model further in transformers.
+  auto damaged = read_file(dir / "hf/model.safetensors");
+  damaged[damaged.size() - 2] ^= 1;
+  dir.write("hf/model.safetensors", damaged);
+  fs::remove(receipt);
+  CHECK_NOTHROW(import_huggingface(dir / "hf", dir / "further"));
 }
 
 TEST_CASE("the generator of a run with replaced token detection is exported as a masked language model",
