@@ -1,6 +1,6 @@
 #pragma once
 // Timing of real training steps, relative to the GEMM throughput of the machine.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "run/config.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // What a manifest keeps of the files that tokens were made from, and how other files differ from these.
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

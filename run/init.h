@@ -1,6 +1,6 @@
 #pragma once
 // Initial weights from another run.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "run/run.h"
 

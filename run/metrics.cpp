@@ -6,6 +6,7 @@
 #include <chrono>
 #include <sstream>
 #include <utility>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/file.h"

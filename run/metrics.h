@@ -1,6 +1,6 @@
 #pragma once
 // Machine-readable metrics of a run: metrics.jsonl, TensorBoard events.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdio>
 #include <string>

@@ -6,6 +6,7 @@
 
 #include <ctime>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/file.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Provenance of a run: versions, machine, data.
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

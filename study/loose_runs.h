@@ -10,7 +10,7 @@ namespace cloze {
 /// What is asked of runs that were made by hand.
 struct RunsQuestion {
   std::vector<std::string> folders;
-  std::string metric{};    ///< held-out loss in short form; empty: the one that all runs have
+  std::string metric{};    ///< held-out loss in short form; empty: the first that all runs have
   std::string baseline{};  ///< name of an arm, or one of its folders; empty: the arm of the first folder
   LossUnit unit = LossUnit::nats;
   double better_by = 0;  ///< the smallest difference that matters, in the unit; 0: none is stated

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "run/history.h"
 #include "study/comparable_runs.h"
 #include "study/declaration.h"
@@ -33,6 +34,7 @@ struct Pairs {
 };
 Pairs paired(const ArmReport& arm, const ArmReport& baseline) {
   Pairs pairs;
+  if (arm.other_budget != baseline.other_budget) return pairs;
   for (const auto& run : arm.runs) {
     const auto other = std::find_if(baseline.runs.begin(), baseline.runs.end(),
                                     [&](const RunResult& one) { return one.seed == run.seed; });
@@ -132,11 +134,12 @@ std::string note_on(const ReportedRun& run) {
                "; it is not in the table");
 }
 
-/// Maximal sets of arms that no test tells apart from one another, by the corrected p of all pairs.
+/// Maximal sets of arms of the baseline's budget that no test tells apart from one another, by the corrected p of all
+/// pairs.
 std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& arms, const ComparisonRules& rules) {
   std::vector<const ArmReport*> ranked;
   for (const auto& arm : arms)
-    if (arm.runs.size() > 1) ranked.push_back(&arm);
+    if (arm.runs.size() > 1 && arm.other_budget.empty()) ranked.push_back(&arm);
   std::sort(ranked.begin(), ranked.end(),
             [](const ArmReport* a, const ArmReport* b) { return a->summary.mean < b->summary.mean; });
   std::vector<std::pair<size_t, size_t>> pairs;
@@ -179,9 +182,10 @@ std::string budget_of(const Plan& plan, const PlannedRun& run) {
   return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
 
-/// A planned run with its result, where it is done.
+/// A planned run with its result, where it is done. Throws DataError for one that had ended and lost its result.
 ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatus& status) {
   const auto folder = run_path(plan, planned);
+  require<DataError>(status.lost_result.empty(), status.lost_result);
   ReportedRun run{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
                   .state = status.state,
                   .message = status.message,
@@ -239,8 +243,31 @@ void note_makers(StudyReport& report) {
                          makers + ")");
 }
 
+/// The budget of the runs of an arm; empty without one.
+std::string budget_of(const StudyReport& report, const ArmReport& arm) {
+  const auto is_of_arm = [&](const ReportedRun& run) { return run.result.arm == arm.name; };
+  const auto run = std::find_if(report.runs.begin(), report.runs.end(), is_of_arm);
+  return run == report.runs.end() ? "" : run->budget;
+}
+
+/// Marks the arms of another budget than the baseline, which a note names.
+void mark_other_budgets(StudyReport& report) {
+  const auto budget = budget_of(report, report.arms.front());
+  std::vector<std::string> marked;
+  for (auto& arm : report.arms) {
+    const auto own = budget_of(report, arm);
+    if (own == budget) continue;
+    arm.other_budget = own;
+    marked.push_back(words(arm.name, " (", own, ")"));
+  }
+  if (marked.empty()) return;
+  report.notes.push_back(words("of another budget than ", report.arms.front().name, " (", budget, "): ", listed(marked),
+                               "; losses and curves stand side by side, without differences and verdicts"));
+}
+
 /// What an arm without a pair of runs is told.
 std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
+  if (!arm.other_budget.empty()) return "no verdict: another budget (" + arm.other_budget + ")";
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
 }
 
@@ -270,6 +297,7 @@ void compare_arms(StudyReport& report) {
     if (run.state != RunState::done) report.notes.push_back(note_on(run));
   }
   note_makers(report);
+  mark_other_budgets(report);
   Curves of_baseline;
   for (auto& arm : report.arms) {
     arm.is_baseline = &arm == &report.arms.front();
@@ -287,7 +315,7 @@ void compare_arms(StudyReport& report) {
       of_baseline = curves;
       continue;
     }
-    arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
+    if (arm.other_budget.empty()) arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
   }
   auto differences = differences_of(report);
   judge(differences, report.rules);

@@ -32,6 +32,7 @@ struct ArmReport {
   Summary summary{};
   Difference difference{};  ///< to the baseline; empty for the baseline itself
   bool is_baseline = false;
+  std::string other_budget{};  ///< its budget where that is not the baseline's: it has curves, and no difference
   std::string verdict{};
   ArmCurve curve{};
   DifferenceCurve difference_curve{};
@@ -69,8 +70,9 @@ struct StudyReport {
 /// The name of a unit in a report.
 inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "nats" : "bits per byte"; }
 
-/// The report of what is finished. Throws DataError where runs differ in held-out text, tokenizer, form of the
-/// evaluation or budget, so that they cannot be compared.
+/// The report of what is finished. An arm of another budget than the baseline has its losses and curves, without a
+/// difference and a verdict. Throws DataError where runs differ in held-out text, tokenizer or form of the evaluation,
+/// so that they cannot be compared.
 StudyReport make_report(const Stages& stages);
 
 /// Fills in what follows from `name` and `differs` of the arms and from the runs: everything else of the arms, tied

@@ -1,7 +1,6 @@
 #pragma once
 // Evaluation suites: files of questions to a pretrained model, and the figures of its answers.
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>

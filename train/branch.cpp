@@ -85,6 +85,7 @@ BranchPoint find_branch_point(const std::string& from) {
   require<CheckpointError>(!point.checkpoint.empty(), from, ": there is no checkpoint to branch from; a run keeps its ",
                            "newest checkpoint.keep checkpoints");
   point.config = decode<RunConfig>(load_run_config(point.run + "/run.yaml"));
+  require_made_by(point.run, point.checkpoint, std::nullopt);
   return point;
 }
 

@@ -66,7 +66,7 @@ void save_best(Session& session) {
   save(session, false);
   if (session.saved_at != state.step) return;
   try {
-    mark_best(session.options.run, state.step);
+    mark_best(session);
   } catch (const Error& e) {
     log_warning("train", e.what());
   }

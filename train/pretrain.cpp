@@ -119,7 +119,8 @@ bool is_within_budget(const Session& session) {
   return done < total;
 }
 
-/// Shows the progress line, and writes the line of the log that is due.
+/// Shows the progress line, and writes the line of the log that is due. Throws CheckpointError where the folder of the
+/// run is no longer at its place.
 void log_step(Session& session, Pace& pace, double rate) {
   auto& state = session.state;
   const bool is_due = state.step % session.config.checkpoint.log_every == 0 || state.step == 1;
@@ -228,9 +229,16 @@ void loop(Session& session) {
   const auto& state = session.state;
   Pace pace{.seconds_before = state.seconds, .seconds_at_log = state.seconds, .tokens_at_log = state.tokens};
   bool stops = false;
-  while (is_within_budget(session) && !stops) {
-    begin_due_phase(session);
-    stops = train_phase(session, pace);
+  try {
+    while (is_within_budget(session) && !stops) {
+      begin_due_phase(session);
+      stops = train_phase(session, pace);
+    }
+  } catch (const DataError& error) {  // lost tokens, which no step has used
+    if (state.step == 0) throw;
+    save(session, /*must=*/true);
+    fail<DataError>(error.what(), "; step ", state.step, " is saved, `cloze pretrain --run ", session.options.run,
+                    " --resume` goes on from it");
   }
   if (stops) session.stopped_by = "patience";
   end_progress();
@@ -273,11 +281,12 @@ PretrainReport finish(Session& session, int64_t resumed_at) {
   const auto& state = session.state;
   evaluate_last(session);
   save(session, true);
+  session.lock.require_in_place();
   draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
   const auto report = report_of(session, resumed_at);
-  write_summary(session, report);
-  write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
-                 session.config.train.batch_size);
+  session.lock.write("summary.json", summary_of(session, report));
+  session.lock.write("held_out.json", held_out_file(state.step, state.evaluation_protocol, session.held_out,
+                                                     session.measures, session.config.train.batch_size));
   tell_finished(session, report);
   return report;
 }
@@ -303,8 +312,8 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   require_memory(config, 0, machine_memory());
-  const RunLock lock(options.run, options.resume);
-  Session session(config, options);
+  RunLock lock(options.run, options.resume);
+  Session session(config, options, lock);
   try {
     return train(session);
   } catch (const Interrupted&) {

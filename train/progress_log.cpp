@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "data/prepare_options.h"
 #include "run/config_io.h"
 #include "train/phases.h"
 #include "train/warnings.h"
@@ -28,6 +29,17 @@ void announce_text(const Session& session) {
            words(session.config.data.tokens, ": ", thousands(store.num_documents()), " documents, ",
                  thousands(store.num_tokens()), " tokens, ", thousands(session.collator.size()),
                  " sequences an epoch; held out: ", thousands(session.held_out_store.num_documents()), " documents"));
+}
+
+/// Says that the published vocabularies of the model are of another kind than that of the tokens, unless that belongs
+/// to a model.
+void announce_other_vocabulary(const Session& session) {
+  const auto model = kind_of(session.config.model);
+  const auto& tokenizer = session.store.tokenizer();
+  const auto published = published_kind(model);
+  if (!published || tokenizer.belongs_to_model() || tokenizer.kind() == name_of(*published)) return;
+  log_info("data", words("the published vocabularies of ", model, " are ", *published, ", that of the tokens is ",
+                         tokenizer.kind(), "; cloze prepare --for ", model, " trains the former"));
 }
 
 void announce_model(const Session& session) {
@@ -74,6 +86,7 @@ void announce_evaluation(const Session& session) {
 
 void announce(const Session& session) {
   announce_text(session);
+  announce_other_vocabulary(session);
   announce_model(session);
   const auto unbalanced = pair_warning(session.config.objectives, session.collator);
   if (!unbalanced.empty()) log_warning("train", unbalanced);

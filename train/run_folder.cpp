@@ -13,6 +13,7 @@
 #include "run/folder.h"
 #include "run/load_config.h"
 #include "run/provenance.h"
+#include "run/run_files.h"
 #include "train/phases.h"
 #include "train/schedule.h"
 
@@ -101,22 +102,43 @@ void save_tokenizer(const Session& session) {
   staged.commit();
 }
 
+/// What came with the imported model whose weights a run begins with: its exports have it again.
+void copy_imported_facts(const Origin& origin, const std::string& run) {
+  const auto& initial = origin.initial;
+  const auto from = origin.branch                         ? origin.branch->run
+                    : fs::exists(initial + "/state.json") ? fs::path(located_step(initial)).parent_path().string()
+                                                          : initial;
+  for (const auto* name : {"config.json", "generation_config.json"}) {
+    const auto file = words(from, "/", imported_folder, "/", name), kept = words(run, "/", imported_folder, "/", name);
+    if (from.empty() || !fs::exists(file)) continue;
+    const auto content = parse_json(read_text(file, 64 << 20));
+    if (!content.is_object()) continue;
+    fs::create_directories(fs::path(kept).parent_path());
+    write_atomic(kept, json_text(content, 2) + "\n");
+  }
+}
+
 }  // namespace
 
 void open_run_folder(Session& session, const Origin& origin) {
   const auto& run = session.options.run;
   const auto& branch = origin.branch;
+  session.lock.require_in_place();
   const int64_t step = origin.checkpoint.empty() ? session.state.step : load_state(origin.checkpoint, nullptr).step;
   if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
   const auto changes = exists ? check_resumed(session, origin.checkpoint, step) : Changes{};
+  if (exists && !origin.checkpoint.empty() && !session.options.overwrite_config)
+    require_made_by(run, origin.checkpoint, std::nullopt);
   if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
   if (exists) record_changes(run, session.options.command_line, changes);  // before run.yaml forgets what was
+  if (!exists) copy_imported_facts(origin, run);
   if (branch)
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
   write_atomic(run + "/run.yaml", to_yaml(session.config));
   save_tokenizer(session);
   if (exists) record_data(run, session.store, step);
+  record_made_by(run, made_by(session));
   set_log_file(run + "/log.txt");
   log_changes(changes);
 }

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "tests/support/runs.h"
+#include "objectives/kinds.h"
 #include "run/log_line.h"
 #include "run/loss_curve.h"
 
@@ -168,7 +169,7 @@ TEST_CASE("names in a log and the name of a run are text in the plot, and nothin
                           {"held_out", {{key + "_loss", 3}, {key + ":</text><script>_loss", 2}}}}
         << "\n";
   out.close();
-  REQUIRE(draw_loss(run, {MlmConfig{}}, 0));
+  REQUIRE(draw_loss(run, {default_objective<MlmConfig>()}, 0));
   const auto svg = read_file(run + "/loss.svg");
   CHECK_THAT(svg, Catch::Contains("x\\n!touch ") && !Catch::Contains("<script>") && !Catch::Contains("\n!touch"));
   CHECK_FALSE(fs::exists(canary));

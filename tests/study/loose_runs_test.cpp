@@ -2,6 +2,7 @@
 #include "run/config_io.h"
 #include "study/loose_runs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -231,8 +232,6 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
              Catch::Contains("low-1 and ") && Catch::Contains("different tokenizers"));
   CHECK_THAT(with({.set = third, .measured = "mlm, 9 sequences of 32 tokens, packing document, seed 1, tokens abc"}),
              Catch::Contains("so that their losses cannot be compared: by mlm, 3 sequences of 32 tokens"));
-  CHECK_THAT(with({.set = {"train.seed=3", "train.budget.steps=50"}, .step = 50, .logged = 50}),
-             Catch::Contains("had different budgets (100 steps and 50 steps); compare runs of one budget"));
   CHECK_THAT(with({.set = third, .losses = {"clm"}}), Catch::Contains("were scored by different losses (mlm; clm)"));
   CHECK_THAT(with({.set = {"train.seed=1", "checkpoint.keep=9"}}),
              Catch::Contains("have the same config and seed, so that one run would count twice"));
@@ -317,14 +316,41 @@ TEST_CASE("damaged lines of the metrics are left out with a warning, whatever st
              Catch::Contains("low-1/metrics.jsonl: 2 damaged lines, the first of them line 1; curve and use"));
 }
 
-TEST_CASE("among several held-out losses the metric has to be named") {
+TEST_CASE("runs of another budget stand beside the others with losses and curves, without a verdict") {
+  TwoArms runs;
+  for (const std::string seed : {"1", "2"})
+    runs.make("short-" + seed, {.set = {"train.seed=" + seed, "train.budget.steps=50"}, .step = 50, .logged = 50});
+  const auto report = runs.report();
+  REQUIRE(report.arms.size() == 3);
+  CHECK(report.arms[1].difference.mean == Approx(0.105));
+  CHECK(report.arms[1].difference_curve.mean.size() == 1);
+  const auto& other = report.arms[2];
+  CHECK(other.runs.size() == 2);
+  CHECK(other.curve.mean.size() == 1);
+  CHECK(other.difference.seeds == 0);
+  CHECK(other.difference_curve.mean.empty());
+  CHECK(other.verdict == "no verdict: another budget (50 steps)");
+  for (const auto& set : report.tied) CHECK(std::find(set.begin(), set.end(), other.name) == set.end());
+  REQUIRE(report.notes.size() == 1);
+  CHECK_THAT(report.notes[0], Catch::Contains("of another budget than " + report.arms[0].name +
+                                              " (100 steps): " + other.name + " (50 steps)"));
+}
+
+TEST_CASE("of several held-out losses the first that a run is scored by is taken, and the report says so") {
   Runs runs;
-  runs.make("a", {.losses = {"mlm", "mlm:0.4"}});
+  runs.make("a", {.set = {"evaluation.objectives=[{kind: mlm, mlm_probability: 0.4}, {kind: mlm}]"},
+                  .losses = {"mlm", "mlm:0.4"}});
   runs.make("b", {.set = {"optimizer.learning_rate=0.5"}, .losses = {"mlm", "mlm:0.4", "nsp"}});
-  CHECK_THAT(runs.error(),
-             Catch::Contains("several held-out losses (mlm, mlm:0.4); name the one to compare by with --metric"));
+  const auto report = runs.report();
+  CHECK(report.metric == "mlm:0.4");
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes[0] ==
+        "compared by mlm:0.4, the first of the held-out losses that all runs have (mlm, mlm:0.4); "
+        "--metric names another");
   runs.question.metric = "mlm:0.4";
-  CHECK(runs.report().metric == "mlm:0.4");
+  CHECK(runs.report().notes.empty());
+  runs.question.metric = "mlm";
+  CHECK(runs.report().metric == "mlm");
   runs.question.metric = "nsp";
   CHECK_THAT(runs.error(),
              Catch::Contains("--metric nsp: not all runs have this held-out loss; they have mlm, mlm:0.4"));
