@@ -1,11 +1,13 @@
 // The page of inspected rows.
 #include "analysis/inspect.h"
 #include "analysis/prediction_rules.h"
+#include "data/token_store.h"
 #include "models/families/bart.h"
 #include "models/families/electra.h"
 #include "models/families/gpt2.h"
 #include "models/families/t5.h"
 #include "models/families/xlnet.h"
+#include "core/error.h"
 #include "objectives/kinds.h"
 #include "tests/support/catch.h"
 #include "tests/support/objective.h"
