@@ -7,6 +7,7 @@ PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libs
   libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev libonig-dev libboost-math-dev liblbfgs-dev zlib1g-dev liblzma-dev libgoogle-perftools-dev catch2 ccache mold"
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
+ARROW_VERSION=26.0.1
 SANITIZE=${SANITIZE:-}
 BUILD=build${SANITIZE:+-${SANITIZE/,/-}}   # commas separate options of the linker
 
@@ -110,6 +111,16 @@ find_libtorch() {
     fi
   fi
   export CMAKE_PREFIX_PATH="$PWD/$torch/share/cmake"
+}
+
+# find_arrow: the C++ library of Arrow in the wheel of pyarrow, installed in the build folder.
+find_arrow() {
+  local venv=build/arrow
+  compgen -G "$venv/lib/python3*/site-packages/pyarrow/libparquet.so.*" >/dev/null && return
+  say "downloading Arrow $ARROW_VERSION (the wheel of pyarrow, about 55 MB)"
+  python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
+  logged build/arrow.log "installing Arrow" "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "pyarrow==$ARROW_VERSION" ||
+    die "pip cannot install pyarrow $ARROW_VERSION; see build/arrow.log, or configure with -DCLOZE_ARROW=/path/to/pyarrow"
 }
 
 # find_formatter: the clang-format version that tests/format.sh requires, installed in the build folder.

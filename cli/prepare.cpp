@@ -26,6 +26,7 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                                         {"unknown_tokens", r.unknown_tokens},
                                         {"invalid_utf8", r.invalid_utf8},
                                         {"skipped_lines", r.skipped_lines},
+                                        {"null_rows", r.null_rows},
                                         {"duplicate_documents", r.duplicate_documents},
                                         {"near_duplicates", r.near_duplicates},
                                         {"leaked_documents", r.leaked_documents},
@@ -73,14 +74,15 @@ void add_group(CLI::App& verb, const std::string& group, const F& add) {
 
 void add_text_options(CLI::App& verb, PrepareOptions& options) {
   add_choice(verb, "format", options.format,
-             "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, csv, tsv, wiki "
-             "(WikiExtractor), pairs (source and target: two columns, two of several with --columns, JSON lines, "
+             "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, csv, tsv, arrow, "
+             "parquet, wiki (WikiExtractor), pairs (source and target: two columns, two of several with --columns, "
+             "JSON lines, "
              "or a second file with --target)");
   verb.add_option("--target", options.targets, "pairs: target files, aligned line by line with the sources");
   verb.add_option(
           "--field", options.field,
           "jsonl: key of the text, meta.text for one of an inner object or of the objects of a list; csv, tsv: name of "
-          "its column; pairs in JSON lines: both keys, source,target")
+          "its column, of arrow and parquet also a part of it; pairs in JSON lines: both keys, source,target")
       ->default_str(ReaderOptions().field);
   verb.add_option("--columns", options.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
@@ -99,6 +101,16 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
   add_choice(verb, "train", options.train_kind,
              "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
              "(GPT-2, RoBERTa)");
+  const auto models = models_with_published_kind();
+  const auto train_for = [&options, models](const std::string& model) {
+    check_value("for", model, models);
+    options.train_kind = *published_kind(model);
+  };
+  verb.add_option_function<std::string>(
+          "--for", train_for,
+          "instead of --train, the model that the text is for: the kind of its published vocabularies is trained "
+          "(roberta: byte_bpe)")
+      ->type_name("MODEL");
   verb.add_option("--vocab-size", options.vocab_size, "vocabulary size of the trained tokenizer")
       ->capture_default_str();
   verb.add_option("--sentinels", options.sentinels,
@@ -137,14 +149,16 @@ void add_split_options(CLI::App& verb, PrepareOptions& options) {
 /// Refuses what is no text, and options of a tokenizer that is trained next to one that is given.
 void check_arguments(const CLI::App& verb, PrepareOptions& options) {
   for (const auto& input : options.inputs) check_text_path(input);
+  const auto is_given = [&](const char* option) { return verb.get_option(option)->count() > 0; };
+  require<ConfigError>(!is_given("--for") || !is_given("--train"),
+                       "--for and --train both choose the kind of tokenizer to train; leave one of them out");
   auto& tokenizer = options.tokenizer;
   if (tokenizer.empty()) return;
   for (const auto& kind : choices(TokenizerKind{}))
     require<ConfigError>(tokenizer != kind.name || kind_of_path(tokenizer) != PathKind::absent, tokenizer,
                          ": no such tokenizer; --train ", tokenizer, " trains one");
-  for (const auto* option : {"--train", "--vocab-size"})
-    require<ConfigError>(verb.get_option(option)->count() == 0, option,
-                         " applies only to a tokenizer that is trained, and ", tokenizer,
+  for (const auto* option : {"--train", "--for", "--vocab-size"})
+    require<ConfigError>(!is_given(option), option, " applies only to a tokenizer that is trained, and ", tokenizer,
                          " is given; leave one of them out");
   check_tokenizer_path(tokenizer);
   tokenizer = tokenizer_of(tokenizer);

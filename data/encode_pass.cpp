@@ -127,6 +127,8 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
   progress_.report.first_invalid = reader.first_invalid();
   progress_.report.skipped_lines = reader.skipped_lines();
   progress_.report.first_skipped = reader.first_skipped();
+  progress_.report.null_rows = reader.null_rows();
+  progress_.report.first_null = reader.first_null();
   progress_.report.incomplete_pairs += reader.incomplete_pairs();
   if (reader.split_documents() > 0)
     log_info("data", words(counted(reader.split_documents(), "document"),
@@ -217,6 +219,14 @@ void EncodePass::resume() {
   } catch (const json::exception&) {
     return;  // progress.json is damaged: start again
   }
+  for (const auto& [split, shards] : progress_.splits)
+    for (const auto& facts : shards)
+      if (const auto file = damaged_file(folder_, facts); !file.empty()) {
+        log_warning("data", words(file, ": its content does not match its checksum; the text is encoded again"));
+        progress_ = {};
+        progress_.counts.resize(static_cast<size_t>(tokenizer_.size()));
+        return;
+      }
   if (progress_.documents_read > 0)
     log_info("data", words("resuming after ", counted(progress_.documents_read, "document")));
 }

@@ -68,6 +68,10 @@ const char* name_in_list(TextFormat format) {
       return "CSV";
     case TextFormat::tsv:
       return "TSV";
+    case TextFormat::arrow:
+      return "Arrow";
+    case TextFormat::parquet:
+      return "Parquet";
     case TextFormat::wiki:
       return "WikiExtractor";
     case TextFormat::pairs:

@@ -16,8 +16,10 @@ struct PrepareReport {
   uint64_t leaked_documents = 0;     ///< held-out documents with a (near-)duplicate in the training text
   uint64_t removed_documents = 0, removed_valid_documents = 0;  ///< by `dedup`
   uint64_t skipped_lines = 0;                                   ///< of JSON, whose texts are not whole Unicode
+  uint64_t null_rows = 0;                                       ///< of Arrow and Parquet, without a text
   LinePlace first_invalid;                                      ///< the first line with invalid UTF-8
   LinePlace first_skipped;                                      ///< the first skipped line
+  LinePlace first_null;                                         ///< the first row without a text
   double seconds = 0;
   bool reused = false;  ///< the folder existed, complete and made with the same options
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.h"
 #include "core/json.h"
 #include "data/input_facts.h"
 #include "data/table_reader.h"
+#include "data/tokenizers/families.h"
 
 namespace cloze {
 
@@ -78,6 +80,22 @@ void check_training(const PrepareOptions& o) {
 
 }  // namespace
 
+std::optional<TokenizerKind> published_kind(const std::string& model) {
+  const auto* of_kind = family_of_kind(model);
+  const auto* family = of_kind ? of_kind : family_called(model);
+  if (!family) return std::nullopt;
+  return choice_of_option<TokenizerKind>("for", family->vocabulary);
+}
+
+std::vector<std::string> models_with_published_kind() {
+  std::set<std::string> names;
+  for (const auto& family : tokenizer_families()) {
+    names.insert(family.name);
+    names.insert(family.kinds.begin(), family.kinds.end());
+  }
+  return {names.begin(), names.end()};
+}
+
 void check_options(const PrepareOptions& o) {
   require<ConfigError>(!o.out.empty(), "no output folder was given; name one with --out");
   require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");
@@ -93,11 +111,15 @@ void check_options(const PrepareOptions& o) {
 }
 
 void check_field(const PrepareOptions& o) {
-  if (!o.field || o.format == TextFormat::jsonl || o.format == TextFormat::csv || o.format == TextFormat::tsv) return;
-  const auto has_keys = [&](const std::string& file) {
-    return !can_be_read_again(file) || is_named_table(file) || format_of(file, *o.field) == TextFormat::jsonl;
+  using enum TextFormat;
+  const auto has_columns = [](TextFormat format) {
+    return format == jsonl || format == csv || format == tsv || format == arrow || format == parquet;
   };
-  const bool is_open = o.format == TextFormat::automatic || (o.format == TextFormat::pairs && o.targets.empty());
+  if (!o.field || has_columns(o.format)) return;
+  const auto has_keys = [&](const std::string& file) {
+    return !can_be_read_again(file) || is_named_table(file) || has_columns(format_of(file, *o.field));
+  };
+  const bool is_open = o.format == automatic || (o.format == pairs && o.targets.empty());
   const bool any = is_open && (std::any_of(o.inputs.begin(), o.inputs.end(), has_keys) ||
                                std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), has_keys));
   require<ConfigError>(any, "--field is '", *o.field,

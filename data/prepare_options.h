@@ -33,6 +33,12 @@ constexpr auto choices(InvalidUtf8) {
                     Choice{refuse, "refuse", "with an error that names the line"}};
 }
 
+/// The kind of the published vocabularies of a family of models, by its name or by the kind of a model of Cloze
+/// (`roberta`); nullopt for another name. Source: data/tokenizers/families.cpp.
+std::optional<TokenizerKind> published_kind(const std::string& model);
+/// The names that `published_kind` knows.
+std::vector<std::string> models_with_published_kind();
+
 struct PrepareOptions {
   std::vector<std::string> inputs;        ///< files, globs, `-` for standard input; .gz and .xz are read directly
   std::vector<std::string> valid_inputs;  ///< separate held-out text; empty: documents are held out by `held_out`
@@ -41,8 +47,8 @@ struct PrepareOptions {
   std::string out;      ///< the output folder
   TextFormat format = TextFormat::automatic;
   DocumentUnit document = DocumentUnit::blank_line;
-  std::optional<std::string> field{};  ///< jsonl: the key of the text, which is `text` where none is given; csv and
-                                       ///< tsv: its column; pairs in JSON lines: two keys, source,target
+  std::optional<std::string> field{};  ///< jsonl: the key of the text, which is `text` where none is given;
+                                       ///< tables: its column; pairs in JSON lines: two keys, source,target
   std::string
       columns;  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   std::string tokenizer;  ///< an existing tokenizer; empty: one is trained

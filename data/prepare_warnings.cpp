@@ -92,6 +92,16 @@ void warn_of_skipped_lines(const PrepareReport& report) {
                             ": bytes that are not UTF-8, or an escaped half of a character; write the text as UTF-8"));
 }
 
+/// Warns of rows of tables that have no text, with the first of them.
+void warn_of_null_rows(const PrepareReport& report) {
+  if (report.null_rows == 0) return;
+  const bool is_one = report.null_rows == 1;
+  const auto& [file, row] = report.first_null;
+  log_warning("data", words(counted(report.null_rows, "row"), is_one ? " of a table has" : " of tables have",
+                            " no text but null, ", is_one ? "" : "the first ", "in ", file, ":", row, ", and ",
+                            is_one ? "is" : "are", " left out"));
+}
+
 }  // namespace
 
 void warn_of_text(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
@@ -111,6 +121,7 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
                                                                             : " lack a side and were skipped"));
   warn_of_invalid_utf8(options, report);
   warn_of_skipped_lines(report);
+  warn_of_null_rows(report);
   warn_of_rate(options, report);
   const uint64_t all_tokens = report.tokens + report.valid_tokens;  // as unknown tokens are counted
   if (report.unknown_tokens * 20 > all_tokens)

@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "data/line_reader.h"
+#include "data/columns.h"
+#include "data/datasets_folder.h"
 #include "data/first_few.h"
 #include "data/json_repair.h"
+#include "data/line_reader.h"
 #include "data/manifest.h"
 #include "data/pair_reader.h"
 #include "data/table_reader.h"
@@ -53,8 +56,23 @@ bool is_made_by_cloze(const fs::path& folder, const std::vector<std::string>& ow
   return half_made || fs::exists(folder / "run.yaml", ignored) || is_token_store(folder.string());
 }
 
+/// Appends the tables of a folder of `datasets`; false for another folder.
+bool add_dataset(const std::string& folder, std::vector<std::string>& files) {
+  const auto tables = files_of_dataset(folder);
+  if (tables) files.insert(files.end(), tables->begin(), tables->end());
+  return tables.has_value();
+}
+
+/// Warns that the splits in a folder are one text.
+void warn_of_splits(const std::string& folder) {
+  log_warning("data", words(folder,
+                            ": the splits of this folder of datasets are read as one text; name the folder of "
+                            "each one to train on, and held-out text with --valid"));
+}
+
 /// Appends the files of a folder and of the folders in it, sorted by path, without hidden ones and what Cloze made.
 void add_folder(const std::string& folder, const std::vector<std::string>& own, std::vector<std::string>& files) {
+  if (add_dataset(folder, files)) return;
   const size_t before = files.size();
   std::vector<std::string> left_out;
   std::error_code error, ignored;  // a link to nothing is no file
@@ -65,9 +83,12 @@ void add_folder(const std::string& folder, const std::vector<std::string>& own, 
     if (entry->is_directory(ignored)) {
       const bool is_made = !hidden && is_made_by_cloze(path, own);
       if (is_made) left_out.push_back(path.string());
-      if (hidden || is_made) entry.disable_recursion_pending();
+      if (hidden || is_made || add_dataset(path.string(), files)) entry.disable_recursion_pending();
       continue;
     }
+    const auto name = path.filename().string();
+    if (name == "dataset_dict.json") warn_of_splits(path.parent_path().string());
+    if (describes_dataset(name)) continue;
     const bool is_lock = path.string().ends_with(".partial.lock");
     if (!hidden && !is_lock && entry->is_regular_file(ignored)) files.push_back(path.string());
   }
@@ -174,13 +195,14 @@ uint64_t input_bytes(const std::vector<std::string>& inputs) {
     std::error_code ignored;
     const bool packed =
         file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
-    if (packed || !fs::is_regular_file(file, ignored)) return 0;
+    if (packed || !fs::is_regular_file(file, ignored) || table_format_of(file)) return 0;
     total += fs::file_size(file, ignored);
   }
   return total;
 }
 
 TextFormat format_of(const std::string& file, const std::string& field) {
+  if (const auto table = table_format_of(file)) return *table;
   LineReader lines(file, LoneReturn::ends_line);
   std::string_view line;
   while (lines.next(line))
@@ -195,26 +217,41 @@ struct DocumentReader::Impl {
   std::unique_ptr<LineReader> lines;
   std::unique_ptr<PairReader> pairs;
   std::unique_ptr<TableReader> table;
+  std::unique_ptr<ColumnReader> column;
+  ColumnRow row;
+  uint64_t rows = 0;  // of `column` so far
   TextFormat format = TextFormat::automatic;
   std::string title;
   bool in_document = false;
   uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
-  uint64_t skipped = 0;
-  LinePlace first_invalid, first_skipped;
+  uint64_t skipped = 0, nulls = 0;
+  LinePlace first_invalid, first_skipped, first_null;
 
   bool open_next() {
     if (lines) done_bytes += lines->bytes;
     lines.reset();
     table.reset();
+    column.reset();
     if (next_file == files.size()) return false;
     if (options.format == TextFormat::pairs)
       pairs = std::make_unique<PairReader>(options, options.targets.empty() ? "" : options.targets[next_file]);
-    format = options.format;
-    lines = std::make_unique<LineReader>(
-        files[next_file++], format == TextFormat::pairs ? LoneReturn::ends_if_no_feeds : LoneReturn::ends_line);
+    const auto& file = files[next_file++];
+    const bool decides = options.format == TextFormat::automatic;
+    format = decides ? table_format_of(file).value_or(TextFormat::automatic) : options.format;
     in_document = false;
+    rows = 0;
+    if (format == TextFormat::arrow || format == TextFormat::parquet)
+      column = open_column({file, format, options.field});
+    else
+      lines = std::make_unique<LineReader>(
+          file, format == TextFormat::pairs ? LoneReturn::ends_if_no_feeds : LoneReturn::ends_line);
     return true;
   }
+
+  /// The name of the file that is read, and the number of its line or row that was read last.
+  const std::string& file_name() const { return lines ? lines->name : files[next_file - 1]; }
+  uint64_t number() const { return lines ? lines->number : rows; }
+  std::string where() const { return words(file_name(), ":", number()); }
 
   /// `file`: with the line that was read last.
   void add(std::string_view text, RawDocument& document, const std::string& file) {
@@ -222,16 +259,16 @@ struct DocumentReader::Impl {
     if (bad == std::string_view::npos) {
       document.lines.emplace_back(text);
     } else {
-      require<DataError>(!options.refuse_invalid_utf8, file, ":", lines->number, ": byte ", bad + 1,
+      require<DataError>(!options.refuse_invalid_utf8, file, ":", number(), ": byte ", bad + 1,
                          " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is "
                          "Latin-1), or let it be replaced with --invalid-utf8 replace");
-      if (first_invalid.file.empty()) first_invalid = {.file = file, .number = lines->number};
+      if (first_invalid.file.empty()) first_invalid = {.file = file, .number = number()};
       document.lines.push_back(replace_invalid_utf8(text, invalid));
     }
     document.bytes += document.lines.back().size();
   }
 
-  void add(std::string_view text, RawDocument& document) { add(text, document, lines->name); }
+  void add(std::string_view text, RawDocument& document) { add(text, document, file_name()); }
 
   void add_pair(std::string_view source, std::string_view target, RawDocument& document) {
     if (is_blank(source) || is_blank(target)) {
@@ -254,6 +291,8 @@ struct DocumentReader::Impl {
         return take_record(line, document);
       case TextFormat::wiki:
         return take_wiki(line, document);
+      case TextFormat::arrow:
+      case TextFormat::parquet:  // take_row
       case TextFormat::automatic:
       case TextFormat::text:
       case TextFormat::lines:
@@ -325,6 +364,19 @@ struct DocumentReader::Impl {
     return !document.lines.empty();
   }
 
+  /// Reads a row of a column, whose texts are a document; false at the end of the file.
+  bool take_row(RawDocument& document) {
+    if (interrupted) throw Interrupted("stopped while text was read; run the same command again");
+    if (!column->next(row)) return false;
+    ++rows;
+    if (row.texts.empty() && row.has_null && nulls++ == 0) first_null = {.file = file_name(), .number = rows};
+    for (const auto& text : row.texts) {
+      done_bytes += text.size();
+      add_lines(text, where(), document);
+    }
+    return true;
+  }
+
   /// The lines of a text that are not blank.
   void add_lines(const std::string& text, const std::string& where, RawDocument& document) {
     require_no_nul(text, where);
@@ -340,7 +392,12 @@ struct DocumentReader::Impl {
     document.clear();
     std::string_view line;
     for (;;) {
-      if (!lines && !open_next()) return false;
+      if (!lines && !column && !open_next()) return false;
+      if (column) {
+        if (!take_row(document) && !open_next()) return false;
+        if (!document.lines.empty()) return true;
+        continue;
+      }
       if (!lines->next(line)) {
         if (pairs) pairs->end(*lines);
         if (table) table->end();
@@ -384,6 +441,8 @@ uint64_t DocumentReader::invalid_utf8() const { return impl_->invalid; }
 LinePlace DocumentReader::first_invalid() const { return impl_->first_invalid; }
 uint64_t DocumentReader::skipped_lines() const { return impl_->skipped; }
 LinePlace DocumentReader::first_skipped() const { return impl_->first_skipped; }
+uint64_t DocumentReader::null_rows() const { return impl_->nulls; }
+LinePlace DocumentReader::first_null() const { return impl_->first_null; }
 uint64_t DocumentReader::split_documents() const { return impl_->split; }
 
 }  // namespace cloze

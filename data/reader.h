@@ -10,7 +10,7 @@
 namespace cloze {
 
 /// What the files of a text look like.
-enum class TextFormat { automatic, text, lines, jsonl, csv, tsv, wiki, pairs };
+enum class TextFormat { automatic, text, lines, jsonl, csv, tsv, arrow, parquet, wiki, pairs };
 constexpr auto choices(TextFormat) {
   using enum TextFormat;
   return std::array{Choice{automatic, "auto", "by the name and the first line of each file"},
@@ -19,6 +19,8 @@ constexpr auto choices(TextFormat) {
                     Choice{jsonl, "jsonl", "one JSON object a line"},
                     Choice{csv, "csv", "a table whose first line names its columns"},
                     Choice{tsv, "tsv", "the same with tabs between its cells"},
+                    Choice{arrow, "arrow", "a table of Arrow, as the `datasets` library saves it"},
+                    Choice{parquet, "parquet", "a table of Parquet"},
                     Choice{wiki, "wiki", "the output of WikiExtractor"},
                     Choice{pairs, "pairs", "a source and a target"}};
 }
@@ -54,7 +56,7 @@ struct ReaderOptions {
   std::vector<std::string> inputs;     ///< files, folders, globs, `-`
   std::vector<std::string> targets{};  ///< pairs in two files: line n of the second belongs to line n of the first
   TextFormat format = TextFormat::automatic;
-  std::string field = "text";  ///< jsonl: the key of the text; csv and tsv: its column; pairs in JSON lines: two keys,
+  std::string field = "text";  ///< jsonl: the key of the text; tables: its column; pairs in JSON lines: two keys,
                                ///< source,target
   std::string
       columns{};  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
@@ -63,12 +65,12 @@ struct ReaderOptions {
 };
 
 /// The files of `inputs`, globs expanded and sorted. A folder stands for the files in it and in its folders, without
-/// hidden ones and without what Cloze makes: prepared text, runs, and the folders `own`; what is left out is logged.
-/// Throws DataError for a name without a match.
+/// hidden ones and without what Cloze makes: prepared text, runs, and the folders `own`; what is left out is logged. Of
+/// a folder of `datasets` they are its tables. Throws DataError for a name without a match.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs,
                                        const std::vector<std::string>& own = {});
 
-/// Size of all inputs [bytes]; 0 if it is not known: of packed files and of streams.
+/// Size of the text of all inputs [bytes]; 0 if it is not known: of packed files, Arrow, Parquet and streams.
 uint64_t input_bytes(const std::vector<std::string>& inputs);
 
 /// The format of a file by its name and its first line with text; a table is one with the column `field`. Throws
@@ -91,6 +93,8 @@ class DocumentReader {
   LinePlace first_invalid() const;    ///< the first line with invalid UTF-8, so far
   uint64_t skipped_lines() const;     ///< of JSON, whose texts are not whole Unicode, so far
   LinePlace first_skipped() const;    ///< the first of them
+  uint64_t null_rows() const;         ///< of Arrow and Parquet, without a text, so far
+  LinePlace first_null() const;       ///< the first of them, by the number of the row
   uint64_t incomplete_pairs() const;  ///< skipped so far: one side is blank
   uint64_t split_documents() const;   ///< documents that were split because of their length
 

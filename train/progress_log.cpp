@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "data/prepare_options.h"
 #include "run/config_io.h"
 #include "train/phases.h"
 #include "train/warnings.h"
@@ -30,6 +31,17 @@ void announce_text(const Session& session) {
                  " sequences an epoch; held out: ", thousands(session.held_out_store.num_documents()), " documents"));
 }
 
+/// Says that the published vocabularies of the model are of another kind than that of the tokens, unless that belongs
+/// to a model.
+void announce_other_vocabulary(const Session& session) {
+  const auto model = kind_of(session.config.model);
+  const auto& tokenizer = session.store.tokenizer();
+  const auto published = published_kind(model);
+  if (!published || tokenizer.belongs_to_model() || tokenizer.kind() == name_of(*published)) return;
+  log_info("data", words("the published vocabularies of ", model, " are ", *published, ", that of the tokens is ",
+                         tokenizer.kind(), "; cloze prepare --for ", model, " trains the former"));
+}
+
 void announce_model(const Session& session) {
   const auto& config = session.config;
   const auto& stepper = *session.stepper;
@@ -43,6 +55,8 @@ void announce_model(const Session& session) {
   const int threads = at::get_num_threads();
   log_info("train", words(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
                           threads, threads == 1 ? " thread" : " threads"));
+  for (const auto& objective : config.objectives)
+    log_info("train", words(kind_of(objective), " predicts ", prediction_words(objective)));
   for (size_t i = 0; i < config.train.phases.size(); ++i)
     log_info("train", words("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
                             rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));
@@ -72,9 +86,11 @@ void announce_evaluation(const Session& session) {
 
 void announce(const Session& session) {
   announce_text(session);
+  announce_other_vocabulary(session);
   announce_model(session);
   const auto unbalanced = pair_warning(session.config.objectives, session.collator);
   if (!unbalanced.empty()) log_warning("train", unbalanced);
+  if (const auto few = few_masked_warning(session.config.objectives); !few.empty()) log_warning("train", few);
   announce_evaluation(session);
 }
 

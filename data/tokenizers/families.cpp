@@ -47,24 +47,34 @@ std::vector<TokenizerFamily> all_families() {
        .model_types = {"bert", "distilbert", "electra", "mobilebert", "convbert", "dpr", "ernie", "layoutlm", "lxmert",
                        "megatron-bert", "nezha", "nomic_bert", "qdqbert", "realm", "retribert", "squeezebert",
                        "visual_bert"},
-       .kinds = {"bert", "distilbert", "electra", "performer", "modernbert"},
-       .frame = bert_frame},
+       .kinds = {"bert", "distilbert", "electra", "performer"},
+       .frame = bert_frame,
+       .vocabulary = "wordpiece"},
+      {.name = "modernbert",
+       .classes = {},
+       .model_types = {},
+       .kinds = {"modernbert"},
+       .frame = bert_frame,
+       .vocabulary = "byte_bpe"},
       {.name = "roberta",
        .classes = {"RobertaTokenizer", "LongformerTokenizer", "BartTokenizer", "LEDTokenizer"},
        .model_types = {"roberta", "longformer", "bart", "led", "data2vec-text", "ibert", "lilt", "mega", "mra",
                        "roberta-prelayernorm"},
        .kinds = {"roberta", "longformer", "bart"},
-       .frame = roberta_frame},
+       .frame = roberta_frame,
+       .vocabulary = "byte_bpe"},
       {.name = "gpt2",
        .classes = {"GPT2Tokenizer", "CodeGenTokenizer"},
        .model_types = {"gpt2", "codegen", "gpt_neo", "gptj"},
        .kinds = {"gpt2"},
-       .frame = {}},
+       .frame = {},
+       .vocabulary = "byte_bpe"},
       {.name = "deberta",
        .classes = {"DebertaTokenizer"},
        .model_types = {"deberta"},
        .kinds = {},
-       .frame = bert_frame},
+       .frame = bert_frame,
+       .vocabulary = "byte_bpe"},
       {.name = "albert",
        .classes = {"AlbertTokenizer"},
        .model_types = {"albert"},
@@ -175,6 +185,12 @@ const TokenizerFamily* family_of_model_type(const std::string& model_type) {
 
 const TokenizerFamily* family_of_kind(const std::string& kind) {
   return first([&](const auto& family) { return holds(family.kinds, kind); });
+}
+
+std::string kind_of_model_type(const std::string& model_type) {
+  if (model_type == "xlm-roberta" || model_type == "camembert") return "roberta";
+  if (model_type == "big_bird") return "bigbird";
+  return model_type == "mt5" ? "t5" : model_type;
 }
 
 }  // namespace cloze

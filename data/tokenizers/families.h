@@ -34,9 +34,10 @@ struct TokenizerFamily {
   std::vector<std::string> kinds;        ///< of Cloze's models that use this frame
   FrameRule frame;
   Renumbering pieces{};
-  SentencePieceRules rules{};  ///< defaults; tokenizer_config.json may override them
-  int64_t sentinels = 0;       ///< <extra_id_0> ... that the class adds
-  std::string language{};      ///< default language of texts
+  SentencePieceRules rules{};          ///< defaults; tokenizer_config.json may override them
+  int64_t sentinels = 0;               ///< <extra_id_0> ... that the class adds
+  std::string language{};              ///< default language of texts
+  std::string vocabulary = "unigram";  ///< the published vocabularies, as Tokenizer::kind() has it
 };
 
 const std::vector<TokenizerFamily>& tokenizer_families();
@@ -45,6 +46,8 @@ const TokenizerFamily* family_called(const std::string& name);
 const TokenizerFamily* family_of_class(const std::string& tokenizer_class);
 const TokenizerFamily* family_of_model_type(const std::string& model_type);
 const TokenizerFamily* family_of_kind(const std::string& kind);
+/// The kind of Cloze's model that a `model_type` of config.json is: `roberta` of `xlm-roberta`.
+std::string kind_of_model_type(const std::string& model_type);
 
 /// The tokenizer model of a SentencePiece file with the ids of `family`. Throws DataError if the file is not one of
 /// that family.

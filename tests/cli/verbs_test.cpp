@@ -244,8 +244,27 @@ TEST_CASE("names that are not UTF-8 are names like others", "[cli]") {
   INFO(trained.text);
   CHECK(trained.code == 0);
   CHECK(cloze("verify run " + run).code == 0);
-  CHECK(json_of(cloze("evaluate " + run + " --json"))["runs"].size() == 1);
+  CHECK(json_of(cloze("evaluate " + run + " --json")).contains("held_out"));
   for (const auto* to : {"huggingface --out ", "torchscript --out "})
     CHECK(json_of(cloze("export " + run + " --json --to " + to + "'" + w.dir / ("out-" + cafe) + to[0] + "'"))
               .contains("out"));
+}
+
+TEST_CASE("a hook is an option or a variable of the process, and a resume says what it changes", "[cli]") {
+  auto& w = world();
+  const auto run = w.dir / "hooked", events = w.dir / "events";
+  CHECK(cloze("pretrain " + w.config() + " --run " + run, "CLOZE_HOOK='cat >> " + events + "' ").code == 0);
+  CHECK_THAT(read_file(events), Catch::Contains("\"event\":\"started\"") && Catch::Contains("\"event\":\"finished\""));
+  fs::remove(events);
+  const auto resumed =
+      cloze("pretrain --run " + run + " --resume --allow-config-change --set optimizer.learning_rate=1e-9" +
+            " --hook 'cat >> " + events + "'");
+  INFO(resumed.text);
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.text, Catch::Contains("resumed at step 6 with optimizer.learning_rate 1e-09 (was ") &&
+                               Catch::Contains("; reports hold it apart from runs that never changed"));
+  CHECK_THAT(read_file(events), Catch::Contains("\"resumed\":true"));
+  fs::remove(events);
+  CHECK(cloze("pretrain --run " + run + " --resume").code == 0);
+  CHECK_FALSE(fs::exists(events));  // nothing of the run names a command
 }
