@@ -96,7 +96,7 @@ PathKind kind_of_path(const std::string& path) {
   if (!fs::exists(path, ignored)) return PathKind::absent;
   if (!fs::is_directory(path, ignored)) return PathKind::file;
   if (has(path, "run.yaml")) return PathKind::run;
-  if (is_step_folder(path)) return PathKind::step;
+  if (is_checkpoint_folder(path)) return PathKind::step;
   if (has(path, "manifest.json")) return PathKind::tokens;
   if (has(path, "config.json")) return PathKind::huggingface;
   for (const auto* file : {"tokenizer.json", "vocab.txt", "spiece.model", "vocab.json"})

@@ -51,7 +51,7 @@ LoadedRun open_run(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path,
                            ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
-  const bool step = is_step_folder(path);
+  const bool step = is_checkpoint_folder(path);
   run.folder = step ? fs::path(located_step(path)).parent_path().string() : path;
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,

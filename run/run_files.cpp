@@ -16,7 +16,7 @@ bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-bool is_step_folder(const std::string& path) {
+bool is_checkpoint_folder(const std::string& path) {
   std::error_code unknown;
   return std::filesystem::exists(path + "/state.json", unknown) && !is_dataset(path);
 }

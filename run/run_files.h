@@ -5,7 +5,7 @@
 namespace cloze {
 
 /// Whether a folder is a checkpoint: it has a state.json, and not that of a dataset of the Python library `datasets`.
-bool is_step_folder(const std::string& path);
+bool is_checkpoint_folder(const std::string& path);
 
 /// Whether a run has written a file of this name before its first checkpoint.
 bool is_first_file(const std::string& name);

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) {
   const bool is_run = fs::exists(path + "/run.yaml");
-  if (is_step_folder(path)) require_whole(path);
+  if (is_checkpoint_folder(path)) require_whole(path);
   if (!is_run) return path;  // a step folder, or refused by who opens it
   const auto found =
       choice == CheckpointChoice::best ? find_best_checkpoint(path) : FoundCheckpoint{.folder = find_checkpoint(path)};
