@@ -1,6 +1,7 @@
 #include "analysis/describe.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,9 @@
 #include "objectives/expected_rows.h"
 #include "objectives/network.h"
 #include "run/objective_setting.h"
+#include "run/open_tokens.h"
 #include "train/optimizer.h"
+#include "train/session.h"
 
 namespace cloze {
 
@@ -45,17 +48,21 @@ std::string shown_name(const std::string& name) {
   return name.substr(0, digit) + "*" + name.substr(name.find('.', digit));
 }
 
-/// The sizes of a parameter; V stands for a vocabulary whose size is not known.
-std::string shown_shape(const Param& param, bool vocab_known) {
+/// The sizes of a parameter; V stands for those of a vocabulary, which are others in a `wider` one.
+std::string shown_shape(const at::IntArrayRef& sizes, const at::IntArrayRef& wider) {
   std::string shape;
-  for (const auto size : param.value().sizes())
-    shape += (shape.empty() ? "" : " x ") + (!vocab_known && size == 1 ? std::string("V") : std::to_string(size));
+  for (size_t i = 0; i < sizes.size(); ++i)
+    shape += (shape.empty() ? "" : " x ") + (sizes[i] == wider[i] ? std::to_string(sizes[i]) : std::string("V"));
   return shape;
 }
 
-/// Adds the parameters of a network, and the optimizer's moments of them.
-void add_layers(const Network& network, const OptimizerConfig& optimizer, Description& d) {
+/// Adds the parameters of a network, and the optimizer's moments of them. `wider`: the same network with another
+/// vocabulary, where the size of its own is not known, else itself.
+void add_layers(const Network& network, const Network& wider, const OptimizerConfig& optimizer, Description& d) {
+  const auto others = collect_params(wider);
+  size_t next = 0;
   for (const auto& [name, param] : collect_params(network)) {
+    const auto shape = shown_shape(param.value().sizes(), others[next++].param.value().sizes());
     const int64_t count = param.value().numel();
     d.optimizer_bytes += static_cast<double>(moment_bytes(optimizer, param.value().sizes(), param.stacked()));
     d.parameters += param.fixed() ? 0 : count;
@@ -64,7 +71,7 @@ void add_layers(const Network& network, const OptimizerConfig& optimizer, Descri
     if (shown != name && row != d.layers.end())
       row->parameters += count;
     else
-      d.layers.push_back({shown + (param.fixed() ? " (not trained)" : ""), shown_shape(param, d.vocab_known), count});
+      d.layers.push_back({shown + (param.fixed() ? " (not trained)" : ""), shape, count});
   }
 }
 
@@ -97,17 +104,35 @@ void add_memory(const RunConfig& config, const std::vector<RowSizes>& rows, Desc
 
 std::vector<RowSizes> expected_rows(const RunConfig& config) { return expected_rows(setting_of(config)); }
 
-Description describe_run(const RunConfig& given) {
-  RunConfig config = given;
+namespace {
+
+/// The config with the vocabulary and the special tokens of its prepared text, as a run of it has them; as it is
+/// without a text, and where it knows its vocabulary and the text is not here.
+RunConfig with_vocabulary(const RunConfig& config) {
+  const auto& tokens = config.data.tokens;
+  std::error_code unknown;
+  const bool is_needed = backbone_of(config.model).vocab_size == 0;
+  if (tokens.empty() || (!is_needed && !std::filesystem::exists(tokens + "/manifest.json", unknown))) return config;
+  return resolved_config(config, open_tokens(config, "train"));
+}
+
+/// The network of a config whose vocabulary is not known, with one of so many tokens.
+std::shared_ptr<Network> network_with(RunConfig config, int64_t vocab_size) {
   auto& model = backbone_of(config.model);
+  model.vocab_size = vocab_size;
+  model.freeze_pad_embedding = false;
+  return std::make_shared<Network>(config.model, config.objectives);
+}
+
+}  // namespace
+
+Description describe_run(const RunConfig& given) {
+  const auto config = with_vocabulary(given);
   Description d;
-  d.vocab_known = model.vocab_size > 0;
-  if (!d.vocab_known) {
-    model.vocab_size = 1;
-    model.freeze_pad_embedding = false;
-  }
-  const auto network = std::make_shared<Network>(config.model, config.objectives);
-  add_layers(*network, config.optimizer, d);
+  d.vocab_known = backbone_of(config.model).vocab_size > 0;
+  const auto network =
+      d.vocab_known ? std::make_shared<Network>(config.model, config.objectives) : network_with(config, 1);
+  add_layers(*network, d.vocab_known ? *network : *network_with(config, 2), config.optimizer, d);
   const auto rows = expected_rows(config);
   const double tokens = total(rows, &RowSizes::length);
   d.predicted_share = total(rows, &RowSizes::predicted) / tokens;
@@ -133,8 +158,8 @@ std::string to_text(const Description& d) {
                  aligned_right(thousands(static_cast<uint64_t>(row.parameters)), count_width), "\n");
   if (!d.vocab_known)
     out +=
-        "  (without the V rows of the vocabulary, whose size depends on the tokenizer; set it with --set "
-        "model.vocab_size=N)\n";
+        "  (without the V rows of the vocabulary, whose size depends on the tokenizer; name prepared text with --set "
+        "data.tokens=DIR, or a size with --set model.vocab_size=N)\n";
   out += words("\nFLOPs      ", with_prefix(d.flops_per_token), " per token, ", with_prefix(d.flops_per_step),
                " per step (forward and backward; prediction head at ", significant(100 * d.predicted_share, 3),
                " % of the tokens)\n");

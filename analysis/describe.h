@@ -23,6 +23,8 @@ struct Description {
   double carried_bytes = 0;  ///< recurrence memory (mems) of the rows of a step
 };
 
+/// The description of a config, with the vocabulary of its prepared text (data.tokens). Throws DataError for tokens
+/// that are named for it and cannot be opened, ConfigError for a vocabulary that does not hold them.
 Description describe_run(const RunConfig& config);
 
 /// The rows of a micro-batch that this config leads to expect, all of data.max_seq_length tokens.

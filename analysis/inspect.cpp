@@ -1,8 +1,11 @@
 #include "analysis/inspect.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "analysis/replacements.h"
 #include "analysis/row_inspector.h"
+#include "objectives/replaced_token.h"
 
 namespace cloze {
 
@@ -36,14 +39,17 @@ void add_facts(const RowTotals& totals, const InspectedRun& run, nlohmann::json&
 }
 
 /// Throws ConfigError for numbers that no command means.
-void check_numbers(const RunConfig& config, int64_t examples, int64_t sequences) {
+void check_numbers(const RunConfig& config, int64_t examples, int64_t sequences, bool shows) {
   constexpr int64_t most_sequences = 1'000'000'000, most_tokens = 1 << 26;  // examples are held until all are counted
+  constexpr int64_t most_on_page = 100;
   require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
   require<ConfigError>(sequences <= most_sequences, "--sequences ", sequences, " are too many to count over (at most ",
                        most_sequences, "); lower it");
   const int64_t most_examples = std::max<int64_t>(1, most_tokens / config.data.max_seq_length);
   require<ConfigError>(examples <= most_examples, "--examples ", examples, " are too many to show (at most ",
                        most_examples, " of data.max_seq_length ", config.data.max_seq_length, "); lower it");
+  require<ConfigError>(!shows || examples <= most_on_page, "--examples ", examples,
+                       " are too many for a page (at most ", most_on_page, "); lower it");
 }
 
 /// The rows that are inspected. Static masking repeats rows, which the tests would take for independent ones.
@@ -57,13 +63,15 @@ int64_t inspected_rows(const InspectedRun& run, int64_t wanted) {
 }  // namespace
 
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences,
-                             const std::function<void(Batch&)>& change) {
+                             const std::function<void(Batch&)>& change, bool shows) {
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
-  check_numbers(config, examples, sequences);
+  check_numbers(config, examples, sequences, shows);
   const InspectedRun run(config);
   const auto inspector = make_row_inspector(run);
+  std::optional<Replacements> replacements;
+  if (examples > 0 && first_of<RtdConfig>(config.objectives)) replacements.emplace(run);
   const int64_t all = inspected_rows(run, std::max(examples, sequences)), rows = config.train.batch_size;
   Inspection found;
   RowTotals totals;
@@ -73,8 +81,11 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
     if (change) change(batch);
     totals.add(batch, draws);
     auto counted = inspector->count(batch, draws, static_cast<uint64_t>(first));
-    for (size_t r = 0; r < counted.size() && static_cast<int64_t>(found.examples.size()) < examples; ++r) {
+    const auto left = static_cast<size_t>(examples) - found.examples.size();
+    if (replacements && left > 0) replacements->add(batch, static_cast<uint64_t>(first), counted);
+    for (size_t r = 0; r < std::min(counted.size(), left); ++r) {
       inspector->add_text(counted[r], r);
+      if (shows) counted[r].shown = inspector->shown(counted[r]);
       found.examples.push_back(std::move(counted[r]));
     }
   }

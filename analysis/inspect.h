@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/rule_checks.h"
+#include "analysis/shown_row.h"
 #include "objectives/batch.h"
 #include "run/config.h"
 
@@ -17,7 +18,13 @@ struct InspectedExample {
   int64_t prefix = -1;      ///< of mntp in a decoder: length of the bidirectional prefix, 0 = a causal row
   int64_t pair_label = -1;  ///< -1: the objective has no pairs
   int64_t masking = -1;     ///< index in the mixture; -1: no mixture
-  std::string text{}, corrupted{}, targets{};  ///< `corrupted` marks predicted tokens: {masked} <random> (kept)
+  std::string text{}, corrupted{}, targets{};     ///< `corrupted` marks predicted tokens: {masked} <random> (kept)
+  std::vector<int64_t> replacements{};            ///< of rtd: what stands for each predicted token (Replacements)
+  std::vector<double> replacement_numbers{};      ///< of a generator of rtd: for each predicted token (Replacements)
+  std::vector<int32_t> query_rank{}, key_rank{};  ///< of plm: as in PlmExample
+  bool backward = false;                          ///< of plm: the text is reversed
+  bool continues = false;                         ///< of plm with mems: the row goes on where the step before ended
+  std::vector<ShownTokens> shown{};               ///< for a page
 };
 
 /// Histograms of lengths: found in the batches, drawn by the objective, and expected by its rule.
@@ -46,13 +53,35 @@ void add_to_bin(std::vector<Count>& histogram, int64_t n) {
 
 /// Inspects the first `sequences` sequences of training, in batches of train.batch_size, and returns the first
 /// `examples` of them in full; under static masking no more than differ. `change` alters each batch before it is
-/// counted. Throws ConfigError for a run without tokens, and for numbers out of range.
+/// counted. `shows`: the examples are made ready for a page, which takes a hundred. Throws ConfigError for a run
+/// without tokens, and for numbers out of range.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences,
-                             const std::function<void(Batch&)>& change = {});
+                             const std::function<void(Batch&)>& change = {}, bool shows = false);
 
+/// The examples, the counts and the tests.
 std::string to_text(const Inspection& found, bool colour);
+/// The counts alone.
+std::string counts_text(const Inspection& found);
+/// The tests alone, a line each.
+std::string checks_text(const Inspection& found);
+/// What else is known of a row, as names with a value: `pair`, `0: B follows A`.
+std::vector<std::pair<std::string, std::string>> notes_of(const InspectedExample& example);
 nlohmann::json to_json(const Inspection& found);
+
+/// Throws ConfigError, which names `file`, for objectives whose rows have no lengths to plot, and for a file that is
+/// not an .svg.
+void check_picture(const Objectives& objectives, const std::string& file);
 /// Plots the histograms of lengths to an .svg file. Throws Error if that fails.
 void draw_lengths(const Inspection& found, const std::string& file);
+
+/// A config with what its rows are.
+struct InspectedConfig {
+  std::string name;
+  RunConfig config;
+  Inspection found;
+};
+/// A page without references to anything outside it, on which the rows of configs stand side by side: what they read,
+/// what is predicted and by which rule, and the counts and tests of all rows.
+std::string to_html(const std::vector<InspectedConfig>& inspected);
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 // Rows of generative objectives: sources and targets.
 #include "analysis/generative_checks.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -33,6 +34,18 @@ class GenerativeInspector final : public RowInspector {
     e.text = run_.tokenizer().decode(e.labels);
   }
 
+  std::vector<ShownTokens> shown(const InspectedExample& e) const override {
+    auto read = tokens_of(e.input_ids);
+    if (two_) {
+      auto generated = tokens_of(e.decoder_input_ids);
+      predict_below(e, generated, 0);
+      return {{.title = "encoder reads", .tokens = read},
+              {.title = "decoder reads, and predicts", .tokens = generated}};
+    }
+    predict_below(e, read, read.size() - std::min(read.size(), e.labels.size()));
+    return {{.title = "reads, and predicts", .tokens = read}};
+  }
+
   void conclude(Inspection& found) override {
     found.facts = {{"unknown_share", share(unknown_, source_)},
                    {"source_length", share(source_, sequences_)},
@@ -57,6 +70,21 @@ class GenerativeInspector final : public RowInspector {
       text += (text.empty() ? "" : " ") + (is_sentinel(id) || is_mask(id) ? "{" + token + "}" : token);
     }
     return text;
+  }
+
+  std::vector<ShownToken> tokens_of(const std::vector<int64_t>& ids) const {
+    std::vector<ShownToken> tokens;
+    for (const auto id : ids) {
+      auto& token = tokens.emplace_back(shown_token(run_, id));
+      if (is_sentinel(id) || is_mask(id)) token.role = TokenRole::placeholder;
+    }
+    return tokens;
+  }
+
+  /// Puts the labels below the tokens from position `first` on.
+  void predict_below(const InspectedExample& e, std::vector<ShownToken>& tokens, size_t first) const {
+    for (size_t i = 0; i < e.labels.size() && first + i < tokens.size(); ++i)
+      tokens[first + i].below = run_.tokenizer().piece(e.labels[i]);
   }
 
   /// The rows of a batch; labels: the targets.

@@ -1,4 +1,6 @@
 // Rows of mlm, nsp, sop, rtd and sbo: counts for each masking of a mixture, and for segment pairs.
+#include <algorithm>
+
 #include "analysis/masking_checks.h"
 #include "objectives/masked_lm.h"
 
@@ -28,6 +30,24 @@ class MaskedInspector final : public RowInspector {
 
   void add_text(InspectedExample& example, size_t) const override { add_masked_text(run_, example); }
 
+  std::vector<ShownTokens> shown(const InspectedExample& e) const override {
+    std::vector<ShownToken> read, classified;
+    size_t predictions = 0;
+    for (size_t i = 0; i < e.input_ids.size(); ++i) {
+      const auto id = e.input_ids[i], label = e.labels[i];
+      auto& token = read.emplace_back(label == -100 ? shown_token(run_, id) : shown_chosen(run_, id, label));
+      if (label != -100) token.below = run_.tokenizer().piece(label);
+      if (e.replacements.empty()) continue;
+      classified.push_back(label == -100 ? token : sampled(e.replacements[predictions++], label));
+    }
+    if (!classified.empty())
+      return {{.title = "generator reads", .tokens = read}, {.title = "discriminator reads", .tokens = classified}};
+    if (e.pair_label < 0) return {{.title = "reads", .tokens = read}};
+    const auto second = std::find(e.token_type_ids.begin(), e.token_type_ids.end(), 1) - e.token_type_ids.begin();
+    return {{.title = "reads, segment A", .tokens = {read.begin(), read.begin() + second}},
+            {.title = "segment B", .tokens = {read.begin() + second, read.end()}}};
+  }
+
   void conclude(Inspection& found) override {
     MaskingCounts all;
     for (const auto& c : counts_) all += c;
@@ -43,6 +63,14 @@ class MaskedInspector final : public RowInspector {
 
  private:
   bool mixes() const { return maskings_.size() > 1; }
+
+  /// A sample in the place of a masked token.
+  ShownToken sampled(int64_t id, int64_t label) const {
+    const bool replaced = id != label;
+    return {.piece = run_.tokenizer().piece(id),
+            .role = replaced ? TokenRole::replaced : TokenRole::restored,
+            .below = replaced ? "replaced" : "original"};
+  }
 
   void count(const InspectedExample& row, const RowDraws& drawn, uint64_t sequence) {
     auto& counts = counts_[drawn.masking];

@@ -1,4 +1,6 @@
 // Rows of plm.
+#include <algorithm>
+
 #include "analysis/masking_checks.h"
 #include "objectives/permutation_lm.h"
 
@@ -12,11 +14,30 @@ class PermutedInspector final : public RowInspector {
 
   std::vector<InspectedExample> count(const Batch& batch, const std::vector<RowDraws>& draws, uint64_t) override {
     auto rows = labelled_rows(batch);
-    for (size_t r = 0; r < rows.size(); ++r) count(rows[r], draws[r]);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      count(rows[r], draws[r]);
+      rows[r].query_rank = draws[r].query_rank;
+      rows[r].key_rank = draws[r].key_rank;
+      rows[r].backward = batch.backward.defined() && batch.backward.data_ptr<bool>()[r];
+      rows[r].continues = batch.continues;
+    }
     return rows;
   }
 
   void add_text(InspectedExample& example, size_t) const override { add_masked_text(run_, example); }
+
+  std::vector<ShownTokens> shown(const InspectedExample& e) const override {
+    const auto order = prediction_order(e);
+    std::vector<ShownToken> read, predicted;
+    for (const auto id : e.input_ids) read.push_back(shown_token(run_, id));
+    for (size_t place = 0; place < order.size(); ++place) {
+      auto& token = read[order[place]];
+      token.role = TokenRole::ordered;
+      token.below = std::to_string(place + 1);
+      predicted.push_back(token);
+    }
+    return {{.title = "reads", .tokens = read}, {.title = "predicts, in this order", .tokens = predicted}};
+  }
 
   void conclude(Inspection& found) override {
     found.facts = facts_of(counts_);

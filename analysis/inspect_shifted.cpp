@@ -33,6 +33,16 @@ class ShiftedInspector final : public RowInspector {
     }
   }
 
+  std::vector<ShownTokens> shown(const InspectedExample& e) const override {
+    std::vector<ShownToken> read;
+    for (size_t t = 0; t < e.input_ids.size(); ++t) {
+      const bool marked = !is_causal(e) && is_chosen(e, t);
+      read.push_back(marked ? shown_chosen(run_, e.input_ids[t], e.labels[t - 1]) : shown_token(run_, e.input_ids[t]));
+      if (e.labels[t] != -100) read.back().below = run_.tokenizer().piece(e.labels[t]);
+    }
+    return {{.title = "reads, and predicts the token after", .tokens = read}};
+  }
+
   void conclude(Inspection& found) override {
     found.facts = facts_of(masked_);
     found.facts["unknown_share"] = share(masked_.unknown + causal_unknown_, tokens_);

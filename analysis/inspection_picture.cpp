@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 
@@ -5,6 +6,7 @@
 #include "core/chart.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -62,13 +64,35 @@ ChartPanel panel_of(const LengthCounts& l) {
 
 }  // namespace
 
-void draw_lengths(const Inspection& found, const std::string& file) {
+namespace {
+
+/// Whether the rows of an objective have spans, whose lengths are counted.
+struct HasLengths {
+  bool operator()(const MlmConfig&) const { return true; }
+  bool operator()(const RtdConfig&) const { return true; }
+  bool operator()(const MntpConfig&) const { return true; }
+  bool operator()(const PlmConfig&) const { return true; }
+  bool operator()(const DenoisingConfig& c) const { return c.mask_length == MaskLength::span_poisson; }
+  bool operator()(const SpanCorruptionConfig& c) const { return c.blank() == Placeholder::sentinel; }
+  bool operator()(const ObjectiveTerms&) const { return false; }
+};
+
+constexpr const char* no_lengths =
+    ": this objective has no spans, so there are no lengths to plot; leave --picture out";
+
+}  // namespace
+
+void check_picture(const Objectives& objectives, const std::string& file) {
   require<ConfigError>(std::filesystem::path(file).extension() == ".svg", file, ": must end in .svg");
+  const auto has_lengths = [](const ObjectiveConfig& objective) { return std::visit(HasLengths{}, *objective); };
+  require<ConfigError>(std::ranges::any_of(objectives, has_lengths), file, no_lengths);
+}
+
+void draw_lengths(const Inspection& found, const std::string& file) {
   std::vector<ChartPanel> panels;
   for (const auto& lengths : found.lengths)
     if (auto panel = panel_of(lengths); !panel.series.empty()) panels.push_back(std::move(panel));
-  require<ConfigError>(!panels.empty(), file,
-                       ": this objective has no spans, so there are no lengths to plot; leave --picture out");
+  require<ConfigError>(!panels.empty(), file, no_lengths);
   write_atomic(file, chart_svg("", panels));
 }
 

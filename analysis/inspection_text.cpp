@@ -1,5 +1,6 @@
-#include "analysis/inspect.h"
+#include "analysis/row_inspector.h"
 #include "core/log.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -33,10 +34,7 @@ std::string example_text(const InspectedExample& e, bool colour) {
     out += "input      " + marked(e.corrupted) + "\ntarget     " + marked(e.targets) + "\n";  // of a decoder
   else
     out += "text       " + e.text + "\ninput      " + marked(e.corrupted) + "\npredicted  " + e.targets + "\n";
-  if (e.pair_label >= 0)
-    out += words("pair       ", e.pair_label == 0 ? "0: B follows A" : "1: B does not follow A", "\n");
-  if (e.prefix >= 0) out += words("row        ", e.prefix == 0 ? "causal" : "masked, bidirectional", "\n");
-  if (e.masking >= 0) out += words("masking    mixture.", e.masking, "\n");
+  for (const auto& [name, value] : notes_of(e)) out += padded(name, 11) + value + "\n";
   return out + "\n";
 }
 
@@ -66,17 +64,15 @@ std::string generative_text(const json& f) {
   std::snprintf(
       lengths, sizeof lengths, "lengths    %.1f source and %.1f target tokens on average; %.2f masks per source\n",
       f["source_length"].get<double>(), f["target_length"].get<double>(), f["masks_in_a_source"].get<double>());
-  auto out = words("{mask token}\n\n", sequences_text(f), "; ", percent(f["as_long_as_allowed_share"]),
-                   " of maximum length\n", lengths);
+  auto out = words(sequences_text(f), "; ", percent(f["as_long_as_allowed_share"]), " of maximum length\n", lengths);
   if (f.contains("hidden_share"))
     out += words("corrupted  ", percent(f["hidden_share"]), " of the tokens are missing from the source\n");
   return out;
 }
 
 std::string facts_text(const json& f) {
-  std::string out = f.contains("source_length")
-                        ? generative_text(f)
-                        : words("{masked} <random> (kept)\n\n", sequences_text(f), "\n", predicted_text(f));
+  std::string out =
+      f.contains("source_length") ? generative_text(f) : words(sequences_text(f), "\n", predicted_text(f));
   out += words("coverage   ", percent(f["read_share"]), " of the text is used per epoch; rows are ",
                percent(f["full_share"]), " full\n", split_text(f));
   if (f.contains("causal_share")) out += words("causal     ", percent(f["causal_share"]), " of the rows\n");
@@ -120,10 +116,17 @@ std::string check_text(const RuleCheck& check) {
 
 }  // namespace
 
-std::string to_text(const Inspection& found, bool colour) {
-  std::string out;
-  for (const auto& example : found.examples) out += example_text(example, colour);
-  out += facts_text(found.facts);
+std::vector<std::pair<std::string, std::string>> notes_of(const InspectedExample& e) {
+  std::vector<std::pair<std::string, std::string>> notes;
+  if (e.pair_label >= 0) notes.emplace_back("pair", e.pair_label == 0 ? "0: B follows A" : "1: B does not follow A");
+  if (e.prefix >= 0) notes.emplace_back("row", e.prefix == 0 ? "causal" : "masked, bidirectional");
+  if (e.masking >= 0) notes.emplace_back("masking", words("mixture.", e.masking));
+  if (e.backward) notes.emplace_back("text", "reversed");
+  return notes;
+}
+
+std::string counts_text(const Inspection& found) {
+  auto out = facts_text(found.facts);
   for (size_t i = 0; i < found.lengths.size(); ++i) {
     const auto& lengths = found.lengths[i];
     if (found.facts.contains("mixture")) {
@@ -135,10 +138,50 @@ std::string to_text(const Inspection& found, bool colour) {
     }
     out += lengths_text(lengths);
   }
-  out += "\n";
+  return out;
+}
+
+std::string checks_text(const Inspection& found) {
+  std::string out;
   for (const auto& check : found.checks) out += check_text(check);
   return out;
 }
+
+std::string to_text(const Inspection& found, bool colour) {
+  std::string out;
+  for (const auto& example : found.examples) out += example_text(example, colour);
+  const auto* marks = found.facts.contains("source_length") ? "{mask token}" : "{masked} <random> (kept)";
+  return out + marks + "\n\n" + counts_text(found) + "\n" + checks_text(found);
+}
+
+namespace {
+
+/// What the discriminator of rtd reads and predicts, and the numbers by which the generator draws.
+void add_replacements(const InspectedExample& e, json& example) {
+  if (!e.replacement_numbers.empty()) example["replacement_numbers"] = e.replacement_numbers;
+  if (e.replacements.empty()) return;
+  auto ids = e.input_ids;
+  std::vector<int64_t> labels(ids.size());
+  size_t predictions = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (e.labels[i] == -100) continue;
+    ids[i] = e.replacements[predictions++];
+    labels[i] = ids[i] != e.labels[i];
+  }
+  example["discriminator_input_ids"] = ids;
+  example["discriminator_labels"] = labels;
+}
+
+void add_permutation(const InspectedExample& e, json& example) {
+  if (e.query_rank.empty()) return;
+  example["query_rank"] = e.query_rank;
+  example["key_rank"] = e.key_rank;
+  example["order"] = prediction_order(e);
+  example["backward"] = e.backward;
+  example["continues"] = e.continues;
+}
+
+}  // namespace
 
 json to_json(const Inspection& found) {
   json examples = json::array(), checks = json::array(), lengths = json::array();
@@ -153,6 +196,8 @@ json to_json(const Inspection& found) {
     if (e.prefix >= 0) examples.back()["prefix"] = e.prefix;
     if (e.masking >= 0) examples.back()["masking"] = e.masking;
     if (!e.decoder_input_ids.empty()) examples.back()["decoder_input_ids"] = e.decoder_input_ids;
+    add_replacements(e, examples.back());
+    add_permutation(e, examples.back());
   }
   for (const auto& c : found.checks)
     checks.push_back({{"name", c.name},

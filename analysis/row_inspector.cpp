@@ -1,5 +1,7 @@
 #include "analysis/row_inspector.h"
 
+#include <algorithm>
+
 #include "objectives/mntp.h"
 #include "objectives/permutation_lm.h"
 #include "objectives/special_tokens.h"
@@ -45,6 +47,14 @@ std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run) {
 }
 
 double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
+
+std::vector<size_t> prediction_order(const InspectedExample& example) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < example.labels.size(); ++i)
+    if (example.labels[i] != -100) order.push_back(i);
+  std::ranges::sort(order, {}, [&](size_t i) { return example.query_rank[i]; });
+  return order;
+}
 
 namespace {
 
@@ -100,6 +110,19 @@ std::string marked_token(const InspectedRun& run, int64_t id, int64_t label) {
   const auto token = run.tokenizer().piece(id);
   if (id == run.vocabulary.special.mask) return "{" + token + "}";
   return id == label ? "(" + token + ")" : "<" + token + ">";
+}
+
+ShownToken shown_token(const InspectedRun& run, int64_t id) {
+  const bool special = run.tokenizer().is_special(id);
+  return {.piece = run.tokenizer().piece(id), .role = special ? TokenRole::special : TokenRole::text};
+}
+
+ShownToken shown_chosen(const InspectedRun& run, int64_t id, int64_t label) {
+  const bool masked = id == run.vocabulary.special.mask;
+  return {.piece = run.tokenizer().piece(id),
+          .role = masked        ? TokenRole::masked
+                  : id == label ? TokenRole::kept
+                                : TokenRole::random};
 }
 
 void add_masked_text(const InspectedRun& run, InspectedExample& e) {

@@ -33,6 +33,8 @@ class RowInspector {
                                               uint64_t first) = 0;
   /// Adds the texts of row `row` of the batch that was counted last.
   virtual void add_text(InspectedExample& example, size_t row) const = 0;
+  /// The tokens of a row with their roles, for a page.
+  virtual std::vector<ShownTokens> shown(const InspectedExample& example) const = 0;
   /// Adds facts, tests and lengths.
   virtual void conclude(Inspection& found) = 0;
 };
@@ -47,11 +49,18 @@ std::unique_ptr<RowInspector> make_permuted_inspector(const InspectedRun& run, c
 /// part / all; 0 if all is 0.
 double share(int64_t part, int64_t all);
 
+/// The predicted positions of a row of plm, in the order in which they are predicted.
+std::vector<size_t> prediction_order(const InspectedExample& example);
+
 /// The rows of a batch whose labels stand at positions of the input, -100 = not predicted.
 std::vector<InspectedExample> labelled_rows(const Batch& batch);
 /// A predicted token, marked as {masked}, <random> or (kept).
 std::string marked_token(const InspectedRun& run, int64_t id, int64_t label);
 /// Adds the texts of a row whose labels stand at the positions of their tokens.
 void add_masked_text(const InspectedRun& run, InspectedExample& example);
+/// A token of a row that is not predicted.
+ShownToken shown_token(const InspectedRun& run, int64_t id);
+/// One that was chosen, and `label` before that.
+ShownToken shown_chosen(const InspectedRun& run, int64_t id, int64_t label);
 
 }  // namespace cloze

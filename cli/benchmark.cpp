@@ -9,7 +9,7 @@ void add_benchmark(CLI::App& app, Globals& globals) {
   auto file = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
   auto command = std::make_shared<BenchmarkCommand>();
-  verb->add_option("config", *file, "YAML config")->required();
+  verb->add_option("config", *file, config_help)->required();
   verb->add_option("--set", *set,
                    "override a config value: KEY=VALUE (repeatable); without data.tokens, tokens are synthetic")
       ->allow_extra_args(false);

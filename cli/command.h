@@ -24,7 +24,7 @@ constexpr auto choices(CheckpointChoice) {
 
 struct PretrainCommand {
   RunConfig config;
-  std::string run, command_line, branch_from;
+  std::string run, command_line, branch_from, hook;
   bool resume = false, allow_config_change = false, json = false;
 };
 /// The suites of `evaluate`; without any it computes losses.
@@ -39,7 +39,8 @@ struct SuitesCommand {
   std::optional<Precision> precision{};        ///< of scores; none: fp32
   std::optional<int64_t> stride{};             ///< of scores; none: a text longer than the model is refused
   std::string cache, out;                      ///< folders; empty: none
-  bool paradigms = false, all_checkpoints = false;
+  bool paradigms = false;
+  bool all_checkpoints = false;            ///< of the losses as of the suites: every checkpoint of the only run
   bool fast = false;                       ///< of BabyLM: the fast evaluation
   std::optional<BabylmBackend> backend{};  ///< of BabyLM; none: the run's own
   std::string results;                     ///< of BabyLM: the folder for its files; empty: `results`
@@ -113,9 +114,10 @@ struct DescribeCommand {
   bool json = false;
 };
 struct InspectCommand {
-  RunConfig config;
+  std::vector<RunConfig> configs;  ///< one; with a page up to four
+  std::vector<std::string> names;  ///< of the configs: their files
   int64_t examples = 3, sequences = 2000;
-  std::string picture;
+  std::string picture, page;  ///< files; empty: none
   bool json = false;
 };
 struct BenchmarkCommand {

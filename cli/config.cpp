@@ -9,6 +9,7 @@
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "run/config_io.h"
+#include "run/foreign_names.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "run/moved.h"
@@ -50,9 +51,9 @@ RunConfig with_tokens_of(const std::string& run, RunConfig config) {
 }  // namespace
 
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
-  check_config_path(path);
-  const auto run = run_of_config(path);
-  const auto config = checked_config(load_config(path, overrides));
+  const auto file = config_file(path);
+  const auto run = run_of_config(file);
+  const auto config = checked_config(load_config(file, overrides));
   if (!run.empty()) return with_tokens_of(run, config);
   refuse_ignored_options(config);  // a run that has begun keeps its options
   return config;
@@ -60,7 +61,7 @@ RunConfig read_config(const std::string& path, const std::vector<std::string>& o
 
 RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
                               const std::string& run) {
-  return with_tokens_of(run, checked_config(load_resumed_config(path, overrides, run + "/run.yaml")));
+  return with_tokens_of(run, checked_config(load_resumed_config(config_file(path), overrides, run + "/run.yaml")));
 }
 
 namespace {
@@ -93,12 +94,15 @@ std::string documented(const std::string& kind) {
   std::error_code ignored;
   const bool is_run = kind_of_path(kind) == PathKind::run;
   const bool is_file = kind.ends_with(".yaml") || std::filesystem::is_regular_file(kind, ignored);
+  if (const auto keys = documented_keys(kind); !keys.empty()) return keys;
   require<ConfigError>(!is_run && !is_file, "'", kind,
                        "' is not a part of a config; a whole one is printed by `cloze config --resolved ", kind,
                        is_run ? "/run.yaml`" : "`");
+  const auto meaning = meaning_of_unknown(RunConfig{}, kind);
+  require<ConfigError>(meaning.empty(), "no config part or key is called '", kind, "'", meaning);
   const auto parts = config_parts();
   const auto near = did_you_mean(kind, parts);
-  fail<ConfigError>("no config part is called '", kind, "'", near, near.empty() ? "; " : " ", "the parts are ",
+  fail<ConfigError>("no config part or key is called '", kind, "'", near, near.empty() ? "; " : " ", "the parts are ",
                     listed(parts));
 }
 
@@ -111,7 +115,7 @@ std::vector<std::string> config_parts() {
 }
 
 void add_config(CLI::App& app, Globals&) {
-  auto* verb = app.add_subcommand("config", "print the documented defaults of a config, or of one part");
+  auto* verb = app.add_subcommand("config", "print the documented defaults of a config, of one part, or of one key");
   auto kind = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
   auto resolved = std::make_shared<std::string>();
@@ -119,13 +123,15 @@ void add_config(CLI::App& app, Globals&) {
   verb->add_option(
       "kind", *kind,
       "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), an attention (window, alternating, "
-      "linformer), data, optimizer, schedule, train, evaluation, checkpoint");
+      "linformer), data, optimizer, schedule, train, evaluation, checkpoint; or a key, such as "
+      "optimizer.learning_rate, its end, or what it begins with, such as train.budget");
   verb->add_flag("--markdown", *markdown, "print the reference of all config keys as Markdown tables");
   auto* file = verb->add_option("--resolved", *resolved, "print this YAML config with every key and preset resolved");
   verb->add_option("--set", *set, set_help)->allow_extra_args(false)->needs(file);
   verb->footer(
-      "Examples:\n  cloze config bert\n"
-      "  cloze config --resolved configs/bert/tiny.yaml --set train.batch_size=8");
+      "Examples:\n  cloze config bert\n  cloze config optimizer.learning_rate\n"
+      "  cloze config --resolved configs/bert/tiny.yaml --set train.batch_size=8\n\n"
+      "What a config has for a key, and what set it, is printed by cloze explain.");
   verb->callback([=] {
     require<ConfigError>(resolved->empty() || kind->empty(), "--resolved prints a whole config; leave '", *kind,
                          "' out");

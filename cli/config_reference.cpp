@@ -1,7 +1,9 @@
 // Reference of all config keys as Markdown: the content of docs/config.md.
 #include <algorithm>
+#include <sstream>
 
 #include "cli/verbs.h"
+#include "core/text.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "run/config_io.h"
@@ -61,9 +63,8 @@ std::string sections(const std::string& path, const char* title, const std::vari
   return text;
 }
 
-}  // namespace
-
-std::string reference_of_keys() {
+/// The keys that a run has whatever its model and objectives are.
+Keys keys_of_every_run() {
   auto run = kept(entries(RunConfig{}), [](const auto& e) {
     const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.");
     return e.leaf &&
@@ -71,6 +72,88 @@ std::string reference_of_keys() {
   });
   for (auto& key : run)
     if (key.path == "objectives.0.kind") key.path = "objectives.N.kind";
+  return run;
+}
+
+/// A key, and the kinds that have it with the same words and default; none: every run has it.
+struct DocumentedKey {
+  config_detail::Entry entry;
+  std::vector<std::string> kinds{};
+};
+
+template <class... Kinds>
+void add_kinds(std::vector<DocumentedKey>& all, const std::string& path, const std::variant<Kinds...>*) {
+  const auto add = [&](const auto& part) {
+    for (auto& entry : keys_of(path, part)) {
+      if (entry.key == "kind") continue;
+      const auto same = std::find_if(all.begin(), all.end(), [&](const auto& known) {
+        const auto& e = known.entry;
+        return e.path == entry.path && e.value == entry.value && e.words == entry.words && e.rule == entry.rule;
+      });
+      if (same == all.end())
+        all.push_back({std::move(entry), {part.kind}});
+      else
+        same->kinds.emplace_back(part.kind);
+    }
+  };
+  (add(Kinds{}), ...);
+}
+
+void add_keys(std::vector<DocumentedKey>& all, const Keys& keys) {
+  for (const auto& entry : keys) all.push_back({entry});
+}
+
+std::vector<DocumentedKey> all_keys() {
+  std::vector<DocumentedKey> all;
+  add_keys(all, keys_of_every_run());
+  add_kinds(all, "model", static_cast<const ModelFamily*>(nullptr));
+  add_kinds(all, "model.attention", static_cast<const AttentionKind*>(nullptr));
+  add_kinds(all, "objectives.N", static_cast<const ObjectiveKind*>(nullptr));
+  add_keys(all, keys_of("objectives.N.mixture.N", MaskingPart{}));
+  add_keys(all, keys_of("train.phases.N", PhaseConfig{}));
+  return all;
+}
+
+/// A key with N for the number of an element.
+std::string with_letters(const std::string& key) {
+  std::string text;
+  std::istringstream parts(key);
+  for (std::string part; std::getline(parts, part, '.');) {
+    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    text += (text.empty() ? "" : ".") + (is_number ? std::string("N") : part);
+  }
+  return text;
+}
+
+std::string text_of_key(const DocumentedKey& key) {
+  const auto& e = key.entry;
+  auto text = words(e.path, "\n  meaning  ", e.words, "\n");
+  if (!e.rule.empty()) text += words("  allowed  ", e.rule, "\n");
+  text += words("  default  ", e.value.empty() ? "none" : e.value, "\n");
+  if (!key.kinds.empty()) text += words("  of       ", listed(key.kinds), "\n");
+  return text;
+}
+
+}  // namespace
+
+std::string documented_keys(const std::string& name) {
+  const auto wanted = with_letters(name);
+  if (wanted.empty()) return "";
+  const auto all = all_keys();
+  std::string text;
+  const auto add = [&](const auto& is_meant) {
+    if (!text.empty()) return;
+    for (const auto& key : all)
+      if (is_meant(key.entry.path)) text += (text.empty() ? "" : "\n") + text_of_key(key);
+  };
+  add([&](const std::string& path) { return path == wanted; });
+  add([&](const std::string& path) { return begins(path, wanted + "."); });
+  add([&](const std::string& path) { return path.ends_with("." + wanted); });
+  return text;
+}
+
+std::string reference_of_keys() {
+  const auto run = keys_of_every_run();
   return section("Every run", run).substr(1) +
          sections("model", "Every model", static_cast<const ModelFamily*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +

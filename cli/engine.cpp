@@ -7,6 +7,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/program_path.h"
 
 namespace cloze {
 
@@ -14,7 +15,7 @@ int run_engine(const Command& command) {
   // Read by the OpenMP runtime when it loads. Idle threads spin briefly, so that short parallel regions start without
   // delay, but not for long, so that other processes on the same cores are not starved.
   setenv("GOMP_SPINCOUNT", "30000", /*overwrite=*/0);
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto folder = std::filesystem::path(program_path()).parent_path();
   const auto library = (folder / "libcloze_engine.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   require(handle != nullptr, library, ": cannot be loaded (", handle ? "" : dlerror(),

@@ -72,7 +72,6 @@ void add_suites(CLI::App& verb, SuitesCommand& c) {
   verb.add_option("--limit", c.limit, "score the first N items of each paradigm only, for a quick look");
   verb.add_option("--keep", c.keep, "table (UID, pairID) of the items to keep, such as the filter of BabyLM for BLiMP");
   verb.add_flag("--paradigms", c.paradigms, "show every paradigm, not only phenomena");
-  verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
   verb.add_option("--cache", c.cache, "of scores: folder that keeps them by the hash of weights and text");
   verb.add_option("--out", c.out, "new folder for results.jsonl, predictions.jsonl, table.md and table.tex");
   verb.add_flag("--fast", c.fast,
@@ -107,6 +106,7 @@ void check_texts(const EvaluateCommand& command) {
   if (!command.tokens.empty()) check_tokens_path(command.tokens);
 }
 
+/// Refuses options of suites that do not go together, and --all-checkpoints with what takes one checkpoint.
 void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
   const auto& c = command.suites;
   require<ConfigError>(c.limit > 0 || verb.count("--limit") == 0, "--limit must be at least 1");
@@ -114,6 +114,8 @@ void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
                        "--all-checkpoints takes a single run; name one");
   require<ConfigError>(!c.all_checkpoints || verb.count("--checkpoint") == 0,
                        "--all-checkpoints and --checkpoint exclude each other");
+  require<ConfigError>(!c.all_checkpoints || !command.generate,
+                       "--generate takes a single checkpoint; leave out --all-checkpoints");
   require<ConfigError>(c.keep.empty() || c.names.size() == 1, "--keep is the table of a single suite; name one");
   require<ConfigError>(c.out.empty() || !std::filesystem::exists(c.out), "--out ", c.out,
                        ": there is such a file or folder; name a new folder");
@@ -126,6 +128,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   auto command = std::make_shared<EvaluateCommand>();
   verb->add_option("run", command->runs, "run directories, or step folders of them")->required();
   add_checkpoint_option(*verb, command->checkpoint);
+  verb->add_flag("--all-checkpoints", command->suites.all_checkpoints, "evaluate every checkpoint of a single run");
   verb->add_option("--objective", command->objectives,
                    "objective to score by, KIND[:SHARE][,KEY=VALUE]...: mlm:0.15, mlm,unit=word, clm (repeatable; "
                    "default: the run's evaluation.objectives)")
@@ -155,6 +158,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "  cloze evaluate runs/en-de --generate --num-beams 4\n"
       "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n"
       "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
+      "  cloze evaluate runs/a --all-checkpoints\n"
       "  cloze evaluate runs/a --suite pairs.jsonl --all-checkpoints\n"
       "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n\n"
       "Several runs are scored on the same text with the same masks, however they were\n"

@@ -34,14 +34,15 @@ void add_explain(CLI::App& app, Globals&) {
   auto file = std::make_shared<std::string>();
   auto key = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
-  verb->add_option("config", *file, "YAML config")->required();
+  verb->add_option("config", *file, "YAML config, or a key alone, as in cloze config KEY")->required();
   verb->add_option("key", *key,
                    "config key, such as optimizer.learning_rate, or its end: learning_rate (default: all keys)");
   verb->add_option("--set", *set, set_help)->allow_extra_args(false);
   verb->footer("Example:\n  cloze explain configs/bert/tiny.yaml optimizer.learning_rate");
   verb->callback([file, key, set] {
-    check_config_path(*file);
-    const auto tree = load_config(*file, *set);
+    if (kind_of_path(*file) == PathKind::absent)
+      if (const auto keys = documented_keys(*file); !keys.empty()) return print_text(keys);
+    const auto tree = load_config(config_file(*file), *set);
     const auto config = decode<RunConfig>(tree);
     const auto text = key->empty() ? explained_values(tree, config) : explain<RunConfig>(tree, whole_key(config, *key));
     print_text(text);

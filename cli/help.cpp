@@ -1,7 +1,11 @@
 #include "cli/help.h"
 
+#include <cctype>
 #include <sstream>
+#include <utility>
 #include <vector>
+
+#include "core/error.h"
 
 namespace cloze {
 
@@ -36,11 +40,55 @@ std::string described(const std::string& name, const std::string& description, s
   return (has_room ? head + before.substr(head.size()) : head + "\n" + before) + text + "\n";
 }
 
+constexpr size_t most_options = 30;  // that are shown at once
+
+/// The parts of a help: `beam-search`.
+std::string part_name(std::string group) {
+  for (auto& character : group)
+    character = character == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  return group;
+}
+
+/// The groups of a verb that are parts of its help, each with its options; none of a help that is shown at once.
+std::vector<std::pair<std::string, std::vector<const CLI::Option*>>> parts_of(const CLI::App& verb) {
+  std::vector<std::pair<std::string, std::vector<const CLI::Option*>>> parts;
+  if (verb.get_options().size() <= most_options) return parts;
+  for (const auto& group : verb.get_groups()) {
+    const auto options = verb.get_options(
+        [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+    if (!options.empty() && group != "Options") parts.emplace_back(group, options);
+  }
+  return parts;
+}
+
 }  // namespace
 
-WrappedHelp::WrappedHelp() {
+WrappedHelp::WrappedHelp(std::string part) : part_(std::move(part)) {
   label("SUBCOMMAND", "VERB");
   label("SUBCOMMANDS", "VERBS");
+}
+
+std::string WrappedHelp::make_help(const CLI::App* verb, std::string name, CLI::AppFormatMode mode) const {
+  const auto parts = parts_of(*verb);
+  for (const auto& [group, options] : parts)
+    if (part_name(group) == part_) return make_group(group, false, options).substr(1);
+  if (parts.empty() || part_ == "all") return CLI::Formatter::make_help(verb, std::move(name), mode);
+  return make_description(verb) + make_usage(verb, name) + make_positionals(verb) + make_first_part(*verb) +
+         make_subcommands(verb, mode) + "\n" + make_footer(verb);
+}
+
+/// The options that are in no part, and the names of those of each part.
+std::string WrappedHelp::make_first_part(const CLI::App& verb) const {
+  const auto options = verb.get_options(
+      [](const CLI::Option* option) { return option->get_group() == "Options" && option->nonpositional(); });
+  auto text = make_group("Options", false, options) +
+              words("\nMore options (cloze ", verb.get_name(), " --help PART, or --help all):\n");
+  for (const auto& [group, of_group] : parts_of(verb)) {
+    std::string names;
+    for (const auto* option : of_group) names += (names.empty() ? "--" : " --") + option->get_lnames().front();
+    text += described(part_name(group), names, get_column_width());
+  }
+  return text;
 }
 
 std::string WrappedHelp::make_option(const CLI::Option* option, bool is_positional) const {

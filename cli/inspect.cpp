@@ -1,8 +1,27 @@
 #include "cli/engine.h"
+#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/error.h"
 
 namespace cloze {
+
+namespace {
+
+/// Refuses what several configs cannot have, and files that are not to be written, before anything is read.
+void check_outputs(const InspectCommand& command) {
+  if (command.names.size() > 1) {
+    require<ConfigError>(!command.page.empty(), command.names.size(),
+                         " configs stand side by side on a page only; add --page FILE.html, or name one config");
+    require<ConfigError>(!command.json && command.picture.empty(), command.json ? "--json" : "--picture",
+                         " is of one config, and ", command.names.size(),
+                         " are given; leave it out, or name one config");
+  }
+  if (!command.picture.empty()) check_output_file("--picture", command.picture);
+  if (!command.page.empty()) check_output_file("--page", command.page);
+}
+
+}  // namespace
 
 void add_inspect(CLI::App& app, Globals& globals) {
   auto* inspect = app.add_subcommand("inspect", "show what a config does to text");
@@ -10,21 +29,26 @@ void add_inspect(CLI::App& app, Globals& globals) {
   inspect->footer("Example:\n  cloze inspect objective configs/bert/tiny.yaml --set data.tokens=tokens");
   auto* objective =
       inspect->add_subcommand("objective", "show training examples, and test their statistics; exit 1 if a test fails");
-  auto file = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
   auto command = std::make_shared<InspectCommand>();
-  objective->add_option("config", *file, "YAML config")->required();
+  objective->add_option("config", command->names, std::string(config_help) + "; with --page up to four")->required()->expected(1, 4);
   objective->add_option("--set", *set, set_help)->allow_extra_args(false);
   objective->add_option("--examples", command->examples, "sequences to show")->capture_default_str();
   objective->add_option("--sequences", command->sequences, "sequences to count over")->capture_default_str();
+  objective->add_option("--page", command->page, "draw the rows on this .html page, several configs side by side");
   objective->add_option("--picture", command->picture, "plot histograms of span lengths to this .svg file");
   objective->add_flag("--json", command->json, json_help);
   objective->footer(
-      "Example:\n  cloze inspect objective configs/bert/tiny.yaml --set data.tokens=tokens \\\n"
-      "    --picture lengths.svg");
+      "Examples:\n  cloze inspect objective configs/bert/tiny.yaml --set data.tokens=tokens \\\n"
+      "    --picture lengths.svg\n"
+      "  cloze inspect objective configs/bert/tiny.yaml configs/gpt2/tiny.yaml \\\n"
+      "    configs/t5/tiny.yaml --set data.tokens=tokens --page rows.html");
   objective->callback([=, &globals] {
-    command->config = read_config(*file, *set);
-    if (const auto& tokens = command->config.data.tokens; !tokens.empty()) check_tokens_path(tokens);
+    check_outputs(*command);
+    for (const auto& name : command->names) {
+      const auto& config = command->configs.emplace_back(read_config(name, *set));
+      if (const auto& tokens = config.data.tokens; !tokens.empty()) check_tokens_path(tokens);
+    }
     globals.exit_code = run_engine(*command);
   });
 }

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "cli/help.h"
 #include "cli/near_names.h"
@@ -16,8 +19,11 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/print.h"
+#include "core/program_path.h"
 #include "core/readable.h"
 #include "core/text.h"
+#include "core/worker_threads.h"
 
 namespace {
 
@@ -29,8 +35,11 @@ std::string first_lines(const std::string& text) {
   return text.substr(0, stack);
 }
 
-/// Whether LibTorch found no memory for a tensor, of which it throws a plain error.
-bool is_out_of_memory(const std::string& text) { return text.find("DefaultCPUAllocator") != std::string::npos; }
+/// Whether there was no memory, of which LibTorch throws a plain error.
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         std::strstr(error.what(), "DefaultCPUAllocator") != nullptr;
+}
 
 /// Prints the sentence of an error, on a line of its own.
 void print_sentence(const std::string& text) {
@@ -47,10 +56,51 @@ std::string sentence_of(const std::filesystem::filesystem_error& error) {
   return (path.empty() ? "" : path + ": ") + error.code().message() + remedy;
 }
 
-void print_out_of_memory() {
-  print_sentence(
-      "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
-      "train.gradient_checkpointing=true");
+/// The word after --help: a part of a long help; empty for none.
+std::string help_part(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (const std::string word = argv[i]; word == "--help" || word == "-h") return argv[i + 1];
+  return "";
+}
+
+constexpr const char* out_of_memory =
+    "cloze: error: out of memory; end other programs, give this one more (ulimit -v), or train with a smaller model, a "
+    "lower train.batch_size or train.gradient_checkpointing=true";
+const std::string no_thread = words("cloze: error: a thread cannot be started; ", threads_remedy);
+
+/// The sentence of an error for want of memory or threads; null for another one.
+const char* shortage_of(const std::exception& error) {
+  if (is_out_of_memory(error)) return out_of_memory;
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  const bool is_thread = of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+  return is_thread ? no_thread.c_str() : nullptr;
+}
+
+/// Writes a sentence where there may be no memory for anything else.
+void write_sentence(const char* sentence) {
+  for (const char* part : {interrupts().on_terminal ? "\n" : "", sentence, "\n"})
+    if (write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
+}
+
+std::terminate_handler end_of_library = nullptr;
+
+/// The end of an exception that cannot reach `run_verb`, from a thread of a library, a destructor or the handling of
+/// another one: a sentence where memory or threads are short, and nothing half-written.
+[[noreturn]] void end_by_exception() {
+  const char* sentence = nullptr;
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    sentence = shortage_of(error);
+  } catch (...) {
+  }
+  if (sentence != nullptr) {
+    remove_doomed();
+    write_sentence(sentence);
+    _exit(1);
+  }
+  end_of_library();
+  std::abort();
 }
 
 /// Why CLI11 must not read a text as an integer, which it would clamp; or empty.
@@ -67,15 +117,23 @@ std::string integer_fault(const std::string& text, bool is_signed) {
   return "'" + text + "' is not a whole number" + range;
 }
 
+/// What is wrong with a text of --set that has a key alone, whose value may be the next word; or empty.
+std::string setting_fault(const std::string& text) {
+  if (text.find('=') != std::string::npos) return "";
+  return "'" + text + "' has no value; key and value are one word, --set " + text + "=VALUE";
+}
+
 /// Prepares the text of every option of the program for the option's own checks: without the guard of a bracket, and
 /// an integer if it takes one.
 void prepare_options(CLI::App& app) {
   for (auto* option : app.get_options()) {
     const auto type = option->get_type_name();  // `INT`, or `INT:` and the descriptions of its checks
     const bool is_signed = type.starts_with("INT"), is_integer = is_signed || type.starts_with("UINT");
+    const bool is_setting = option->check_lname("set");
     option->transform(CLI::Validator(
-        [is_integer, is_signed](std::string& text) {
+        [is_integer, is_signed, is_setting](std::string& text) {
           if (text.starts_with(bracket_guard)) text.erase(0, 1);
+          if (is_setting) return setting_fault(text);
           return is_integer ? integer_fault(text, is_signed) : "";
         },
         ""));
@@ -134,9 +192,22 @@ void save_if_interrupted(const CLI::App& app) {
   save_when_interrupted(saving->sentence == nullptr ? nullptr : sentence.c_str());
 }
 
+/// From a text to a model, with one command for each step.
+constexpr const char* the_way =
+    "Cloze pretrains language models, from raw text to an evaluated and exported\nmodel:\n\n"
+    "  cloze prepare book.txt --out tokens\n"
+    "  cloze pretrain bert/tiny --set data.tokens=tokens --run runs/a\n"
+    "  cloze evaluate runs/a\n"
+    "  cloze fill runs/a \"the mouse [MASK] the cheese\"\n"
+    "  cloze export runs/a --to huggingface --out hf\n";
+
 /// Parses a command line and runs its verb; returns the exit code, after the sentence of an error.
 int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   try {
+    if (argc == 1) {
+      print_text(std::string(the_way) + "\n`cloze --help` lists all verbs, `cloze VERB --help` the options of one.\n");
+      return 0;
+    }
     std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
     for (int i = argc - 1; i > 0; --i)
       arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
@@ -159,11 +230,9 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     print_sentence("cloze: error: " + readable(sentence_of(error)));
-  } catch (const std::bad_alloc&) {
-    print_out_of_memory();
   } catch (const std::exception& error) {
-    if (is_out_of_memory(error.what()))
-      print_out_of_memory();
+    if (const char* sentence = shortage_of(error))
+      print_sentence(sentence);
     else
       print_sentence(words("cloze: error: ", readable(first_lines(error.what())),
                            "\nThis is a bug in Cloze; please report it with the command and its input."));
@@ -179,24 +248,20 @@ int main(int argc, char** argv) {
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
 #endif
   install_interrupt_handlers();
+  end_of_library = std::set_terminate(end_by_exception);
   Globals globals;
-  globals.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  globals.program = program_path();
   for (int i = 0; i < argc; ++i) globals.command_line += (i ? " " : "") + std::string(argv[i]);
 
-  CLI::App app{
-      "Cloze pretrains language models, from raw text to an evaluated and exported\nmodel.\n\n"
-      "  cloze prepare book.txt --out tokens\n"
-      "  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/a\n"
-      "  cloze fill runs/a \"the mouse [MASK] the cheese\"\n",
-      "cloze"};
+  CLI::App app{the_way, "cloze"};
   app.require_subcommand(1);
-  app.formatter(std::make_shared<WrappedHelp>());
+  app.formatter(std::make_shared<WrappedHelp>(help_part(argc, argv)));
   app.set_help_flag("-h,--help", "show this help and exit");
   app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
   app.footer(
-      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 130 interrupted\n"
-      "after all work was saved. Verbs with nothing to save end at once, with 128 plus\n"
-      "the number of the signal.");
+      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 3 a training\n"
+      "diverged and was to stop then, 130 interrupted after all work was saved. Verbs\n"
+      "with nothing to save end at once, with 128 plus the number of the signal.");
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");

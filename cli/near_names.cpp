@@ -68,6 +68,16 @@ struct ForeignOption {
   const char* how = "";
 };
 
+// What several words are told.
+constexpr const char* fine_tuned =
+    "`cloze pretrain CONFIG --set init.from=RUN` trains the weights of a run further on text; labels, such as GLUE's, "
+    "are learned by other programs, from `cloze export RUN --to huggingface --out DIR`";
+constexpr const char* one_device =
+    "a run trains on one device, by `cloze pretrain CONFIG`; `cloze study run STUDY --jobs N` trains several runs side "
+    "by side";
+constexpr const char* loggers =
+    "TensorBoard reads the folder of a run, and its metrics.jsonl has every logged step, for any other program";
+
 const std::vector<ForeignOption>& foreign_options() {
   static const std::vector<ForeignOption> options{
       {"prepare", "output", "--out"},
@@ -110,6 +120,9 @@ const std::vector<ForeignOption>& foreign_options() {
       {"evaluate", "data", "--tokens"},
       {"evaluate", "data.tokens", "--tokens"},
       {"evaluate", "bs", "--batch-size"},
+      {"evaluate", "task", "--suite"},
+      {"evaluate", "tasks", "--suite"},
+      {"evaluate", "glue", "", fine_tuned},
       {"generate", "max-length", "--max-new-tokens"},
       {"generate", "max-len", "--max-new-tokens"},
       {"generate", "max-tokens", "--max-new-tokens"},
@@ -216,7 +229,7 @@ void check_value(const std::string& option, const std::string& value, const std:
 const std::vector<ForeignVerb>& foreign_verbs() {
   static const std::vector<ForeignVerb> verbs{
       {"train", "pretrain", "models are trained by `cloze pretrain CONFIG`"},
-      {"finetune", "pretrain", "`cloze pretrain CONFIG --set init.from=RUN` trains the weights of a run further"},
+      {"finetune", "pretrain", fine_tuned},
       {"fairseq-train", "pretrain", "models are trained by `cloze pretrain CONFIG`"},
       {"run-mlm.py", "pretrain",
        "models are trained by `cloze pretrain CONFIG`, masked language models of configs/bert"},
@@ -227,7 +240,14 @@ const std::vector<ForeignVerb>& foreign_verbs() {
       {"encode", "tokenize",
        "`cloze tokenize TOKENIZER TEXT` shows the tokens of a text, `cloze prepare TEXT --out DIR` writes those of "
        "files"},
-      {"fine-tune", "pretrain", "`cloze pretrain CONFIG --set init.from=RUN` trains the weights of a run further"},
+      {"fine-tune", "pretrain", fine_tuned},
+      {"glue", "export", fine_tuned},
+      {"torchrun", "pretrain", one_device},
+      {"accelerate", "pretrain", one_device},
+      {"deepspeed", "pretrain", one_device},
+      {"wandb", "pretrain", loggers},
+      {"mlflow", "pretrain", loggers},
+      {"tensorboard", "pretrain", loggers},
       {"resume", "pretrain", "a run is continued by `cloze pretrain --run DIR --resume`"},
       {"eval", "evaluate", "runs are scored by `cloze evaluate RUN`"},
       {"test", "evaluate", "runs are scored by `cloze evaluate RUN`"},

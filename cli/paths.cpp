@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/log.h"
+#include "core/program_path.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/load_config.h"
@@ -96,7 +98,7 @@ PathKind kind_of_path(const std::string& path) {
   if (!fs::exists(path, ignored)) return PathKind::absent;
   if (!fs::is_directory(path, ignored)) return PathKind::file;
   if (has(path, "run.yaml")) return PathKind::run;
-  if (is_checkpoint_folder(path)) return PathKind::step;
+  if (is_step_folder(path)) return PathKind::step;
   if (has(path, "manifest.json")) return PathKind::tokens;
   if (has(path, "config.json")) return PathKind::huggingface;
   for (const auto* file : {"tokenizer.json", "vocab.txt", "spiece.model", "vocab.json"})
@@ -185,11 +187,29 @@ std::vector<std::string> configs_in(const fs::path& folder) {
   return names;
 }
 
-/// Where configs are looked for: here, in configs/, and where they are installed with the program.
+/// Where configs are looked for: here, in configs/, and where they are installed or built with the program.
 std::vector<fs::path> config_roots() {
+  std::vector<fs::path> roots{".", "configs"};
+  const auto program = fs::path(program_path()).parent_path();
+  if (program.empty()) return roots;
+  for (const auto* shipped : {"../share/cloze/configs", "../configs"})
+    roots.push_back((program / shipped).lexically_normal());
+  return roots;
+}
+
+/// The config that is called FAMILY/NAME, with or without .yaml: here, or of those that ship with the program, before
+/// whose names configs/ may stand; empty for none.
+std::string config_of_name(const std::string& name) {
+  fs::path here(name);
+  if (name.empty() || here.is_absolute() || std::find(here.begin(), here.end(), "..") != here.end()) return "";
+  if (here.extension() != ".yaml") here += ".yaml";
+  const auto shipped = *here.begin() == "configs" ? here.lexically_relative("configs") : here;
   std::error_code error;
-  const auto program = fs::read_symlink("/proc/self/exe", error);
-  return {".", "configs", (program.parent_path() / "../share/cloze/configs").lexically_normal()};
+  for (const auto& root : config_roots()) {
+    const auto file = root / (root == "." ? here : shipped);
+    if (fs::is_regular_file(file, error)) return file.lexically_normal().string();
+  }
+  return "";
 }
 
 std::string did_you_mean_file(const fs::path& file) {
@@ -289,16 +309,16 @@ void check_is_no_part(const std::string& path) {
 
 /// ` (FOLDER has some)`: where configs are, here or installed; empty where there are none.
 std::string place_of_configs() {
-  for (const auto& root : {config_roots()[1], config_roots()[2]}) {
-    std::error_code error;
-    if (fs::is_directory(root, error)) return " (" + root.string() + "/ has some)";
-  }
-  return "";
+  const auto roots = config_roots();
+  std::error_code error;
+  const auto has_some = [&](const fs::path& root) { return fs::is_directory(root, error); };
+  const auto root = std::find_if(roots.begin() + 1, roots.end(), has_some);
+  return root == roots.end() ? "" : " (" + root->string() + "/ has some)";
 }
 
 }  // namespace
 
-void check_config_path(const std::string& path) {
+std::string config_file(const std::string& path) {
   const auto kind = kind_of_path(path);
   require<ConfigError>(kind != PathKind::tokens, path,
                        ": is prepared text, not a config; name a config, and the text by --set data.tokens=", path);
@@ -320,7 +340,11 @@ void check_config_path(const std::string& path) {
     const auto files = files_of(path);
     fail<ConfigError>(path, ": is a folder; name a YAML config in it", files.empty() ? "" : ", ", files);
   }
-  if (kind != PathKind::absent) return;
+  if (kind != PathKind::absent) return path;
+  if (auto named = config_of_name(path); !named.empty()) {
+    log_info("config", words(path, ": ", named));
+    return named;
+  }
   const bool is_value = path.find('=') != std::string::npos;
   require<ConfigError>(!is_value, path, ": no such file; a value is set after the config, by --set ", path);
   const auto near = near_config(path);

@@ -22,8 +22,10 @@ void check_whole_run_path(const std::string& path, RunCount count = RunCount::on
 /// Throws ConfigError for what a new run cannot be made in, and no run can be resumed from: a file, or a folder that is
 /// something else.
 void check_training_path(const std::string& path);
-/// Throws ConfigError for a folder or a text where a YAML config belongs, and for a missing file with a similar name.
-void check_config_path(const std::string& path);
+/// The file of a config: `path`, or where there is none, the one of that name that ships with the program, which is
+/// logged: `roberta/tiny`, with or without .yaml. Throws ConfigError for a folder or a text where a YAML config
+/// belongs, and for a missing file with a similar name.
+std::string config_file(const std::string& path);
 /// Throws DataError for a file, a run or a model where prepared text belongs, and for a missing folder with a similar
 /// name.
 void check_tokens_path(const std::string& path);

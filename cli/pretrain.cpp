@@ -81,7 +81,7 @@ void add_pretrain(CLI::App& app, Globals& globals) {
   constexpr const char* continuing = "Continuing a run";
   auto arguments = std::make_shared<PretrainArguments>();
   auto* command = &arguments->command;
-  auto* config = verb->add_option("config", arguments->file, "YAML config; optional with --resume");
+  auto* config = verb->add_option("config", arguments->file, std::string(config_help) + "; optional with --resume");
   verb->add_option("--run", command->run, "run directory (default: runs/NAME, after the config file)");
   verb->add_option("--set", arguments->set, set_help)->allow_extra_args(false);
   auto* resume = verb->add_flag("--resume", command->resume, "continue from the newest valid checkpoint");
@@ -94,12 +94,18 @@ void add_pretrain(CLI::App& app, Globals& globals) {
       ->excludes(config)
       ->excludes(resume)
       ->group(continuing);
+  verb->add_option("--hook", command->hook,
+                   "shell command that is told what happens, each event as JSON on its standard input: started, "
+                   "evaluated, checkpoint, diverged, finished, failed")
+      ->envname("CLOZE_HOOK")
+      ->allow_extra_args(false);
   verb->add_flag("--json", command->json, "print one line of JSON to standard output at the end");
   verb->footer(
-      "Examples:\n  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/a\n"
+      "Examples:\n  cloze pretrain bert/tiny --set data.tokens=tokens --run runs/a\n"
       "  cloze pretrain --run runs/a --resume\n"
       "  cloze pretrain --branch-from runs/a --run runs/b --set train.budget.steps=2500\n\n"
-      "Ctrl-C saves a checkpoint and exits with code 130.");
+      "Ctrl-C saves a checkpoint and exits with code 130. With\n"
+      "--set train.on_divergence=stop a run that diverges exits with code 3.");
   verb->callback([arguments, &globals] {
     auto& chosen = arguments->command;
     if (chosen.branch_from.empty())

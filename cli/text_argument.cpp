@@ -49,8 +49,9 @@ void each_line(const std::string& file, const std::function<void(const std::stri
     require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
   }
   const InterruptibleReads may_wait;  // for a pipe
+  auto& input = piped ? std::cin : static_cast<std::istream&>(stream);
   uint64_t number = 0;
-  for (std::string line; !interrupted && std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
+  for (std::string line; !interrupted && std::getline(input, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (number++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
     const auto bad = find_invalid_utf8(line);
@@ -61,6 +62,7 @@ void each_line(const std::string& file, const std::function<void(const std::stri
     use(line);
   }
   if (interrupted) throw Interrupted("stopped before the end of " + name);
+  require<DataError>(!input.bad(), name, ": line ", number + 1, " cannot be read (", system_reason(), ")");
 }
 
 std::vector<std::string> lines_of(const std::string& file) {

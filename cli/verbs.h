@@ -21,6 +21,7 @@ inline constexpr char bracket_guard = '\x01';
 // Help texts that several verbs share.
 inline constexpr const char* json_help = "print one line of JSON to standard output";
 inline constexpr const char* run_help = "run directory, or one of its step folders";
+inline constexpr const char* config_help = "YAML config, or the name of one that ships with the program: bert/tiny";
 inline constexpr const char* set_help = "override a config value: KEY=VALUE (repeatable)";
 
 void add_prepare(CLI::App& app, Globals& globals);
@@ -72,6 +73,10 @@ void check_texts_file(const std::string& argument, const std::string& reader);
 std::vector<std::string> config_parts();
 /// Reference of all config keys as Markdown, one table per section: the content of docs/config.md.
 std::string reference_of_keys();
+/// Meaning, allowed values and default of a config key, or of all whose names end in or begin with that of a section;
+/// once for each default that kinds of models, objectives or attention have. `name`: elements of lists by a number or
+/// N. Empty for none.
+std::string documented_keys(const std::string& name);
 
 /// One line for each value of a config: the key, the value, and what set it.
 std::string explained_values(const ConfigTree& tree, const RunConfig& config);

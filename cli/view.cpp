@@ -18,10 +18,10 @@ void add_view(CLI::App& app, Globals& globals) {
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
       "Example:\n  cloze view runs/first sentences.txt --out view.html\n\n"
-      "The page shows losses by position and by frequency, calibration, sentences by\n"
-      "their principal components, and the attention of every head. It needs nothing\n"
-      "outside it. Lines are read as `cloze score` reads them; a context and its\n"
-      "completion are one text.");
+      "The page shows the first texts with the loss of every token, losses by position\n"
+      "and by frequency, calibration, sentences by their principal components, and the\n"
+      "attention of every head. It needs nothing outside it. Lines are read as `cloze\n"
+      "score` reads them; a context and its completion are one text.");
   verb->callback([command, &globals] {
     check_run_path(command->run);
     check_texts_file(command->file, "cloze view " + command->run + " - --out " + command->out);

@@ -40,8 +40,8 @@ T decode(const ConfigTree& tree) {
   decoder.finish(false);
   if constexpr (requires { meaning_of_unknown(config, std::string()); }) {
     for (auto& issue : issues) {
-      const auto meaning = issue.unknown.empty() ? std::string() : meaning_of_unknown(config, issue.unknown);
-      if (!meaning.empty()) issue.what = "unknown key '" + issue.unknown + "'" + meaning;
+      const auto meaning = issue.key.empty() ? std::string() : meaning_of_unknown(config, issue.key);
+      if (!meaning.empty()) issue.mend = meaning;
     }
   }
   if (!issues.empty()) config_detail::throw_issues(std::move(issues));

@@ -226,7 +226,7 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
       near += (near.empty() ? "; did you mean '" : " or '") + join_path(path, meant) + "'";
     const auto whole = join_path(path, key);
     issues.push_back(
-        {node.key_where, "unknown key '" + shortened(whole) + "'" + (near.empty() ? all : near + "?"), whole});
+        {node.key_where, "unknown key '" + shortened(whole) + "'", near.empty() ? all : near + "?", whole});
   }
 }
 
@@ -234,17 +234,19 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   if (node.type == type) return true;
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
   const bool is_map = type == Type::map;
-  std::string mend;
+  std::string mend, key;
   const bool is_set = node.where.starts_with("--set");
+  if (is_map && node.type == Type::scalar) key = path;
   if (node.type == Type::scalar)
     mend = is_map ? "; give " + (is_set ? path + ".KEY=VALUE" : "{KEY: VALUE}") + ", with one of its keys"
                   : "; give " + (is_set ? path + "=" : "") + "[{KEY: VALUE}], a list of maps";
   else if (!is_map && node.type == Type::map && !node.items.empty())
     mend = "; its elements are numbered from 0: write " + path + ".N instead of " + path + "." +
            shortened(node.items[0].first);
-  issues.push_back({node.where, "'" + path + "' must be " + (is_map ? "a map of keys" : "a list") + ", not " +
-                                    (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
-                                    (path == "the file" ? "" : mend)});
+  issues.push_back({node.where,
+                    "'" + path + "' must be " + (is_map ? "a map of keys" : "a list") + ", not " +
+                        (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)),
+                    path == "the file" ? "" : mend, key});
   return false;
 }
 
@@ -281,7 +283,7 @@ void throw_issues(std::vector<Issue> issues) {
   std::stable_sort(issues.begin(), issues.end(), [&](const Issue& a, const Issue& b) { return order(a) < order(b); });
   std::string text;
   for (size_t i = 0; i < std::min(issues.size(), most_told); ++i)
-    text += (text.empty() ? "" : "\n") + issues[i].where + ": " + issues[i].what;
+    text += (text.empty() ? "" : "\n") + issues[i].where + ": " + issues[i].what + issues[i].mend;
   if (issues.size() > most_told) text += words("\nand ", issues.size() - most_told, " more mistakes");
   throw ConfigError(text);
 }

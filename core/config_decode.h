@@ -16,7 +16,8 @@ namespace cloze::config_detail {
 /// A mistake, and where it stands.
 struct Issue {
   std::string where, what;
-  std::string unknown{};  ///< the unknown key that it is about
+  std::string mend{};  ///< what is said after it, unless the meaning of `key` is known
+  std::string key{};   ///< one that is unknown, or that is given a value and has keys of its own; else empty
 };
 
 /// Reads a value into `out`, or appends what is wrong with it.

@@ -37,6 +37,11 @@ struct ShapeError : Error {
 struct CheckpointError : Error {
   using Error::Error;
 };
+/// A training whose losses say that it has diverged, and that was to stop then. Exit code 3.
+struct Diverged : Error {
+  using Error::Error;
+  int exit_code() const noexcept override { return 3; }
+};
 /// Stopped by Ctrl-C, SIGTERM or SIGHUP after everything was saved. Exit code 130; that of a program: `interrupt_code`.
 struct Interrupted : Error {
   using Error::Error;

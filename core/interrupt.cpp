@@ -77,8 +77,7 @@ void on_signal(int signal) {
   }
   if (is_owner) {
     say(state, state.saves && sentence != nullptr ? "\nended by a second signal\n" : "\n");
-    for (const auto& path : state.doomed)
-      if (path != nullptr) remove_in_handler(AT_FDCWD, path, 8);
+    remove_doomed();
   }
   _exit(128 + signal);
 }
@@ -106,6 +105,13 @@ DoomedFolder::DoomedFolder(const std::string& path) : path_(std::filesystem::abs
     slot_ = &slot;
     return;
   }
+}
+
+void remove_doomed() {
+  const auto& state = interrupts();
+  if (state.owner != getpid()) return;
+  for (const auto& path : state.doomed)
+    if (path != nullptr) remove_in_handler(AT_FDCWD, path, 8);
 }
 
 void DoomedFolder::spare() {

@@ -21,6 +21,9 @@ class DoomedFolder {
   std::atomic<const char*>* slot_ = nullptr;
 };
 
+/// Removes what the DoomedFolders of this process hold, with nothing but system calls: for an end without destructors.
+void remove_doomed();
+
 /// What signals have asked for, and what they have said. The program owns one; its engine, a library with its own copy
 /// of this code, shares it.
 struct Interrupts {

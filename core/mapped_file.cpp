@@ -1,5 +1,6 @@
 #include "core/mapped_file.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,16 +22,30 @@ struct MappingSlot {
   std::atomic<const char*> begin{nullptr};  ///< set last, and cleared first
   std::atomic<size_t> bytes{0};
   std::atomic<const char*> sentence{nullptr};
+  std::atomic<bool> has_lost_parts{false};
 };
 std::array<MappingSlot, 4096> mapping_slots;
 
 struct sigaction earlier_action;
+thread_local bool reads_zeros = false;
+
+/// Puts zeros in the place of a mapping's rest; false where that cannot be done.
+bool put_zeros(const char* from, const char* end) {
+  const auto within_page = reinterpret_cast<uintptr_t>(from) % static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  auto* begin = const_cast<char*>(from - within_page);
+  return mmap(begin, static_cast<size_t>(end - begin), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+         MAP_FAILED;
+}
 
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   const auto* at = static_cast<const char*>(info->si_addr);
-  for (const auto& slot : mapping_slots) {
+  for (auto& slot : mapping_slots) {
     const auto* begin = slot.begin.load();
     if (begin == nullptr || at < begin || at >= begin + slot.bytes) continue;
+    if (reads_zeros && put_zeros(at, begin + slot.bytes)) {
+      slot.has_lost_parts = true;
+      return;
+    }
     const char* sentence = slot.sentence;
     if (!interrupts().on_terminal) ++sentence;  // its line break, which ends a progress line
     [[maybe_unused]] const auto written = write(STDERR_FILENO, sentence, std::strlen(sentence));
@@ -61,6 +76,7 @@ GuardedMapping::GuardedMapping(const void* base, size_t bytes, const std::string
     auto& slot = mapping_slots[i];
     if (slot.is_taken.exchange(true)) continue;
     slot.bytes = bytes;
+    slot.has_lost_parts = false;
     slot.sentence = sentence_.c_str();
     slot.begin = static_cast<const char*>(base);
     slot_ = i;
@@ -73,5 +89,12 @@ GuardedMapping::~GuardedMapping() {
   mapping_slots[slot_].begin = nullptr;
   mapping_slots[slot_].is_taken = false;
 }
+
+bool GuardedMapping::has_lost_parts() const {
+  return slot_ < mapping_slots.size() && mapping_slots[slot_].has_lost_parts;
+}
+
+LostPartsAsZeros::LostPartsAsZeros() { reads_zeros = true; }
+LostPartsAsZeros::~LostPartsAsZeros() { reads_zeros = false; }
 
 }  // namespace cloze

@@ -119,6 +119,8 @@ std::string digits(double value, int count) {
   return text;
 }
 
+std::string in_percent(double share) { return significant(100 * share, 4) + " %"; }
+
 std::string counted(uint64_t n, std::string_view noun) {
   return thousands(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
 }

@@ -20,6 +20,9 @@ std::string wrapped_lines(const std::string& head, const std::string& text, int6
 /// A number with so many significant digits.
 std::string digits(double value, int count);
 
+/// `0.155` -> `15.5 %`, with four significant digits.
+std::string in_percent(double share);
+
 /// A number of things, `1 document` and `7,201 documents`; `noun`: of one, whose plural has an s.
 std::string counted(uint64_t n, std::string_view noun);
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/worker_threads.h"
 #include "data/prepare.h"
 
 namespace cloze {
@@ -51,18 +52,11 @@ RawBatch read_batch(DocumentReader& reader, bool& more, const Wanted& wanted) {
 template <class Result>
 class DocumentPool {
  public:
+  /// Throws Error where the system does not start so many threads.
   DocumentPool(int64_t threads, std::function<Result(const RawBatch&)> work)
-      : work_(std::move(work)), limit_(static_cast<size_t>(4 * threads)) {
-    for (int64_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
-  }
-  ~DocumentPool() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    for (auto& thread : threads_) thread.join();
-  }
+      : work_(std::move(work)),
+        limit_(static_cast<size_t>(4 * threads)),
+        threads_(threads, [this] { run(); }, [this] { stop(); }, "lower --threads") {}
   bool full() {
     const std::lock_guard lock(mutex_);
     return sent_ - received_ >= limit_;
@@ -88,6 +82,14 @@ class DocumentPool {
   }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+  }
+
   void run() {
     for (;;) {
       RawBatch batch;
@@ -98,17 +100,13 @@ class DocumentPool {
         batch = std::move(waiting_.front());
         waiting_.erase(waiting_.begin());
       }
-      Result result;
-      std::exception_ptr error;
       try {
-        result = work_(batch);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      {
+        Result result = work_(batch);
         const std::lock_guard lock(mutex_);
-        if (error) error_ = error;
         done_.emplace(batch.number, std::move(result));
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        error_ = std::current_exception();
       }
       changed_.notify_all();
     }
@@ -123,7 +121,7 @@ class DocumentPool {
   uint64_t sent_ = 0, received_ = 0;
   bool stop_ = false;
   std::exception_ptr error_;
-  std::vector<std::thread> threads_;
+  WorkerThreads threads_;  ///< last: what they use outlives them
 };
 
 }  // namespace cloze

@@ -147,6 +147,8 @@ Tokenizer Tokenizer::open(const std::string& path) try {
   auto model = open_model(file, facts);
   if (!facts.extras.saved_by_cloze && fs::path(file).filename() == "tokenizer.json")
     facts.extras.sentinels = 0;  // they are in its vocabulary, or missing
+  require<DataError>(model->pieces.size() <= max_pieces, file, ": has ", model->pieces.size(),
+                     " pieces, more than the ", max_pieces, " that a vocabulary can have");
   const auto recorded = facts.fingerprint;
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<Impl>(std::move(model), std::move(facts.extras), file);

@@ -174,15 +174,31 @@ void require_own_tokenizer(const std::string& out, const Manifest& manifest) {
                      ": is not the tokenizer that made these tokens; make them again with --force");
 }
 
+/// The manifest of a complete folder. Throws DataError for a damaged one.
+Manifest own_manifest(const std::string& out) try { return read_manifest(out); } catch (const DataError& fault) {
+  const std::string said = fault.what();
+  fail<DataError>(said, said.ends_with("prepare the text again") ? " with --force" : "");
+}
+
+/// Throws DataError for a complete folder whose tokens, or whose tokenizer, are not those that were made.
+void require_undamaged(const std::string& out, const Manifest& manifest) {
+  require_own_tokenizer(out, manifest);
+  for (const auto& [split, shards] : manifest.splits)
+    for (const auto& facts : shards) {
+      const auto file = damaged_file(out, facts);
+      require<DataError>(file.empty(), file, ": its content does not match its checksum; make the tokens again with ",
+                         "--force");
+    }
+}
+
 /// The report of an output folder that is complete, and made with these options, the `given` tokenizer among them, from
-/// this text. Throws ConfigError if it is of others and may not be overwritten, DataError if its tokenizer is not that
-/// of its tokens.
+/// this text. Throws ConfigError if it is of others and may not be overwritten, DataError if it is damaged.
 std::optional<PrepareReport> existing(const PrepareOptions& options, const std::optional<Tokenizer>& given) {
   if (options.force || !fs::exists(manifest_of(options))) return std::nullopt;
   for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
     require<ConfigError>(std::all_of(inputs->begin(), inputs->end(), can_be_read_again), options.out,
                          ": exists; name another --out, or overwrite it with --force");
-  const auto manifest = read_manifest(options.out);
+  const auto manifest = own_manifest(options.out);
   auto wanted = made_from(options, given ? given->fingerprint() : "", {});
   for (const auto* list : {"inputs", "targets", "valid_inputs", "valid_targets"})
     if (wanted.contains(list) && manifest.made_from.contains(list))
@@ -190,7 +206,7 @@ std::optional<PrepareReport> existing(const PrepareOptions& options, const std::
   require<ConfigError>(manifest.made_from == wanted, options.out, ": has tokens of other text or options (",
                        differences(manifest.made_from, wanted), "); name another --out, or overwrite it with --force",
                        remedy(manifest.made_from, wanted, options.out));
-  require_own_tokenizer(options.out, manifest);
+  require_undamaged(options.out, manifest);
   const auto count = [&](const char* name) { return manifest.report.value(name, uint64_t{0}); };
   PrepareReport report;
   report.reused = true;

@@ -1,4 +1,5 @@
 // Saving a tokenizer: Cloze's facts, the files of its model, and tokenizer.json with its config for transformers.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -52,6 +53,11 @@ std::vector<std::pair<const char*, int64_t>> ids_of_roles(SpecialIds special) {
   return found;
 }
 
+/// True for a special token of which only the spelling is to be told.
+bool is_plain_special(const AddedToken& token) {
+  return token.special && !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
+}
+
 /// Cloze's own facts. `unchanged`: the files of transformers are kept as they were read.
 OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, bool unchanged) {
   const auto& extras = parts.extras;
@@ -60,17 +66,21 @@ OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, b
                     {"kind", tokenizer.kind()},
                     {"size", tokenizer.size()}};
   // A tokenizer.json that takes over tokens found outside of it has another fingerprint when it is opened.
-  const bool takes_over = !unchanged && !parts.in_text.empty() && parts.model->files().contains("tokenizer.json");
+  const auto is_taken = [](const auto& entry) { return !entry.second.special; };
+  const bool takes_over = !unchanged && parts.model->files().contains("tokenizer.json") &&
+                          std::any_of(parts.in_text.begin(), parts.in_text.end(), is_taken);
   if (!takes_over) facts["fingerprint"] = tokenizer.fingerprint();
   facts["do_lower_case"] = parts.model->lowercase;
   for (const auto& [role, id] : ids_of_roles(parts.special)) facts["special"][role] = id;
   if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
   Json added = Json::object();
   for (const auto& [id, token] : extras.added)
-    added[std::to_string(id)] = token.special ? Json(token.content) : as_json(token);
+    added[std::to_string(id)] = is_plain_special(token) ? Json(token.content) : as_json(token);
   if (!added.empty()) facts["added"] = added;
+  if (!extras.written.empty()) facts["written"] = extras.written;
   if (extras.family) facts["family"] = extras.family->name;
   if (!extras.language.empty()) facts["language"] = extras.language;
+  if (!extras.model_type.empty()) facts["model_type"] = extras.model_type;
   if (extras.belongs_to_model) facts["belongs_to_model"] = true;
   for (const auto& [name, content] : extras.kept)
     if (unchanged) facts["kept"].push_back(name);
@@ -83,12 +93,19 @@ OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, b
 AddedToken added_token(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, int64_t id) {
   const auto found = parts.in_text.find(id);
   if (found != parts.in_text.end()) return found->second;
-  return {.content = tokenizer.piece(id), .id = static_cast<int32_t>(id), .special = true, .normalized = false};
+  AddedToken token{.content = tokenizer.piece(id), .special = true, .normalized = false};
+  if (const auto declared = parts.extras.added.find(id); declared != parts.extras.added.end()) token = declared->second;
+  token.id = static_cast<int32_t>(id);
+  token.special = true;
+  // Byte-level tokens include the space before a word, so the token that fills a blank brings its own.
+  token.lstrip = token.lstrip || (id == tokenizer.special().mask && tokenizer.kind() == "byte_bpe");
+  return token;
 }
 
-/// tokenizer.json with every special token, and with those of `frame` around texts. An original one is kept, with the
-/// tokens that Cloze appended. `folder`: named in a warning about what the file cannot say.
-Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const Tokenizer::Frame& frame,
+/// tokenizer.json with every special token, and with those of `frame` around texts; null: with those that the original
+/// file has. An original one is kept, with the tokens that Cloze appended. `folder`: named in a warning about what the
+/// file cannot say.
+Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const Tokenizer::Frame* frame,
                     const std::string& folder) {
   auto whole = parse_json(parts.model->huggingface_json());
   const auto files = parts.model->files();
@@ -106,7 +123,7 @@ Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, co
                                 "spelling"));
     whole["added_tokens"].push_back(as_json(token));
   }
-  whole["post_processor"] = template_of(tokenizer, frame);
+  if (frame) whole["post_processor"] = template_of(tokenizer, *frame);
   return whole;
 }
 
@@ -115,13 +132,33 @@ OrderedJson config_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, 
                       const std::optional<TextReader>& reader) {
   OrderedJson config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", parts.model->lowercase}};
   for (const auto& [role, id] : ids_of_roles(parts.special)) config[std::string(role) + "_token"] = tokenizer.piece(id);
-  if (reader && reader->end >= 0) config["eos_token"] = tokenizer.piece(reader->end);
+  if (reader && reader->end >= 0 && !parts.came_with(*reader)) config["eos_token"] = tokenizer.piece(reader->end);
   config["model_input_names"] = OrderedJson::array({"input_ids"});
   if (frame.segments) config["model_input_names"].push_back("token_type_ids");
   config["model_input_names"].push_back("attention_mask");
   if (reader && reader->max_length > 0) config["model_max_length"] = reader->max_length;
   if (frame.pads_left) config["padding_side"] = "left";
   return config;
+}
+
+/// A tokenizer_config.json that came in, with the class of its tokenizer, which config.json of the folder implied if it
+/// names none: without it the class depends on the model that the file stands next to. `made`: what Cloze would write.
+/// Without the name of code that did not come along.
+std::string kept_config(const std::string& content, const Tokenizer::Impl& parts, const OrderedJson& made) {
+  auto config = parse_ordered_json(content);
+  if (!config.is_object()) return content;
+  const bool names_code = config.erase("auto_map") > 0;
+  if (names_code)
+    log_warning("data", "tokenizer_config.json: auto_map names code that does not come along; it is left out");
+  const auto named = config.find("tokenizer_class");
+  const bool has_class = named != config.end() && named->is_string();
+  if (has_class && !names_code) return content;
+  if (!has_class && parts.extras.family)
+    config["tokenizer_class"] = parts.extras.family->classes[0];
+  else if (!has_class)
+    for (const auto& [key, value] : made.items())
+      if (!config.contains(key) || config[key].is_null()) config[key] = value;
+  return json_text(config, 2) + "\n";
 }
 
 }  // namespace
@@ -144,11 +181,16 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
     write(name, name == "tokenizer.json" ? impl_->model->huggingface_json() : content);
   for (const auto& [name, content] : extras.kept)
     if (unchanged) write(name, content);
-  if (unchanged && extras.kept.contains("tokenizer_config.json")) return;
-
   const auto given = frame(reader);
-  if (!unchanged) write("tokenizer.json", json_text(tokenizer_json(*this, *impl_, given, folder)) + "\n");
-  write("tokenizer_config.json", json_text(config_of(*this, *impl_, given, reader), 2) + "\n");
+  const auto config = config_of(*this, *impl_, given, reader);
+  const auto kept = extras.kept.find("tokenizer_config.json");
+  const bool keeps_config = unchanged && kept != extras.kept.end();
+  // A file that came with this model frames texts itself.
+  const bool has_own_frame = files.contains("tokenizer.json") && reader && impl_->came_with(*reader);
+  if (!unchanged)
+    write("tokenizer.json", json_text(tokenizer_json(*this, *impl_, has_own_frame ? nullptr : &given, folder)) + "\n");
+  write("tokenizer_config.json",
+        keeps_config ? kept_config(kept->second, *impl_, config) : json_text(config, 2) + "\n");
 }
 
 }  // namespace cloze

@@ -4,12 +4,40 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <filesystem>
+#include <memory>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/interrupt.h"
 #include "core/open_file.h"
 
 namespace cloze {
+
+namespace {
+
+/// Whether a file has this checksum.
+bool has_checksum(const std::string& path, uint64_t xxh3) {
+  std::ifstream in(path, std::ios::binary);
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
+  XXH3_64bits_reset(hash.get());
+  std::vector<char> block(size_t{1} << 20);
+  while (in) {
+    if (interrupted) throw Interrupted(words("stopped while ", path, " was checked; run the same command again"));
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    XXH3_64bits_update(hash.get(), block.data(), static_cast<size_t>(in.gcount()));
+  }
+  return in.eof() && XXH3_64bits_digest(hash.get()) == xxh3;
+}
+
+}  // namespace
+
+std::string damaged_file(const std::string& folder, const ShardFacts& facts) {
+  const auto ids = folder + "/" + facts.file, source = folder + "/" + facts.source_file;
+  std::error_code unknown;
+  if (std::filesystem::file_size(ids, unknown) != facts.bytes || !has_checksum(ids, facts.xxh3)) return ids;
+  return facts.source_file.empty() || has_checksum(source, facts.source_xxh3) ? "" : source;
+}
 
 uint64_t shard_bytes(const ShardHeader& h) {
   const uint64_t limit = uint64_t{1} << 40;

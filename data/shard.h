@@ -34,6 +34,10 @@ struct ShardFacts {
   uint64_t source_xxh3 = 0;
 };
 
+/// The file of a shard, its ids or its source bytes, whose size or checksum is not that of its facts; empty: none.
+/// Throws Interrupted.
+std::string damaged_file(const std::string& folder, const ShardFacts& facts);
+
 /// Writes one file; ids are written as they come, offsets at the end.
 class ShardWriter {
  public:

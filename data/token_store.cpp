@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -24,21 +25,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
+struct OpenFile {
+  explicit OpenFile(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor >= 0) close(descriptor);
+  }
+  uint64_t size() const {
+    struct stat info{};
+    return fstat(descriptor, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+  }
+  int descriptor;
+};
+
 /// A mapped file of a store.
 struct Shard {
-  Shard(const std::string& folder, const ShardFacts& facts) : path(folder + "/" + facts.file), expected(facts) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    require<DataError>(file >= 0, path, ": cannot be read (", system_reason(), "); prepare the text again");
-    struct stat info{};
-    fstat(file, &info);
-    size = static_cast<uint64_t>(info.st_size);
-    if (size != facts.bytes || size < sizeof(ShardHeader)) {
-      close(file);
-      fail<DataError>(path, ": is ", size, " bytes long, its manifest says ", facts.bytes,
-                      "; the file is cut off: prepare the text again");
-    }
-    void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
-    close(file);
+  Shard(const std::string& folder, const ShardFacts& facts)
+      : path(folder + "/" + facts.file), expected(facts), file(path), size(file.size()) {
+    require<DataError>(file.descriptor >= 0, path, ": cannot be read (", system_reason(), "); prepare the text again");
+    require<DataError>(size == facts.bytes && size >= sizeof(ShardHeader), path, ": is ", size,
+                       " bytes long, its manifest says ", facts.bytes, "; the file is cut off: prepare the text again");
+    void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor, 0);
     require<DataError>(mapped != MAP_FAILED, path, ": cannot be mapped (", system_reason(), ")");
     base = static_cast<const char*>(mapped);
     guard.emplace(base, size, path, "prepare the text again");
@@ -69,14 +77,24 @@ struct Shard {
   Shard& operator=(const Shard&) = delete;
   ~Shard() { munmap(const_cast<char*>(base), size); }
 
+  /// Compares the whole file with its checksum. Throws DataError.
+  void verify() const {
+    require<DataError>(XXH3_64bits(base, size) == expected.xxh3, path,
+                       ": its content does not match its checksum; prepare the text again");
+    is_verified = true;
+  }
+
   std::string path;
   ShardFacts expected;
-  uint64_t size = 0;
+  mutable std::atomic<bool> is_verified{false};
+  OpenFile file;  ///< stays open, so that one that becomes shorter is seen
+  uint64_t size;
   const char* base = nullptr;
   std::optional<GuardedMapping> guard{};  ///< what was saved stays as it is
   const char* ids = nullptr;
   ShardHeader header{};
   const uint32_t *sentences = nullptr, *documents = nullptr;
+  bool is_whole() const { return !guard->has_lost_parts() && file.size() >= size; }
   uint64_t first_document = 0, first_sentence = 0, first_token = 0;  // of the whole split
   std::vector<uint32_t> source_bytes;                                // [tokens], or empty
 
@@ -193,8 +211,11 @@ uint64_t TokenStore::document_of(uint64_t token) const {
 }
 
 void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
+  require<DataError>(first <= impl_->tokens && count <= impl_->tokens - first, impl_->folder,
+                     ": the offsets of its tokens are damaged; prepare the text again");
   while (count > 0) {
     const auto& shard = impl_->shard_of(first, &Shard::first_token);
+    if (!shard.is_verified) shard.verify();
     const uint64_t at = first - shard.first_token, n = std::min(count, shard.header.tokens - at);
     if (shard.header.id_bytes == 2)
       std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
@@ -221,10 +242,13 @@ std::optional<uint64_t> TokenStore::train_words() const {
 const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
 const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
 
-void TokenStore::verify() const {
+void TokenStore::require_whole() const {
   for (const auto& shard : impl_->shards)
-    require<DataError>(XXH3_64bits(shard->base, shard->size) == shard->expected.xxh3, shard->path,
-                       ": its content does not match its checksum; prepare the text again");
+    require<DataError>(shard->is_whole(), shard->path, ": became shorter while it was read; prepare the text again");
+}
+
+void TokenStore::verify() const {
+  for (const auto& shard : impl_->shards) shard->verify();
 }
 
 }  // namespace cloze

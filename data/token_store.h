@@ -16,7 +16,7 @@ namespace cloze {
 class TokenStore {
  public:
   /// Opens `folder` (as `prepare` made it), split `train` or `valid`. Checks the manifest, the size and the header of
-  /// each file; throws DataError with file and offset. `verify()` also reads every byte.
+  /// each file, and, when a token of a file is first read, that whole file; throws DataError with the file.
   TokenStore(const std::string& folder, const std::string& split);
 
   uint64_t num_documents() const;
@@ -32,7 +32,7 @@ class TokenStore {
   uint64_t document_of(uint64_t token) const;
   /// The sentence of a token.
   uint64_t sentence_of(uint64_t token) const;
-  /// Copies ids [first, first + count) to `out`.
+  /// Copies ids [first, first + count) to `out`. Throws DataError for a damaged file.
   void read(uint64_t first, uint64_t count, int64_t* out) const;
 
   /// Number of bytes of the source text that a token covers, with the white space before it; those of a document add up
@@ -51,7 +51,9 @@ class TokenStore {
   TokenStore with_tokenizer(const Tokenizer& tokenizer) const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: the data fingerprint of a run.
   const std::string& fingerprint() const;
-  /// Verifies the checksum of every file. Throws DataError naming the file.
+  /// Throws DataError if a file has become shorter since it was opened: what was read may then be zeros.
+  void require_whole() const;
+  /// Verifies the checksum of every file, before a token of it is read. Throws DataError naming the file.
   void verify() const;
 
  private:

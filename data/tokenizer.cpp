@@ -46,7 +46,7 @@ Tokenizer Tokenizer::followed_by_sentinels(int64_t count) const {
   for (const auto* role : role_names)
     if (const auto id = id_of(roles, role); id >= 0) extras.roles[role] = piece(id);
   const auto add = [&](int64_t id, const std::string& content) {
-    extras.added.emplace(id, AddedToken{.content = content, .special = true});
+    extras.added.emplace(id, AddedToken{.content = content, .special = true, .normalized = false});
   };
   for (auto id = static_cast<int64_t>(impl_->model->pieces.size()); id < size(); ++id) add(id, piece(id));
   for (int64_t k = count; k > 0; --k) add(size() + count - k, sentinel(k - 1));
@@ -161,10 +161,11 @@ std::string Tokenizer::fingerprint() const {
 Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const {
   const auto* rule = reader && !impl_->fits(*reader) ? family_of_kind(reader->kind) : impl_->extras.family;
   if (!rule) rule = family_called("bert");
+  const bool has_own_end = reader && reader->end >= 0 && !impl_->came_with(*reader);
+  const auto end = has_own_end ? reader->end : special().sep;
   const auto ids = [&](const std::vector<FrameToken>& roles) {
     std::vector<int64_t> found;
     for (const auto role : roles) {
-      const auto end = reader && reader->end >= 0 ? reader->end : special().sep;
       const auto id = role == FrameToken::cls ? special().cls : role == FrameToken::sep ? end : impl_->language;
       if (id >= 0) found.push_back(id);
     }

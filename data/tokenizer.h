@@ -27,7 +27,8 @@ struct SpecialIds {
 
 /// The model that reads the texts, if transformers is to load it with the tokenizer.
 struct TextReader {
-  std::string kind;        ///< `bert`, `gpt2`, ...: determines the special tokens around a text and between two
+  std::string kind;        ///< `bert`, `gpt2`, ...: determines the special tokens around a text and between two, unless
+                           ///< the tokenizer came with a model of this kind, where it has its own
   bool segments = true;    ///< it has token types for the two texts of a pair
   int64_t max_length = 0;  ///< maximum number of input tokens; 0 = any number
   int64_t end = -1;        ///< id at the end of a text; -1 = `sep`

@@ -56,9 +56,6 @@ int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
 /// google-research/bert. Differs: transformers 5 ignores `do_basic_tokenize`, `never_split`, `clean_text` and
 /// `max_input_chars_per_word`, and so does this, with a warning.
 void read_word_rules(const Json& facts, const std::string& path, bool saved_by_cloze, FolderFacts& found) {
-  require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
-                     ": BertJapaneseTokenizer splits words with a Japanese dictionary, which Cloze does not have; give "
-                     "text with spaces between words");
   auto& rules = found.words;
   rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!saved_by_cloze);
   rules.max_word_length = saved_by_cloze ? 200 : 100;
@@ -81,13 +78,17 @@ void read_word_rules(const Json& facts, const std::string& path, bool saved_by_c
     ignore("max_input_chars_per_word");
 }
 
+AddedToken special_token(std::string spelled, bool special = true) {
+  return {.content = std::move(spelled), .special = special, .normalized = !special};
+}
+
 /// Tokens by id in Cloze's facts: spellings, or objects with the rules of their search.
 std::map<int64_t, AddedToken> added_of_cloze(const Json& added, const std::string& path) {
   std::map<int64_t, AddedToken> found;
   for (const auto& [id, token] : added.items()) {
     require<DataError>(token.is_string() || token.is_object(), path, ": token ", id,
                        " under 'added' is not a text; the file is damaged");
-    found[id_of_key(id, path)] = token.is_string() ? AddedToken{.content = token.get<std::string>(), .special = true}
+    found[id_of_key(id, path)] = token.is_string() ? special_token(token.get<std::string>())
                                                    : read_added_token(Field(token, path + ": added." + id));
   }
   return found;
@@ -125,11 +126,14 @@ FolderFacts facts_of_cloze(const fs::path& folder) {
   extras.family = family_called(text_at(facts, "family"));
   if (extras.family && extras.family->name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
   extras.language = text_at(facts, "language");
+  extras.model_type = text_at(facts, "model_type");
   extras.belongs_to_model = flag(facts, "belongs_to_model").value_or(false);
   const auto special = facts.value("special", Json::object());
   for (const auto& [role, id] : special.items())
     if (id.is_number_integer()) extras.special[role] = id.get<int64_t>();
   extras.added = added_of_cloze(facts.value("added", Json::object()), path);
+  for (const auto& spelled : facts.value("written", Json::array()))
+    if (spelled.is_string()) extras.written.insert(spelled.get<std::string>());
   for (const auto& name : facts.value("kept", Json::array()))
     for (const auto* known : files_of_transformers)
       if (name == known && fs::exists(folder / known))
@@ -159,18 +163,30 @@ std::set<std::string> more_special_tokens(const Json& config, const Json& map) {
   return found;
 }
 
+/// True for the name of a class that any tokenizer may have.
+bool is_generic(const std::string& tokenizer_class) {
+  return tokenizer_class.empty() || tokenizer_class.starts_with("PreTrainedTokenizer") ||
+         tokenizer_class == "TokenizersBackend";
+}
+
 /// The files of transformers in a folder; empty objects for those that it lacks.
 struct TransformersFiles {
   fs::path folder;
-  Json config, map, added;  ///< tokenizer_config.json, special_tokens_map.json, added_tokens.json
-  std::string model_type;   ///< of config.json
+  Json config, map, added, model;  ///< tokenizer_config.json, special_tokens_map.json, added_tokens.json, config.json
+  std::string model_type;          ///< of config.json
 
   explicit TransformersFiles(const fs::path& where)
       : folder(where),
         config(read("tokenizer_config.json")),
         map(read("special_tokens_map.json")),
         added(read("added_tokens.json")),
-        model_type(text_at(read("config.json"), "model_type")) {}
+        model(read("config.json")),
+        model_type(text_at(model, "model_type")) {}
+  /// The class of the tokenizer, of tokenizer_config.json before config.json; empty where neither names one of its own.
+  std::string tokenizer_class() const {
+    const auto named = text_at(config, "tokenizer_class"), of_model = text_at(model, "tokenizer_class");
+    return !is_generic(named) ? named : !is_generic(of_model) ? of_model : "";
+  }
   bool has(const char* name) const { return fs::exists(folder / name); }
   std::string path(const char* name) const { return (folder / name).string(); }
 
@@ -195,7 +211,7 @@ std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& fil
   for (const auto& [piece, number] : files.added.items()) {
     if (!number.is_number_integer()) continue;
     const auto id = number.get<int64_t>();
-    const auto [at, is_new] = found.emplace(id, AddedToken{.content = piece, .special = more.contains(piece)});
+    const auto [at, is_new] = found.emplace(id, special_token(piece, more.contains(piece)));
     require<DataError>(is_new, files.path("added_tokens.json"), ": '", at->second.content, "' and '", piece,
                        "' have the same id, ", id, "; give each token its own");
   }
@@ -205,7 +221,21 @@ std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& fil
     if (token.is_object())
       found[id_of_key(id, path)] = read_added_token(Field(token, path + ": added_tokens_decoder." + id));
     else if (const auto spelled = spelling(token))
-      found[id_of_key(id, path)] = AddedToken{.content = *spelled, .special = more.contains(*spelled)};
+      found[id_of_key(id, path)] = special_token(*spelled, more.contains(*spelled));
+  return found;
+}
+
+/// Special tokens that a user added: without a role, and not among those that a class adds by itself.
+std::set<std::string> written_tokens(const TransformersFiles& files, const Extras& extras) {
+  auto found = more_special_tokens(files.config, files.map);
+  for (const auto& [role, spelled] : extras.roles) found.erase(spelled);
+  if (extras.family)
+    for (const auto* own : {&extras.family->pieces.front, &extras.family->pieces.back})
+      for (const auto& spelled : *own) found.erase(spelled);
+  std::erase_if(found, [](const auto& spelled) {
+    return spelled.empty() || spelled.starts_with("<extra_id_") || spelled.starts_with("<unk_") ||
+           spelled.starts_with("<mask_") || spelled.starts_with("[unused") || spelled == "<eop>" || spelled == "<eod>";
+  });
   return found;
 }
 
@@ -233,11 +263,14 @@ FolderFacts facts_of_transformers(const fs::path& folder) {
   const auto& config = files.config;
   FolderFacts found;
   auto& extras = found.extras;
-  const auto named = text_at(config, "tokenizer_class");
-  const bool generic = named.empty() || named.starts_with("PreTrainedTokenizer") || named == "TokenizersBackend";
-  extras.family = generic ? family_of_model_type(files.model_type) : family_of_class(named);
-  if (!extras.family) found.unknown_class = generic ? files.model_type : named;
-  extras.belongs_to_model = !named.empty() || !files.model_type.empty();
+  const auto named = files.tokenizer_class();
+  require<DataError>(named != "BertJapaneseTokenizer", folder.string(),
+                     ": BertJapaneseTokenizer splits words with a Japanese dictionary, which Cloze does not have; give "
+                     "text with spaces between words, and the vocabulary without the files that name this class");
+  extras.family = named.empty() ? family_of_model_type(files.model_type) : family_of_class(named);
+  if (!extras.family) found.unknown_class = named.empty() ? files.model_type : named;
+  extras.model_type = files.model_type;
+  extras.belongs_to_model = !text_at(config, "tokenizer_class").empty() || !named.empty() || !files.model_type.empty();
   found.lowercase = flag(config, "do_lower_case");
   found.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
   if (files.has("vocab.txt") && files.has("tokenizer_config.json"))
@@ -250,6 +283,7 @@ FolderFacts facts_of_transformers(const fs::path& folder) {
   }
   extras.roles = roles_of_transformers(files);
   extras.added = added_of_transformers(files);
+  extras.written = written_tokens(files, extras);
   if (extras.family) read_family_rules(files, *extras.family, found);
   if (extras.belongs_to_model && files.has("tokenizer.json"))
     for (const auto* name : files_of_transformers)

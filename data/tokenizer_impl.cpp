@@ -150,10 +150,32 @@ void Tokenizer::Impl::choose_tokens_in_text() {
   const auto first_taken = extras.finds_added_tokens ? static_cast<int64_t>(model->pieces.size()) : 0;
   for (const auto& [id, token] : extras.added)
     if (id >= first_taken && !is_special[static_cast<size_t>(id)]) in_text.emplace(id, token);
-  for (const auto& [id, token] : in_text) finder.add(token, extras.folding);
+  for (const auto& spelled : extras.written) {
+    const auto at = ids.find(spelled);
+    const auto id = at == ids.end() ? -1 : at->second;
+    const bool has_role = std::any_of(std::begin(role_names), std::end(role_names),
+                                      [&](auto* role) { return id_of(special, role) == id; });
+    if (id < 0 || has_role) continue;
+    const auto declared = extras.added.find(id);
+    AddedToken token{.content = spelled, .normalized = false};
+    if (declared != extras.added.end()) token = declared->second;
+    token.id = static_cast<int32_t>(id);
+    token.special = true;
+    is_special[static_cast<size_t>(id)] = true;
+    in_text[id] = token;
+  }
+  for (auto [id, token] : in_text) {
+    token.special = false;  // it is found
+    finder.add(token, extras.folding);
+  }
+}
+
+bool Tokenizer::Impl::came_with(const TextReader& reader) const {
+  return !extras.model_type.empty() && kind_of_model_type(extras.model_type) == reader.kind;
 }
 
 bool Tokenizer::Impl::fits(const TextReader& reader) const {
+  if (came_with(reader)) return true;
   if (!extras.family) return extras.belongs_to_model;
   const auto& kinds = extras.family->kinds;
   return std::find(kinds.begin(), kinds.end(), reader.kind) != kinds.end();

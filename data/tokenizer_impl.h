@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,13 +33,16 @@ nlohmann::json as_json(const AddedToken& token);
 struct Extras {
   int64_t sentinels = 0;
   std::map<int64_t, AddedToken> added;  ///< tokens by id; those in the vocabulary are checked against it
-  std::vector<Normalizer> folding;      ///< normalisation of the text in which added tokens are searched
+  /// Spellings of special tokens without a role that a user added for texts that have them: these are found.
+  std::set<std::string> written;
+  std::vector<Normalizer> folding;  ///< normalisation of the text in which added tokens are searched
   std::map<std::string, std::string>
       roles;                               ///< `pad` -> `<pad>`, declared by the folder; empty: a role without a token
   std::map<std::string, int64_t> special;  ///< Cloze's own facts: `pad` -> 0
   std::vector<std::string> appended;       ///< roles for which Cloze appends a token, in this order
   const TokenizerFamily* family = nullptr;
   std::string language;                     ///< of texts: `en_XX`
+  std::string model_type;                   ///< of the model that it came with, as its config.json has it; or empty
   std::map<std::string, std::string> kept;  ///< the files of transformers, unchanged: file -> content
   bool saved_by_cloze = false;
   bool belongs_to_model = false;
@@ -89,6 +93,8 @@ struct Tokenizer::Impl {
   }
 
   int64_t size() const { return static_cast<int64_t>(pieces.size()); }
+  /// True if the tokenizer came with a model of the kind of `reader`: it frames texts as it did there.
+  bool came_with(const TextReader& reader) const;
   /// True if `reader` reads texts like the models of this tokenizer.
   bool fits(const TextReader& reader) const;
   /// Hash of everything that determined ids by version 1 of the facts.

@@ -20,12 +20,14 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/worker_threads.h"
 
 namespace cloze {
 
 namespace {
 
-constexpr char has_model = 'm', has_trouble = 't';  // first byte of what the process sends
+// The first byte of what the process sends.
+constexpr char has_model = 'm', has_trouble = 't', lacks_threads = 'h', lacks_memory = 'y';
 constexpr int milliseconds_between_looks = 100;
 
 struct Sentences final : sentencepiece::SentenceIterator {
@@ -112,6 +114,10 @@ void become_child(pid_t parent, Pipe& log, Pipe& result) {
     std::string model;
     const auto status = sentencepiece::SentencePieceTrainer::Train(spec, &iterator, &model);
     sent = status.ok() ? has_model + model : has_trouble + status.ToString();
+  } catch (const std::system_error& error) {
+    sent = lacks_threads + error.code().message();
+  } catch (const std::bad_alloc&) {
+    sent = lacks_memory;
   } catch (const std::exception& error) {
     sent = has_trouble + std::string(error.what());
   }
@@ -192,8 +198,8 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
   const auto start = std::chrono::steady_clock::now();
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  require<Error>(pid >= 0, "no process can be started for the tokenizer's training (", system_reason(),
-                 "); close other programs");
+  require<Error>(pid >= 0, "no process can be started for the tokenizer's training (", system_reason(), "); ",
+                 threads_remedy);
   if (pid == 0) {
     become_child(parent, log, result);
     train_and_exit(spec, sentences, result.to);
@@ -221,6 +227,10 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
                  WIFSIGNALED(status) ? words("signal ", WTERMSIG(status)) : words("exit code ", WEXITSTATUS(status)),
                  "; if memory was short, lower --vocab-size or name less text");
   const auto content = sent.substr(1);
+  require<Error>(sent[0] != lacks_threads, "a thread that trains the tokenizer cannot be started (", content, "); ",
+                 threads_remedy);
+  require<Error>(sent[0] != lacks_memory,
+                 "there is no memory for the tokenizer's training; lower --vocab-size or name less text");
   return sent[0] == has_model ? TrainedSentencePiece{content, ""} : TrainedSentencePiece{"", content};
 }
 

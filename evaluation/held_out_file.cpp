@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "run/objective_short_form.h"
@@ -20,8 +19,8 @@ std::string evaluation_protocol(const RunConfig& config, const TokenStore& store
                evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
 }
 
-void write_held_out(const std::string& run, int64_t step, const std::string& measured,
-                    const std::vector<HeldOut>& losses, const std::vector<Measure>& measures, int64_t batch_size) {
+std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,
+                          const std::vector<Measure>& measures, int64_t batch_size) {
   json all = json::object();
   for (const auto& part : losses) {
     std::vector<double> sums, counts;
@@ -39,7 +38,7 @@ void write_held_out(const std::string& run, int64_t step, const std::string& mea
   }
   const auto text = json_text(all);
   const json file{{"step", step}, {"measured", measured}, {"losses", all}, {"xxh3", hash_hex(text)}};
-  write_atomic(run + "/held_out.json", json_text(file) + "\n");
+  return json_text(file) + "\n";
 }
 
 }  // namespace cloze

@@ -17,8 +17,8 @@ namespace cloze {
 /// equal.
 std::string evaluation_protocol(const RunConfig& config, const TokenStore& store);
 
-/// Writes `run`/held_out.json. Throws Error with the system's reason.
-void write_held_out(const std::string& run, int64_t step, const std::string& measured,
-                    const std::vector<HeldOut>& losses, const std::vector<Measure>& measures, int64_t batch_size);
+/// The content of held_out.json.
+std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,
+                          const std::vector<Measure>& measures, int64_t batch_size);
 
 }  // namespace cloze

@@ -34,7 +34,9 @@ const Class& class_named(const Family& family, const std::string& name, const st
     if (name.ends_with(one.suffix) && !name.ends_with("HeadsModel")) return one;
     list += (list.empty() ? "" : ", ") + family.class_prefix + one.suffix;
   }
-  fail<ConfigError>(path, ": architecture '", name, "' cannot be imported; of ", family.model_type, ", ", list, " can");
+  fail<ConfigError>(path, ": architecture '", name, "' cannot be imported; of ", family.model_type, ", ", list,
+                    " can; to import the model without the head of this class, write \"architectures\": [\"",
+                    family.class_prefix, "Model\"] into the file");
 }
 
 }  // namespace
@@ -116,10 +118,13 @@ std::string class_of_weights(const ModelConfig& model, const TensorMap& tensors,
   return class_name(family, architecture, heads);
 }
 
+std::string class_of_config(const RunConfig& config, const Family& family) {
+  return class_name(family, backbone_of(config.model).architecture, heads_of(config.objectives));
+}
+
 nlohmann::json huggingface_config(const RunConfig& config) {
-  const auto architecture = backbone_of(config.model).architecture;
   auto j = model_json(config.model);
-  j["architectures"] = {class_name(family_of(config.model), architecture, heads_of(config.objectives))};
+  j["architectures"] = {class_of_config(config, family_of(config.model))};
   j["dtype"] = "float32";
   return j;
 }

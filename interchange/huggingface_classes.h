@@ -7,6 +7,10 @@
 
 namespace cloze {
 
+namespace huggingface {
+struct Family;
+}
+
 /// The objectives that train the heads of the class `architecture` (`BertForPreTraining`). Reduces an encoder-decoder
 /// `model` to the stack of the class, if it has only one. Throws ConfigError for an unknown class; `path` is that of
 /// the file.
@@ -18,6 +22,9 @@ std::string class_of_weights(const ModelConfig& model, const TensorMap& tensors,
 
 /// Throws ConfigError if no class of transformers computes this model.
 void require_huggingface(const RunConfig& config);
+
+/// The name of the family's class with the heads of a model. Throws ConfigError if there is none.
+std::string class_of_config(const RunConfig& config, const huggingface::Family& family);
 
 /// config.json of a model with these objectives.
 nlohmann::json huggingface_config(const RunConfig& config);

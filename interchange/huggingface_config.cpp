@@ -33,20 +33,6 @@ void read_generation_ids(const json& config, const Family& family, BackboneConfi
   }
 }
 
-/// The family of a model_type. Throws ConfigError for one that is unknown.
-const Family& family_named(const std::string& name, const std::string& path) {
-  std::vector<std::string> known;
-  std::string list;
-  for (const auto& family : huggingface::families()) {
-    if (family.model_type == name) return family;
-    known.push_back(family.model_type);
-    list += (list.empty() ? "" : ", ") + family.model_type;
-  }
-  const auto near = did_you_mean(name, known);
-  fail<ConfigError>(path, ": model_type is '", name, "'", near, near.empty() ? "; " : " ", "this version imports ",
-                    list);
-}
-
 /// Reads ids that Cloze takes from the tokenizer; without one, they are exported again with the model.
 void read_text_ids(const json& j, const Family& family, BackboneConfig& c, const std::string& path) {
   const auto id_or_none = [&](const char* key) -> int64_t {
@@ -67,10 +53,26 @@ void read_text_ids(const json& j, const Family& family, BackboneConfig& c, const
 
 }  // namespace
 
+std::string model_type_of(const json& config, const std::string& path) {
+  std::string type;
+  take(config, "model_type", type, path);
+  const auto name = huggingface::named_class(config);
+  if (!type.empty()) return type;
+  if (name.empty()) return "bert";
+  const auto& all = huggingface::families();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& f) { return name.starts_with(f.class_prefix); });
+  require<ConfigError>(found != all.end(), path, ": has no model_type, and '", name,
+                       "' is no class that this version imports; write the model_type of the class into the file");
+  return found->model_type;
+}
+
 ModelConfig read_model(const json& j, const std::string& path) {
-  std::string name = "bert";
-  take(j, "model_type", name, path);
-  const auto& family = family_named(name, path);
+  const auto name = model_type_of(j, path);
+  if (!j.contains("model_type") || j["model_type"].is_null())
+    log_warning("import", words(path, ": has no model_type, and is read as that of a model of the type '", name,
+                                "'; if it is another one, write its model_type into the file"));
+  const auto& family = huggingface::family_named(name, path);
   ModelConfig model = family.model;
   auto& c = backbone_of(model);
   c.initializer = Initializer::normal;
@@ -85,8 +87,9 @@ ModelConfig read_model(const json& j, const std::string& path) {
   return model;
 }
 
-json model_json(const ModelConfig& model) {
-  const auto& family = huggingface::family_of(model);
+json model_json(const ModelConfig& model) { return model_json(model, huggingface::family_of(model)); }
+
+json model_json(const ModelConfig& model, const Family& family) {
   json j{{"model_type", family.model_type}};
   for (const auto& key : family.keys)
     if (auto value = key.write(backbone_of(model)); !value.is_discarded()) j[key.name] = std::move(value);

@@ -8,8 +8,11 @@
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
+#include "interchange/model_card.h"
 #include "objectives/objective.h"
+#include "run/checksums.h"
 #include "run/milestones.h"
 
 namespace cloze {
@@ -72,15 +75,14 @@ std::vector<NamedTensor> tensors_of(const LoadedRun& run, bool bare) {
   return tensors;
 }
 
-/// config.json with the ids of the tokenizer, else those that the model was imported with. Unknown ones are null, which
-/// keeps transformers from taking the defaults of the class, ids of another vocabulary.
-nlohmann::json config_with_ids(const LoadedRun& run) {
+/// config.json of a model that did not come in, with the ids of the tokenizer, else those that the model was imported
+/// with. Unknown ones are null, which keeps transformers from taking the defaults of the class, ids of another
+/// vocabulary.
+nlohmann::json config_with_ids(const LoadedRun& run, bool trained) {
   const auto& model = backbone_of(run.config.model);
   const auto& text_ids = huggingface::family_of(run.config.model).text_ids;
   auto config = huggingface_config(run.config);
   const auto special = run.has_tokenizer ? run.tokenizer.special() : SpecialIds{};
-  // An imported run that was not trained is exported unchanged.
-  const bool trained = load_state(run.checkpoint, nullptr).step > 0;
   const auto known = [&](int64_t of_tokenizer, int64_t imported) {
     const auto id = of_tokenizer >= 0 ? of_tokenizer : imported;
     return id >= 0 && id < model.vocab_size ? nlohmann::json(id) : nlohmann::json();
@@ -92,6 +94,14 @@ nlohmann::json config_with_ids(const LoadedRun& run) {
   if (text_ids.contains("cls_token_id")) config["cls_token_id"] = known(special.cls, -1);
   if (text_ids.contains("sep_token_id")) config["sep_token_id"] = known(special.sep, -1);
   if (text_ids.contains("pad_token_id") && special.pad >= 0) config["pad_token_id"] = special.pad;
+  return config;
+}
+
+/// config.json of an export: of an imported model as it came in.
+nlohmann::json exported_config(const LoadedRun& run, const std::optional<nlohmann::json>& of_origin) {
+  // An imported run that was not trained is exported unchanged.
+  const bool trained = run.state.step > 0;
+  auto config = of_origin ? *of_origin : config_with_ids(run, trained);
   const auto* streams = as<TwoStreamConfig>(run.config.model);
   if (streams && streams->bi_data && trained) {
     config["bi_data"] = false;
@@ -112,6 +122,47 @@ void require_free(const std::string& out, bool replace) {
                        ": already exists; name another folder, or overwrite it with --force");
 }
 
+/// Throws ConfigError unless `out` may become the folder of these revisions, by name and checkpoint: it holds nothing
+/// else, and them only where they may be replaced.
+void require_free_for(const std::vector<std::pair<std::string, std::string>>& revisions, const std::string& out,
+                      bool replace) {
+  if (!fs::exists(out)) return;
+  require<ConfigError>(fs::is_directory(out), out,
+                       ": is not a folder for the folders of revisions; name another --out");
+  for (const auto& entry : fs::directory_iterator(out)) {
+    const auto name = entry.path().filename().string();
+    const bool is_revision =
+        std::any_of(revisions.begin(), revisions.end(), [&](const auto& one) { return one.first == name; });
+    require<ConfigError>(is_revision || is_staged(name), out,
+                         ": is not a folder for the folders of revisions (it holds ", name,
+                         ", which is none of this run); name another --out");
+    if (is_revision) require_free(entry.path().string(), replace);
+  }
+}
+
+/// The last component of a folder's path.
+std::string name_of_folder(const std::string& folder) {
+  std::error_code unknown;
+  auto path = fs::absolute(folder, unknown).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  return path.filename().string();
+}
+
+/// The model card in `staged`, which replaces `out`: the one that `out` has, to which somebody may have added the
+/// licence, or a new one. A link stays a link, so that nothing from elsewhere is published.
+void put_model_card(const LoadedRun& run, const std::string& architecture, const std::string& out,
+                    const std::string& staged) {
+  const auto before = out + "/README.md", card = staged + "/README.md";
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(before, error))) {
+    write_atomic(card, model_card(run, name_of_folder(out), architecture));
+    return;
+  }
+  fs::copy(before, card, fs::copy_options::copy_symlinks | fs::copy_options::recursive, error);
+  require(!error, before, ": cannot be copied (", error.message(), "); move it elsewhere");
+  log_info("export", before + " is kept as it was; remove it for a new model card");
+}
+
 }  // namespace
 
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
@@ -121,10 +172,15 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   require_huggingface(opened.config);
   const bool bare = opened.config.objectives.empty();
   const auto tensors = tensors_of(opened, bare);
+  const auto of_origin = part.empty() ? config_of_origin(opened) : std::nullopt;
+  const auto config = exported_config(opened, of_origin);
   StagedFolder staged(out);
-  write_atomic(staged.path() + "/config.json", json_text(config_with_ids(opened), 2) + "\n");
+  write_atomic(staged.path() + "/config.json", json_text(config, 2) + "\n");
+  if (of_origin) copy_generation_config(opened, staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
+  put_model_card(opened, config.at("architectures").at(0), out, staged.path());
+  write_checksums(staged.path(), export_receipt, {{"format", "cloze-export"}, {"version", 1}});
   staged.commit();
 }
 
@@ -133,8 +189,6 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
   require<ConfigError>(
       fs::exists(run + "/run.yaml"), run,
       ": is not a run directory, and --revisions exports the checkpoints of one; name one, or leave out --revisions");
-  require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && !fs::exists(out + "/config.json")), out,
-                       ": is not a folder for the folders of revisions; name another --out");
   const auto milestones = milestones_of(run);
   require<CheckpointError>(!milestones.empty(), run,
                            ": keeps no checkpoint for a number of words; train with checkpoint.at_words (babylm, or a "
@@ -142,13 +196,14 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
   std::vector<std::pair<std::string, std::string>> revisions;  // name, checkpoint
   for (const auto& [words, checkpoint] : milestones) revisions.emplace_back(revision_of(words), checkpoint);
   revisions.emplace_back("main", main_checkpoint);
-  for (const auto& [name, checkpoint] : revisions) require_free(out + "/" + name, replace);
-  fs::create_directories(out);
+  require_free_for(revisions, out, replace);
+  StagedFolder staged(out);  // all of them or none: some alone would be in the way of the next try
   std::vector<std::string> names;
   for (const auto& [name, checkpoint] : revisions) {
-    export_huggingface(checkpoint, out + "/" + name, part, replace);
+    export_huggingface(checkpoint, staged.path() + "/" + name, part);
     names.push_back(name);
   }
+  staged.commit();
   return names;
 }
 

@@ -8,9 +8,11 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface.h"
+#include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
+#include "run/checksums.h"
 #include "run/config_io.h"
 
 namespace cloze {
@@ -105,6 +107,16 @@ std::string copy_tokenizer(const std::string& folder, const std::string& out, in
   return tokenizer.fingerprint();
 }
 
+/// Throws CheckpointError for a folder with the receipt of an export whose files are not those that were exported.
+void require_as_exported(const std::string& folder) {
+  const auto receipt = folder + "/" + export_receipt;
+  if (!fs::exists(receipt)) return;
+  const auto fault = checksums_fault(folder, export_receipt);
+  require<CheckpointError>(fault.empty(), folder, ": ", fault,
+                           ", so that it is not what `cloze export` wrote; export it ",
+                           "again, or, if it was changed on purpose, remove ", receipt);
+}
+
 /// Warns of what transformers computes with this config, and an imported run does not.
 void warn_of_differences(const ModelConfig& model, const std::string& folder) {
   const auto* streams = as<TwoStreamConfig>(model);
@@ -120,6 +132,8 @@ void warn_of_differences(const ModelConfig& model, const std::string& folder) {
 ImportReport import_huggingface(const std::string& folder, const std::string& run,
                                 const std::string& generator_folder) {
   require<ConfigError>(!fs::exists(run), run, ": exists; name another --out");
+  for (const auto& one : {folder, generator_folder})
+    if (!one.empty()) require_as_exported(one);
   auto model = read_huggingface(folder);
   warn_of_differences(model.config.model, folder);
   std::optional<HuggingFaceModel> generator;
@@ -146,7 +160,10 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   json origin{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}};
   if (!tokenizer.empty()) origin["tokenizer"] = tokenizer;
   write_atomic(staged.path() + "/provenance.json", json_text(origin, 2) + "\n");
-  save_checkpoint(staged.path(), {}, params, {});
+  keep_origin(model, folder, staged.path());
+  const MadeBy made_by{.config = to_yaml(model.config), .tokenizer = tokenizer};
+  record_made_by(staged.path(), made_by);
+  save_checkpoint(staged.path(), {}, params, {}, {}, {}, made_by);
   staged.commit();
   return report;
 }

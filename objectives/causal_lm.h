@@ -21,5 +21,6 @@ void describe(V& v, ClmConfig& c) {
 
 void check_limits(const ClmConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const ClmConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const ClmConfig& objective);
 
 }  // namespace cloze

@@ -4,6 +4,8 @@
 
 namespace cloze {
 
+std::string prediction_words(const ClmConfig&) { return "every token from those before it"; }
+
 void check_limits(const ClmConfig& c, const ObjectiveSetting& in, Limits& limits) {
   require_generative(c.kind, c, in, limits);
   forbid_prefix_lm(c.kind, in, limits);

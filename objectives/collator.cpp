@@ -1,5 +1,6 @@
 #include "objectives/collator.h"
 
+#include "core/mapped_file.h"
 #include "objectives/rows.h"
 
 namespace cloze {
@@ -22,7 +23,16 @@ const TokenStore& Collator::store() const { return impl_->context.store; }
 
 Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
   if (draws) draws->assign(static_cast<size_t>(count), {});
-  return impl_->rows->batch(first, count, draws);
+  const LostPartsAsZeros reads_on;
+  Batch made;
+  try {
+    made = impl_->rows->batch(first, count, draws);
+  } catch (...) {
+    store().require_whole();  // the better reason
+    throw;
+  }
+  store().require_whole();
+  return made;
 }
 
 }  // namespace cloze

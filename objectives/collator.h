@@ -26,7 +26,7 @@ class Collator {
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const RowStreams& streams,
            const std::string& stage, const ModelConfig& model = {}, StepRows rows = {});
   /// Sequences [first, first + count) of the infinite order. model.bi_data: half of them have reversed texts. `draws`
-  /// receives the random choices of each row.
+  /// receives the random choices of each row. Throws DataError for tokens whose file has become shorter.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
   /// Number of sequences in an epoch.
   uint64_t size() const;

@@ -58,6 +58,9 @@ RowKind rows_of(const ObjectiveConfig& objective) {
 bool classifies_pairs(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return o.classifies_pairs; }, *objective);
 }
+std::string prediction_words(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return prediction_words(o); }, *objective);
+}
 bool predicts_tokens(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return o.predicts_tokens; }, *objective);
 }

@@ -52,6 +52,8 @@ std::string kind_of(const ObjectiveConfig& objective);
 const ObjectiveTerms& terms_of(const ObjectiveConfig& objective);
 RowKind rows_of(const ObjectiveConfig& objective);
 bool classifies_pairs(const ObjectiveConfig& objective);
+/// What it predicts, in a few words: `15 % of the tokens: 80 % [MASK], 10 % random, 10 % kept`.
+std::string prediction_words(const ObjectiveConfig& objective);
 /// False for objectives that classify, whose baseline is the majority of the labels.
 bool predicts_tokens(const ObjectiveConfig& objective);
 bool fills_masks(const ObjectiveConfig& objective);

@@ -56,5 +56,6 @@ void describe(V& v, DenoisingConfig& c) {
 
 void check_limits(const DenoisingConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const DenoisingConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const DenoisingConfig& objective);
 
 }  // namespace cloze

@@ -40,5 +40,6 @@ void describe(V& v, GapSentencesConfig& c) {
 
 void check_limits(const GapSentencesConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const GapSentencesConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const GapSentencesConfig& objective);
 
 }  // namespace cloze

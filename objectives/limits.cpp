@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/spelling.h"
+#include "core/text.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 
@@ -107,8 +108,10 @@ void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Limits& li
 }
 
 void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(kinds_of(in.objectives).size() > 1, "objective ", kind,
-                " makes its own rows and cannot be combined with other objectives; keep one of them");
+  auto others = kinds_of(in.objectives);
+  others.erase(kind);
+  limits.forbid(!others.empty(), "objective ", kind, " makes its own rows and cannot be combined with ", listed(others),
+                "; keep one of them");
 }
 
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,

@@ -208,6 +208,9 @@ void describe(V& v, MlmConfig& c) {
   describe_static_masking(v, c);
 }
 
+/// `15 % of the tokens: 80 % [MASK], 10 % random, 10 % kept`.
+std::string masking_words(const Masking& masking);
+
 /// The mixture of maskings, with shares that sum to 1.
 inline std::vector<MaskingPart> maskings_of(const MlmConfig& mlm) {
   if (mlm.mixture.empty()) return {{mlm, 1}};
@@ -220,5 +223,6 @@ inline std::vector<MaskingPart> maskings_of(const MlmConfig& mlm) {
 
 void check_limits(const MlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const MlmConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const MlmConfig& objective);
 
 }  // namespace cloze

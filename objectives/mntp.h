@@ -70,5 +70,6 @@ inline bool is_causal_row(double share, uint64_t sequence) {
 
 void check_limits(const MntpConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const MntpConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const MntpConfig& objective);
 
 }  // namespace cloze

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/spelling.h"
+#include "core/text.h"
 #include "objectives/causal_lm.h"
 #include "objectives/limits.h"
 #include "objectives/mntp.h"
@@ -65,6 +66,13 @@ void check_companions(const ObjectiveSetting& in, Limits& limits) {
 }
 
 }  // namespace
+
+std::string prediction_words(const MntpConfig& c) {
+  const auto causal = c.causal_share > 0
+                          ? words("; in ", in_percent(c.causal_share), " of the rows every token from those before it")
+                          : "";
+  return words(masking_words(c), ", each from the position before it", causal);
+}
 
 void check_limits(const MntpConfig& c, const ObjectiveSetting& in, Limits& limits) {
   const auto& m = in.backbone();

@@ -36,6 +36,10 @@ void fill_by_tokens(LossPart& part, const Tensor& hidden, const Param& table, co
 void fill_by_answers(LossPart& part, const Tensor& losses, const Tensor& predictions, const Tensor& labels,
                      const FlatIndices& flat);
 
+/// The numbers fp64 [n] in [0, 1) by which the generator of rtd draws the replacements in a pass of this key: the first
+/// token whose cumulative probability is above the number.
+Tensor replacement_numbers(int64_t n, uint64_t key);
+
 /// The targets of the span boundary objective: the tokens of each run of predicted positions, at most `max_targets` per
 /// run. A run next to [CLS] or [SEP] has no targets. Source: facebookresearch/SpanBERT, fairseq/data/masking.py,
 /// span_masking.

@@ -18,5 +18,6 @@ void describe(V& v, PairsConfig& c) {
 
 void check_limits(const PairsConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const PairsConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const PairsConfig& objective);
 
 }  // namespace cloze

@@ -257,8 +257,7 @@ void add_targets(const std::vector<std::vector<int64_t>>& targets, Batch& batch)
 }  // namespace
 
 Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config,
-                        int64_t reuse_len, const TokenProperties& vocabulary,
-                        std::vector<std::vector<int64_t>>* drawn) {
+                        int64_t reuse_len, const TokenProperties& vocabulary, std::vector<PlmExample>* drawn) {
   auto batch = left_padded(given, vocabulary);
   const auto rows = static_cast<int64_t>(given.size());
   const int64_t width = batch.input_ids.size(1);
@@ -268,7 +267,7 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
   for (size_t r = 0; r < given.size(); ++r) {
     const auto length = static_cast<int64_t>(given[r].ids.size());
     draw_example(given[r], rules_of(config, length, reuse_len, given[r].backward), vocabulary, streams[r], example);
-    if (drawn) drawn->push_back(example.drawn);
+    if (drawn) drawn->push_back(example);
     mark_visible(example, length, width, batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width);
     for (const auto target : example.targets) targets[r].push_back(width - length + target);
   }

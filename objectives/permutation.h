@@ -83,9 +83,8 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
 
 /// The batch of rows, padded on the left, with factorisation orders drawn from each row's stream. Inputs are unchanged:
 /// `visible` is the attention mask, `target_positions` the targets. The first `reuse_len` tokens of a row are a
-/// separate part. `drawn` [rows] receives PlmExample::drawn.
+/// separate part. `drawn` [rows] receives what was drawn for each row.
 Batch permutation_batch(const std::vector<PlmRow>& rows, std::vector<Stream>& streams, const PlmConfig& config,
-                        int64_t reuse_len, const TokenProperties& vocabulary,
-                        std::vector<std::vector<int64_t>>* drawn = nullptr);
+                        int64_t reuse_len, const TokenProperties& vocabulary, std::vector<PlmExample>* drawn = nullptr);
 
 }  // namespace cloze

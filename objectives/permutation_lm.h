@@ -46,5 +46,6 @@ inline int64_t wanted_predictions(const PlmConfig& plm, int64_t length) {
 
 void check_limits(const PlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const PlmConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const PlmConfig& objective);
 
 }  // namespace cloze

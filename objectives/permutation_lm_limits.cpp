@@ -31,6 +31,12 @@ void check_rows(const TwoStreamConfig& model, const ObjectiveSetting& in, Limits
 
 }  // namespace
 
+std::string prediction_words(const PlmConfig& c) {
+  const auto share =
+      c.num_predict > 0 ? words("up to ", c.num_predict, " tokens of a sequence") : "a sixth of the tokens";
+  return share + ", each from those that come before it in a random order";
+}
+
 void check_limits(const PlmConfig& c, const ObjectiveSetting& in, Limits& limits) {
   if (const auto* streams = as<TwoStreamConfig>(in.model)) check_rows(*streams, in, limits);
   forbid_prefix_lm(c.kind, in, limits);

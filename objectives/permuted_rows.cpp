@@ -39,10 +39,15 @@ class PermutedRows final : public RowMaker {
       else
         add_single(sequence, drawn, draws);
     }
-    std::vector<std::vector<int64_t>> lengths;
+    std::vector<PlmExample> examples;
     auto batch = permutation_batch(drawn.rows, drawn.streams, config_, running_ ? running_->reuse_len : 0,
-                                   in_.vocabulary, &lengths);
-    for (size_t r = 0; draws && r < lengths.size(); ++r) (*draws)[r].lengths = std::move(lengths[r]);
+                                   in_.vocabulary, draws ? &examples : nullptr);
+    for (size_t r = 0; r < examples.size(); ++r) {
+      auto& of_row = (*draws)[r];
+      of_row.lengths = std::move(examples[r].drawn);
+      of_row.query_rank = std::move(examples[r].query_rank);
+      of_row.key_rank = std::move(examples[r].key_rank);
+    }
     batch.continues = drawn.continues;
     return batch;
   }

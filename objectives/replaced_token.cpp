@@ -119,8 +119,7 @@ struct ReplacedToken final : Objective {
                                            .dropout_key = mix(key, name_hash("generator"))});
     const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));  // [N, E]
     const auto& table = head->table(generator->token_embedding());
-    TokenDraw draw{.temperature = config.temperature,
-                   .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
+    TokenDraw draw{.temperature = config.temperature, .uniform = replacement_numbers(rows.size(0), key)};
     if (generator_frozen()) return draw_tokens(rows, table, head->bias, draw);
     auto& part = early.emplace_back(parts(batch)[0]);
     fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)},
@@ -189,6 +188,8 @@ ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminat
   g.embedding_size = m.embedding_width();
   return generator;
 }
+
+Tensor replacement_numbers(int64_t n, uint64_t key) { return uniform_numbers(n, mix(key, name_hash("replace"))); }
 
 std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const ModelConfig& model, const Backbone& backbone) {
   return std::make_shared<ReplacedToken>(config, model, backbone);

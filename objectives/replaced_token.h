@@ -83,5 +83,6 @@ void describe(V& v, RtdConfig& c) {
 
 void check_limits(const RtdConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const RtdConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const RtdConfig& objective);
 
 }  // namespace cloze

@@ -1,7 +1,15 @@
+#include "core/text.h"
 #include "objectives/limits.h"
 #include "objectives/replaced_token.h"
 
 namespace cloze {
+
+std::string prediction_words(const RtdConfig& c) {
+  return words(c.positions == DiscriminatorPositions::all ? "which tokens are replaced"
+                                                          : "which of the filled tokens are replaced",
+               c.replace_by == ReplaceBy::generator ? ", where a generator fills " : ", where random tokens fill ",
+               prediction_words(c.mlm));
+}
 
 void check_limits(const RtdConfig& c, const ObjectiveSetting& in, Limits& limits) {
   check_maskings("rtd.mlm", c.mlm, in, limits);

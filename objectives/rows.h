@@ -27,6 +27,7 @@ struct RowDraws {
   int64_t used_tokens = 0;  ///< those of them that are in the row
   /// Generative objectives: of each label, its offset in the token store; -1 = an end token, a sentinel.
   std::vector<int64_t> label_offsets{};
+  std::vector<int32_t> query_rank{}, key_rank{};  ///< of each token of a row of plm, as in PlmExample
 };
 
 /// The share of predicted tokens in sequence number `sequence`, which changes linearly over the steps of the run, or,

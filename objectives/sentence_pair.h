@@ -48,5 +48,7 @@ void check_limits(const NspConfig& objective, const ObjectiveSetting& in, Limits
 void check_limits(const SopConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const NspConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 void expect_rows(const SopConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const NspConfig& objective);
+std::string prediction_words(const SopConfig& objective);
 
 }  // namespace cloze

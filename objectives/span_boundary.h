@@ -33,5 +33,6 @@ void describe(V& v, SboConfig& c) {
 
 void check_limits(const SboConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const SboConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const SboConfig& objective);
 
 }  // namespace cloze

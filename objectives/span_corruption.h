@@ -71,5 +71,6 @@ void describe(V& v, SpanCorruptionConfig& c) {
 
 void check_limits(const SpanCorruptionConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void expect_rows(const SpanCorruptionConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+std::string prediction_words(const SpanCorruptionConfig& objective);
 
 }  // namespace cloze

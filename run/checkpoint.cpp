@@ -1,9 +1,8 @@
-#include <xxhash.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "core/file.h"
@@ -12,6 +11,7 @@
 #include "core/spelling.h"
 #include "core/tensor/safetensors.h"
 #include "objectives/collator.h"
+#include "run/checksums.h"
 #include "run/config_io.h"
 #include "run/folder.h"
 #include "run/load_config.h"
@@ -26,21 +26,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-std::string file_hash(const std::string& path) {
-  std::FILE* in = std::fopen(path.c_str(), "rb");
-  require<CheckpointError>(in != nullptr, path, ": cannot be read (", system_reason(), ")");
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
-  std::vector<char> buffer(1 << 20);
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), in)) > 0;)
-    XXH3_64bits_update(state, buffer.data(), n);
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state)));
-  XXH3_freeState(state);
-  std::fclose(in);
-  return digits;
-}
 
 std::string step_name(int64_t step) {
   char name[32];
@@ -116,33 +101,39 @@ json to_json(const TrainState& s) {
 }
 
 /// A description of the damage to a step folder; empty for a valid one.
-std::string find_damage(const std::string& folder) {
-  const auto path = folder + "/manifest.json";
-  if (!fs::exists(path)) return "manifest.json is missing";
-  const auto manifest = parse_json(read_text(path, 64 << 20));
-  if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object() ||
-      manifest["files"].empty())
-    return "manifest.json is damaged";
-  for (const auto& [name, facts] : manifest["files"].items()) {
-    const auto file = folder + "/" + name;
-    std::error_code none;  // a damaged manifest can name anything
-    if (!fs::is_regular_file(file, none)) return name + " is missing";
-    if (!facts.is_object() || facts.value("bytes", json()) != fs::file_size(file))
-      return name + " differs in size from its entry in the manifest";
-    if (facts.value("xxh3", json()) != file_hash(file)) return name + " does not match its checksum";
+std::string find_damage(const std::string& folder) { return checksums_fault(folder, "manifest.json"); }
+
+/// The same; none for a folder that the run has removed meanwhile.
+std::optional<std::string> damage_if_there(const std::string& folder) {
+  try {
+    const auto damage = find_damage(folder);
+    if (damage.empty() || !was_removed(folder)) return damage;
+  } catch (const std::exception&) {
+    if (!was_removed(folder)) throw;
+  }
+  return std::nullopt;
+}
+
+/// The first valid step folder of these names, or empty; damaged ones before it are warned of. None where the run has
+/// removed one of them meanwhile, so that it has newer ones.
+std::optional<std::string> find_whole(const std::string& run, const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const auto folder = run + "/" + name;
+    if (was_removed(folder)) return std::nullopt;
+    if (!fs::is_directory(folder)) continue;
+    const auto damage = damage_if_there(folder);
+    if (!damage) return std::nullopt;
+    if (damage->empty()) return folder;
+    log_warning("train", words(folder, ": ", *damage, "; this checkpoint is skipped"));
   }
   return "";
 }
 
-/// The first valid step folder of these names, or empty; damaged ones before it are warned of.
-std::string find_whole(const std::string& run, const std::vector<std::string>& names) {
-  for (const auto& name : names) {
-    const auto folder = run + "/" + name;
-    if (!fs::is_directory(folder)) continue;
-    const auto damage = find_damage(folder);
-    if (damage.empty()) return folder;
-    log_warning("train", words(folder, ": ", damage, "; this checkpoint is skipped"));
-  }
+/// As `find_whole` of the names that `look` finds, until none of them is removed meanwhile.
+template <class Look>
+std::string find_among(const std::string& run, const Look& look) {
+  for (int looks = 0; looks < most_looks; ++looks)
+    if (const auto found = find_whole(run, look())) return *found;
   return "";
 }
 
@@ -150,7 +141,7 @@ std::string find_whole(const std::string& run, const std::vector<std::string>& n
 std::string pointer_fault(const std::string& run, const std::string& text) {
   if (text.empty()) return "is empty";
   std::error_code none;
-  if (is_step_folder(text) && fs::is_directory(run + "/" + text, none)) return "";
+  if (is_step_name(text) && fs::is_directory(run + "/" + text, none)) return "";
   const auto prints = [](unsigned char byte) { return std::isprint(byte) != 0; };
   const bool is_shown = std::all_of(text.begin(), text.end(), prints);
   return is_shown ? words("'", shortened(text), "' is no checkpoint of this run") : "names no checkpoint of this run";
@@ -162,18 +153,21 @@ std::string read_pointer(const std::string& run, const std::string& name) {
   const auto path = run + "/" + name;
   std::error_code unknown;
   if (!fs::exists(fs::symlink_status(path, unknown))) return "";
-  std::string text;
-  try {
-    require(fs::exists(path, unknown), path, ": is a link that leads nowhere");
-    require(fs::is_regular_file(path, unknown), path, ": is no file");
-    text = read_text(path, 4096);
-  } catch (const Error& e) {
-    log_warning("train", words(e.what(), "; it is ignored"));
-    return "";
-  }
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-  const auto fault = pointer_fault(run, text);
-  if (fault.empty()) return text;
+  std::string text, before, fault;
+  do {
+    before = text;
+    try {
+      require(fs::exists(path, unknown), path, ": is a link that leads nowhere");
+      require(fs::is_regular_file(path, unknown), path, ": is no file");
+      text = read_text(path, 4096);
+    } catch (const Error& e) {
+      log_warning("train", words(e.what(), "; it is ignored"));
+      return "";
+    }
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+    fault = pointer_fault(run, text);
+    if (fault.empty()) return text;
+  } while (text != before);  // a run that trains may have written another one, and removed what this one named
   log_warning("train", words(path, ": ", fault, "; it is ignored"));
   return "";
 }
@@ -200,10 +194,6 @@ std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& file
 
 }  // namespace
 
-bool is_step_folder(const std::string& name) {
-  return name.size() == 13 && name.starts_with("step-") && std::all_of(name.begin() + 5, name.end(), ::isdigit);
-}
-
 void write_pointer(const std::string& run, const std::string& name, const std::string& step_folder) {
   const auto path = run + "/" + name;
   std::error_code unknown;
@@ -213,7 +203,8 @@ void write_pointer(const std::string& run, const std::string& name, const std::s
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems, const std::vector<NamedParam>& iterate) {
+                     const std::vector<std::pair<std::string, Tensor>>& mems, const std::vector<NamedParam>& iterate,
+                     const MadeBy& made_by) {
   const auto name = step_name(state.step);
   try {
     StagedFolder staged(run + "/" + name);
@@ -227,12 +218,10 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
     if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
     write_atomic(staged.path() + "/state.json", json_text(to_json(state), 2) + "\n");
-    json files;
-    for (const auto& entry : fs::directory_iterator(staged.path()))
-      files[entry.path().filename().string()] = {{"bytes", fs::file_size(entry.path())},
-                                                 {"xxh3", file_hash(entry.path().string())}};
-    write_atomic(staged.path() + "/manifest.json",
-                 json_text(json{{"format", "cloze-checkpoint"}, {"version", 1}, {"files", files}}, 2) + "\n");
+    if (!made_by.config.empty()) write_atomic(staged.path() + "/config.yaml", made_by.config);
+    json facts{{"format", "cloze-checkpoint"}, {"version", 2}};
+    if (!made_by.tokenizer.empty()) facts["tokenizer"] = made_by.tokenizer;
+    write_checksums(staged.path(), "manifest.json", facts);
     staged.commit();
     write_pointer(run, "latest", name);
   } catch (const CheckpointError&) {
@@ -242,18 +231,27 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
   }
 }
 
+bool was_removed(const std::string& checkpoint) {
+  std::error_code unknown;
+  return !checkpoint.empty() && fs::symlink_status(checkpoint, unknown).type() == fs::file_type::not_found;
+}
+
 std::string find_checkpoint(const std::string& run, const std::string& which) {
-  return find_whole(run, which == "latest" ? step_folders(run) : std::vector{step_name(std::atoll(which.c_str()))});
+  if (which != "latest") return find_whole(run, {step_name(std::atoll(which.c_str()))}).value_or("");
+  return find_among(run, [&] { return step_folders(run); });
 }
 
 FoundCheckpoint find_best_checkpoint(const std::string& run) {
-  auto candidates = step_folders(run);
-  const auto best = read_pointer(run, "best");
-  if (!best.empty()) {
-    std::erase(candidates, best);
-    candidates.insert(candidates.begin(), best);
-  }
-  const auto found = find_whole(run, candidates);
+  std::string best;
+  const auto found = find_among(run, [&] {
+    auto candidates = step_folders(run);
+    best = read_pointer(run, "best");
+    if (!best.empty()) {
+      std::erase(candidates, best);
+      candidates.insert(candidates.begin(), best);
+    }
+    return candidates;
+  });
   return {.folder = found, .is_best = !best.empty() && found == run + "/" + best};
 }
 
@@ -269,8 +267,10 @@ void prune_checkpoints(const std::string& run, int64_t keep) {
     if (name > latest) continue;  // damaged ones that a resume skipped do not count towards `keep`
     const auto words = kept_for(run + "/" + name);
     if (kept++ < keep || name == best || !words || !words->empty()) continue;
-    std::error_code ignored;
-    fs::remove_all(run + "/" + name, ignored);
+    const auto folder = run + "/" + name, removed = staged_name(folder);
+    std::error_code error;
+    fs::rename(folder, removed, error);  // who reads it finds it whole, or not at all
+    if (!error) fs::remove_all(removed, error);
   }
 }
 
@@ -342,11 +342,12 @@ std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder)
 
 namespace {
 
-/// Throws CheckpointError where a run has not the tokenizer that it was trained with, or no whole provenance.json.
-void verify_tokenizer(const std::string& run, int64_t vocab_size) {
+/// The tokenizer of a run, if it has one. Throws CheckpointError where it is not that which the run was trained with,
+/// and for a run without a whole provenance.json.
+std::optional<Tokenizer> verified_tokenizer(const std::string& run, int64_t vocab_size) {
   const auto recorded = recorded_tokenizer(run);
-  const auto tokenizer = open_run_tokenizer(run, recorded);
-  if (!tokenizer) return;
+  auto tokenizer = open_run_tokenizer(run, recorded);
+  if (!tokenizer) return tokenizer;
   require_fitting(*tokenizer, vocab_size, run);
   const auto fingerprint = tokenizer->fingerprint();
   if (recorded.fingerprint.empty())
@@ -354,6 +355,7 @@ void verify_tokenizer(const std::string& run, int64_t vocab_size) {
                                 ", and provenance.json does not say which one the run was trained with"));
   else if (tokenizer->has_fingerprint(recorded.fingerprint))
     log_info("verify", words(run, "/tokenizer: has the recorded fingerprint ", fingerprint));
+  return tokenizer;
 }
 
 /// Warns of the lines of metrics.jsonl that are none of a run.
@@ -378,8 +380,9 @@ void verify_run(const std::string& run) {
   const auto folders = step_folders(run);
   require<CheckpointError>(!folders.empty(), run, ": holds no checkpoint");
   for (const auto& name : folders) {
-    const auto damage = find_damage(run + "/" + name);
-    require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
+    const auto damage = damage_if_there(run + "/" + name);
+    if (!damage) continue;
+    require<CheckpointError>(damage->empty(), run, "/", name, ": ", *damage);
     log_result("verify", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
   require_own_files(run);
@@ -388,7 +391,14 @@ void verify_run(const std::string& run) {
   const auto config = decode<RunConfig>(load_run_config(path));
   for (const auto* name : {"latest", "best"}) read_pointer(run, name);  // warns of a damaged one
   check_metrics(run);
-  verify_tokenizer(run, backbone_of(config.model).vocab_size);
+  const auto tokenizer = verified_tokenizer(run, backbone_of(config.model).vocab_size);
+  for (const auto& name : folders) {
+    try {
+      require_made_by(run, run + "/" + name, tokenizer);
+    } catch (const std::exception&) {
+      if (!was_removed(run + "/" + name)) throw;
+    }
+  }
 }
 
 }  // namespace cloze

@@ -6,19 +6,34 @@
 
 namespace cloze {
 
-std::vector<std::string> changed_keys(const RunConfig& before, const RunConfig& now) {
+namespace {
+
+constexpr const char* absent = "absent";
+
+/// The value of a key; `absent` where there is none.
+std::string value_in(const std::vector<config_detail::Entry>& all, const std::string& key) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.leaf && e.path == key; });
+  return found == all.end() ? absent : found->value;
+}
+
+}  // namespace
+
+std::string to_text(const ChangedKey& changed) { return changed.key + ": " + changed.was + " -> " + changed.is; }
+
+std::vector<ChangedKey> changed_keys(const RunConfig& before, const RunConfig& now) {
   const auto a = entries(before), b = entries(now);
-  std::vector<std::string> found;
-  for (const auto& entry : b) {
-    if (!entry.leaf || entry.path.rfind("train.budget", 0) == 0 || entry.path == "data.tokens" ||
-        entry.path.rfind("checkpoint.", 0) == 0 || entry.path == "train.workers" || entry.path == "train.threads")
-      continue;
-    const auto other = std::find_if(a.begin(), a.end(), [&](const auto& e) { return e.path == entry.path; });
-    if (other == a.end() || other->value != entry.value)
-      found.push_back(entry.path + ": " + (other == a.end() ? "absent" : other->value) + " -> " + entry.value);
-  }
-  if (a.size() != b.size() && found.empty()) found.emplace_back("objectives");
+  std::vector<ChangedKey> found;
+  for (const auto& entry : b)
+    if (const auto was = value_in(a, entry.path); entry.leaf && was != entry.value)
+      found.push_back({entry.path, was, entry.value});
+  for (const auto& entry : a)
+    if (entry.leaf && value_in(b, entry.path) == absent) found.push_back({entry.path, entry.value, absent});
   return found;
+}
+
+bool may_change(const std::string& key) {
+  return key.starts_with("train.budget.") || key.starts_with("checkpoint.") || key == "data.tokens" ||
+         key == "train.workers" || key == "train.threads" || key == "train.on_divergence";
 }
 
 }  // namespace cloze

@@ -1,29 +1,23 @@
 #include "run/folder.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
-#include <vector>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/open_file.h"
 #include "run/load_config.h"
 #include "run/run.h"
-#include "run/run_files.h"
 
 namespace cloze {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-const std::string lock_name = "lock";
-
-/// Whether a file name is that of something which a run left half written.
-bool is_half_written(const std::string& name) {
-  const auto whole = name.substr(0, name.rfind(".tmp-"));
-  return is_staged(name) && (is_run_file(whole) || is_step_folder(whole));
-}
 
 /// Throws where a run that is resumed does not exist, or a new one would replace another.
 void check_folder(const std::string& run, bool resume) {
@@ -40,25 +34,20 @@ void check_folder(const std::string& run, bool resume) {
   require<ConfigError>(found != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
 }
 
-}  // namespace
-
-RunFolder run_folder(const std::string& run) {
-  std::error_code error;
-  if (!fs::exists(run, error)) return RunFolder::vacant;
-  bool has_files = false, has_others = false, has_steps = false;
-  for (const auto& entry : fs::directory_iterator(run, error)) {  // an error for a file, or an unreadable folder
-    const auto name = entry.path().filename().string();
-    if (name == lock_name || is_half_written(name)) continue;
-    has_files = true;
-    has_steps = has_steps || is_step_folder(name);
-    has_others = has_others || !is_first_file(name);
-  }
-  require<Error>(!error || error == std::errc::not_a_directory, run, ": cannot be read (", error.message(), ")");
-  if (!has_files) return error ? RunFolder::other : RunFolder::vacant;
-  const bool has_config = fs::exists(run + "/run.yaml"), has_provenance = fs::exists(run + "/provenance.json");
-  if (has_provenance && !has_others) return RunFolder::begun;
-  return has_config && (has_provenance || has_steps) ? RunFolder::saved : RunFolder::other;
+/// Whether a path names nothing, or something else than the open file; false where that cannot be said.
+bool names_other(const std::string& path, int file) {
+  struct stat there{};
+  if (lstat(path.c_str(), &there) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return !is_file_at(file, path);
 }
+
+/// Whether nothing has the name of a lock, which was removed and not moved.
+bool is_removed_lock(const std::string& path, int lock) {
+  struct stat info{}, there{};
+  return fstat(lock, &info) == 0 && info.st_nlink == 0 && lstat(path.c_str(), &there) != 0;
+}
+
+}  // namespace
 
 void clear_begun_run(const std::string& run) {
   std::error_code error;
@@ -85,17 +74,40 @@ RunLock::RunLock(const std::string& run, bool resume) : run_(run) {
   std::error_code error;
   created_ = fs::create_directories(run, error);
   require<Error>(!error, run, ": cannot be created (", error.message(), ")");
-  lock_ = Lock::take_or_fail(run + "/" + lock_name, run);
-  sweep_staged(run, is_half_written);
-  sweep_staged(run + "/tokenizer", is_staged);
-  // Another process may have trained there until now, and a checkpoint may have got its name back.
-  check_folder(run, resume);
+  folder_ = open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const auto reason = system_reason();
+  require<Error>(folder_ >= 0, run, ": cannot be read (", reason, ")");
+  try {
+    lock_ = Lock::take_or_fail(run + "/" + run_lock, run);
+    sweep_staged(run, is_left_of_run);
+    sweep_staged(run + "/tokenizer", is_staged);
+    // Another process may have trained there until now, and a checkpoint may have got its name back.
+    check_folder(run, resume);
+  } catch (...) {
+    close(folder_);
+    throw;
+  }
 }
 
 RunLock::~RunLock() {
   lock_.reset();
   std::error_code ignored;
-  if (created_ && fs::is_empty(run_, ignored)) fs::remove(run_, ignored);
+  if (created_ && is_file_at(folder_, run_) && fs::is_empty(run_, ignored)) fs::remove(run_, ignored);
+  close(folder_);
+}
+
+void RunLock::require_in_place() {
+  const auto path = run_ + "/" + run_lock;
+  if (is_removed_lock(path, lock_->descriptor()) && !names_other(run_, folder_)) lock_ = Lock::take_or_fail(path, run_);
+  require<CheckpointError>(!names_other(run_, folder_) && !names_other(path, lock_->descriptor()), run_,
+                           ": was moved, removed or replaced while it was trained; the run stops, and nothing is "
+                           "written to what has its name now; go on from its checkpoints with `cloze pretrain --run "
+                           "FOLDER --resume`, FOLDER where it is now");
+}
+
+void RunLock::write(const std::string& name, std::string_view content) {
+  require_in_place();
+  write_atomic(run_ + "/" + name, content);
 }
 
 }  // namespace cloze

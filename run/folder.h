@@ -2,21 +2,12 @@
 // The folder of a run while one process trains it.
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/lock.h"
+#include "run/run_files.h"
 
 namespace cloze {
-
-/// What the folder of a run holds.
-enum class RunFolder {
-  vacant,  ///< nothing, or what a killed process left half written
-  begun,   ///< provenance.json and other first files of a run that never saved a checkpoint: it may begin anew
-  saved,   ///< a run with a checkpoint, which may be damaged or removed
-  other,   ///< something else
-};
-
-/// Throws Error for a folder that cannot be read.
-RunFolder run_folder(const std::string& run);
 
 /// Removes the files of a `begun` run that a new one would continue; provenance.json stays until it is replaced.
 void clear_begun_run(const std::string& run);
@@ -35,10 +26,16 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
   /// Removes the folder if it was created and is still empty.
   ~RunLock();
+  /// Throws CheckpointError where the folder was moved, removed or replaced since it was locked: what has its name now
+  /// is not to be written to, nor to be pruned. A lock that was removed is taken again.
+  void require_in_place();
+  /// Writes a file of the run at once or not at all. Throws as `require_in_place`, and Error with the system's reason.
+  void write(const std::string& name, std::string_view content);
 
  private:
   std::string run_;
   bool created_ = false;
+  int folder_ = -1;  ///< open, so that its number in the file system is no other folder's
   std::optional<Lock> lock_;
 };
 

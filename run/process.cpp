@@ -13,6 +13,8 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/log.h"
+#include "core/worker_threads.h"
 
 namespace cloze {
 
@@ -21,12 +23,34 @@ int64_t usable_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+namespace {
+
+/// The number of compute threads, which `wanted` is if the system starts so many: a runtime of OpenMP that cannot start
+/// one ends the process. `is_asked`: the user has named it, so that fewer are an Error.
+int64_t allowed_threads(int64_t wanted, bool is_asked) {
+  const int64_t needed = 2 * (wanted - 1);  // those of OpenMP, and of LibTorch's own pool
+  const int64_t left = startable_threads(needed);
+  if (left == needed) return wanted;
+  require<Error>(!is_asked, "train.threads is ", wanted, ", which needs ", needed,
+                 " threads beside this one, and the system starts ", left, "; lower train.threads, or ",
+                 threads_remedy);
+  constexpr int64_t of_others = 2;  // such as those that prepare batches
+  const int64_t possible = 1 + std::max<int64_t>(0, left - of_others) / 2;
+  log_warning("threads", words("the system starts only ", left, " more threads, so that ", possible, " of ", wanted,
+                               " compute; ", threads_remedy));
+  return possible;
+}
+
+}  // namespace
+
 void configure_threads(int64_t threads) {
   constexpr int64_t most_threads = 1024;  // the stack has room for the teams of OpenMP
   require<ConfigError>(threads <= most_threads, "train.threads is ", threads, ", must be at most ", most_threads,
                        "; this machine has ", usable_cores(), " cores");
   at::globalContext().setFlushDenormal(true);
-  at::set_num_threads(static_cast<int>(threads > 0 ? threads : usable_cores()));
+  at::set_num_threads(static_cast<int>(allowed_threads(threads > 0 ? threads : usable_cores(), threads > 0)));
+  // They start here, and what is started later finds the system full and says so.
+  at::parallel_for(0, at::get_num_threads(), 1, [](int64_t, int64_t) {});
 }
 
 double peak_memory() {

@@ -5,7 +5,8 @@
 
 namespace cloze {
 
-/// Sets the number of compute threads (0 = one per usable core) and flushes denormal numbers to zero.
+/// Starts compute threads (0 = one per usable core, or as many as the system starts) and flushes denormal numbers to
+/// zero. Throws ConfigError for more than it can have, Error where the system does not start so many.
 void configure_threads(int64_t threads);
 /// Largest resident set of this process so far [bytes].
 double peak_memory();

@@ -30,30 +30,43 @@ json data_of(const TokenStore& store) {
 
 }  // namespace
 
-json provenance(const TokenStore& store, const std::string& command_line) {
+json process_entry(const std::string& command_line) {
   char date[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   char host[64] = "unknown";
   gethostname(host, sizeof host - 1);
   const auto commit = source_commit();
-  std::error_code unknown;  // a working directory that was removed
   return {{"cloze", CLOZE_VERSION},
           {"commit", commit.empty() ? json() : json(commit)},
           {"libtorch", TORCH_VERSION},
-          {"compiler", __VERSION__},
           {"date", date},
           {"command", command_line},
-          {"folder", std::filesystem::current_path(unknown).string()},
           {"threads", at::get_num_threads()},
           {"machine",
            {{"host", host},
             {"processor", cpu_name()},
             {"cores", usable_cores()},
             {"isa", best_isa()},
-            {"bf16_units", cpu_has_bf16()}}},
-          {"tokenizer", store.tokenizer().fingerprint()},  // of the run's folder (run/run_tokenizer.h)
-          {"data", data_of(store)}};
+            {"bf16_units", cpu_has_bf16()}}}};
+}
+
+json provenance(const TokenStore& store, const std::string& command_line) {
+  auto facts = process_entry(command_line);
+  std::error_code unknown;  // a working directory that was removed
+  facts["compiler"] = __VERSION__;
+  facts["folder"] = std::filesystem::current_path(unknown).string();
+  facts["tokenizer"] = store.tokenizer().fingerprint();  // of the run's folder (run/run_tokenizer.h)
+  facts["data"] = data_of(store);
+  return facts;
+}
+
+void record_changes(const std::string& run, const std::string& command_line, const Changes& changes) {
+  const auto path = run + "/provenance.json";
+  auto facts = parse_json(read_text(path, 16 << 20));
+  if (!facts.is_object()) facts = json::object();
+  add_to_history(facts, process_entry(command_line), changes);
+  write_atomic(path, json_text(facts, 2) + "\n");
 }
 
 std::string recorded_data(const std::string& run) {

@@ -6,13 +6,19 @@
 #include <string>
 
 #include "data/token_store.h"
+#include "run/history.h"
 
 namespace cloze {
 
-/// Versions of Cloze (with the git commit, null for a build outside of a checkout), LibTorch and the compiler, the
-/// command line and the folder that it ran in, the machine and the threads in use, fingerprints of the data and the
-/// tokenizer.
+/// This process: versions of Cloze (with the git commit, null for a build outside of a checkout) and LibTorch, the
+/// command line, the machine and the threads in use.
+nlohmann::json process_entry(const std::string& command_line);
+
+/// The same with the compiler, the folder that it ran in, and fingerprints of the data and the tokenizer.
 nlohmann::json provenance(const TokenStore& store, const std::string& command_line);
+
+/// Adds this process, with what it changed, to the history of a run. Throws Error with the system's reason.
+void record_changes(const std::string& run, const std::string& command_line, const Changes& changes);
 
 /// The fingerprint of the data in the provenance.json of a run; empty for an imported one that was not trained since.
 /// Throws CheckpointError if the file cannot be read or is damaged.

@@ -29,11 +29,11 @@ std::string weights_checksum(const std::string& checkpoint) {
   return manifest.at(checksum).get<std::string>();
 }
 
-void log_checkpoint(const LoadedRun& run, int64_t step) {
+void log_checkpoint(const LoadedRun& run) {
   if (log_level() != LogLevel::verbose) return;
   const auto checksum = weights_checksum(run.checkpoint);
-  log_debug("run", words(run.checkpoint, ": ", kind_of(run.config.model), ", step ", step, ", weights with the XXH3 ",
-                         checksum.empty() ? "of no manifest" : checksum));
+  log_debug("run", words(run.checkpoint, ": ", kind_of(run.config.model), ", step ", run.state.step,
+                         ", weights with the XXH3 ", checksum.empty() ? "of no manifest" : checksum));
 }
 
 /// Opens the tokenizer of the run, whose config is known.
@@ -45,34 +45,41 @@ void open_tokenizer(LoadedRun& run) {
   run.tokenizer = *tokenizer;
 }
 
-}  // namespace
-
-LoadedRun open_run(const std::string& path) {
-  require<CheckpointError>(fs::exists(path), path,
-                           ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
+LoadedRun open_checkpoint(const std::string& folder, const std::string& checkpoint) {
   LoadedRun run;
-  const bool step = is_checkpoint_folder(path);
-  run.folder = step ? fs::path(located_step(path)).parent_path().string() : path;
-  require<CheckpointError>(
-      fs::exists(run.folder + "/run.yaml"), path,
-      ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
-  run.checkpoint = step ? path : find_best_checkpoint(run.folder).folder;
-  require<CheckpointError>(!run.checkpoint.empty(), run.folder,
-                           ": holds no valid checkpoint; train it, or import it again");
-  const auto tree = load_run_config(run.folder + "/run.yaml");
+  run.folder = folder;
+  run.checkpoint = checkpoint;
+  require<CheckpointError>(!checkpoint.empty(), folder, ": holds no valid checkpoint; train it, or import it again");
+  const auto tree = load_run_config(folder + "/run.yaml");
   run.config = decode<RunConfig>(tree);
   open_tokenizer(run);
   // Earlier versions did not record it for encoder families, whose decoders were trained with the tokenizer's.
   if (!tree.find("model.eos_token_id"))
     backbone_of(run.config.model).eos_token_id = run.has_tokenizer ? run.tokenizer.special().sep : -1;
+  require_made_by(folder, checkpoint, run.has_tokenizer ? std::optional(run.tokenizer) : std::nullopt);
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
-  load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
-  const int64_t steps_done = load_state(run.checkpoint, nullptr).step;
+  load_weights(checkpoint + "/weights.safetensors", collect_params(*run.network));
+  run.state = load_state(checkpoint, nullptr);
   for (const auto& objective : run.network->objectives)
-    objective->set_step(std::max<int64_t>(steps_done - 1, 0));  // the losses of its last step
+    objective->set_step(std::max<int64_t>(run.state.step - 1, 0));  // the losses of its last step
   run.network->eval();
-  log_checkpoint(run, steps_done);
+  log_checkpoint(run);
   return run;
+}
+
+}  // namespace
+
+LoadedRun open_run(const std::string& path) {
+  require<CheckpointError>(fs::exists(path), path,
+                           ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
+  const bool step = is_step_folder(path);
+  const auto folder = step ? fs::path(located_step(path)).parent_path().string() : path;
+  require<CheckpointError>(
+      fs::exists(folder + "/run.yaml"), path,
+      ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
+  if (step) return open_checkpoint(folder, path);
+  return read_checkpoint([&] { return find_best_checkpoint(folder).folder; },
+                         [&](const std::string& checkpoint) { return open_checkpoint(folder, checkpoint); });
 }
 
 void require_tokenizer(const LoadedRun& run) {

@@ -8,9 +8,11 @@
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
 //   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
+//   runs/NAME/huggingface/        config.json and generation_config.json that came with an imported model
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
 //                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of
-//                                 the step, whose average is in weights.safetensors), state.json, manifest.json
+//                                 the step, whose average is in weights.safetensors), state.json, config.yaml (the
+//                                 run.yaml that made it), manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
 //   runs/NAME/lock                host and pid of the process that trains it, while it does
 #include <string>
@@ -21,6 +23,8 @@
 #include "objectives/step_rows.h"
 #include "run/config.h"
 #include "run/log_line.h"
+#include "run/made_by.h"
+#include "run/run_files.h"
 
 namespace cloze {
 
@@ -65,12 +69,12 @@ struct TrainState {
 };
 
 /// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3
-/// checksums; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate` may be empty. Throws
-/// CheckpointError with the system's reason; no partial folder remains.
+/// checksums under one fingerprint; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate`
+/// may be empty. Throws CheckpointError with the system's reason; no partial folder remains.
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
                      const std::vector<std::pair<std::string, Tensor>>& mems = {},
-                     const std::vector<NamedParam>& iterate = {});
+                     const std::vector<NamedParam>& iterate = {}, const MadeBy& made_by = {});
 
 /// Writes the file `latest` or `best` of a run. A folder of that name is moved aside with a warning. Throws Error with
 /// the system's reason.
@@ -88,16 +92,32 @@ struct FoundCheckpoint {
 };
 FoundCheckpoint find_best_checkpoint(const std::string& run);
 
+/// Whether nothing has the path of a checkpoint: a run that trains removes those that it does not keep.
+bool was_removed(const std::string& checkpoint);
+
+/// How often a checkpoint is looked for again where a run that trains has removed the one that was found.
+constexpr int most_looks = 1000;
+
+/// Calls `read` with the checkpoint that `find` names, and again with another one where that was removed meanwhile.
+template <class Find, class Read>
+auto read_checkpoint(const Find& find, const Read& read) {
+  for (int looks = 1;; ++looks) {
+    const std::string checkpoint = find();
+    try {
+      return read(checkpoint);
+    } catch (const std::exception&) {
+      if (looks == most_looks || !was_removed(checkpoint)) throw;
+    }
+  }
+}
+
 /// Throws CheckpointError for a step folder whose files are not those of its manifest.
 void require_whole(const std::string& step_folder);
-
-/// Whether a file name is that of a step folder: `step-00001200`.
-bool is_step_folder(const std::string& name);
 
 /// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
-/// Checks every checkpoint of a run against its manifest, and the tokenizer against the recorded one, and warns of
+/// Checks every checkpoint of a run against its manifest, run.yaml and the tokenizer against what made it, and warns of
 /// damaged metrics and of files `latest` and `best` that name no checkpoint. Throws CheckpointError naming folder and
 /// file, and ConfigError for a damaged config.
 void verify_run(const std::string& run);
@@ -112,10 +132,11 @@ TrainState load_state(const std::string& step_folder, std::vector<std::pair<std:
 /// The mems of a step folder, from memory.safetensors; empty without that file.
 std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& step_folder);
 
-/// A trained or imported run, opened for use.
+/// A trained or imported run, opened for use; later reads need no file of its checkpoint.
 struct LoadedRun {
   std::string folder, checkpoint;
   RunConfig config;
+  TrainState state{};   ///< of the checkpoint
   Tokenizer tokenizer;  ///< valid only if `has_tokenizer`
   bool has_tokenizer = false;
   std::shared_ptr<Network> network;  ///< weights loaded, eval()

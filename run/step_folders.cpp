@@ -14,7 +14,7 @@ std::vector<std::string> step_folders(const std::string& run) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run, ignored)) {
     const auto name = entry.path().filename().string();
-    if (is_step_folder(name)) found.push_back(name);
+    if (is_step_name(name)) found.push_back(name);
   }
   std::sort(found.rbegin(), found.rend());
   return found;

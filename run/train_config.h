@@ -68,6 +68,13 @@ constexpr auto choices(OnNonFinite) {
                     Choice{OnNonFinite::skip, "skip", "the step is skipped"}};
 }
 
+/// The reaction to losses that say that a run has diverged, though they are finite.
+enum class OnDivergence { warn, stop };
+constexpr auto choices(OnDivergence) {
+  return std::array{Choice{OnDivergence::warn, "warn", "a warning, and the run goes on"},
+                    Choice{OnDivergence::stop, "stop", "the run ends with exit code 3"}};
+}
+
 /// The random streams of a run, each of which can have a seed of its own.
 enum class RandomStream { init, order, masking, dropout };
 constexpr auto choices(RandomStream) {
@@ -120,6 +127,7 @@ struct TrainConfig {
   int64_t seed = 1;
   SeedsConfig seeds{};
   OnNonFinite on_nonfinite = OnNonFinite::stop;
+  OnDivergence on_divergence = OnDivergence::warn;
   double ema_decay = 0;
   std::vector<PhaseConfig> phases{};
   BudgetConfig budget{};
@@ -141,6 +149,7 @@ void describe(V& v, TrainConfig& c) {
   v("seed", c.seed, "seed of every random stream", at_least(0));
   v("seeds", c.seeds, "seeds of single random streams, which a comparison varies one at a time");
   v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
+  v("on_divergence", c.on_divergence, "reaction to a loss of more than twice ln(vocab_size), that of guessing evenly");
   v("ema_decay", c.ema_decay,
     "decay of an exponential moving average of the weights, (1 + step) / (10 + step) as long as that is smaller; "
     "evaluation, checkpoints and exports have the average; 0.999 in GPT-BERT; 0 = the weights themselves",

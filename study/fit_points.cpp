@@ -194,8 +194,8 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
     require<DataError>(field.is_string(), run, "/held_out.json: is damaged; resume the run, which writes it again");
     const auto how = field.get<std::string>();
     require<DataError>(points.empty() || how == measured, run, " and ", runs[0],
-                       ": were scored on different held-out text, which cannot be compared; give all runs the same "
-                       "tokens and the same evaluation");
+                       ": were scored differently, so that their losses cannot be compared: by ", how, ", and by ",
+                       measured, "; give all runs the same tokens and the same `evaluation`");
     measured = how;
     const auto loss = summary.value("held_out_loss", json()), tokens = summary.value("tokens", json());
     require<DataError>(loss.is_number() && loss.get<double>() > 0 && tokens.is_number() && tokens.get<double>() > 0,

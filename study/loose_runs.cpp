@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "run/config_io.h"
+#include "run/evaluation_protocol.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "study/plan_table.h"
@@ -37,6 +38,7 @@ RunConfig without_seed(RunConfig config, const std::string& tokens) {
   config.train.seed = 0;
   config.train.threads = 0;
   config.train.workers = 1;
+  config.train.on_divergence = {};
   config.checkpoint = {};
   config.data.tokens = tokens;
   return config;
@@ -97,7 +99,8 @@ LooseRun open_run(const std::string& given) {
   run.budget = budget_words(loose.config.train.budget);
   run.command = words("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
   read_provenance(trimmed, run);
-  if (fs::exists(trimmed + "/held_out.json")) loose.held_out = read_held_out(trimmed, "train the run again");
+  if (fs::exists(trimmed + "/held_out.json"))
+    loose.held_out = loose.held_out = read_held_out(trimmed, words("remove ", trimmed, " and train the run again"));
   run.message = why_unfinished(loose);
   run.state = run.message.empty() ? RunState::done : RunState::waiting;
   return loose;
@@ -117,8 +120,19 @@ std::vector<LooseRun> open_runs(const std::vector<std::string>& folders) {
   return runs;
 }
 
-/// The loss that all finished runs have.
-std::string common_metric(const std::vector<LooseRun>& runs, const std::string& wanted) {
+/// The first of some losses in the order in which a run is scored by them.
+std::string first_of(const std::vector<std::string>& losses, const RunConfig& config) {
+  for (const auto& objective : resolved_evaluation(config).objectives)
+    if (const auto name = short_form(objective); std::find(losses.begin(), losses.end(), name) != losses.end())
+      return name;
+  return losses.front();
+}
+
+/// The loss to compare by, of those that all finished runs have; a `note` says which of several was taken unasked.
+struct CommonMetric {
+  std::string name{}, note{};
+};
+CommonMetric common_metric(const std::vector<LooseRun>& runs, const std::string& wanted) {
   std::vector<std::string> common;
   const LooseRun* first = nullptr;
   for (const auto& loose : runs) {
@@ -135,14 +149,18 @@ std::string common_metric(const std::vector<LooseRun>& runs, const std::string& 
     require<DataError>(!common.empty(), first->folder, " and ", loose.folder, ": were scored by different losses (",
                        had, "; ", has, "); give all runs the same evaluation.objectives");
   }
-  require<ConfigError>(!wanted.empty() || common.size() == 1, "the runs have several held-out losses (", listed(common),
-                       "); name the one to compare by with --metric");
-  if (wanted.empty()) return common.front();
+  if (wanted.empty() && common.size() == 1) return {.name = common.front()};
+  if (wanted.empty()) {
+    const auto name = first_of(common, first->config);
+    return {.name = name,
+            .note = words("compared by ", name, ", the first of the held-out losses that all runs have (",
+                          listed(common), "); --metric names another")};
+  }
   const auto near = did_you_mean(wanted, common);
   require<ConfigError>(std::find(common.begin(), common.end(), wanted) != common.end(), "--metric ", wanted,
                        ": not all runs have this held-out loss", near, near.empty() ? "; " : " ", "they have ",
                        listed(common));
-  return wanted;
+  return {.name = wanted};
 }
 
 /// Leaf keys and values of a config.
@@ -153,10 +171,11 @@ std::vector<std::pair<std::string, std::string>> leaves_of(const RunConfig& conf
   return leaves;
 }
 
-/// Runs of one config.
+/// Runs of one config, in which the same was changed on the way.
 struct LooseArm {
   std::string name{};
   RunConfig config{};
+  std::string changed{};
   std::vector<std::string> keys{}, values{};  ///< in which the arms differ; an empty value: it has no such key
   std::vector<const LooseRun*> runs{};
 };
@@ -205,6 +224,7 @@ void name_arms(std::vector<LooseArm>& arms) {
         arm.name +=
             (arm.name.empty() ? "" : ", ") + arm.keys[k].substr(arm.keys[k].rfind('.') + 1) + "=" + arm.values[k];
     if (arm.name.empty()) arm.name = name_by_folders(arm.runs);
+    if (!arm.changed.empty()) arm.name += changed_name(arm.changed);
   }
   std::map<std::string, int64_t> times;
   for (const auto& arm : arms) ++times[arm.name];
@@ -215,13 +235,13 @@ void name_arms(std::vector<LooseArm>& arms) {
 /// The arms in the order of their first runs, each with its runs by seed.
 std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
   std::vector<LooseArm> arms;
-  std::map<std::string, size_t> arm_of;
+  std::map<std::pair<std::string, std::string>, size_t> arm_of;  // by config and change
   const auto tokens = tokens_of(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto& loose = runs[i];
     const auto config = without_seed(loose.config, tokens[i]);
-    const auto [at, is_new] = arm_of.emplace(to_yaml(config), arms.size());
-    if (is_new) arms.push_back({.config = config});
+    const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), loose.run.changed), arms.size());
+    if (is_new) arms.push_back({.config = config, .changed = loose.run.changed});
     auto& members = arms[at->second].runs;
     for (const auto* other : members)
       require<ConfigError>(other->config.train.seed != loose.config.train.seed, other->folder, " and ", loose.folder,
@@ -270,6 +290,7 @@ void add_arm(StudyReport& report, const LooseArm& arm) {
   auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
   for (size_t k = 0; k < arm.keys.size(); ++k)
     if (!arm.values[k].empty()) one.differs.push_back(arm.keys[k] + ": " + arm.values[k]);
+  if (!arm.changed.empty()) one.differs.push_back(arm.changed);
   for (const auto* loose : arm.runs) {
     report.runs.push_back(loose->run);
     report.runs.back().result.arm = arm.name;
@@ -280,7 +301,7 @@ void add_arm(StudyReport& report, const LooseArm& arm) {
 
 StudyReport report_of_runs(const RunsQuestion& question) {
   auto runs = open_runs(question.folders);
-  const auto metric = common_metric(runs, question.metric);
+  const auto [metric, note] = common_metric(runs, question.metric);
   check_unit(question.unit, metric);
   for (auto& loose : runs) measure(loose, metric, question.unit);
   const auto arms = arms_of(runs);
@@ -292,6 +313,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
                      .baseline = arms[baseline].name,
                      .loss_unit = question.unit};
   report.rules.margin = question.better_by;
+  if (!note.empty()) report.notes.push_back(note);
   add_arm(report, arms[baseline]);
   for (size_t i = 0; i < arms.size(); ++i)
     if (i != baseline) add_arm(report, arms[i]);

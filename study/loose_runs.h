@@ -10,14 +10,15 @@ namespace cloze {
 /// What is asked of runs that were made by hand.
 struct RunsQuestion {
   std::vector<std::string> folders;
-  std::string metric{};    ///< held-out loss in short form; empty: the one that all runs have
+  std::string metric{};    ///< held-out loss in short form; empty: the first that all runs have
   std::string baseline{};  ///< name of an arm, or one of its folders; empty: the arm of the first folder
   LossUnit unit = LossUnit::nats;
   double better_by = 0;  ///< the smallest difference that matters, in the unit; 0: none is stated
 };
 
 /// The report of run directories. Runs whose tokenizers and configs are equal but for the seed are an arm, named by the
-/// keys in which arms differ where these are few, else by its folders. Runs that are not finished are listed.
+/// keys in which arms differ where these are few, else by its folders; those that were changed on their way in the same
+/// manner are one of their own. Runs that are not finished are listed.
 /// Throws ConfigError for an unknown metric or baseline, for a metric that the unit cannot measure and for runs that
 /// are given twice or have one seed in one arm, DataError for folders without a run, damaged files and runs that cannot
 /// be compared.

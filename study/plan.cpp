@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "run/config_io.h"
+#include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 
@@ -118,6 +119,19 @@ std::string fingerprint_of_tokens(const std::string& folder) {
   return fingerprint.get<std::string>();
 }
 
+/// What gives an arm a head for the metric that it lacks; empty where it lacks none, or none helps.
+std::string probe_head_for(RunConfig config, const ObjectiveConfig& metric) {
+  const auto has_head = [&](const auto& own) { return head_of(own) == head_of(metric); };
+  if (std::any_of(config.objectives.begin(), config.objectives.end(), has_head)) return "";
+  config.objectives = row_objectives(metric);
+  try {
+    validate(config);
+  } catch (const ConfigError&) {
+    return "";
+  }
+  return "; `probe_head: {share: 0.05}` in the study gives every arm a new one";
+}
+
 /// Refuses arms that ask for the same runs.
 void check_distinct(const std::vector<Arm>& arms, const std::vector<RunConfig>& configs) {
   std::map<std::string, std::string> seen;
@@ -172,6 +186,7 @@ std::string fingerprint_of(RunConfig config) {
   const auto tokens = fingerprint_of_tokens(config.data.tokens);
   config.train.threads = 0;
   config.train.workers = 1;
+  config.train.on_divergence = {};
   config.checkpoint = {};
   config.data.tokens.clear();
   return hash_hex(to_yaml(config) + tokens);
@@ -291,7 +306,8 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
     try {
       validate(config);
     } catch (const ConfigError& e) {
-      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what());
+      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what(),
+                        study.probe_head.share > 0 ? "" : probe_head_for(config, metric));
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);

@@ -15,6 +15,7 @@
 #include "core/fork.h"
 #include "core/interrupt.h"
 #include "core/open_file.h"
+#include "core/worker_threads.h"
 
 namespace cloze {
 
@@ -67,7 +68,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
   require_own_file(log);
   const pid_t parent = getpid();
   const pid_t child = fork_with_default_signals();
-  require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
+  require<Error>(child >= 0, "no process can be started (", system_reason(), "); ", threads_remedy);
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its parent it saves and stops
   if (getppid() != parent) _exit(130);
@@ -82,7 +83,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
 ProcessOutput run_process(const std::vector<std::string>& command) {
   const MemoryFile out("out"), errors("errors");
   const pid_t child = fork_with_default_signals();
-  require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
+  require<Error>(child >= 0, "no process can be started (", system_reason(), "); ", threads_remedy);
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     redirect(0, "/dev/null", O_RDONLY);

@@ -10,6 +10,8 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
+#include "run/history.h"
 #include "study/comparable_runs.h"
 #include "study/declaration.h"
 #include "study/multibootstrap.h"
@@ -32,6 +34,7 @@ struct Pairs {
 };
 Pairs paired(const ArmReport& arm, const ArmReport& baseline) {
   Pairs pairs;
+  if (arm.other_budget != baseline.other_budget) return pairs;
   for (const auto& run : arm.runs) {
     const auto other = std::find_if(baseline.runs.begin(), baseline.runs.end(),
                                     [&](const RunResult& one) { return one.seed == run.seed; });
@@ -131,11 +134,12 @@ std::string note_on(const ReportedRun& run) {
                "; it is not in the table");
 }
 
-/// Maximal sets of arms that no test tells apart from one another, by the corrected p of all pairs.
+/// Maximal sets of arms of the baseline's budget that no test tells apart from one another, by the corrected p of all
+/// pairs.
 std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& arms, const ComparisonRules& rules) {
   std::vector<const ArmReport*> ranked;
   for (const auto& arm : arms)
-    if (arm.runs.size() > 1) ranked.push_back(&arm);
+    if (arm.runs.size() > 1 && arm.other_budget.empty()) ranked.push_back(&arm);
   std::sort(ranked.begin(), ranked.end(),
             [](const ArmReport* a, const ArmReport* b) { return a->summary.mean < b->summary.mean; });
   std::vector<std::pair<size_t, size_t>> pairs;
@@ -178,9 +182,10 @@ std::string budget_of(const Plan& plan, const PlannedRun& run) {
   return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
 
-/// A planned run with its result, where it is done.
+/// A planned run with its result, where it is done. Throws DataError for one that had ended and lost its result.
 ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatus& status) {
   const auto folder = run_path(plan, planned);
+  require<DataError>(status.lost_result.empty(), status.lost_result);
   ReportedRun run{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
                   .state = status.state,
                   .message = status.message,
@@ -190,6 +195,7 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   if (status.state != RunState::done) return run;
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
+  if (planned.is_probe()) read_provenance(planned.source, run);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
@@ -197,8 +203,71 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   return run;
 }
 
+/// Makes arms of the finished runs that were changed on their way, each change one, behind those of the plan.
+void set_changed_apart(StudyReport& report) {
+  std::map<std::pair<std::string, std::string>, std::string> names;  // of planned arm and change
+  for (auto& run : report.runs) {
+    if (run.changed.empty() || run.state != RunState::done) continue;
+    auto& name = names[{run.result.arm, run.changed}];
+    if (name.empty()) {
+      const auto is_taken = [&](const ArmReport& arm) { return arm.name == name; };
+      name = run.result.arm + changed_name(run.changed);
+      if (std::ranges::any_of(report.arms, is_taken)) name = run.result.arm + ", " + run.changed;
+      const auto planned = std::ranges::find(report.arms, run.result.arm, &ArmReport::name);
+      auto differs = planned->differs;
+      differs.push_back(run.changed);
+      report.arms.push_back({.name = name, .differs = differs});
+    }
+    run.result.arm = name;
+  }
+}
+
+/// Notes the arms of runs that were changed, and what made the runs where that is not one program and processor.
+void note_makers(StudyReport& report) {
+  std::map<std::string, std::string> changed, arms_by;  // of arms; by what made their runs
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& run : report.runs) {
+    if (run.state != RunState::done) continue;
+    if (!run.changed.empty()) changed[run.result.arm] = run.changed;
+    if (run.made_by.empty() || !seen.insert({run.made_by, run.result.arm}).second) continue;
+    auto& arms = arms_by[run.made_by];
+    arms += (arms.empty() ? "" : ", ") + run.result.arm;
+  }
+  for (const auto& [arm, change] : changed)
+    report.notes.push_back(words("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
+                                 "; it is held apart from runs that never changed"));
+  if (arms_by.size() < 2) return;
+  std::string makers;
+  for (const auto& [made_by, arms] : arms_by) makers += words(makers.empty() ? "" : "; ", arms, ": ", made_by);
+  report.notes.push_back("runs were made by different versions or processors, whose numbers are close but not equal (" +
+                         makers + ")");
+}
+
+/// The budget of the runs of an arm; empty without one.
+std::string budget_of(const StudyReport& report, const ArmReport& arm) {
+  const auto is_of_arm = [&](const ReportedRun& run) { return run.result.arm == arm.name; };
+  const auto run = std::find_if(report.runs.begin(), report.runs.end(), is_of_arm);
+  return run == report.runs.end() ? "" : run->budget;
+}
+
+/// Marks the arms of another budget than the baseline, which a note names.
+void mark_other_budgets(StudyReport& report) {
+  const auto budget = budget_of(report, report.arms.front());
+  std::vector<std::string> marked;
+  for (auto& arm : report.arms) {
+    const auto own = budget_of(report, arm);
+    if (own == budget) continue;
+    arm.other_budget = own;
+    marked.push_back(words(arm.name, " (", own, ")"));
+  }
+  if (marked.empty()) return;
+  report.notes.push_back(words("of another budget than ", report.arms.front().name, " (", budget, "): ", listed(marked),
+                               "; losses and curves stand side by side, without differences and verdicts"));
+}
+
 /// What an arm without a pair of runs is told.
 std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
+  if (!arm.other_budget.empty()) return "no verdict: another budget (" + arm.other_budget + ")";
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
 }
 
@@ -207,15 +276,19 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
 void read_provenance(const std::string& folder, ReportedRun& run) {
   const auto path = folder + "/provenance.json";
   if (!fs::exists(path)) return;
-  const auto fields = parse_json(read_text(path, 1 << 20));
+  const auto fields = parse_json(read_text(path, 16 << 20));
   const auto text = [&](const char* pointer) {
     const json::json_pointer at(pointer);
     return fields.is_object() && fields.contains(at) && fields[at].is_string() ? fields[at].get<std::string>() : "";
   };
   run.tokenizer = text("/data/tokenizer");
-  if (const auto version = text("/cloze"); !version.empty())
-    run.made_by = words("cloze ", version, ", LibTorch ", text("/libtorch"), ", ", text("/machine/processor"));
+  const auto history = history_of(fields);
+  run.made_by = history.made_by;
+  for (const auto& changes : history.changes)
+    run.changed += (run.changed.empty() ? "changed at " : "; at ") + to_text(changes);
 }
+
+std::string changed_name(const std::string& changed) { return ", " + changed.substr(0, changed.find(" with ")); }
 
 void compare_arms(StudyReport& report) {
   check_comparable(report);
@@ -223,6 +296,8 @@ void compare_arms(StudyReport& report) {
     report.commands.push_back(run.command);
     if (run.state != RunState::done) report.notes.push_back(note_on(run));
   }
+  note_makers(report);
+  mark_other_budgets(report);
   Curves of_baseline;
   for (auto& arm : report.arms) {
     arm.is_baseline = &arm == &report.arms.front();
@@ -240,7 +315,7 @@ void compare_arms(StudyReport& report) {
       of_baseline = curves;
       continue;
     }
-    arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
+    if (arm.other_budget.empty()) arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
   }
   auto differences = differences_of(report);
   judge(differences, report.rules);
@@ -279,6 +354,7 @@ StudyReport make_report(const Stages& stages) {
     report.runs.push_back(reported(plan, planned, status));
     if (status.kept) report.notes.push_back(words("run ", planned.arm, "/", planned.seed, " ", kept_words));
   }
+  set_changed_apart(report);
   compare_arms(report);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   add_stages(report, stages);

@@ -32,6 +32,7 @@ struct ArmReport {
   Summary summary{};
   Difference difference{};  ///< to the baseline; empty for the baseline itself
   bool is_baseline = false;
+  std::string other_budget{};  ///< its budget where that is not the baseline's: it has curves, and no difference
   std::string verdict{};
   ArmCurve curve{};
   DifferenceCurve difference_curve{};
@@ -46,6 +47,7 @@ struct ReportedRun {
   std::string budget{};     ///< `20,000,000 tokens`
   std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
   std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
+  std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
   std::vector<CurvePoint> curve{};
   bool outlying = false;
 };
@@ -68,16 +70,20 @@ struct StudyReport {
 /// The name of a unit in a report.
 inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "nats" : "bits per byte"; }
 
-/// The report of what is finished. Throws DataError where runs differ in held-out text, tokenizer, form of the
-/// evaluation or budget, so that they cannot be compared.
+/// The report of what is finished. An arm of another budget than the baseline has its losses and curves, without a
+/// difference and a verdict. Throws DataError where runs differ in held-out text, tokenizer or form of the evaluation,
+/// so that they cannot be compared.
 StudyReport make_report(const Stages& stages);
 
 /// Fills in what follows from `name` and `differs` of the arms and from the runs: everything else of the arms, tied
 /// sets, notes, commands. Throws DataError as make_report.
 void compare_arms(StudyReport& report);
 
-/// What provenance.json of a run says of its tokenizer and of what made it, for `run`.
+/// What provenance.json of a run says of its tokenizer, of what made it and of what was changed, for `run`.
 void read_provenance(const std::string& folder, ReportedRun& run);
+
+/// What is added to the name of an arm for its runs that were `changed`: `, changed at step 40`.
+std::string changed_name(const std::string& changed);
 
 /// The forms of a report.
 enum class ReportFormat { text, markdown, csv, latex, html, json };

@@ -15,6 +15,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "run/config_io.h"
+#include "run/run_files.h"
 #include "study/declaration.h"
 #include "study/process.h"
 #include "study/progress_view.h"
@@ -30,10 +31,18 @@ int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 /// Copies a run's folder; a copy that was cut is not taken for a run.
 void copy_run(const std::string& source, const std::string& folder) {
-  const auto part = folder + ".part";
-  fs::remove_all(part);
-  fs::copy(source, part, fs::copy_options::recursive);
-  fs::rename(part, folder);
+  StagedFolder staged(folder);
+  fs::copy(source, staged.path(), fs::copy_options::recursive);
+  staged.commit();
+}
+
+bool has_config(const std::string& folder) { return fs::exists(folder + "/run.yaml"); }
+
+/// Whether a run may be trained in a folder: it is there, or nothing but what a start that was killed left.
+bool is_for(const PlannedRun& run, const std::string& folder) {
+  if (has_config(folder)) return true;
+  const auto found = run_folder(folder);
+  return found == RunFolder::vacant || (found == RunFolder::begun && !run.continues);
 }
 
 /// Whether a file name is that of a config or a record of a study that was left half written.
@@ -83,12 +92,15 @@ class Runner {
     std::string names, unfinished;
     std::vector<const PlannedRun*> kept;
     for (const auto* run : queue_) {
-      if (status_of(plan_, *run).state != RunState::stale) continue;
+      const auto status = status_of(plan_, *run);
+      const bool stays = status.state == RunState::stale && options_.stale != StaleRuns::redo;
+      if (!stays && status.state != RunState::done && status.state != RunState::running) require_own_folder(*run);
+      if (status.state != RunState::stale) continue;
       const auto name = run->arm + "/" + std::to_string(run->seed);
       names += (names.empty() ? "" : ", ") + name;
       if (options_.stale == StaleRuns::redo) remove(*run);
       if (options_.stale != StaleRuns::keep) continue;
-      if (read_record(record_path(plan_, *run))->done)
+      if (read_record(record_path(plan_, *run))->done && status.lost_result.empty())
         kept.push_back(run);
       else
         unfinished += (unfinished.empty() ? "" : ", ") + name;
@@ -100,6 +112,15 @@ class Runner {
     require<ConfigError>(names.empty() || options_.stale != StaleRuns::refuse, plan_.folder,
                          ": these runs were made from another config, text, tokenizer or version: ", names,
                          "; make them again with --redo, or leave them as they are with --keep, which the report says");
+  }
+
+  /// Throws ConfigError where something else stands in the place of a run that is to be trained: it is never removed.
+  void require_own_folder(const PlannedRun& run) const {
+    const auto folder = run_path(plan_, run);
+    require<ConfigError>(
+        is_for(run, folder), folder,
+        ": stands where the study puts a run, and has no run.yaml, which would say that it is that run; "
+        "restore the file, or move the folder away, and the run is trained anew");
   }
 
   void remove(const PlannedRun& run) const {
@@ -136,9 +157,9 @@ class Runner {
       if (config.train.threads == 0) config.train.threads = threads_of_run(jobs_);
       write_atomic(config_path(plan_, *run), to_yaml(config));
       write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
-      const bool begun = fs::exists(run_path(plan_, *run) + "/run.yaml");
-      if (!begun) fs::remove_all(run_path(plan_, *run));  // killed in its first moment
-      if (!begun && run->continues) copy_run(run->source, run_path(plan_, *run));
+      require_own_folder(*run);
+      const auto folder = run_path(plan_, *run);
+      if (run->continues && !has_config(folder)) copy_run(run->source, folder);
       // A run that outlives this process keeps its claim.
       const auto pid =
           start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run), claim->descriptor());
@@ -158,7 +179,8 @@ class Runner {
 
   bool status_of_record(const PlannedRun& run) const {
     const auto record = read_record(record_path(plan_, run));
-    return record && record->done && record->fingerprint == run.fingerprint;
+    return record && record->done && record->fingerprint == run.fingerprint &&
+           result_fault(plan_, run, *record).empty();
   }
 
   /// The free memory holds one more run like the largest so far, or as it was probed.
@@ -222,7 +244,7 @@ class Runner {
 std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program) {
   const auto folder = run_path(plan, run);
   std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};
-  if (fs::exists(folder + "/run.yaml")) command.emplace_back("--resume");
+  if (has_config(folder)) command.emplace_back("--resume");
   return command;
 }
 

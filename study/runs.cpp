@@ -221,6 +221,23 @@ std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
 
 int64_t last_step(const std::string& folder) { return read_progress(folder, "", 0).last.step; }
 
+std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecord& record) {
+  const auto folder = run_path(plan, run);
+  const bool is_kept = record.kept == run.fingerprint && record.fingerprint != run.fingerprint;
+  const auto remedy =
+      is_kept ? std::string("make the run again with --redo")
+              : words("run the study again, which measures the run once more (without a checkpoint, remove ", folder,
+                      " first, and it is trained again)");
+  try {
+    read_held_out(folder, remedy);
+    return "";
+  } catch (const DataError& fault) {
+    return fault.what();
+  } catch (const Error& fault) {
+    return words(fault.what(), "; ", remedy);
+  }
+}
+
 RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   RunStatus status{.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto record = read_record(record_path(plan, run));
@@ -230,14 +247,18 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   status.step = progress.last.step;
   status.seconds = progress.last.seconds;
   status.progress = progress.share;
+  if (record && record->done && !status.owner) status.lost_result = result_fault(plan, run, *record);
+  const bool has_result = record && record->done && status.lost_result.empty();
   if (status.owner)
     status.state = RunState::running;
-  else if (record && record->done && record->kept == run.fingerprint)
+  else if (has_result && record->kept == run.fingerprint)
     status = done(status, true);
   else if (record && (record->fingerprint != run.fingerprint || record->version != CLOZE_VERSION))
     status.state = RunState::stale;
-  else if (record && record->done)
+  else if (has_result)
     status = done(status, false);
+  else if (!status.lost_result.empty())
+    status.message = status.lost_result;
   else if (record && !record->message.empty())
     status = failed(status, record->message);
   else if (const auto failure = failure_of_source(run); !failure.empty())
@@ -253,9 +274,7 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   const auto path = folder + "/held_out.json";
   require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; ", remedy);
   const auto fields = parse_json(read_text(path, max_file));
-  const auto damaged = [&](bool fine) {
-    require<DataError>(fine, path, ": is damaged or was edited; remove ", folder, " and ", remedy);
-  };
+  const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
   damaged(fields.is_object() && fields.contains("losses") && fields["losses"].is_object() && fields.contains("xxh3") &&
           fields["xxh3"] == hash_hex(json_text(fields["losses"])));
   HeldOutFile file;

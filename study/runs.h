@@ -25,10 +25,11 @@ struct RunStatus {
   RunState state = RunState::waiting;
   double progress = 0;  ///< share of the budget that is used
   int64_t step = 0;
-  double loss = 0;        ///< the metric as last evaluated; NaN before the first evaluation
-  double seconds = 0;     ///< of training so far
-  std::string message{};  ///< why it failed
-  bool kept = false;      ///< done, made from another config, text, tokenizer or version, and kept as it is
+  double loss = 0;            ///< the metric as last evaluated; NaN before the first evaluation
+  double seconds = 0;         ///< of training so far
+  std::string message{};      ///< why it failed
+  bool kept = false;          ///< done, made from another config, text, tokenizer or version, and kept as it is
+  std::string lost_result{};  ///< what is wrong with the held_out.json of a run that had ended, and what mends it
   std::optional<Owner> owner{};
 };
 
@@ -54,7 +55,12 @@ std::string log_path(const Plan& plan, const PlannedRun& run);
 std::optional<RunRecord> read_record(const std::string& path);
 void write_record(const std::string& path, const RunRecord& record);
 
-/// The state of a planned run by what its folder holds.
+/// What is wrong with the held_out.json of a run whose record says that it has ended, and what mends it; empty:
+/// nothing.
+std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecord& record);
+
+/// The state of a planned run by what its folder holds. One that has ended and lost its result waits for being measured
+/// again, or, if it was kept, is stale.
 RunStatus status_of(const Plan& plan, const PlannedRun& run);
 
 /// Whether a run failed for a reason of its own: one that was killed is to be run again.

@@ -53,15 +53,15 @@ struct Compared {
   std::optional<Difference> difference{};
 };
 
-Compared compared(const std::string& figure, const std::string& arm, const Values& values, const std::string& baseline,
+Compared compared(const std::string& figure, const ArmReport& arm, const Values& values, const std::string& baseline,
                   const ComparisonRules& rules) {
-  const auto& of_arm = values.at(arm);
+  const auto& of_arm = values.at(arm.name);
   std::vector<double> all;
   for (const auto& [seed, value] : of_arm) all.push_back(value);
   const auto summary = summarize(all);
-  Compared row{.cells = {figure, arm, std::to_string(summary.count), digits(summary.mean, 4),
+  Compared row{.cells = {figure, arm.name, std::to_string(summary.count), digits(summary.mean, 4),
                          summary.count > 1 ? digits(summary.sd, 2) : "", "", "", ""}};
-  if (arm == baseline || !values.contains(baseline)) return row;
+  if (arm.name == baseline || !arm.other_budget.empty() || !values.contains(baseline)) return row;
   const auto [own, baselines] = paired(of_arm, values.at(baseline));
   if (own.empty()) return row;
   row.difference = compare_seeds(own, baselines, rules);
@@ -91,7 +91,7 @@ std::optional<Table> suite_table(const StudyReport& report) {
   std::vector<Compared> rows;
   for (const auto& [figure, values] : figures)
     for (const auto& arm : report.arms)
-      if (values.contains(arm.name)) rows.push_back(compared(figure, arm.name, values, report.baseline, report.rules));
+      if (values.contains(arm.name)) rows.push_back(compared(figure, arm, values, report.baseline, report.rules));
   correct(rows);
   Table table{.title = "Evaluation suites",
               .header = {"suite", "arm", "runs", "mean", "sd", "difference",

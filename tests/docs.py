@@ -2,9 +2,10 @@
 """README, CONTRIBUTING and docs/ say what the repository and the program have.
 
 usage: tests/docs.py [CLOZE]        CLOZE: the program, build/cloze by default
-Checks links, paths, verbs, options, config keys, YAML blocks, excerpts of code (```cpp FILE), lines that a diff adds,
-names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs, families, objectives, attention kinds,
-optimizers and configs with their parameter counts. docs/config.md is generated; tests/cli/configs_test.cpp keeps it current.
+Checks that README leads to every page, links, paths, verbs, options, config keys, YAML blocks, excerpts of code
+(```cpp FILE), lines that a diff adds, names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs,
+families, objectives, attention kinds, optimizers and configs with their parameter counts. docs/config.md is generated;
+tests/cli/configs_test.cpp keeps it current.
 """
 import glob, re, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -151,6 +152,10 @@ def check_added(page, first, text):
         elif line.startswith("+") and line[1:].strip() not in source:
             wrong(page, first + offset, f"no such line is there: {line[1:].strip()}")
 
+
+readme = (root / "README.md").read_text()
+for page in pages[2:]:
+    if f"](docs/{page.name}" not in readme: wrong(page, 1, "README has no link to it")
 
 scripts = "".join(path.read_text() for path in (root / "tests/bench").glob("**/*.py"))
 for page in written:

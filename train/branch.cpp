@@ -20,8 +20,8 @@ namespace {
 
 void check_keys(const BranchPoint& point, const RunConfig& now) {
   std::string list;
-  for (const auto& line : changed_keys(point.config, now))
-    if (line.rfind("schedule.", 0) != 0) list += "\n  " + line;
+  for (const auto& changed : changed_keys(point.config, now))
+    if (!may_change(changed.key) && !changed.key.starts_with("schedule.")) list += "\n  " + to_text(changed);
   require<ConfigError>(
       list.empty(), point.checkpoint,
       ": a branch may change budget and schedule; undo these changes, or start a new run with init.from:", list);
@@ -85,6 +85,7 @@ BranchPoint find_branch_point(const std::string& from) {
   require<CheckpointError>(!point.checkpoint.empty(), from, ": there is no checkpoint to branch from; a run keeps its ",
                            "newest checkpoint.keep checkpoints");
   point.config = decode<RunConfig>(load_run_config(point.run + "/run.yaml"));
+  require_made_by(point.run, point.checkpoint, std::nullopt);
   return point;
 }
 

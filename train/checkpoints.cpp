@@ -8,6 +8,7 @@
 #include "evaluation/held_out_file.h"
 #include "run/milestones.h"
 #include "train/babylm_rules.h"
+#include "train/events.h"
 #include "train/phases.h"
 #include "train/stopwatch.h"
 
@@ -105,7 +106,7 @@ void restore(Session& session, const std::string& checkpoint) {
   session.stepper->refresh();
   const auto& state = session.state;
   // A run that was killed right after its best checkpoint may lack the file `best`.
-  if (state.best_step > 0) mark_best(session.options.run, state.best_step);
+  if (state.best_step > 0) mark_best(session);
   session.saved_at = state.step;
   log_info("train", words(session.options.resume ? "resumed from " : "branched from ", checkpoint));
   if (state.row_rules != row_rules)
@@ -133,6 +134,7 @@ void save(Session& session, bool must) {
   if (session.saved_at == state.step) return;
   const auto start = Clock::now();
   const auto& stepper = *session.stepper;
+  session.lock.require_in_place();
   keep_log(session.options.run);
   state.metrics_bytes = session.metrics->sync();
   state.ledger = full_ledger(session);
@@ -140,14 +142,17 @@ void save(Session& session, bool must) {
     const auto weights = stepper.params(), averages = stepper.averages();
     const bool averaged = !averages.empty();
     save_checkpoint(session.options.run, state, averaged ? averages : weights, stepper.optimizer_state(),
-                    stepper.mems(), averaged ? weights : averages);
+                    stepper.mems(), averaged ? weights : averages, made_by(session));
     session.saved_at = state.step;
+    session.lock.require_in_place();
     prune_checkpoints(session.options.run, session.config.checkpoint.keep);
   } catch (const Error& e) {
+    session.lock.require_in_place();
     if (must) throw;
     log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
   session.ledger.checkpoint += seconds_since(start);
+  if (session.saved_at == state.step) tell_checkpoint(session);
 }
 
 void save_milestone(Session& session) {
@@ -160,8 +165,10 @@ void save_milestone(Session& session) {
                           " words read; kept as ", names));
 }
 
-void mark_best(const std::string& run, int64_t step) {
-  const auto best = find_checkpoint(run, std::to_string(step));
+void mark_best(Session& session) {
+  const auto& run = session.options.run;
+  const auto best = find_checkpoint(run, std::to_string(session.state.best_step));
+  session.lock.require_in_place();
   if (!best.empty()) write_pointer(run, "best", fs::path(best).filename().string());
 }
 

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "run/device.h"
 #include "train/checkpoints.h"
+#include "train/events.h"
 #include "train/records.h"
 #include "train/stopwatch.h"
 #include "train/warnings.h"
@@ -32,16 +33,15 @@ void report_nothing_measured(Session& session) {
                           ": none of evaluation.objectives is active (from_step, until_step)"));
 }
 
-/// True if one of the losses says that training has diverged, of which a process warns once.
+/// True if one of the losses says that training has diverged, which a process reports once.
 bool has_diverged(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
   bool diverged = false;
   for (const auto& part : session.held_out) {
     if (!is_far_above_guessing(part.loss, vocabulary)) continue;
     diverged = true;
-    if (!std::exchange(session.warned.of_divergence, true))
-      log_warning("train",
-                  divergence_warning("held-out loss of " + part.name, part.loss, session.state.step, vocabulary));
+    report_divergence(session,
+                      divergence_warning("held-out loss of " + part.name, part.loss, session.state.step, vocabulary));
   }
   return diverged;
 }
@@ -66,7 +66,7 @@ void save_best(Session& session) {
   save(session, false);
   if (session.saved_at != state.step) return;
   try {
-    mark_best(session.options.run, state.step);
+    mark_best(session);
   } catch (const Error& e) {
     log_warning("train", e.what());
   }
@@ -103,6 +103,7 @@ void evaluate_held_out(Session& session) {
   }
   record_held_out(session);
   session.ledger.evaluation += seconds_since(start);
+  tell_evaluated(session);
   if (state.best_step > 0 && !same_losses(session.config, state.best_step - 1, state.step - 1))
     state.best_step = 0;  // sums of other losses are not comparable with this one
   end_progress();

@@ -7,9 +7,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
-#include <vector>
 
+#include "core/worker_threads.h"
 #include "objectives/batch.h"
 
 namespace cloze {
@@ -17,18 +16,13 @@ namespace cloze {
 /// Batch number n is `make(n)`, a pure function: the number of workers affects only the speed.
 class Loader {
  public:
+  /// Throws Error where the system does not start so many workers.
   Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers)
-      : make_(std::move(make)), next_to_make_(first), next_to_return_(first) {
-    for (int64_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~Loader() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    for (auto& thread : threads_) thread.join();
-  }
+      : make_(std::move(make)),
+        ahead_(static_cast<uint64_t>(workers) + 3),
+        next_to_make_(first),
+        next_to_return_(first),
+        threads_(workers, [this] { work(); }, [this] { stop(); }, "lower train.workers or train.threads") {}
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
@@ -44,13 +38,21 @@ class Loader {
   }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+  }
+
   void work() {
     at::set_num_threads(1);  // operators in a worker must not start threads of their own
     for (;;) {
       uint64_t number = 0;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || error_ || next_to_make_ < next_to_return_ + threads_.size() + 3; });
+        changed_.wait(lock, [&] { return stop_ || error_ || next_to_make_ < next_to_return_ + ahead_; });
         if (stop_ || error_) return;
         number = next_to_make_++;
       }
@@ -67,13 +69,14 @@ class Loader {
   }
 
   std::function<Batch(uint64_t)> make_;
+  uint64_t ahead_;  ///< batches that may be ready before they are wanted
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<uint64_t, Batch> ready_;
   uint64_t next_to_make_, next_to_return_;
   bool stop_ = false;
   std::exception_ptr error_;
-  std::vector<std::thread> threads_;
+  WorkerThreads threads_;  ///< last: what they use outlives them
 };
 
 }  // namespace cloze

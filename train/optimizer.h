@@ -15,8 +15,8 @@ struct Moments {
 class Optimizer {
  public:
   Optimizer(const OptimizerConfig& config, FlatParameters& flat);
-  /// One update at `learning_rate`; gradients are scaled by `grad_scale`. Zeroes the gradients that it reads: those
-  /// of frozen and fixed parameters stay.
+  /// One update at `learning_rate`; gradients are scaled by `grad_scale`. Zeroes the gradients that it reads,
+  /// which are not those of frozen and fixed parameters.
   void step(double learning_rate, double grad_scale);
   /// The number of updates done, on which bias corrections and Adafactor's decay depend.
   int64_t updates = 0;

@@ -26,7 +26,7 @@ bool has_saved(const std::string& run) {
 /// Where a checkpoint that a run recorded is now; the recorded path where it is not found.
 std::string found_checkpoint(const std::string& run, const std::string& recorded) {
   for (const auto& path : likely_paths(run, recorded))
-    if (is_checkpoint_folder(path)) return path;
+    if (is_step_folder(path)) return path;
   return recorded;
 }
 

@@ -11,6 +11,7 @@
 #include "run/process.h"
 #include "train/babylm_rules.h"
 #include "train/checkpoints.h"
+#include "train/events.h"
 #include "train/held_out.h"
 #include "train/loader.h"
 #include "train/phases.h"
@@ -104,15 +105,13 @@ void warn_of_no_predictions(Session& session, const Stepper::Result& result) {
   log_warning("train", no_predictions_warning(session.state.step));
 }
 
-/// Warns, once a process, if the losses since the previous line of the log are those of a run that has diverged.
-void warn_of_divergence(Session& session) {
+/// Reports, once a process, if the losses since the previous line of the log are those of a run that has diverged.
+void look_for_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
-  for (const auto& part : session.state.line.parts) {
-    if (session.warned.of_divergence || !is_far_above_guessing(part.loss(), vocabulary)) continue;
-    end_progress();
-    session.warned.of_divergence = true;
-    log_warning("train", divergence_warning("loss of " + part.name, part.loss(), session.state.step, vocabulary));
-  }
+  for (const auto& part : session.state.line.parts)
+    if (is_far_above_guessing(part.loss(), vocabulary))
+      report_divergence(session,
+                        divergence_warning("loss of " + part.name, part.loss(), session.state.step, vocabulary));
 }
 
 bool is_within_budget(const Session& session) {
@@ -120,7 +119,8 @@ bool is_within_budget(const Session& session) {
   return done < total;
 }
 
-/// Shows the progress line, and writes the line of the log that is due.
+/// Shows the progress line, and writes the line of the log that is due. Throws CheckpointError where the folder of the
+/// run is no longer at its place.
 void log_step(Session& session, Pace& pace, double rate) {
   auto& state = session.state;
   const bool is_due = state.step % session.config.checkpoint.log_every == 0 || state.step == 1;
@@ -131,7 +131,7 @@ void log_step(Session& session, Pace& pace, double rate) {
   pace.shown = Clock::now();
   if (!is_due) return;
   record_training(session, rate, speed);
-  warn_of_divergence(session);
+  look_for_divergence(session);
   state.line = {};
   pace.tokens_at_log = state.tokens;
   pace.seconds_at_log = state.seconds;
@@ -229,9 +229,16 @@ void loop(Session& session) {
   const auto& state = session.state;
   Pace pace{.seconds_before = state.seconds, .seconds_at_log = state.seconds, .tokens_at_log = state.tokens};
   bool stops = false;
-  while (is_within_budget(session) && !stops) {
-    begin_due_phase(session);
-    stops = train_phase(session, pace);
+  try {
+    while (is_within_budget(session) && !stops) {
+      begin_due_phase(session);
+      stops = train_phase(session, pace);
+    }
+  } catch (const DataError& error) {  // lost tokens, which no step has used
+    if (state.step == 0) throw;
+    save(session, /*must=*/true);
+    fail<DataError>(error.what(), "; step ", state.step, " is saved, `cloze pretrain --run ", session.options.run,
+                    " --resume` goes on from it");
   }
   if (stops) session.stopped_by = "patience";
   end_progress();
@@ -274,11 +281,24 @@ PretrainReport finish(Session& session, int64_t resumed_at) {
   const auto& state = session.state;
   evaluate_last(session);
   save(session, true);
+  session.lock.require_in_place();
   draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
   const auto report = report_of(session, resumed_at);
-  write_summary(session, report);
-  write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
-                 session.config.train.batch_size);
+  session.lock.write("summary.json", summary_of(session, report));
+  session.lock.write("held_out.json", held_out_file(state.step, state.evaluation_protocol, session.held_out,
+                                                     session.measures, session.config.train.batch_size));
+  tell_finished(session, report);
+  return report;
+}
+
+/// Trains the run of a session from where it stands to its end.
+PretrainReport train(Session& session) {
+  start(session);
+  const int64_t resumed_at = session.options.resume ? session.saved_at : -1;
+  const bool was_left = session.state.held_out_due || session.state.suites_due;
+  loop(session);
+  auto report = finish(session, resumed_at);
+  report.had_finished = report.steps == resumed_at && !was_left;
   return report;
 }
 
@@ -292,15 +312,16 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   require_memory(config, 0, machine_memory());
-  const RunLock lock(options.run, options.resume);
-  Session session(config, options);
-  start(session);
-  const int64_t resumed_at = options.resume ? session.saved_at : -1;
-  const bool was_left = session.state.held_out_due || session.state.suites_due;
-  loop(session);
-  auto report = finish(session, resumed_at);
-  report.had_finished = report.steps == resumed_at && !was_left;
-  return report;
+  RunLock lock(options.run, options.resume);
+  Session session(config, options, lock);
+  try {
+    return train(session);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    tell_failed(session, error);
+    throw;
+  }
 }
 
 }  // namespace cloze

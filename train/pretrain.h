@@ -14,6 +14,7 @@ struct PretrainOptions {
   bool overwrite_config = false;  ///< resume even if the config differs
   std::string branch_from{};      ///< run directory or step folder whose checkpoint a new run continues
   std::string command_line{};     ///< for provenance.json
+  std::string hook{};             ///< command that is told of events (run/hook.h); empty: none
 };
 
 struct PretrainReport {
@@ -30,8 +31,8 @@ struct PretrainReport {
   std::string stopped_by;  ///< `budget`, `patience`
 };
 
-/// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Interrupted (exit 130,
-/// after a checkpoint).
+/// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Diverged (where
+/// train.on_divergence is stop), Interrupted (exit 130, after a checkpoint).
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options);
 
 }  // namespace cloze

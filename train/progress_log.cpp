@@ -55,6 +55,8 @@ void announce_model(const Session& session) {
   const int threads = at::get_num_threads();
   log_info("train", words(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
                           threads, threads == 1 ? " thread" : " threads"));
+  for (const auto& objective : config.objectives)
+    log_info("train", words(kind_of(objective), " predicts ", prediction_words(objective)));
   for (size_t i = 0; i < config.train.phases.size(); ++i)
     log_info("train", words("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
                             rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));
@@ -88,6 +90,7 @@ void announce(const Session& session) {
   announce_model(session);
   const auto unbalanced = pair_warning(session.config.objectives, session.collator);
   if (!unbalanced.empty()) log_warning("train", unbalanced);
+  if (const auto few = few_masked_warning(session.config.objectives); !few.empty()) log_warning("train", few);
   announce_evaluation(session);
 }
 

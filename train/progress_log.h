@@ -4,7 +4,8 @@
 
 namespace cloze {
 
-/// The lines before the first step: text, model, objectives, deviations from the preset, baselines.
+/// The lines before the first step: text, model, objectives and what they predict, deviations from the preset,
+/// baselines.
 void announce(const Session& session);
 
 /// The progress line: means over the steps since the previous line of the log.

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <utility>
 
-#include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "run/process.h"
@@ -86,6 +85,11 @@ json to_json(const Ledger& ledger) {
 
 }  // namespace
 
+void record_row(Session& session, const json& row) {
+  session.lock.require_in_place();
+  session.metrics->write(row);
+}
+
 void record_training(Session& session, double rate, double speed) {
   const auto& state = session.state;
   session.train_losses = losses_of(state.line);
@@ -104,21 +108,21 @@ void record_training(Session& session, double rate, double speed) {
                 {"budget_share", budget_share(session)},
                 {"tokens_per_second", speed},
                 {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}}}});
-  session.metrics->write(row);
+  record_row(session, row);
 }
 
 void record_held_out(Session& session) {
   const auto& state = session.state;
-  session.metrics->write({{"step", state.step},
-                          {"tokens", state.tokens},
-                          {"predicted_tokens", state.predicted_tokens},
-                          {"flops", state.flops},
-                          {"time", {{"seconds", state.seconds}, {"budget_share", budget_share(session)}}},
-                          {"held_out", flat_losses(session.held_out)},
-                          {"held_out_loss", session.held_out_loss}});
+  record_row(session, {{"step", state.step},
+                       {"tokens", state.tokens},
+                       {"predicted_tokens", state.predicted_tokens},
+                       {"flops", state.flops},
+                       {"time", {{"seconds", state.seconds}, {"budget_share", budget_share(session)}}},
+                       {"held_out", flat_losses(session.held_out)},
+                       {"held_out_loss", session.held_out_loss}});
 }
 
-void write_summary(const Session& session, const PretrainReport& report) {
+std::string summary_of(const Session& session, const PretrainReport& report) {
   const auto used = usage(session);
   json summary{{"steps", report.steps},
                {"tokens", report.tokens},
@@ -139,7 +143,7 @@ void write_summary(const Session& session, const PretrainReport& report) {
                {"peak_memory_bytes", peak_memory()},
                {"ledger", to_json(report.ledger)}};
   if (!session.suite_results.empty()) summary["suites"] = to_json(session.suite_results);
-  write_atomic(session.options.run + "/summary.json", json_text(summary, 2) + "\n");
+  return json_text(summary, 2) + "\n";
 }
 
 }  // namespace cloze

@@ -1,18 +1,21 @@
 #include "train/run_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "run/config_changes.h"
 #include "objectives/generative_rows.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/folder.h"
 #include "run/load_config.h"
 #include "run/provenance.h"
+#include "run/run_files.h"
+#include "train/phases.h"
+#include "train/schedule.h"
 
 namespace cloze {
 
@@ -20,35 +23,75 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The keys that have changed since the run began, one a line.
-std::vector<std::string> changes_since_start(const Session& session) {
+/// The config that a run was trained with until now.
+RunConfig config_before(const Session& session) {
   auto before = decode<RunConfig>(load_run_config(session.options.run + "/run.yaml"));
   // A file of an earlier version lacks these keys.
   take_special_ids(before.model, session.store.tokenizer().special());
   before.evaluation = resolved_evaluation(before);
-  return changed_keys(before, session.config);
+  return before;
 }
 
-void check_resumed(Session& session, int64_t step) {
+/// Throws ConfigError for changes that nobody allowed.
+void check_changes(const Session& session, const std::vector<ChangedKey>& changed, bool same_text) {
   const auto& options = session.options;
-  const auto changed = changes_since_start(session);
   std::string list;
-  for (const auto& line : changed) list += "\n  " + line;
-  require<ConfigError>(changed.empty() || options.overwrite_config, options.run,
+  for (const auto& key : changed)
+    if (!may_change(key.key)) list += "\n  " + to_text(key);
+  require<ConfigError>(list.empty() || options.overwrite_config, options.run,
                        ": was made with a different config; undo these changes (without a config file a run "
                        "continues with its own), or allow them with --allow-config-change:",
                        list);
-  const bool same_text = recorded_data(options.run) == session.store.fingerprint();
-  // A run that went on with other tokens at this step or later may have lost its checkpoints since.
-  session.changed = !changed.empty() || !same_text || data_since(options.run).value_or(-1) >= step;
   require<ConfigError>(same_text || options.overwrite_config, options.run, ": was trained on different tokens than ",
                        session.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
 }
 
+/// Whether the steps until now would have been others under the budget that the run goes on with.
+bool budget_counts(Session& session, const RunConfig& before, const std::string& checkpoint) {
+  const auto& now = session.config;
+  if (before.train.budget == now.train.budget || checkpoint.empty()) return false;
+  session.state = load_state(checkpoint, nullptr);
+  open_phase(session);
+  const auto follows = [&](const RunConfig& config) {
+    const auto used = used_share(config.train.budget, usage(session));
+    return !config.train.phases.empty() || masking_follows_length(config.objectives) ||
+           follows_budget(config.schedule, session.state.step, used);
+  };
+  return follows(before) || follows(now);
+}
+
+/// What this process changes in a run that it goes on with. Throws ConfigError for what nobody allowed.
+Changes check_resumed(Session& session, const std::string& checkpoint, int64_t step) {
+  const auto& run = session.options.run;
+  const auto before = config_before(session);
+  Changes changes{.step = step, .keys = changed_keys(before, session.config)};
+  const auto text = recorded_data(run), new_text = session.store.fingerprint();
+  check_changes(session, changes.keys, text == new_text);
+  std::erase_if(changes.keys, [](const ChangedKey& changed) { return changed.key == "data.tokens"; });
+  if (text != new_text) changes.keys.push_back({text_key, text.empty() ? "none" : text, new_text});
+  changes.budget_counts = budget_counts(session, before, checkpoint);
+  const bool is_free = std::ranges::all_of(changes.keys, [](const auto& changed) { return may_change(changed.key); });
+  // A run that went on with other tokens at this step or later may have lost its checkpoints since.
+  session.changed = !is_free || data_since(run).value_or(-1) >= step;
+  return changes;
+}
+
+/// Says what a process changed.
+void log_changes(const Changes& changes) {
+  const auto text = to_text(changes);
+  if (text.empty()) return;
+  const bool tells = !telling(changes).keys.empty();
+  log_info("train", words("resumed at ", text, tells ? "; reports hold it apart from runs that never changed" : ""));
+}
+
 void write_provenance(const Session& session, const std::optional<BranchPoint>& branch) {
   auto origin = provenance(session.store, session.options.command_line);
-  if (branch)
-    origin["branched_from"] = {{"run", branch->run}, {"checkpoint", branch->checkpoint}, {"step", session.state.step}};
+  const int64_t step = branch ? session.state.step : 0;
+  if (branch) {
+    origin["branched_from"] = {{"run", branch->run}, {"checkpoint", branch->checkpoint}, {"step", step}};
+    origin["history"] = history_until(parse_json(read_text(branch->run + "/provenance.json", 16 << 20)), step);
+  }
+  add_to_history(origin, process_entry(session.options.command_line), {.step = step});
   write_atomic(session.options.run + "/provenance.json", json_text(origin, 2) + "\n");
 }
 
@@ -59,22 +102,45 @@ void save_tokenizer(const Session& session) {
   staged.commit();
 }
 
+/// What came with the imported model whose weights a run begins with: its exports have it again.
+void copy_imported_facts(const Origin& origin, const std::string& run) {
+  const auto& initial = origin.initial;
+  const auto from = origin.branch                         ? origin.branch->run
+                    : fs::exists(initial + "/state.json") ? fs::path(located_step(initial)).parent_path().string()
+                                                          : initial;
+  for (const auto* name : {"config.json", "generation_config.json"}) {
+    const auto file = words(from, "/", imported_folder, "/", name), kept = words(run, "/", imported_folder, "/", name);
+    if (from.empty() || !fs::exists(file)) continue;
+    const auto content = parse_json(read_text(file, 64 << 20));
+    if (!content.is_object()) continue;
+    fs::create_directories(fs::path(kept).parent_path());
+    write_atomic(kept, json_text(content, 2) + "\n");
+  }
+}
+
 }  // namespace
 
 void open_run_folder(Session& session, const Origin& origin) {
   const auto& run = session.options.run;
   const auto& branch = origin.branch;
-  const int64_t step = origin.checkpoint.empty() ? 0 : load_state(origin.checkpoint, nullptr).step;
+  session.lock.require_in_place();
+  const int64_t step = origin.checkpoint.empty() ? session.state.step : load_state(origin.checkpoint, nullptr).step;
   if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
-  if (exists) check_resumed(session, step);
+  const auto changes = exists ? check_resumed(session, origin.checkpoint, step) : Changes{};
+  if (exists && !origin.checkpoint.empty() && !session.options.overwrite_config)
+    require_made_by(run, origin.checkpoint, std::nullopt);
   if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
+  if (exists) record_changes(run, session.options.command_line, changes);  // before run.yaml forgets what was
+  if (!exists) copy_imported_facts(origin, run);
   if (branch)
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
   write_atomic(run + "/run.yaml", to_yaml(session.config));
   save_tokenizer(session);
   if (exists) record_data(run, session.store, step);
+  record_made_by(run, made_by(session));
   set_log_file(run + "/log.txt");
+  log_changes(changes);
 }
 
 }  // namespace cloze

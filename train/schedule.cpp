@@ -74,6 +74,13 @@ double schedule_factor(const ScheduleConfig& s, double done, double total) {
   fail("this shape of a schedule is not known");
 }
 
+bool follows_budget(const ScheduleConfig& s, int64_t step, double used) {
+  if (s.warmup > 0 && s.warmup < 1) return true;
+  const bool rises = static_cast<double>(step) <= s.warmup && !(s.decay_from_start && s.decay_in_warmup);
+  constexpr double rounding = 1e-9;
+  return !rises && used > stable_share(s) + rounding;
+}
+
 bool same_stable_rates(const ScheduleConfig& a, const ScheduleConfig& b) {
   const auto flat = [](ScheduleShape shape) {
     return shape == ScheduleShape::constant || shape == ScheduleShape::wsd || shape == ScheduleShape::wsd_s;

@@ -19,6 +19,10 @@ double schedule_factor(const ScheduleConfig& schedule, double done, double total
 /// Length of the warm-up in the unit of `total`: below 1 a fraction of it, else a number of steps.
 double warmup_of(const ScheduleConfig& schedule, double total);
 
+/// Whether the rates until `step`, which stands at the share `used` of the budget, would be others under another
+/// budget.
+bool follows_budget(const ScheduleConfig& schedule, int64_t step, double used);
+
 /// True if two schedules give a step the same rate as long as each is within its stable share.
 bool same_stable_rates(const ScheduleConfig& a, const ScheduleConfig& b);
 

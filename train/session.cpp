@@ -1,6 +1,7 @@
 #include "train/session.h"
 
 #include "objectives/generative_rows.h"
+#include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/open_tokens.h"
 #include "run/training_rows.h"
@@ -31,14 +32,20 @@ Collator training_collator(const RunConfig& config, const TokenStore& store, con
   return {store, config.objectives, config.data, row_streams(config.train), "train", config.model, rows};
 }
 
-Session::Session(const RunConfig& given, const PretrainOptions& asked)
+Session::Session(const RunConfig& given, const PretrainOptions& asked, RunLock& held)
     : options(asked),
+      lock(held),
       store(open_tokens(given, "train")),
       held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
       collator(training_collator(config_of_phase(config, 0), store, {})),
       step_size{config.train.batch_size, config.train.accumulation},
-      measures(held_out_measures(config, held_out_store)) {}
+      measures(held_out_measures(config, held_out_store)),
+      hook(asked.hook) {}
+
+MadeBy made_by(const Session& session) {
+  return {.config = to_yaml(session.config), .tokenizer = session.store.tokenizer().fingerprint()};
+}
 
 Usage usage(const Session& session) {
   const auto& state = session.state;

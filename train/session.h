@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "evaluation/evaluate.h"
+#include "run/folder.h"
+#include "run/hook.h"
 #include "run/metrics.h"
 #include "suites/suite.h"
 #include "train/budget.h"
@@ -39,9 +41,10 @@ Collator training_collator(const RunConfig& config, const TokenStore& store, con
 
 /// A run while a process trains it.
 struct Session {
-  Session(const RunConfig& given, const PretrainOptions& asked);
+  Session(const RunConfig& given, const PretrainOptions& asked, RunLock& held);
 
   PretrainOptions options;
+  RunLock& lock;  ///< of the run's folder, without which nothing is written there
   TokenStore store, held_out_store;
   RunConfig config;   ///< resolved
   Collator collator;  ///< of the phase
@@ -63,7 +66,11 @@ struct Session {
   std::vector<SuiteResult> suite_results{};  ///< the last answers to them
   std::string stopped_by = "budget";
   Warned warned{};
+  Hook hook;
 };
+
+/// What makes the weights from here on.
+MadeBy made_by(const Session& session);
 
 /// What the run has used up so far.
 Usage usage(const Session& session);

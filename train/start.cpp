@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "evaluation/held_out_file.h"
@@ -14,6 +13,7 @@
 #include "train/babylm_rules.h"
 #include "train/branch.h"
 #include "train/checkpoints.h"
+#include "train/events.h"
 #include "train/origin.h"
 #include "train/phases.h"
 #include "train/progress_log.h"
@@ -72,6 +72,7 @@ void restore_origin(Session& session, const Origin& origin) {
 }
 
 void open_metrics(Session& session) {
+  session.lock.require_in_place();
   session.metrics = std::make_unique<Metrics>(session.options.run, session.state.metrics_bytes, session.state.step);
   std::vector<std::pair<std::string, std::string>> values;
   for (const auto& entry : entries(session.config))
@@ -111,7 +112,7 @@ void start(Session& session) {
   compare_memory(config, row_tokens(session), warn_of_memory);  // in the log of the run, too
   if (!origin.initial.empty()) {
     log_info("init", to_text(initialized));
-    write_atomic(session.options.run + "/init.json", json_text(to_json(initialized), 2) + "\n");
+    session.lock.write("init.json", json_text(to_json(initialized), 2) + "\n");
   }
   session.stepper = std::make_unique<Stepper>(config, *session.network);
   restore_origin(session, origin);
@@ -119,6 +120,7 @@ void start(Session& session) {
   session.state.evaluation_protocol = evaluation_protocol(config, session.held_out_store);
   check_disk(session);
   open_metrics(session);
+  tell_started(session);
   if (origin.branch) {
     session.saved_at = -1;
     save(session, true);

@@ -53,6 +53,10 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
 
 }  // namespace
 
+uint64_t pass_key(const Rng& rng, int64_t step, size_t micro) {
+  return mix(mix(rng.key("dropout"), static_cast<uint64_t>(step)), micro);
+}
+
 struct Stepper::Impl {
   Impl(const RunConfig& config, Network& net)
       : network(net),
@@ -174,8 +178,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
       return result;
     }
     const auto& batch = batches[micro];
-    const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
-    add(result.parts, in.pass(batch, micro, key, predictions, ledger));
+    add(result.parts, in.pass(batch, micro, pass_key(in.rng, number, micro), predictions, ledger));
     result.tokens += batch.tokens;
     if (batch.labels.defined()) result.predicted_tokens += batch.labels.numel();
     result.flops += in.network.training_flops(batch);

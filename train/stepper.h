@@ -9,6 +9,9 @@
 
 namespace cloze {
 
+/// The random key of the passes over a micro-batch of a step, from the stream of dropout.
+uint64_t pass_key(const Rng& rng, int64_t step, size_t micro);
+
 /// One optimizer step from batches to update, shared by `pretrain` and `benchmark`.
 class Stepper {
  public:

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "run/suite_units.h"
 #include "suites/find_suite.h"
+#include "train/records.h"
 #include "train/stopwatch.h"
 
 namespace cloze {
@@ -115,10 +116,10 @@ void answer_suites(Session& session) {
   if (answered_at == session.state.step) return;
   answered_at = session.state.step;
   session.saved_at = -1;
-  session.metrics->write({{"step", session.state.step},
-                          {"tokens", session.state.tokens},
-                          {"flops", session.state.flops},
-                          {"suites", to_json(session.suite_results)}});
+  record_row(session, {{"step", session.state.step},
+                       {"tokens", session.state.tokens},
+                       {"flops", session.state.flops},
+                       {"suites", to_json(session.suite_results)}});
 }
 
 json to_json(const std::vector<SuiteResult>& answers) {

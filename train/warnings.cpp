@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "objectives/kinds.h"
 #include "run/objective_short_form.h"
 
@@ -69,6 +70,17 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
                  percent(masked),
                  ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
                  "(generator_hidden_size), or mask more");
+  }
+  return "";
+}
+
+std::string few_masked_warning(const Objectives& objectives) {
+  for (const auto& masking : maskings_of(objectives)) {
+    if (masking.mask_prob >= 0.5) continue;
+    return words("mask_prob is ", shortest(masking.mask_prob), ": of the ", in_percent(masking.mlm_probability),
+                 " of the tokens that are predicted (mlm_probability), ", in_percent(masking.mask_prob),
+                 " become [MASK], and the others can be read where they stand or are random; fairseq's mask_prob is "
+                 "the share of tokens that are chosen, which is mlm_probability here");
   }
   return "";
 }

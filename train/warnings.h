@@ -13,6 +13,10 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
 /// A warning if the generator of rtd replaces too few tokens; else empty.
 std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation);
 
+/// A warning if less than half of the chosen tokens are masked, as where mask_prob was meant as other programs have it;
+/// else empty.
+std::string few_masked_warning(const Objectives& objectives);
+
 /// The warning about a step whose rows have nothing to predict, of which nothing is learned.
 std::string no_predictions_warning(int64_t step);
 

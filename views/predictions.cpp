@@ -66,6 +66,19 @@ std::vector<SeenToken> predict_tokens(const LoadedRun& run, std::span<const std:
   return found;
 }
 
+std::vector<TextLosses> losses_of_texts(const Tokenizer& tokenizer, const std::vector<SeenToken>& tokens, size_t most) {
+  std::vector<TextLosses> texts;
+  for (const auto& token : tokens) {
+    if (token.position == 0) {
+      if (texts.size() == most) break;
+      texts.emplace_back();
+    }
+    texts.back().pieces.push_back(tokenizer.piece(token.id));
+    texts.back().losses.push_back(token.loss);
+  }
+  return texts;
+}
+
 std::vector<TokenGroup> by_position(const std::vector<SeenToken>& tokens) {
   return grouped(tokens, [](const SeenToken& token) { return range_of(token.position, 2); });
 }

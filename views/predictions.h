@@ -22,6 +22,15 @@ struct SeenToken {
 /// The predictions of all tokens of texts, in order. Throws as Scorer::score.
 std::vector<SeenToken> predict_tokens(const LoadedRun& run, std::span<const std::string> texts, ScoringOptions options);
 
+/// A text token by token.
+struct TextLosses {
+  std::vector<std::string> pieces{};
+  std::vector<double> losses{};  ///< of each [nats]
+};
+
+/// The first `most` texts of these tokens; those without a token that is predicted are left out.
+std::vector<TextLosses> losses_of_texts(const Tokenizer& tokenizer, const std::vector<SeenToken>& tokens, size_t most);
+
 /// Tokens of one kind.
 struct TokenGroup {
   std::string name;

@@ -41,6 +41,7 @@ View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const 
   const auto tokens = predict_tokens(run, texts, scoring);
   require<DataError>(!tokens.empty(), "the texts have no token that ", run.folder,
                      " predicts; give texts that its tokenizer knows");
+  view.read = losses_of_texts(run.tokenizer, tokens, options.read);
   view.positions = by_position(tokens);
   view.frequencies = by_frequency(tokens, options.training_counts);
   view.has_training_counts = !options.training_counts.empty();

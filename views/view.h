@@ -1,6 +1,6 @@
 #pragma once
-// What a run does with a text, to look at: losses by position and frequency, calibration, sentences in the plane,
-// attention.
+// What a run does with a text, to look at: losses by token, position and frequency, calibration, sentences in the
+// plane, attention.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +17,7 @@ namespace cloze {
 struct View {
   std::string run, checkpoint, scored_by;
   int64_t texts = 0;
+  std::vector<TextLosses> read{};  ///< the first texts, token by token
   std::vector<TokenGroup> positions{}, frequencies{};
   bool has_training_counts = false;  ///< whether frequencies are of the training text, not of these texts
   Calibration calibration{};
@@ -31,6 +32,7 @@ struct ViewOptions {
   ScoringOptions scoring{};
   EmbeddingOptions embeddings{};
   int64_t sentences = 200;                  ///< at most, in the plane
+  size_t read = 20;                         ///< at most, of the texts whose tokens are shown
   std::string sentence{};                   ///< whose attention is shown; empty: the first text
   std::vector<uint64_t> training_counts{};  ///< of each id in the training text; empty: not known
 };

@@ -28,9 +28,10 @@ namespace fs = std::filesystem;
 struct Revisions {
   std::string run;  ///< as the user names it
   std::string checkpoint;
-  std::vector<std::string> names;  ///< `main`, or `chck_7M`
-  std::string fault{};             ///< why its run cannot be read or scored; empty: it can
-  bool is_unread = false;          ///< the run cannot be read
+  std::vector<std::string> names;            ///< `main`, or `chck_7M`
+  std::optional<CheckpointChoice> choice{};  ///< by which it was found; none: the run keeps it
+  std::string fault{};                       ///< why its run cannot be read or scored; empty: it can
+  bool is_unread = false;                    ///< the run cannot be read
 };
 
 /// The checkpoints that a run keeps by words, each with its names. Throws ConfigError for a run without any.
@@ -54,7 +55,7 @@ std::vector<Revisions> checkpoints_of(const EvaluateCommand& c) {
   if (c.suites.all_checkpoints) return revisions_of(c.runs[0]);
   std::vector<Revisions> found;
   for (const auto& run : c.runs)
-    found.push_back({.run = run, .checkpoint = asked_checkpoint(c, run), .names = {"main"}});
+    found.push_back({.run = run, .checkpoint = asked_checkpoint(c, run), .names = {"main"}, .choice = c.checkpoint});
   return found;
 }
 
@@ -196,7 +197,8 @@ void add_acquisition(SuiteAnswers& answers, const AcquisitionSuite& suite, const
 
 /// The answers of one checkpoint.
 SuiteAnswers answers_of(const Revisions& one, const BabylmData& data, const SuitesCommand& c, SuiteOutput& output) {
-  const auto run = open_whole(one.checkpoint);
+  const auto run =
+      one.choice && was_removed(one.checkpoint) ? open_chosen(one.run, *one.choice) : open_whole(one.checkpoint);
   const auto backend = backend_of(c, run);
   auto options = options_of(c);
   options.scoring.takes_stride = false;

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/engine/parts.h"
 #include "core/log.h"
 #include "run/run.h"
 #include "run/run_files.h"
+#include "run/step_folders.h"
 
 namespace cloze {
 
@@ -11,13 +13,27 @@ namespace fs = std::filesystem;
 
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) {
   const bool is_run = fs::exists(path + "/run.yaml");
-  if (is_checkpoint_folder(path)) require_whole(path);
+  if (is_step_folder(path)) require_whole(path);
   if (!is_run) return path;  // a step folder, or refused by who opens it
   const auto found =
       choice == CheckpointChoice::best ? find_best_checkpoint(path) : FoundCheckpoint{.folder = find_checkpoint(path)};
   require<CheckpointError>(!found.folder.empty(), path, ": holds no valid checkpoint; train it, or import it again");
   log_info("run", words(found.folder, ": the ", found.is_best ? "best" : "newest", " checkpoint"));
   return found.folder;
+}
+
+std::vector<std::string> all_checkpoints_of(const std::string& run) {
+  require<ConfigError>(fs::exists(run + "/run.yaml"), run,
+                       ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
+  std::vector<std::string> found;
+  for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
+  require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {
+  return read_checkpoint([&] { return chosen_checkpoint(path, choice); }, open_run);
 }
 
 }  // namespace cloze

@@ -23,6 +23,7 @@
 #include "run/process.h"
 #include "scoring/passage_lines.h"
 #include "train/pretrain.h"
+#include "train/warnings.h"
 #include "views/view.h"
 
 namespace cloze {
@@ -38,7 +39,8 @@ int run(const PretrainCommand& c) {
                                      .resume = c.resume,
                                      .overwrite_config = c.allow_config_change,
                                      .branch_from = c.branch_from,
-                                     .command_line = c.command_line});
+                                     .command_line = c.command_line,
+                                     .hook = c.hook});
   if (c.json) {
     print_data(json_text(json{{"run", c.run},
                               {"steps", r.steps},
@@ -89,7 +91,7 @@ std::vector<std::vector<Generated>> generated(const LoadedRun& run, const std::v
 
 int run(const GenerateCommand& c) {
   check_search(c.search);
-  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto opened = open_chosen(c.run, c.checkpoint);
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
@@ -171,7 +173,7 @@ void print_candidates(const LoadedRun& opened, const std::string& text, const Fi
 }
 
 int run(const FillCommand& c) {
-  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto opened = open_chosen(c.run, c.checkpoint);
   const auto print_filled = fills_by_generating(opened) ? print_completions : print_candidates;
   for (size_t i = 0; i < c.texts.size(); ++i) {
     try {
@@ -187,7 +189,7 @@ int run(const ViewCommand& c) {
   const auto file = read_passages(c.file);
   std::vector<std::string> texts;
   for (const auto& passage : file.passages) texts.push_back(passage.text());
-  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto opened = open_chosen(c.run, c.checkpoint);
   TrainingCounts known;
   if (opened.has_tokenizer)
     known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
@@ -222,16 +224,16 @@ int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
   return 0;
 }
 
-int run(const ExportCommand& c) {
-  const auto checkpoint = chosen_checkpoint(c.run, c.checkpoint);
+int export_of(const ExportCommand& c, const std::string& checkpoint) {
   if (c.revisions) return run_revisions(c, checkpoint);
   if (c.to == "huggingface") {
     export_huggingface(checkpoint, c.out, c.part, c.force);
     if (c.json)
       print_data(json_text(json{{"out", c.out}, {"to", c.to}}) + "\n");
     else
-      log_result("export",
-                 c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer if the run has one)");
+      log_result("export", c.run + " -> " + c.out +
+                               " (config.json, model.safetensors, the tokenizer if the run has one, and README.md, a "
+                               "model card to complete)");
     return 0;
   }
   const auto r = export_torchscript(checkpoint, c.out, c.dtype, c.program, c.part, c.force);
@@ -254,6 +256,11 @@ int run(const ExportCommand& c) {
   }
   log_info("export", words("receipt in ", r.path, ".receipt.json"));
   return 0;
+}
+
+int run(const ExportCommand& c) {
+  return read_checkpoint([&] { return chosen_checkpoint(c.run, c.checkpoint); },
+                         [&](const std::string& checkpoint) { return export_of(c, checkpoint); });
 }
 
 /// A row of `verify parity`, with the note that it may have.
@@ -313,17 +320,37 @@ int run(const DescribeCommand& c) {
   return 0;
 }
 
-int run(const InspectCommand& c) {
-  const auto found = inspect_objective(c.config, c.examples, c.sequences);
-  if (c.json) {
-    print_data(json_text(to_json(found)) + "\n");
-  } else {
+/// Prints what was found in the rows of a config; `name` is empty for the only one, whose rows are printed too.
+void print_inspection(const std::string& name, const RunConfig& config, const Inspection& found) {
+  if (name.empty())
     print_report(to_text(found, has_colours(STDOUT_FILENO)), 11);
-    for (const auto& line : deviations(c.config)) print_text("differs from the preset: " + line + "\n");
+  else
+    print_report(name + "\n\n" + counts_text(found) + "\n" + checks_text(found) + "\n", 11);
+  for (const auto& line : deviations(config)) print_text("differs from the preset: " + line + "\n");
+}
+
+int run(const InspectCommand& c) {
+  if (!c.picture.empty()) check_picture(c.configs.front().objectives, c.picture);
+  std::vector<InspectedConfig> inspected;
+  bool passed = true;
+  for (size_t i = 0; i < c.configs.size(); ++i) {
+    const auto& config = c.configs[i];
+    if (const auto few = few_masked_warning(config.objectives); !few.empty()) log_warning("inspect", few);
+    const auto& found =
+        inspected
+            .emplace_back(c.names[i], config, inspect_objective(config, c.examples, c.sequences, {}, !c.page.empty()))
+            .found;
+    if (!c.json) print_inspection(c.configs.size() > 1 ? c.names[i] : "", config, found);
+    passed = passed && std::ranges::all_of(found.checks, &RuleCheck::passed);
   }
+  if (c.json) print_data(json_text(to_json(inspected.front().found)) + "\n");
   std::fflush(stdout);
-  if (!c.picture.empty()) draw_lengths(found, c.picture);
-  return std::all_of(found.checks.begin(), found.checks.end(), [](const auto& check) { return check.passed; }) ? 0 : 1;
+  if (!c.picture.empty()) draw_lengths(inspected.front().found, c.picture);
+  if (!c.page.empty()) {
+    write_atomic(c.page, to_html(inspected));
+    log_result("inspect", words(counted(inspected.size(), "config"), " -> ", c.page));
+  }
+  return passed ? 0 : 1;
 }
 
 int run(const BenchmarkCommand& c) {
@@ -342,6 +369,8 @@ extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Com
   // The engine is a library with its own log and its own copy of the signal handling.
   cloze::set_log_level(level);
   cloze::share_interrupts(of_program);
-  cloze::configure_threads(0);
+  const bool has_own_threads = std::holds_alternative<cloze::PretrainCommand>(command) ||
+                               std::holds_alternative<cloze::BenchmarkCommand>(command);  // train.threads
+  if (!has_own_threads) cloze::configure_threads(0);
   return std::visit([](const auto& c) { return cloze::run(c); }, command);
 }

@@ -43,22 +43,42 @@ std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<M
   return {};
 }
 
-/// Scores `one` by its config's evaluation.
-void score(EvaluatedRun& one, int64_t batch_size) {
+/// The rows and masks that the evaluation of a run's config is made on.
+std::vector<Measure> measures_of_run(const EvaluatedRun& one) {
   const auto wrong = evaluation_errors(one.config);
   require<ConfigError>(wrong.empty(), one.path, ": ", wrong.empty() ? "" : wrong[0]);
-  const auto measures = held_out_measures(one.config, *one.store, baseline_counts(one));
+  auto measures = held_out_measures(one.config, *one.store, baseline_counts(one));
   const auto missing = missing_sequences(measures, one.config.evaluation.sequences);
   if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
-  one.losses = evaluate(*one.run.network, measures, batch_size, at::kCPU);
-  one.bits_per_byte = bits_per_byte(one, measures, batch_size);
+  return measures;
 }
 
-/// The runs of the command, with the evaluation that they share.
+/// Scores the runs by their configs' evaluation; checkpoints of one run by the measures of the first, and with the
+/// weights of one at a time in memory.
+void score(std::vector<EvaluatedRun>& runs, const EvaluateCommand& c) {
+  std::vector<Measure> measures;
+  for (auto& one : runs) {
+    if (measures.empty() || !c.suites.all_checkpoints) measures = measures_of_run(one);
+    const auto network = one.run.network ? one.run.network : open_run(one.run.checkpoint).network;
+    one.losses = evaluate(*network, measures, c.batch_size, at::kCPU);
+    one.bits_per_byte = bits_per_byte(one, measures, c.batch_size);
+  }
+}
+
+/// A run, or a checkpoint of the same run as the `first`, whose weights are not read yet.
+LoadedRun open_one(const std::string& path, const EvaluateCommand& c, const std::vector<EvaluatedRun>& first) {
+  if (!c.suites.all_checkpoints || first.empty()) return open_chosen(path, c.checkpoint);
+  auto run = first.front().run;
+  run.checkpoint = chosen_checkpoint(path, c.checkpoint);
+  run.network = nullptr;
+  return run;
+}
+
+/// The runs of the command, or the checkpoints of its only run, with the evaluation that they share.
 std::vector<EvaluatedRun> open_runs(const EvaluateCommand& c) {
   std::vector<EvaluatedRun> runs;
-  for (const auto& path : c.runs) {
-    auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_run(chosen_checkpoint(path, c.checkpoint))});
+  for (const auto& path : c.suites.all_checkpoints ? all_checkpoints_of(c.runs[0]) : c.runs) {
+    auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_one(path, c, runs)});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
                          ": has no objective to evaluate; it was imported as a base model without a head");
     auto& tokens = one.run.config.data.tokens;
@@ -82,7 +102,7 @@ int run_evaluate(const EvaluateCommand& c) {
   const auto texts = readable_texts(c, scratch);
   open_texts(runs, c, texts, scratch);
   if (!c.text.empty()) skip_document_pairs(runs, c.text.front() == "-" ? "standard input" : c.text.front());
-  for (auto& one : runs) score(one, c.batch_size);
+  score(runs, c);
   std::optional<GeneratedPairs> pairs;
   if (c.generate) pairs = generate_pairs(runs[0], c, texts, runs[0].config.evaluation.sequences);
   const auto measures = pairs ? measures_of(*pairs) : json::object();

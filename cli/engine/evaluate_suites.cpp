@@ -11,7 +11,6 @@
 #include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/run_tokenizer.h"
-#include "run/step_folders.h"
 #include "suites/find_suite.h"
 #include "suites/suite.h"
 #include "suites/suite_report.h"
@@ -85,17 +84,6 @@ SuiteOptions options_of(const SuitesCommand& c) {
 
 namespace {
 
-/// The step folders of a run, from the first on. Throws ConfigError for a path that is none, or has none.
-std::vector<std::string> checkpoints_of(const std::string& run) {
-  require<ConfigError>(fs::exists(run + "/run.yaml"), run,
-                       ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
-  std::vector<std::string> found;
-  for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
-  require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 /// Calls `f`; the message of an Error of it, after `what`, is told and returned, so that other answers are not lost
 /// with it. Empty: there is none. An Error passes where nothing else is asked, and where the program is stopped.
 template <class F>
@@ -146,7 +134,7 @@ Task task_of(const std::string& run, const std::string& checkpoint, const std::v
 std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
   std::vector<Task> tasks;
   if (c.suites.all_checkpoints)
-    for (const auto& checkpoint : checkpoints_of(c.runs[0]))
+    for (const auto& checkpoint : all_checkpoints_of(c.runs[0]))
       tasks.push_back(task_of(c.runs[0], checkpoint, suites, options, /*is_all=*/true));
   else
     for (const auto& run : c.runs)
@@ -179,7 +167,8 @@ SuiteResult answer_of(const LoadedRun& run, const Suite& suite, SuiteOptions opt
 struct SurprisalCurves {
   std::vector<CheckpointSurprisals> checkpoints{};
   double chance = 0;  ///< the surprisal before training
-  void add(const LoadedRun& run, const TrainState& state, const SuiteResult& result) {
+  void add(const LoadedRun& run, const SuiteResult& result) {
+    const auto& state = run.state;
     const bool has_words = state.words > 0 || state.step == 0;
     if (!has_words) return;  // the checkpoint does not say how many it had read
     auto& one = checkpoints.emplace_back(CheckpointSurprisals{
@@ -195,7 +184,8 @@ class Asker {
  public:
   /// `tasks`: the number of runs and checkpoints.
   Asker(const EvaluateCommand& c, const std::vector<Suite>& suites, size_t tasks)
-      : suites_(suites),
+      : command_(c),
+        suites_(suites),
         options_(options_of(c.suites)),
         output_(c.suites.out),
         of_checkpoints_(c.suites.all_checkpoints),
@@ -204,16 +194,18 @@ class Asker {
 
   /// Adds the answers of one run. What cannot be read, or scored as a text that is too long cannot, is left out: the
   /// others are not lost with it. Texts that are too long are told before any is scored.
+  /// Of a run that trains, a checkpoint that it has removed meanwhile is left out, or the one that is asked now is.
   void ask(Task task) {
+    if (of_checkpoints_ && was_removed(task.checkpoint)) {
+      log_info("suites", task.checkpoint + ": the run has removed it meanwhile; it is left out");
+      return;
+    }
     LoadedRun run;
-    TrainState state;
     const auto name = fs::path(task.checkpoint).filename().string();
     auto unread = task.unread;
     if (unread.empty())
-      unread = fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1, [&] {
-        run = open_whole(task.checkpoint);
-        state = load_state(run.checkpoint, nullptr);
-      });
+      unread = fault_in(task.run, of_checkpoints_ ? name + " cannot be read" : "cannot be read", tasks_ == 1,
+                        [&] { run = of_checkpoints_ ? open_whole(task.checkpoint) : opened(task); });
     if (!unread.empty()) {
       answers_.push_back(unread_answers(task.run, task.checkpoint, unread));
       has_failed_ = true;
@@ -222,7 +214,7 @@ class Asker {
     auto& answers = answers_.emplace_back(blank_answers(task.run, run));
     check_texts(task, run);
     for (size_t s = 0; s < suites_.size(); ++s) {
-      if (task.faults[s].empty()) answer(task, s, run, state, answers);
+      if (task.faults[s].empty()) answer(task, s, run, answers);
       if (!task.faults[s].empty()) answers.unanswered.push_back(task.faults[s]);
     }
   }
@@ -240,6 +232,13 @@ class Asker {
   }
 
  private:
+  LoadedRun opened(const Task& task) const {
+    const auto checkpoint = [&] {
+      return was_removed(task.checkpoint) ? asked_checkpoint(command_, task.run) : task.checkpoint;
+    };
+    return read_checkpoint(checkpoint, open_whole);
+  }
+
   bool is_all() const { return tasks_ * suites_.size() == 1; }
 
   /// Once for a run, its tokenizer and a suite: all checkpoints of a run cut texts alike.
@@ -257,7 +256,7 @@ class Asker {
   }
 
   /// Adds the answer to a suite; its predictions are written, and not kept.
-  void answer(Task& task, size_t s, const LoadedRun& run, const TrainState& state, SuiteAnswers& answers) {
+  void answer(Task& task, size_t s, const LoadedRun& run, SuiteAnswers& answers) {
     SuiteResult result;
     task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
                               [&] { result = answer_of(run, suites_[s], options_); });
@@ -266,7 +265,7 @@ class Asker {
       return;
     }
     output_.add(answers, result);
-    if (std::holds_alternative<AcquisitionSuite>(suites_[s].items)) curves_[s].add(run, state, result);
+    if (std::holds_alternative<AcquisitionSuite>(suites_[s].items)) curves_[s].add(run, result);
     result.items = {};
     answers.results.push_back(std::move(result));
   }
@@ -299,6 +298,7 @@ class Asker {
     }
   }
 
+  const EvaluateCommand& command_;
   const std::vector<Suite>& suites_;
   SuiteOptions options_;
   SuiteOutput output_;

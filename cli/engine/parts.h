@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "core/error.h"
@@ -11,6 +12,7 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "core/text.h"
+#include "run/run.h"
 
 namespace cloze {
 
@@ -29,6 +31,12 @@ inline void print_report(const std::string& text, size_t indent) {
 
 /// The step folder of a run that a verb takes, which it says; a path that is no run directory as it is.
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
+
+/// The step folders of a run, from the first on. Throws ConfigError for a path that is no run directory, or has none.
+std::vector<std::string> all_checkpoints_of(const std::string& run);
+
+/// Opens it; where the run trains and has removed it meanwhile, the one that is chosen then.
+LoadedRun open_chosen(const std::string& path, CheckpointChoice choice);
 
 /// Throws ConfigError, which names options, for settings of a search that do not go together; before a run is loaded.
 void check_search(const SearchConfig& search);

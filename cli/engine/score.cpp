@@ -72,7 +72,7 @@ std::string summary(const Totals& all, bool is_likelihood) {
 }  // namespace
 
 int run_score(const ScoreCommand& c) {
-  const auto run = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto run = open_chosen(c.run, c.checkpoint);
   ScoringOptions options{.form = c.form, .stride = c.stride, .cache = c.cache, .precision = c.precision};
   options.progress = [shown = Clock::time_point()](int64_t done, int64_t all) mutable {
     const auto now = Clock::now();

@@ -59,12 +59,12 @@ std::string asked_checkpoint(const EvaluateCommand& command, const std::string& 
 
 LoadedRun open_whole(const std::string& checkpoint) {
   const auto folder = (std::filesystem::path(checkpoint) / "").lexically_normal().parent_path();
-  if (is_step_folder(folder.filename().string())) require_whole(checkpoint);
+  if (is_step_name(folder.filename().string())) require_whole(checkpoint);
   return open_run(checkpoint);
 }
 
 SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {
-  const auto state = load_state(run.checkpoint, nullptr);
+  const auto& state = run.state;
   SuiteAnswers answers{.run = name, .checkpoint = run.checkpoint, .step = state.step};
   if (state.words > 0) answers.words = std::llround(state.words);
   for (const auto milestone : state.at_words) answers.revisions.push_back(revision_of(milestone));
@@ -73,7 +73,7 @@ SuiteAnswers blank_answers(const std::string& name, const LoadedRun& run) {
 
 SuiteAnswers unread_answers(const std::string& name, const std::string& checkpoint, const std::string& fault) {
   const auto folder = std::filesystem::path(checkpoint).filename().string();
-  const int64_t step = is_step_folder(folder) ? step_of_folder(folder) : 0;
+  const int64_t step = is_step_name(folder) ? step_of_folder(folder) : 0;
   return {.run = name, .checkpoint = checkpoint, .step = step, .unanswered = {fault}};
 }
 

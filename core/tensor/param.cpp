@@ -66,7 +66,8 @@ Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init
     fail<ConfigError>("the model's weights do not fit into memory: one of them (", name, ") has the shape ", sizes,
                       "; make it smaller (model.hidden_size, model.vocab_size and the like)");
   }
-  Param param(value.set_requires_grad(true), init, role);
+  Param param(value, init, role);
+  value.set_requires_grad(!param.fixed());  // a gradient of a fixed one would be in the norm, and nothing would clear it
   params_.emplace_back(name, param);
   return param;
 }

@@ -156,7 +156,7 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   }
   if (t.position.defined()) {
     const auto positions = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;  // [B, T]
-    const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
+    const auto position = weight(t.position, dtype);
     sum = sum + at::embedding(position, positions, t.position.padding_row());
   }
   return plain::dropout(t.norm.gamma.defined() ? plain::layer_norm(sum, t.norm) : sum, drop);

@@ -46,6 +46,7 @@ AddedToken read_added_token(const Field& entry) {
 
 std::vector<AddedToken> read_added_tokens(const Field& field) {
   std::vector<AddedToken> tokens;
+  field.require_pieces();
   for (const auto& entry : field.list()) {
     auto token = read_added_token(entry);
     if (entry["id"].is_null()) entry.refuse("has no id");

@@ -116,6 +116,7 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
       bpe.bytes.push_back(bpe.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
   const auto list = field["merges"];
   if (!list.json().is_array()) list.refuse("is not a list of merges");
+  list.require_pieces();
   int32_t rank = 0;
   for (size_t i = 0; i < list.json().size(); ++i) {
     const auto& merge = list.json()[i];

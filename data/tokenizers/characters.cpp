@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <vector>
 
 #include "data/tokenizers/utf8.h"
 
@@ -87,57 +89,81 @@ int32_t lower(int32_t c, int32_t& second) {
   return utf8proc_tolower(c);
 }
 
-std::vector<Rewritten> decomposed(std::string_view text, bool compatible) {
-  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
-  std::vector<Rewritten> out;
-  out.reserve(text.size());
-  size_t starter = 0;  // start of the marks after the last character of class 0
-  const auto sort_marks = [&] {
-    const auto earlier = [](const Rewritten& a, const Rewritten& b) {
+namespace {
+
+using Emit = std::function<void(const Rewritten&)>;
+
+/// Passes code points on, the marks after a character in the order of their classes.
+class MarkSorter {
+ public:
+  explicit MarkSorter(const Emit& emit) : emit_(emit) {}
+  void add(const Rewritten& next) {
+    if (combining_class(next.code) != 0) return marks_.push_back(next);
+    flush();
+    emit_(next);
+  }
+  void flush() {
+    std::stable_sort(marks_.begin(), marks_.end(), [](const Rewritten& a, const Rewritten& b) {
       return combining_class(a.code) < combining_class(b.code);
-    };
-    std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(starter), out.end(), earlier);
-  };
+    });
+    for (const auto& mark : marks_) emit_(mark);
+    marks_.clear();
+  }
+
+ private:
+  const Emit& emit_;
+  std::vector<Rewritten> marks_;  // after the last character of class 0
+};
+
+/// Joins code points to the character before them, and passes on those to which no later one can be joined.
+class Composer {
+ public:
+  explicit Composer(const Emit& emit) : emit_(emit) {}
+  void add(const Rewritten& next) {
+    const int its_class = combining_class(next.code);
+    const bool may_join = has_base_ && (last_class_ < 0 || (last_class_ < its_class && its_class != 0));
+    const int32_t joined = may_join ? composition(open_[0].code, next.code) : -1;
+    if (joined >= 0) {
+      open_[0] = {joined, open_[0].change + next.change - 1};
+      return;
+    }
+    if (its_class == 0) {
+      flush();
+      has_base_ = true;
+      last_class_ = -1;
+    } else if (has_base_) {
+      last_class_ = its_class;
+    }
+    open_.push_back(next);
+  }
+  void flush() {
+    for (const auto& one : open_) emit_(one);
+    open_.clear();
+  }
+
+ private:
+  const Emit& emit_;
+  std::vector<Rewritten> open_;  // the character with which the following ones may compose, and the marks after it
+  bool has_base_ = false;
+  int last_class_ = -1;  // of the marks in between, -1 for none
+};
+
+}  // namespace
+
+void each_normalized(std::string_view text, bool compatible, bool compose, const Emit& emit) {
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
+  Composer composer(emit);
+  const Emit to_composer = [&](const Rewritten& one) { composer.add(one); };
+  MarkSorter sorter(compose ? to_composer : emit);
   for (size_t at = 0; at < text.size();) {
     const int32_t c = next_code_point(text, at);
     utf8proc_int32_t parts[32] = {c};
     const auto count =
         c < 128 ? 1 : std::clamp<utf8proc_ssize_t>(utf8proc_decompose_char(c, parts, 32, options, nullptr), 0, 32);
-    for (utf8proc_ssize_t i = 0; i < count; ++i) {
-      if (combining_class(parts[i]) == 0) {
-        sort_marks();
-        starter = out.size() + 1;
-      }
-      out.push_back({parts[i], i == 0 ? 0 : 1});
-    }
+    for (utf8proc_ssize_t i = 0; i < count; ++i) sorter.add({parts[i], i == 0 ? 0 : 1});
   }
-  sort_marks();
-  return out;
-}
-
-std::vector<Rewritten> composed(std::string_view text, bool compatible) {
-  std::vector<Rewritten> out;
-  size_t base = 0;  // the character with which the following ones may compose
-  bool has_base = false;
-  int last_class = -1;  // of the marks in between, -1 for none
-  for (const auto& next : decomposed(text, compatible)) {
-    const int its_class = combining_class(next.code);
-    const bool may_join = has_base && (last_class < 0 || (last_class < its_class && its_class != 0));
-    const int32_t joined = may_join ? composition(out[base].code, next.code) : -1;
-    if (joined >= 0) {
-      out[base] = {joined, out[base].change + next.change - 1};
-      continue;
-    }
-    if (its_class == 0) {
-      base = out.size();
-      has_base = true;
-      last_class = -1;
-    } else if (has_base) {
-      last_class = its_class;
-    }
-    out.push_back(next);
-  }
-  return out;
+  sorter.flush();
+  composer.flush();
 }
 
 }  // namespace cloze

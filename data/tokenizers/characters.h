@@ -1,9 +1,9 @@
 #pragma once
 // Classes and normal forms of Unicode characters, as in Hugging Face's tokenizers.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace cloze {
 
@@ -28,10 +28,10 @@ struct Rewritten {
   int change = 0;
 };
 
-/// NFD or NFKD of a text. Source: Unicode Standard Annex 15.
-std::vector<Rewritten> decomposed(std::string_view text, bool compatible);
-/// NFC or NFKC of a text.
-std::vector<Rewritten> composed(std::string_view text, bool compatible);
+/// Calls `emit` for the code points of a normal form of a text as they come: with `compatible` NFKD, else NFD; with
+/// `compose` NFKC or NFC. Source: Unicode Standard Annex 15.
+void each_normalized(std::string_view text, bool compatible, bool compose,
+                     const std::function<void(const Rewritten&)>& emit);
 
 bool is_ascii(std::string_view text);
 

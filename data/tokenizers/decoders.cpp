@@ -46,6 +46,7 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   } else {
     field.refuse(words("is of the kind '", type, "', a decoder that Cloze does not support"));
   }
+  field.require_steps(steps.size());
 }
 
 void apply(const WordPieceDecoder& step, Pieces& pieces) {

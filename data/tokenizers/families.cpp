@@ -187,4 +187,10 @@ const TokenizerFamily* family_of_kind(const std::string& kind) {
   return first([&](const auto& family) { return holds(family.kinds, kind); });
 }
 
+std::string kind_of_model_type(const std::string& model_type) {
+  if (model_type == "xlm-roberta" || model_type == "camembert") return "roberta";
+  if (model_type == "big_bird") return "bigbird";
+  return model_type == "mt5" ? "t5" : model_type;
+}
+
 }  // namespace cloze

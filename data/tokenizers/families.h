@@ -46,6 +46,8 @@ const TokenizerFamily* family_called(const std::string& name);
 const TokenizerFamily* family_of_class(const std::string& tokenizer_class);
 const TokenizerFamily* family_of_model_type(const std::string& model_type);
 const TokenizerFamily* family_of_kind(const std::string& kind);
+/// The kind of Cloze's model that a `model_type` of config.json is: `roberta` of `xlm-roberta`.
+std::string kind_of_model_type(const std::string& model_type);
 
 /// The tokenizer model of a SentencePiece file with the ids of `family`. Throws DataError if the file is not one of
 /// that family.

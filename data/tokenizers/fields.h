@@ -11,6 +11,11 @@ namespace cloze {
 
 /// Steps of kind Sequence within each other.
 inline constexpr int max_sequence_depth = 16;
+/// Steps of a normalizer, a pre-tokenizer or a decoder: each reads the whole text; published tokenizers have at most a
+/// dozen.
+inline constexpr size_t max_steps = 32;
+/// Pieces of a vocabulary; the largest published ones have 1,000,000.
+inline constexpr size_t max_pieces = size_t{1} << 21;
 
 /// A value of a JSON file and its path there, as `tokenizer.json: pre_tokenizer.pattern`.
 /// Every accessor throws DataError with that path if the value has another type.
@@ -62,6 +67,15 @@ class Field {
   std::string shown() const {
     const auto all = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
     return all.size() <= 60 ? all : all.substr(0, 57) + "...";
+  }
+  /// Refuses a step after `count` others.
+  void require_steps(size_t count) const {
+    if (count > max_steps) refuse(words("is one of more than ", max_steps, " steps; merge some of them"));
+  }
+  /// Refuses a list of more than `max_pieces`.
+  void require_pieces() const {
+    if (value_->size() > max_pieces)
+      refuse(words("has ", value_->size(), " entries, more than the ", max_pieces, " that a vocabulary can have"));
   }
   [[noreturn]] void refuse(const std::string& why) const { fail<DataError>(path_, " ", why); }
 

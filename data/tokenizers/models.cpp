@@ -8,7 +8,6 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t max_pieces = int64_t{1} << 24;
 constexpr int64_t max_holes = 100000;  // unused ids
 
 std::string type_of(const Field& field) {
@@ -22,7 +21,7 @@ std::string type_of(const Field& field) {
 }  // namespace
 
 void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
-  const auto max = std::min(max_pieces, static_cast<int64_t>(ids.size()) + max_holes);
+  const auto max = std::min(static_cast<int64_t>(max_pieces), static_cast<int64_t>(ids.size()) + max_holes);
   if (id < 0 || id >= max)
     where.refuse(words("gives '", piece, "' the id ", id, ", but there are only ", ids.size(), " other tokens"));
   const auto at = static_cast<size_t>(id);
@@ -35,6 +34,7 @@ void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
 
 void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   if (!field.json().is_object() || field.json().empty()) field.refuse("is not an object of tokens and ids");
+  field.require_pieces();
   const auto total = static_cast<int64_t>(field.json().size());
   std::vector<std::pair<int64_t, const std::string*>> sorted;
   sorted.reserve(static_cast<size_t>(total));

@@ -8,8 +8,6 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t max_steps = 256;  ///< each reads the whole text; published tokenizers have at most a dozen
-
 void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
@@ -47,7 +45,7 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   } else {
     field.refuse(words("is of the kind '", type, "', a normalizer that Cloze does not support"));
   }
-  if (steps.size() > max_steps) field.refuse(words("is one of more than ", max_steps, " steps; merge some of them"));
+  field.require_steps(steps.size());
 }
 
 /// Applies one rule to each character: `change(rewriter, code, bytes)` must consume exactly that character.
@@ -89,8 +87,7 @@ void normal_form(NormalizedText& text, const NormalForm& form) {
   if (is_ascii(text.text)) return;
   Rewriter to(text);
   to.each_part([&](std::string_view part) {
-    for (const auto& change : form.compose ? composed(part, form.compatible) : decomposed(part, form.compatible))
-      to.apply(change);
+    each_normalized(part, form.compatible, form.compose, [&](const Rewritten& change) { to.apply(change); });
   });
 }
 

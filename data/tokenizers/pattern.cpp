@@ -1,7 +1,9 @@
 #include "data/tokenizers/pattern.h"
 
 #include <oniguruma.h>
+#include <time.h>
 
+#include <atomic>
 #include <mutex>
 
 namespace cloze {
@@ -25,25 +27,59 @@ struct Region {
   OnigRegion* of;
 };
 
-/// The start of the first match from `at` on, or an error code of Oniguruma.
-///
-/// steps   try the expression at each character in turn
-int search(regex_t* regex, bool steps, std::string_view text, size_t at, OnigRegion* region) {
-  const auto begin = bytes(text), end = begin + text.size();
-  if (!steps) return onig_search(regex, begin, end, begin + at, end, region, ONIG_OPTION_NONE);
-  for (;; next_code_point(text, at)) {
-    const int length = onig_match(regex, begin, end, begin + at, region, ONIG_OPTION_NONE);
-    if (length >= 0) return static_cast<int>(at);
-    if (length != ONIG_MISMATCH || at >= text.size()) return length;
+constexpr size_t max_source = 10'000;              ///< bytes of an expression; those of published tokenizers have 500
+constexpr unsigned long max_retries = 10'000'000;  ///< of one search: a part of a second
+constexpr unsigned max_stack = 1 << 24;            ///< entries of one match
+constexpr int64_t time_at_least = 2'000'000'000, time_of_byte = 10'000;  ///< [ns], a hundred times what is usual
+
+/// CPU time of this thread [ns].
+int64_t cpu_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// What an expression repeats or calls that it matched before, or runs beside the match, for which no bound of its cost
+/// is known; empty: nothing.
+std::string_view unbounded_part(std::string_view source) {
+  int inside = 0;  // of classes of characters
+  for (size_t at = 0; at + 1 < source.size(); ++at) {
+    const auto rest = source.substr(at);
+    const char next = rest[1];
+    inside += rest[0] == '[' ? 1 : rest[0] == ']' && inside > 0 ? -1 : 0;
+    const bool refers = rest[0] == '\\' && ((next >= '1' && next <= '9') || next == 'k' || next == 'g');
+    if (inside == 0 && refers) return rest.substr(0, 2);
+    if (inside == 0)
+      for (const std::string_view part : {"(?(", "(?~", "(?{", "(?@", "(*"})
+        if (rest.starts_with(part)) return part;
+    at += rest[0] == '\\';
   }
+  return {};
 }
 
 }  // namespace
 
+/// Holds the searches in a text to a CPU time that grows with all bytes that the expression has read, so that neither
+/// one long text nor many short ones take more.
+class SearchTime {
+ public:
+  SearchTime(const Pattern::Compiled& pattern, std::string_view text);
+  ~SearchTime();
+  SearchTime(const SearchTime&) = delete;
+  SearchTime& operator=(const SearchTime&) = delete;
+  /// Counts a search. Throws DataError beyond the time.
+  void count();
+
+ private:
+  const Pattern::Compiled& pattern_;
+  int64_t began_ = cpu_time(), searches_ = 0;
+};
+
 struct Pattern::Compiled {
   std::string source, literal;
-  regex_t* regex = nullptr;  // null for a literal
-  bool steps = false;        // try it at each character in turn
+  regex_t* regex = nullptr;                        // null for a literal
+  bool steps = false;                              // try it at each character in turn
+  mutable std::atomic<int64_t> spent{0}, read{0};  // CPU time [ns] for bytes of texts
   Compiled() = default;
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
@@ -61,10 +97,21 @@ Pattern::Pattern(const Field& field) {
   if (is_literal && !made->source.empty()) {
     made->literal = made->source;
   } else {
+    const auto unbounded = unbounded_part(made->source);
+    if (!unbounded.empty())
+      source.refuse(words("is ", source.shown(), ", which has '", unbounded,
+                          "': back-references, calls of groups and conditions cost more than any bound, and no "
+                          "published tokenizer has them; write it without"));
+    if (made->source.size() > max_source)
+      source.refuse(
+          words("has ", made->source.size(), " bytes, more than ", max_source, "; write a shorter expression"));
     static std::mutex compiling;
     const std::lock_guard lock(compiling);
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
     onig_initialize(encodings, 1);
+    onig_set_retry_limit_in_match(max_retries);
+    onig_set_retry_limit_in_search(max_retries);
+    onig_set_match_stack_limit_size(max_stack);
     OnigErrorInfo info;
     const auto text = bytes(made->source);
     const int code = onig_new(&made->regex, text, text + made->source.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8,
@@ -79,6 +126,47 @@ Pattern::Pattern(const Field& field) {
   compiled_ = made;
 }
 
+SearchTime::SearchTime(const Pattern::Compiled& pattern, std::string_view text) : pattern_(pattern) {
+  pattern.read += static_cast<int64_t>(text.size());
+}
+SearchTime::~SearchTime() { pattern_.spent += cpu_time() - began_; }
+
+void SearchTime::count() {
+  constexpr int64_t between = 8;  // searches for each look at the clock
+  if (searches_++ % between != 0) return;
+  const int64_t allowed = time_at_least + time_of_byte * pattern_.read;
+  require<DataError>(pattern_.spent + cpu_time() - began_ <= allowed, "the tokenizer's expression '", pattern_.source,
+                     "' takes more than ", allowed / 1'000'000'000, " s for ", pattern_.read.load(),
+                     " bytes of text; correct the pattern of tokenizer.json");
+}
+
+namespace {
+
+/// The start of the first match from `at` on, or an error code of Oniguruma.
+int search(const Pattern::Compiled& c, std::string_view text, size_t at, OnigRegion* region, SearchTime& time) {
+  constexpr size_t starts = 128;  // of a search: a match may read the whole text at each of them
+  const auto begin = bytes(text), end = begin + text.size();
+  if (!c.steps) {
+    for (;;) {
+      time.count();
+      auto last = std::min(at + starts, text.size());
+      while (last < text.size() && (text[last] & 0xC0) == 0x80) ++last;
+      const bool is_rest = last == text.size();
+      const int found = onig_search(c.regex, begin, end, begin + at, begin + last, region, ONIG_OPTION_NONE);
+      if (found != ONIG_MISMATCH || is_rest) return found;
+      at = last;
+    }
+  }
+  for (;; next_code_point(text, at)) {
+    time.count();
+    const int length = onig_match(c.regex, begin, end, begin + at, region, ONIG_OPTION_NONE);
+    if (length >= 0) return static_cast<int>(at);
+    if (length != ONIG_MISMATCH || at >= text.size()) return length;
+  }
+}
+
+}  // namespace
+
 void Pattern::split(std::string_view text, std::vector<PatternSpan>& out) const {
   size_t last = 0;
   const auto add = [&](size_t begin, size_t end) {
@@ -92,9 +180,10 @@ void Pattern::split(std::string_view text, std::vector<PatternSpan>& out) const 
       add(at, at + c.literal.size());
   } else {
     thread_local Region region;
+    SearchTime time(c, text);
     bool matched_before = false;
     for (size_t at = 0; !text.empty() && at <= text.size();) {
-      const int found = search(c.regex, c.steps, text, at, region.of);
+      const int found = search(c, text, at, region.of, time);
       if (found == ONIG_MISMATCH) break;
       require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
                          " bytes: ", message(found, nullptr));

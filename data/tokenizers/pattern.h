@@ -19,15 +19,16 @@ struct PatternSpan {
 /// A compiled pattern; copies share it. May be used from many threads.
 class Pattern {
  public:
-  /// Reads {"String": ...} or {"Regex": ...}. Throws DataError for another form and for an expression that Oniguruma
-  /// rejects.
+  /// Reads {"String": ...} or {"Regex": ...}. Throws DataError for another form, for an expression that Oniguruma
+  /// rejects, and for one with back-references, calls of groups or conditions.
   explicit Pattern(const Field& field);
   /// Splits the whole text into spans that match and those between. Throws DataError for a text on which the expression
-  /// exceeds Oniguruma's limit of steps.
+  /// exceeds the limits of its steps or of its time.
   void split(std::string_view text, std::vector<PatternSpan>& out) const;
 
- private:
   struct Compiled;
+
+ private:
   std::shared_ptr<const Compiled> compiled_;
 };
 

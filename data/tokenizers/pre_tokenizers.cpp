@@ -81,6 +81,7 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   } else {
     field.refuse(words("is of the kind '", type, "', a pre-tokenizer that Cloze does not support"));
   }
+  field.require_steps(steps.size());
 }
 
 /// Turns spans into parts.

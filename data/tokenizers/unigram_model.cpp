@@ -83,6 +83,7 @@ std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& spe
   unigram.vocabulary.special = special;
   const auto list = field["vocab"];
   if (!list.json().is_array() || list.json().empty()) list.refuse("is not a list of pieces and scores");
+  list.require_pieces();
   size_t bytes = 0;
   double min_score = std::numeric_limits<double>::infinity();
   for (size_t id = 0; id < list.json().size(); ++id) {

@@ -49,6 +49,19 @@ const std::vector<Family>& families() {
   return all;
 }
 
+const Family& family_named(const std::string& model_type, const std::string& path) {
+  std::vector<std::string> known;
+  std::string list;
+  for (const auto& family : families()) {
+    if (family.model_type == model_type) return family;
+    known.push_back(family.model_type);
+    list += (list.empty() ? "" : ", ") + family.model_type;
+  }
+  const auto near = did_you_mean(model_type, known);
+  fail<ConfigError>(path, ": model_type is '", model_type, "'", near, near.empty() ? "; " : " ",
+                    "this version imports ", list);
+}
+
 const Family& family_of(const ModelConfig& model) {
   for (const auto& family : families())
     if (kind_of(family.model) == kind_of(model) && family.describes(backbone_of(model))) return family;

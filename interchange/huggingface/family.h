@@ -82,6 +82,8 @@ Family pegasus();
 Family xlnet();
 
 const std::vector<Family>& families();
+/// The family of a model_type. Throws ConfigError with `path`, of the file that has it, for one that is unknown.
+const Family& family_named(const std::string& model_type, const std::string& path);
 /// The family of a model. Throws ConfigError if it has none.
 const Family& family_of(const ModelConfig& model);
 

@@ -93,7 +93,9 @@ Keys mt5_keys() {
                      c.tie_word_embeddings = in.as<bool>();
                      c.scale_decoder_outputs = false;
                    },
-               .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings); }}};
+               .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings); }},
+              // T5's class, which reads such a folder too, scales states unless the file says that it does not.
+              derived("scale_decoder_outputs", nullptr, [](const BackboneConfig&) { return json(false); })};
 }
 
 Names block_names(bool decoder, bool gated) {

@@ -15,9 +15,8 @@ struct PerformerAttentionLayer final : Attention {
         projection(own_param("features", {kind.nb_features, c.head_width()}, Init::fixed_features)) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
-    return favor_attention(
-        linear(x, qkv->weight, Param()), qkv->bias, heads, context,
-        {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
+    return favor_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context,
+                           {.projection = projection.value(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
   }
 
   double multiply_adds(const RowSizes& row, bool) const override {

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Attacks the program: kills, damaged files, failing calls, signals, two processes in one folder, folders of others.
-Prints the table of docs/trust.md.
+"""Attacks the program: kills, damaged files, failing calls, signals, two processes in one folder, folders of others, readers beside a run that
+prunes, threads and memory that are not to be had. Prints the table of docs/trust.md.
 
-usage: attack.py CLOZE [--kills N] [--damages N] [--calls N] [--signals N] [--pairs N] [--hostile N] [--seed S] [--minutes M]
-                       [--jobs J] [--folder DIR]
+usage: attack.py CLOZE [--kills N] [--writers N] [--readers N] [--damages N] [--calls N] [--scarce N] [--signals N] [--pairs N] [--hostile N]
+                       [--seed S] [--minutes M] [--jobs J] [--folder DIR]
        attack.py CLOZE --seed S --case damages/17 [--folder DIR]        one case again, whose folder stays
 
-A case is a function of the seed, the attack and its number, so that a fault is found again with --case. With --folder the cases that are done stand
-in results-SEED.tsv, and the same command goes on where it was stopped; the folders of cases that found a fault stay there. Where a moment
-in time is drawn (a third of the kills, signals, pairs), a busy machine may meet another moment.
+N is the number of attempts, with --writers that of every verb that writes. A case is a function of the seed, the attack and its number, so that a
+fault is found again with --case. With --folder the cases that are done stand in results-SEED.tsv, and the same command goes on where it was stopped;
+the folders of cases that found a fault stay there. Where a moment in time is drawn (a third of the kills, signals, pairs, readers), a busy machine
+may meet another moment.
 """
 import argparse
 import importlib
@@ -25,8 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "attack"))
 from world import World  # noqa: E402
 
 ATTACKS = {"kills": "`kill -9` at a file operation or a random moment of pretrain (every family), prepare, import, export, study run",
+           "writers": "`kill -9` of every verb that writes, in turn",
+           "readers": "readers beside a run that saves every step and keeps one checkpoint",
            "damages": "damaged files: runs, checkpoints, tokens, tokenizers, exports, studies, configs, texts",
            "calls": "failing calls: write, sync, rename, mkdir, open, remove with ENOSPC, EIO, EACCES",
+           "scarce": "threads, processes, memory and /proc that are not to be had, in every verb",
            "signals": "SIGINT, SIGTERM, SIGHUP at a random moment of every verb",
            "pairs": "two processes in one folder",
            "hostile": "names, logs, links and temporary folders made by others"}
@@ -125,7 +129,8 @@ def main(folder, options):
     results = Results(world.folder / f"results-{options.seed}.tsv")
     end = time.time() + 60 * options.minutes
     for attack in ATTACKS:
-        run_attack(world, attack, getattr(options, attack), options, results, end)
+        kinds = len(importlib.import_module(attack).KINDS) if attack == "writers" else 1
+        run_attack(world, attack, kinds * getattr(options, attack), options, results, end)
     print_table(results, options.seed)
     return 1 if any(results.failed.values()) else 0
 

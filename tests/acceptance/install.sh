@@ -7,4 +7,5 @@ cmake --install "$1" --prefix "$prefix/cloze" > /dev/null
 cd "$prefix"
 installed() { env -i PATH=/usr/bin:/bin "$prefix/cloze/bin/cloze" "$@"; }
 installed --version
+installed describe bert/tiny | tail -n 1
 installed describe cloze/share/cloze/configs/bert/tiny.yaml | tail -n 1

@@ -109,6 +109,23 @@ TEST_CASE("objectives of the same rows add what they read, at most the whole row
   CHECK(row({}).predicted == 0);
 }
 
+TEST_CASE("of a vocabulary that is not known only its own size is V, not every size of 1", "[describe]") {
+  RunConfig run;
+  auto model = small<BertConfig>();
+  model.vocab_size = 0;
+  model.type_vocab_size = 1;
+  run.model = model;
+  run.objectives = {MlmConfig{}};
+  const auto shape_of = [&](const std::string& name) {
+    for (const auto& row : describe_run(run).layers)
+      if (row.name == name) return row.shape;
+    return std::string("no such row");
+  };
+  CHECK(shape_of("backbone.embeddings.word") == "V x 4");
+  CHECK(shape_of("backbone.embeddings.token_type") == "1 x 4");
+  CHECK(shape_of("mlm.head.bias") == "V");
+}
+
 TEST_CASE("activations are those of both stacks, and fewer with gradient checkpointing", "[describe]") {
   RunConfig run;
   run.data.max_seq_length = 16;

@@ -48,6 +48,41 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
                Catch::Contains(parameters));
 }
 
+TEST_CASE("a config is found by the name under which it ships, and a file of that name here comes first", "[cli]") {
+  const TempDir dir;
+  const auto here = "cd " + dir / "" + " && ";
+  const auto shipped = SOURCE_DIR "/configs/roberta/tiny.yaml";
+  for (const std::string name : {"roberta/tiny", "roberta/tiny.yaml", "configs/roberta/tiny.yaml"}) {
+    INFO(name);
+    const auto answer = cloze("describe " + name, here);
+    CHECK(answer.code == 0);
+    CHECK_THAT(answer.text, Catch::Contains(name + ": " + shipped + "\n") && Catch::Contains("mlm.head."));
+  }
+  CHECK_THAT(cloze("explain roberta/tiny optimizer.learning_rate", here).text,
+             Catch::Contains("set by   " + std::string(shipped)));
+  CHECK(cloze("config --resolved roberta/tiny --quiet", here).code == 0);
+  dir.write("roberta/tiny.yaml", "base: " + std::string(shipped) + "\nmodel: {hidden_size: 64}\n");
+  CHECK_THAT(cloze("describe roberta/tiny", here).text,
+             Catch::Contains("roberta/tiny: roberta/tiny.yaml\n") && Catch::Contains("V x 64 "));
+  const auto away = cloze("describe ../roberta/tiny", "mkdir -p " + dir / "in" + " && cd " + dir / "in" + " && ");
+  CHECK(away.code == 2);  // a path, not a name
+}
+
+TEST_CASE("describe takes the vocabulary from data.tokens, and its special tokens", "[cli]") {
+  auto& w = world();
+  const std::string describe = "describe " SOURCE_DIR "/configs/roberta/tiny.yaml";
+  const auto answer = cloze(describe + " --set data.tokens=" + w.tokens);
+  CHECK(answer.code == 0);
+  CHECK_THAT(answer.text, Catch::Contains("backbone.embeddings.word ") && !Catch::Contains("V x ") &&
+                              !Catch::Contains("without the V rows"));
+  CHECK_THAT(cloze(describe).text, Catch::Contains("V x ") && Catch::Contains("--set data.tokens=DIR"));
+  check_refused(describe + " --set data.tokens=" + w.tokens + " --set model.vocab_size=20", 2,
+                "model.vocab_size is 20, the tokenizer of " + w.tokens + " has ");
+  check_refused(describe + " --set data.tokens=" + w.dir / "none", 1, "none");
+  // Run elsewhere, a config that knows its vocabulary needs no text.
+  CHECK(cloze(describe + " --set data.tokens=" + w.dir / "none" + " --set model.vocab_size=90").code == 0);
+}
+
 TEST_CASE("the table of describe fits 80 columns", "[cli]") {
   for (const std::string name : {"bert/base", "bart/base", "t5/base", "transformer/base", "xlnet/base"}) {
     std::istringstream lines(cloze("describe " SOURCE_DIR "/configs/" + name + ".yaml").text);

@@ -59,6 +59,28 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
                  !Catch::Contains("  unigram  "));
 }
 
+TEST_CASE("every checkpoint of a run is scored on the same text with the same masks", "[cli]") {
+  auto& w = world();
+  const auto run = w.dir / "of-checkpoints";
+  REQUIRE(cloze("pretrain " + w.config() + " --set checkpoint.every=2 --run " + run).code == 0);
+  const auto all = json_of(cloze("evaluate " + run + " --all-checkpoints --json"));
+  REQUIRE(all["runs"].size() == 3);
+  for (const std::string step : {"2", "4", "6"}) {
+    const auto folder = run + "/step-0000000" + step;
+    const auto& one = all["runs"][std::stoul(step) / 2 - 1];
+    CHECK(one["checkpoint"] == folder);
+    CHECK(one["held_out"] == json_of(cloze("evaluate " + folder + " --json"))["held_out"]);
+  }
+  const auto table = cloze("evaluate " + run + " --all-checkpoints").text;
+  CHECK_THAT(table, Catch::Contains(run + "/step-00000004") && Catch::Contains("vs. first") &&
+                        Catch::Contains("with the same masks"));
+  check_refused("evaluate " + run + "/step-00000004 --all-checkpoints", 2, "name the run, not one of its steps");
+  check_refused("evaluate " + run + " --all-checkpoints --checkpoint best", 2, "exclude each other");
+  check_refused("evaluate " + run + " --all-checkpoints --generate", 2,
+                "--generate takes a single checkpoint; leave out --all-checkpoints");
+  check_refused("evaluate " + run + " " + w.run + " --all-checkpoints", 2, "--all-checkpoints takes a single run");
+}
+
 TEST_CASE("no difference is given between losses on different predictions: other tokenizers, or replaced tokens",
           "[cli]") {
   auto& w = world();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -62,10 +63,56 @@ TEST_CASE("the help of every verb has the options of all, and no name runs into 
     const auto help = cloze(verb + " --help").text;
     CHECK_THAT(help, Catch::Contains("Every verb:\n  --quiet ") && Catch::Contains("\n  --verbose "));
   }
-  const auto evaluate = cloze("evaluate --help").text;
+  const auto evaluate = cloze("evaluate --help all").text;
   CHECK(evaluate.find("--batch-size") < evaluate.find("\nTexts:"));  // losses are computed in batches too
   CHECK_THAT(evaluate, Catch::Contains("--keep TEXT Needs: --suite  table ") &&
                            Catch::Contains("--cache TEXT Needs: --suite\n" + std::string(30, ' ') + "of scores: "));
+}
+
+TEST_CASE("the help of evaluate fits a screen, and has its parts where they are asked for", "[cli]") {
+  const auto screen = cloze("evaluate --help").text;
+  CHECK(std::count(screen.begin(), screen.end(), '\n') <= 64);
+  CHECK_THAT(screen, Catch::Contains("cloze evaluate --help PART, or --help all") &&
+                         Catch::Contains("  beam-search  ") && Catch::Contains("--keep") &&
+                         Catch::Contains("\n  --all-checkpoints ") && !Catch::Contains("minimal pairs"));
+  const auto suites = cloze("evaluate --help suites");
+  CHECK(suites.code == 0);
+  CHECK_THAT(suites.text, Catch::Contains("  --keep TEXT ") && !Catch::Contains("--num-beams"));
+  CHECK_THAT(cloze("evaluate -h beam-search").text,
+             Catch::Contains("  --num-beams INT") && !Catch::Contains("--suite "));
+  CHECK(cloze("evaluate --help runs/a").text == screen);
+  for (const std::string part : {"", "all", "texts", "generation", "beam-search", "sampling", "suites"})
+    each_line(cloze("evaluate --help " + part).text, [](const std::string& line) { CHECK(line.size() <= 80); });
+}
+
+TEST_CASE("cloze alone shows the way from a text to a model, one command for each step", "[cli]") {
+  const auto way = cloze("");
+  CHECK(way.code == 0);
+  size_t at = 0;
+  for (const std::string verb : {"prepare", "pretrain", "evaluate", "export"}) {
+    const auto next = way.text.find("\n  cloze " + verb + " ", at);
+    INFO(verb);
+    REQUIRE(next != std::string::npos);
+    at = next;
+  }
+  CHECK_THAT(way.text, Catch::Contains("`cloze --help` lists all verbs"));
+  each_line(way.text, [](const std::string& line) { CHECK(line.size() <= 80); });
+  check_refused("--quiet", 2, "no verb is given; see cloze --help");
+}
+
+TEST_CASE("a config key is explained without a config, by `config` and by `explain`", "[cli]") {
+  const auto key = cloze("config optimizer.learning_rate");
+  CHECK(key.code == 0);
+  CHECK_THAT(key.text, Catch::Contains("optimizer.learning_rate\n  meaning  peak learning rate\n"
+                                       "  allowed  in [0, 1000]\n  default  1e-04\n"));
+  CHECK(cloze("explain optimizer.learning_rate").text == key.text);
+  CHECK_THAT(cloze("config objectives.0.mlm_probability").text,
+             Catch::Contains("objectives.N.mlm_probability\n  meaning  share of the tokens") &&
+                 Catch::Contains("  of       mlm"));
+  CHECK_THAT(cloze("config train.budget").text,
+             Catch::Contains("train.budget.steps\n") && Catch::Contains("train.budget.tokens\n"));
+  CHECK_THAT(cloze("config mem_len").text, Catch::Contains("model.mem_len\n") && Catch::Contains("  of       xlnet\n"));
+  check_refused("config lr", 2, "no config part or key is called 'lr'; did you mean 'optimizer.learning_rate'?");
 }
 
 TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
@@ -73,8 +120,7 @@ TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
   check_refused("--quiet pretrian", 2, "'pretrian' is not a verb; did you mean 'pretrain'? see cloze --help");
   check_refused("pretrian --help", 2, "did you mean 'pretrain'?");
   check_refused("pretrain --resme", 2, "did you mean '--resume'?");
-  check_refused("config brt", 2, "no config part is called 'brt'; did you mean 'bert'?");
-  check_refused("", 2, "see cloze --help");
+  check_refused("config brt", 2, "no config part or key is called 'brt'; did you mean 'bert'?");
   check_refused("explain " SOURCE_DIR "/configs/bert/tiny.yaml train.sed", 2,
                 "unknown key 'train.sed'; did you mean 'train.seed'?");
   check_refused("pretrain none.yaml", 2, "none.yaml: no such file; name a YAML config");
@@ -98,7 +144,6 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
   check_refused("pretrain --run x --resume-from x", 2, "a run is continued by `cloze pretrain --run DIR --resume`");
   check_refused("help", 2, "`cloze VERB --help` the options of one");
   check_refused("-V", 2, "`cloze --version` prints the version");
-  check_refused("", 2, "no verb is given");
   check_refused(config + "--learning-rate 1e-4", 2,
                 "'--learning-rate' is not an option; config keys are set by --set optimizer.learning_rate=VALUE");
   check_refused(config + "--output-dir x", 2, "the folder of a run is named with --run");

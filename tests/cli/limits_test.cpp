@@ -77,7 +77,7 @@ TEST_CASE("options that do not go together are refused, each with what to choose
       {"gpt2/tiny.yaml --set 'objectives=[{kind: mlm}]'",
        "objective mlm needs bidirectional attention, and gpt2 is causal; choose clm, or another model"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'",
-       "objective clm makes its own rows and cannot be combined with other objectives; keep one of them"},
+       "objective clm makes its own rows and cannot be combined with pairs; keep one of them"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true",
        "objective clm has no input prefix, which model.prefix_lm needs; choose pairs, or "
        "span_corruption with corruption: prefix_lm, or set prefix_lm to false"},
@@ -102,7 +102,7 @@ TEST_CASE("options that do not go together are refused, each with what to choose
       {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'",
        "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'",
-       "objective plm makes its own rows and cannot be combined with other objectives; keep one of them"},
+       "objective plm makes its own rows and cannot be combined with mlm; keep one of them"},
       {"albert/tiny.yaml --set model.architecture=decoder --set 'objectives=[{kind: clm}]'",
        "objective clm multiplies hidden states of width 128 by the token embeddings of width 64; set "
        "model.embedding_size to 0, "

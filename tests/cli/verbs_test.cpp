@@ -37,6 +37,20 @@ TEST_CASE("from text to model: every verb works", "[cli]") {
   CHECK(fs::file_size(w.dir / "lengths.svg") > 1000);
   CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text,
              Catch::Contains("\"labels\":[-100"));
+  const auto page = w.dir / "rows.html", clm = std::string(SOURCE_DIR "/configs/gpt2/tiny.yaml");
+  const auto both = cloze("inspect objective " + clm + " " + w.config() + " --sequences 100 --page " + page);
+  CHECK(both.code == 0);
+  CHECK_THAT(both.text, Catch::Contains("labels that are not the next token") &&
+                            Catch::Contains("split into mask, random, keep") && Catch::Contains("2 configs -> "));
+  CHECK_THAT(read_file(page),
+             Catch::Contains("<h1>Rows of clm, mlm and nsp</h1>") && Catch::Contains("<h2>Row 3</h2>"));
+  check_refused("inspect objective " + clm + " " + w.config(), 2, "2 configs stand side by side on a page only");
+  check_refused("inspect objective " + clm + " " + w.config() + " --json --page " + page, 2, "--json is of one config");
+  check_refused("inspect objective " + w.config() + " --page " + w.dir / "none/rows.html", 2, "there is no folder");
+  // What cannot be drawn is said before anything is read.
+  check_refused("inspect objective " + clm + " --set data.tokens=" + w.tokens + " --sequences 1000000000 --picture " +
+                    w.dir / "none.svg",
+                2, "this objective has no spans, so there are no lengths to plot; leave --picture out");
   // Half of the rows with 15 %, half with 5 %: 10 % of all tokens, in describe, inspect and pretrain.
   const std::string mixed =
       w.config() +
@@ -230,8 +244,27 @@ TEST_CASE("names that are not UTF-8 are names like others", "[cli]") {
   INFO(trained.text);
   CHECK(trained.code == 0);
   CHECK(cloze("verify run " + run).code == 0);
-  CHECK(json_of(cloze("evaluate " + run + " --json"))["runs"].size() == 1);
+  CHECK(json_of(cloze("evaluate " + run + " --json")).contains("held_out"));
   for (const auto* to : {"huggingface --out ", "torchscript --out "})
     CHECK(json_of(cloze("export " + run + " --json --to " + to + "'" + w.dir / ("out-" + cafe) + to[0] + "'"))
               .contains("out"));
+}
+
+TEST_CASE("a hook is an option or a variable of the process, and a resume says what it changes", "[cli]") {
+  auto& w = world();
+  const auto run = w.dir / "hooked", events = w.dir / "events";
+  CHECK(cloze("pretrain " + w.config() + " --run " + run, "CLOZE_HOOK='cat >> " + events + "' ").code == 0);
+  CHECK_THAT(read_file(events), Catch::Contains("\"event\":\"started\"") && Catch::Contains("\"event\":\"finished\""));
+  fs::remove(events);
+  const auto resumed =
+      cloze("pretrain --run " + run + " --resume --allow-config-change --set optimizer.learning_rate=1e-9" +
+            " --hook 'cat >> " + events + "'");
+  INFO(resumed.text);
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.text, Catch::Contains("resumed at step 6 with optimizer.learning_rate 1e-09 (was ") &&
+                               Catch::Contains("; reports hold it apart from runs that never changed"));
+  CHECK_THAT(read_file(events), Catch::Contains("\"resumed\":true"));
+  fs::remove(events);
+  CHECK(cloze("pretrain --run " + run + " --resume").code == 0);
+  CHECK_FALSE(fs::exists(events));  // nothing of the run names a command
 }

@@ -23,6 +23,7 @@ TEST_CASE("view writes one page that needs nothing outside it, and its figures a
   const auto html = read_file(page);
   CHECK_THAT(html, Catch::Contains("<html") && Catch::Contains("&lt;woke&gt;"));
   CHECK_THAT(html, !Catch::Contains("<script") && !Catch::Contains("http") && !Catch::Contains("<woke>"));
+  CHECK_THAT(html, Catch::Contains("Loss by token") && Catch::Contains(" nats\">"));
   const auto again = cloze(view + " --sentence 'Then it slept.'");
   CHECK_THAT(again.text, Catch::Contains("3 texts, " + std::to_string(tokens) + " tokens, calibration error ") &&
                              Catch::Contains("view.html"));

@@ -559,3 +559,19 @@ TEST_CASE("a message cuts long values, between characters", "[core][config]") {
   CHECK(shortened(umlauts) == umlauts.substr(0, 99) + "...");
   CHECK(nearest(std::string(900'000, 'x'), {"x"}).empty());
 }
+
+TEST_CASE("a tab that indents a line is refused where it stands", "[config]") {
+  const auto refused_tab = [](const std::string& text) {
+    try {
+      ConfigTree::parse(text, "x.yaml");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string mend = ": a tab indents this line, and YAML is indented by spaces; replace it by spaces";
+  CHECK(refused_tab("a:\n\tb: 1\n") == "x.yaml:2:1" + mend);
+  CHECK(refused_tab("a:\n  b: 1\n  \tc: 2\nd: 3\n") == "x.yaml:3:3" + mend);
+  CHECK(refused_tab("a: {b: 1\n") != "x.yaml:1:1" + mend);
+  CHECK(refused_tab("a:\t1\n") == "");
+}

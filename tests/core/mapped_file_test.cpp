@@ -41,3 +41,21 @@ TEST_CASE("a mapped file that is cut by another process ends this one with a sen
         "cloze: error: " + path + ": became shorter while it was read; prepare the text again\n");
   CHECK(end_of_reader(path, dir / "errors", false) == 128 + 7);  // SIGBUS, as of any other memory
 }
+
+TEST_CASE("a thread that reads on gets zeros in the place of what was cut, and learns of it", "[core][file]") {
+  TempDir dir;
+  const auto path = dir.write("train.tokens", std::string(3 * 4096, 'x'));
+  const int file = open(path.c_str(), O_RDONLY);
+  const auto* base = static_cast<const char*>(mmap(nullptr, 3 * 4096, PROT_READ, MAP_SHARED, file, 0));
+  const GuardedMapping guard(base, 3 * 4096, path, "prepare the text again");
+  const LostPartsAsZeros reads_on;
+  const volatile char* at = base;
+  CHECK(at[2 * 4096 + 5] == 'x');
+  CHECK_FALSE(guard.has_lost_parts());
+  std::filesystem::resize_file(path, 4096);
+  CHECK(at[2 * 4096 + 5] == 0);
+  CHECK(guard.has_lost_parts());
+  CHECK(at[4095] == 'x');
+  munmap(const_cast<char*>(base), 3 * 4096);
+  close(file);
+}

@@ -83,6 +83,15 @@ TEST_CASE("a killed preparation resumes after its closed files and ends with the
       CHECK(read_file(entry.path().string()) == read_file(dir / ("cut/" + entry.path().filename().string())));
     }
   CHECK(files > 3);
+  // A closed file that was damaged meanwhile is made again.
+  options.out = dir / "hurt";
+  REQUIRE(killed_behind(options, "train-00002.tokens"));
+  auto damaged = read_file(dir / "hurt.partial/train-00000.tokens");
+  damaged[damaged.size() / 2] ^= 1;
+  dir.write("hurt.partial/train-00000.tokens", damaged);
+  prepare(options);
+  for (const std::string name : {"train-00000.tokens", "train-00002.tokens", "manifest.json"})
+    CHECK(read_file(dir / "hurt/" + name) == read_file(dir / "whole/" + name));
 }
 
 TEST_CASE("a resumed preparation has the same report as an uninterrupted one, skipped pairs included",

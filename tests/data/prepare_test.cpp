@@ -31,6 +31,30 @@ PrepareOptions prepared_options(TempDir& dir) {
 
 }  // namespace
 
+TEST_CASE("damaged tokens are not taken for prepared ones, and are made again by force", "[data][prepare]") {
+  TempDir dir;
+  auto options = prepared_options(dir);
+  CHECK(prepare(options).reused);
+  for (const std::string name : {"train-00000.tokens", "valid-00000.tokens", "valid-00000.bytes"}) {
+    INFO(name);
+    const auto file = options.out + "/" + name, whole = read_file(file);
+    auto damaged = whole;
+    damaged[damaged.size() / 2] ^= 1;
+    dir.write("tokens/" + name, damaged);
+    options.force = false;
+    CHECK_THROWS_WITH(prepare(options), file +
+                                            ": its content does not match its checksum; make the tokens again with "
+                                            "--force");
+    options.force = true;
+    CHECK_FALSE(prepare(options).reused);
+    CHECK(read_file(file) == whole);
+  }
+  dir.write("tokens/manifest.json", "{}");
+  options.force = false;
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::EndsWith("manifest.json: is damaged; prepare the text again with --force"));
+}
+
 TEST_CASE("preparing gives the same bytes for any number of threads", "[data][prepare]") {
   TempDir dir;
   {

@@ -65,6 +65,30 @@ TEST_CASE("every flipped byte of a store is detected without a crash", "[data][s
   CHECK_THROWS_WITH(check(), Catch::Contains("the file is cut off: prepare the text again"));
 }
 
+TEST_CASE("no token of a damaged file is read, whoever reads it", "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir, 6, 3);
+  }
+  const auto file = dir / "tokens/train-00000.tokens", whole = read_file(file);
+  const auto read_first = [&] {
+    const TokenStore store(dir / "tokens", "train");
+    int64_t id = 0;
+    store.read(0, 1, &id);
+  };
+  read_first();
+  const auto ids = sizeof(ShardHeader);
+  flip(file, ids + 7);  // of another token than the one that is read
+  CHECK_THROWS_WITH(read_first(), file + ": its content does not match its checksum; prepare the text again");
+  int64_t id = 0;
+  const TokenStore valid(dir / "tokens", "valid");  // the other split is as it was
+  CHECK_NOTHROW(valid.read(0, 1, &id));
+  fs::resize_file(file, 40);
+  CHECK(damaged_file(dir / "tokens", read_manifest(dir / "tokens").splits.at("train").front()) == file);
+  std::ofstream(file, std::ios::binary) << whole;
+  CHECK(damaged_file(dir / "tokens", read_manifest(dir / "tokens").splits.at("train").front()).empty());
+}
+
 TEST_CASE("what is noted of the files of a text is guarded, and no part of the fingerprint of its tokens", "[data]") {
   const TempDir dir;
   Manifest manifest;
@@ -125,4 +149,17 @@ TEST_CASE("tokens that are cut while they are read end the process with a senten
   CHECK(wait_for(child) == 1);
   CHECK(read_file(dir / "errors") ==
         "cloze: error: " + file + ": became shorter while it was read; prepare the text again\n");
+}
+
+TEST_CASE("tokens that were cut within a page, which the system fills with zeros, are not taken for text",
+          "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir);
+  }
+  const auto file = dir / "tokens/train-00000.tokens";
+  const TokenStore store(dir / "tokens", "train");
+  CHECK_NOTHROW(store.require_whole());
+  fs::resize_file(file, fs::file_size(file) - 1);
+  CHECK_THROWS_WITH(store.require_whole(), file + ": became shorter while it was read; prepare the text again");
 }

@@ -128,7 +128,8 @@ TEST_CASE("every key of config.json is exported as it was imported", "[interchan
       const bool one_name = key == "model_type";  // XLM-RoBERTa and CamemBERT are RoBERTa
       const bool decides =
           key == "tie_word_embeddings" && (type == "t5" || type == "mt5");  // together with scale_decoder_outputs
-      if (!one_name && !decides) CHECK(after[key] == value);
+      const bool is_fixed = key == "scale_decoder_outputs" && type == "mt5";
+      if (!one_name && !decides && !is_fixed) CHECK(after[key] == value);
     }
   }
 }

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/log.h"
 #include "data/token_store.h"
 #include "generation/fill.h"
 #include "generation/generate.h"
@@ -15,6 +17,111 @@
 using namespace cloze;
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Every key that came in goes out with its value, and no id besides; weights that differ decide what is tied.
+void check_config(const nlohmann::json& came, const nlohmann::json& out) {
+  for (const auto& [key, value] : came.items()) {
+    INFO(key);
+    const bool is_beyond = key.ends_with("_token_id") && value.is_number() && value >= came["vocab_size"];
+    if (key == "dtype" || key == "torch_dtype" || key == "tie_word_embeddings") continue;
+    CHECK(out.value(key, nlohmann::json("absent")) == (is_beyond ? nlohmann::json() : value));
+  }
+  for (const auto& [key, value] : out.items()) {
+    INFO(key);
+    CHECK((came.contains(key) || !key.ends_with("_id")));
+  }
+  CHECK(out["dtype"] == "float32");
+}
+
+/// What an import and an export make of the config.json of a parity case with these changes; null removes a key.
+nlohmann::json config_back(const TempDir& dir, const std::string& name, const nlohmann::json& changes) {
+  for (const std::string folder : {"hf", "run", "again"}) fs::remove_all(dir / folder);
+  fs::copy(SOURCE_DIR "/tests/parity/" + name, dir / "hf");
+  auto config = nlohmann::json::parse(read_file(dir / "hf/config.json"));
+  config.merge_patch(changes);
+  dir.write("hf/config.json", config.dump());
+  if (name == "bart") dir.write("hf/generation_config.json", R"({"num_beams": 4, "max_length": 60})");
+  import_huggingface(dir / "hf", dir / "run");
+  export_huggingface(dir / "run", dir / "again");
+  return nlohmann::json::parse(read_file(dir / "again/config.json"));
+}
+
+}  // namespace
+
+TEST_CASE("the class, the model type and the keys that came in go out, with those that Cloze does not use",
+          "[interchange]") {
+  TempDir dir;
+  const auto camembert =
+      config_back(dir, "roberta", {{"model_type", "camembert"}, {"architectures", {"CamembertForMaskedLM"}}});
+  CHECK(camembert["model_type"] == "camembert");
+  CHECK(camembert["architectures"] == nlohmann::json::array({"CamembertForMaskedLM"}));
+  // transformers 5 has both: T5's class scales its states unless the file says that it does not.
+  const auto t5 = config_back(dir, "t5", {{"scale_decoder_outputs", false}, {"tie_word_embeddings", true}});
+  CHECK(t5["model_type"] == "t5");
+  CHECK(t5["architectures"] == nlohmann::json::array({"T5ForConditionalGeneration"}));
+  CHECK(t5["scale_decoder_outputs"] == false);
+  CHECK(t5["tie_word_embeddings"] == true);
+  const auto modernbert = config_back(dir, "modernbert", {{"classifier_pooling", "mean"}, {"own", {{"x", 1}}}});
+  CHECK(modernbert["classifier_pooling"] == "mean");
+  CHECK(modernbert["own"] == nlohmann::json{{"x", 1}});
+  config_back(dir, "bart", nlohmann::json::object());
+  CHECK(nlohmann::json::parse(read_file(dir / "again/generation_config.json")) ==
+        nlohmann::json{{"num_beams", 4}, {"max_length", 60}});
+  set_log_file(dir / "log.txt");
+  CHECK_FALSE(config_back(dir, "bert", {{"auto_map", {{"AutoModel", "own.Model"}}}}).contains("auto_map"));
+  set_log_file("");
+  CHECK_THAT(read_file(dir / "log.txt"), Catch::Contains("auto_map names code that does not come along"));
+}
+
+TEST_CASE("a config.json without model_type is read by its class, or as a BERT with a warning", "[interchange]") {
+  TempDir dir;
+  set_log_file(dir / "log.txt");
+  const auto roberta = config_back(dir, "roberta", {{"model_type", nullptr}});
+  CHECK(roberta["model_type"] == "roberta");
+  CHECK_THAT(
+      read_file(dir / "log.txt"),
+      Catch::Contains("hf/config.json: has no model_type, and is read as that of a model of the type 'roberta'"));
+  const auto bert = config_back(dir, "bert", {{"model_type", nullptr}, {"architectures", nullptr}});
+  set_log_file("");
+  CHECK(bert["architectures"] == nlohmann::json::array({"BertForPreTraining"}));
+  CHECK_THAT(read_file(dir / "log.txt"), Catch::Contains("of the type 'bert'; if it is another one, write its"));
+  CHECK_THROWS_WITH(config_back(dir, "bert", {{"model_type", nullptr}, {"architectures", {"FunnelModel"}}}),
+                    Catch::Contains("has no model_type, and 'FunnelModel' is no class that this version imports"));
+}
+
+TEST_CASE("the refusal of a task head says how the model without it is imported, which then works", "[interchange]") {
+  TempDir dir;
+  CHECK_THROWS_WITH(config_back(dir, "bert", {{"architectures", {"BertForTokenClassification"}}}),
+                    Catch::Contains("architecture 'BertForTokenClassification' cannot be imported; of bert, ") &&
+                        Catch::Contains("write \"architectures\": [\"BertModel\"] into the file"));
+  CHECK(config_back(dir, "bert", {{"architectures", {"BertModel"}}})["architectures"][0] == "BertModel");
+  const auto report = import_huggingface(dir / "hf", dir / "twice");
+  CHECK(std::find(report.ignored.begin(), report.ignored.end(), "cls.predictions.bias") != report.ignored.end());
+}
+
+TEST_CASE("a run that begins from an imported model is exported with what came in, as it is trained now",
+          "[interchange]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  auto came = nlohmann::json::parse(read_file(dir / "hf/config.json"));
+  came["classifier_dropout"] = 0.25;
+  dir.write("hf/config.json", came.dump());
+  import_huggingface(dir / "hf", dir / "back");
+  const auto back = open_run(dir / "back");
+  auto config = tiny_run(dir, 1);
+  config.model = back.config.model;
+  backbone_of(config.model).hidden_dropout_prob = 0.3;
+  config.objectives = {MlmConfig{}};
+  config.init.from = dir / "back";
+  pretrain(config, {.run = dir / "on"});
+  export_huggingface(dir / "on", dir / "on-hf");
+  const auto out = nlohmann::json::parse(read_file(dir / "on-hf/config.json"));
+  CHECK(out["classifier_dropout"] == 0.25);
+  CHECK(out["hidden_dropout_prob"] == 0.3);
+  CHECK(out["architectures"] == nlohmann::json::array({"BertForMaskedLM"}));
+}
+
 TEST_CASE("an imported model is exported with all its tensors, and computes the same", "[interchange][parity]") {
   TempDir dir;
   // Cross-attention of a decoder without encoder, and tables that the class has but does not use.
@@ -28,6 +135,8 @@ TEST_CASE("an imported model is exported with all its tensors, and computes the 
     INFO(name);
     import_huggingface(folder, dir / name);
     export_huggingface(dir / name, dir / (name + "-out"));
+    check_config(nlohmann::json::parse(read_file(folder + "/config.json")),
+                 nlohmann::json::parse(read_file(dir / (name + "-out/config.json"))));
     for (const auto* file : {"inputs.safetensors", "expected.safetensors", "generation.json"})
       if (fs::exists(folder + "/" + file)) fs::copy(folder + "/" + file, dir / (name + "-out/" + file));
     check_case(dir / (name + "-out"));
@@ -77,6 +186,34 @@ TEST_CASE("an export to Hugging Face, imported again, is the same model", "[inte
   for (size_t i = 0; i < pa.size(); ++i) CHECK(at::equal(pa[i].param.value(), pb[i].param.value()));
   CHECK(a.tokenizer.fingerprint() == b.tokenizer.fingerprint());
   CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "back"), Catch::Contains("exists; name another --out"));
+}
+
+TEST_CASE("an export with a flipped bit is not imported, unless its receipt is removed", "[interchange]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  const auto receipt = dir / "hf/cloze_export.json";
+  int number = 0;
+  for (const std::string name :
+       {"model.safetensors", "config.json", "tokenizer.json", "vocab.txt", "cloze_export.json"}) {
+    INFO(name);
+    const auto whole = read_file(dir / "hf/" + name);
+    for (const size_t at : {whole.size() / 3, whole.size() / 2, whole.size() - 2}) {
+      auto damaged = whole;
+      damaged[at] ^= 1;
+      dir.write("hf/" + name, damaged);
+      CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / ("refused-" + std::to_string(number++))),
+                        Catch::StartsWith(dir / "hf: " + name + " ") && Catch::EndsWith("remove " + receipt));
+    }
+    dir.write("hf/" + name, whole);
+  }
+  dir.write("hf/README.md", "a card that is written by hand\n");
+  CHECK_NOTHROW(import_huggingface(dir / "hf", dir / "card"));
+  // Somebody who trained the model further in transformers.
+  auto damaged = read_file(dir / "hf/model.safetensors");
+  damaged[damaged.size() - 2] ^= 1;
+  dir.write("hf/model.safetensors", damaged);
+  fs::remove(receipt);
+  CHECK_NOTHROW(import_huggingface(dir / "hf", dir / "further"));
 }
 
 TEST_CASE("the generator of a run with replaced token detection is exported as a masked language model",
@@ -204,7 +341,8 @@ TEST_CASE("start and end ids imported without a tokenizer are exported again", "
     import_huggingface(dir / "hf", dir / "run");
     export_huggingface(dir / "run", dir / "again");
     const auto out = nlohmann::json::parse(read_file(dir / "again/config.json"));
-    return nlohmann::json{{"bos_token_id", out.at("bos_token_id")}, {"eos_token_id", out.at("eos_token_id")}};
+    return nlohmann::json{{"bos_token_id", out.value("bos_token_id", nlohmann::json())},
+                          {"eos_token_id", out.value("eos_token_id", nlohmann::json())}};
   };
   const nlohmann::json ids{{"bos_token_id", 7}, {"eos_token_id", 9}};
   for (const std::string family : {"bert", "roberta", "albert", "electra-discriminator", "distilbert", "longformer",
@@ -219,11 +357,10 @@ TEST_CASE("start and end ids imported without a tokenizer are exported again", "
     INFO(family);
     CHECK(out_again(family, both(nullptr, nullptr)) == both(nullptr, nullptr));
   }
-  // Absent ids are those of the class, unless they lie beyond a reduced vocabulary.
+  // Absent ids stay absent, and those beyond a reduced vocabulary are none.
   CHECK(out_again("bert", nlohmann::json::object()) == both(nullptr, nullptr));
-  CHECK(out_again("albert", nlohmann::json::object()) == both(2, 3));
-  CHECK(out_again("modernbert", nlohmann::json::object()) == both(nullptr, nullptr));
-  CHECK(out_again("albert", {{"bos_token_id", 1000000}}) == both(nullptr, 3));
+  CHECK(out_again("albert", nlohmann::json::object()) == both(nullptr, nullptr));
+  CHECK(out_again("albert", {{"bos_token_id", 1000000}, {"eos_token_id", 3}}) == both(nullptr, 3));
 }
 
 TEST_CASE("ids that only a tokenizer knows are exported with it, and as null without it", "[interchange]") {
@@ -238,6 +375,7 @@ TEST_CASE("ids that only a tokenizer knows are exported with it, and as null wit
       const auto run = dir / (family + (has_tokenizer ? "-with" : "-without"));
       import_huggingface(SOURCE_DIR "/tests/parity/" + family, run);
       if (has_tokenizer) store.tokenizer().save(run + "/tokenizer");
+      fs::remove_all(run + "/huggingface");  // as in a run that was not imported
       export_huggingface(run, run + ".hf");
       const auto out = nlohmann::json::parse(read_file(run + ".hf/config.json"));
       const auto id = [&](int64_t known) { return has_tokenizer ? nlohmann::json(known) : nlohmann::json(); };

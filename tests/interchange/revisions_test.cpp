@@ -82,10 +82,29 @@ TEST_CASE("revisions are refused as a whole where a folder exists, and replaced 
   export_revisions(run, newest, out, "", /*replace=*/true);
   CHECK(fs::exists(out + "/" + names[0]));
   CHECK_THROWS_WITH(export_revisions(run, newest, out + "/main"), Catch::Contains("not a folder for the folders"));
+  std::ofstream(out + "/notes.txt") << "of the user";
+  CHECK_THROWS_WITH(export_revisions(run, newest, out, "", /*replace=*/true), Catch::Contains("it holds notes.txt"));
+  CHECK(read_file(out + "/notes.txt") == "of the user");
   CHECK_THROWS_WITH(export_revisions(newest, newest, dir / "x"), Catch::Contains("is not a run directory"));
   auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "plain"});
   CHECK_THROWS_WITH(export_revisions(dir / "plain", find_checkpoint(dir / "plain"), dir / "x"),
                     Catch::Contains("keeps no checkpoint for a number of words") && Catch::Contains("at_words"));
   CHECK_FALSE(fs::exists(dir / "x"));
+}
+
+TEST_CASE("revisions of which one cannot be written leave no folder that is in the way of the next try",
+          "[interchange][revisions]") {
+  const TempDir dir;
+  const auto run = run_with_milestones(dir);
+  const auto newest = find_checkpoint(run), weights = newest + "/weights.safetensors", out = dir / "hf";
+  const auto whole = read_file(weights);
+  std::ofstream(weights) << "damaged";
+  CHECK_THROWS_AS(export_revisions(run, newest, out), CheckpointError);
+  CHECK_FALSE(fs::exists(out));
+  std::ofstream(weights) << whole;
+  CHECK(export_revisions(run, newest, out).size() == 3);
+  std::ofstream(weights) << "damaged";
+  CHECK_THROWS_AS(export_revisions(run, newest, out, "", /*replace=*/true), CheckpointError);
+  CHECK(exported_table(out + "/main").defined());
 }

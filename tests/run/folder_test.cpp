@@ -12,6 +12,7 @@
 #include "run/loss_curve.h"
 #include "run/metrics.h"
 #include "run/provenance.h"
+#include "run/step_folders.h"
 #include "tests/support/catch.h"
 #include "tests/support/logged.h"
 #include "tests/support/processes.h"
@@ -300,7 +301,7 @@ TEST_CASE("files `best` and `latest` that name no checkpoint are ignored with a 
     ++config.train.budget.steps;
     CHECK(pretrain(config, {.run = run, .resume = true}).resumed_at == config.train.budget.steps - 1);
     CHECK(read_file(run + "/latest") == newest() + "\n");
-    CHECK(is_step_folder(read_file(run + "/best").substr(0, 13)));
+    CHECK(is_step_name(read_file(run + "/best").substr(0, 13)));
   }
   CHECK(read_file(run + "/latest.aside/mine.txt") == "mine");
   CHECK(read_file(run + "/best.aside/mine.txt") == "mine");
@@ -373,4 +374,77 @@ TEST_CASE("a run whose files are links to other files is neither resumed nor ver
   CHECK(read_file(dir / "metrics.jsonl") == rows);
   CHECK(read_file(dir / "log.txt") == log);
   CHECK(read_file(dir / "run/metrics.jsonl").starts_with(rows));
+}
+
+TEST_CASE("a run whose folder is moved while it trains stops, and what has its name then stays as it is",
+          "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  config.checkpoint.every = 1, config.checkpoint.keep = 4;
+  pretrain(config, {.run = dir / "other"});
+  fs::copy(dir / "other", dir / "as-it-was", fs::copy_options::recursive);
+  config.train.budget.steps = 200000;
+  config.checkpoint.every = 2, config.checkpoint.keep = 1;
+  std::ofstream(dir / "run.yaml") << to_yaml(config);
+  const auto child = train_in_child({.run = dir / "run"});
+  for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
+  REQUIRE(swap_paths(dir / "run", dir / "other"));
+  CHECK(wait_for(child) == 1);
+  size_t files = 0, files_before = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(dir / "as-it-was")) files_before += entry.is_regular_file();
+  for (const auto& entry : fs::recursive_directory_iterator(dir / "run")) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    const auto name = fs::relative(entry.path(), dir / "run").string();
+    INFO(name);
+    CHECK(same_files(entry.path(), dir / "as-it-was/" + name));
+  }
+  CHECK(files == files_before);
+  CHECK_NOTHROW(verify_run(dir / "other"));
+  config.train.budget.steps = step_of_folder(fs::path(find_checkpoint(dir / "other")).filename()) + 1;
+  CHECK(pretrain(config, {.run = dir / "other", .resume = true}).steps == config.train.budget.steps);
+}
+
+TEST_CASE("a run may write while its folder has its name, and takes a lock that was removed again", "[run][folder]") {
+  TempDir dir;
+  RunLock lock(dir / "run", false);
+  CHECK_NOTHROW(lock.require_in_place());
+  fs::remove(dir / "run/lock");
+  CHECK_NOTHROW(lock.require_in_place());
+  CHECK(fs::exists(dir / "run/lock"));
+  const auto refused = [&] {
+    CHECK_THROWS_WITH(
+        lock.write("summary.json", "{}"),
+        Catch::StartsWith(dir / "run: was moved, removed or replaced while it was trained; the run stops"));
+  };
+  fs::rename(dir / "run", dir / "moved");
+  refused();  // nothing has its name
+  fs::create_directories(dir / "run");
+  refused();
+  fs::remove(dir / "run");
+  fs::rename(dir / "moved", dir / "run");
+  CHECK_NOTHROW(lock.write("summary.json", "{}"));
+  fs::create_directories(dir / "elsewhere");  // the files are moved, and the folder stays
+  fs::rename(dir / "run/lock", dir / "elsewhere/lock");
+  refused();
+  CHECK(read_file(dir / "run/summary.json") == "{}");
+}
+
+TEST_CASE("who reads a run that trains and removes its checkpoints finds the one that takes their place",
+          "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 200000);
+  config.checkpoint.every = 1, config.checkpoint.keep = 1;
+  std::ofstream(dir / "run.yaml") << to_yaml(config);
+  const auto child = train_in_child({.run = dir / "run"});
+  for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
+  const auto log = logged(dir, [&] {
+    for (int i = 0; i < 40; ++i) {
+      CHECK_NOTHROW(open_run(dir / "run"));
+      CHECK_NOTHROW(verify_run(dir / "run"));
+    }
+  });
+  kill(child, SIGTERM);
+  CHECK(wait_for(child) == 130);
+  CHECK_THAT(log, !Catch::Contains("skipped") && !Catch::Contains("ignored"));
 }

@@ -57,7 +57,11 @@ TEST_CASE("a key of another section or another program is refused with the key t
 TEST_CASE("a key in other letter case is refused with its spelling", "[config]") {
   check_refused("train.batch=9", "unknown key 'train.batch'; did you mean 'train.batch_size'?");
   check_refused("model.activation=gelu", "unknown key 'model.activation'; did you mean 'model.hidden_act'?");
-  check_refused("optimizer=lamb", "'optimizer' must be a map of keys, not 'lamb'; give optimizer.KEY=VALUE, with one");
+  check_refused("optimizer=lamb", "'optimizer' must be a map of keys, not 'lamb'; did you mean 'optimizer.kind'?");
+  check_refused("train.budget=100",
+                "'train.budget' must be a map of keys, not '100'; did you mean 'train.budget.steps'?");
+  check_refused("evaluation=9", "'evaluation' must be a map of keys, not '9'; give evaluation.KEY=VALUE, with one");
+  check_refused("masking.rate=0.3", "unknown key 'masking'; did you mean 'objectives.0.mlm_probability'? the seed of");
   check_refused("train.batch_size=1K", "; write 1000");
   check_refused("train.SEED=3", "unknown key 'train.SEED'; did you mean 'train.seed'?");
   check_refused("TRAIN.seed=3", "unknown key 'TRAIN'; did you mean 'train'?");

@@ -195,7 +195,8 @@ TEST_CASE("a run that goes on with tokens of another tokenizer has that one alon
   CHECK(after["command"] == before["command"]);
   config.train.budget.steps = 5;
   CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 5);  // they are its tokens now
-  CHECK(provenance_of(dir / "run") == after);
+  CHECK(provenance_of(dir / "run")["data"] == after["data"]);
+  CHECK(provenance_of(dir / "run")["earlier_data"] == after["earlier_data"]);
   record_data(dir / "run", TokenStore(config.data.tokens, "train"), 1);  // a checkpoint of before goes on with them
   CHECK(data_since(dir / "run") == 1);
   record_data(dir / "run", TokenStore(config.data.tokens, "train"), 3);

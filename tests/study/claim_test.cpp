@@ -21,11 +21,12 @@ TEST_CASE("a run that outlives the process that started it keeps the claim") {
   if (runner == 0) {
     const auto claim = Lock::take(path);
     // Deaf to the signal that it gets when its parent ends, as a run that is still saving.
-    const pid_t run = start_process({"bash", "-c", "trap '' TERM; sleep 1"}, "/dev/null", claim->descriptor());
+    const pid_t run = start_process({"bash", "-c", "trap '' TERM; sleep 1"}, folder / "log", claim->descriptor());
     usleep(300'000);
     [[maybe_unused]] const auto told = write(ready[1], &run, sizeof run);
     kill(getpid(), SIGKILL);
   }
+  close(ready[1]);
   pid_t run = 0;
   REQUIRE(read(ready[0], &run, sizeof run) == sizeof run);
   wait_for(runner);
@@ -37,8 +38,8 @@ TEST_CASE("a run that outlives the process that started it keeps the claim") {
 TEST_CASE("a process holds its own claim, and not those of the processes that were started before it") {
   const TempDir folder;
   std::optional<Lock> first = Lock::take(folder / "first.lock"), second = Lock::take(folder / "second.lock");
-  const pid_t one = start_process({"sleep", "0.2"}, "/dev/null", first->descriptor());
-  const pid_t two = start_process({"sleep", "5"}, "/dev/null", second->descriptor());
+  const pid_t one = start_process({"sleep", "0.2"}, folder / "log", first->descriptor());
+  const pid_t two = start_process({"sleep", "5"}, folder / "log", second->descriptor());
   first.reset();
   second.reset();
   wait_for(one);

@@ -2,6 +2,7 @@
 #include "run/config_io.h"
 #include "study/loose_runs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -26,7 +27,14 @@ struct Made {
   std::string tokenizer = "t1";
   double bytes = 0;  ///< of each example; 0: not known
   bool finished = true;
+  std::string processor = "p1";
+  json history = json::array();
 };
+
+/// A process that went on from a step with another learning rate.
+json faster_from(int64_t step) {
+  return {{"step", step}, {"changed", {{{"key", "optimizer.learning_rate"}, {"was", "1e-04"}, {"is", "0.5"}}}}};
+}
 
 struct Runs {
   Runs() { set_log_level(LogLevel::quiet); }
@@ -35,8 +43,12 @@ struct Runs {
     folder.write(name + "/run.yaml", to_yaml(decode<RunConfig>(tree)));
     folder.write(name + "/metrics.jsonl", json{{"step", made.logged}, {"tokens", 7}}.dump() + "\n" +
                                               json{{"step", made.logged}, {"held_out_loss", made.value}}.dump() + "\n");
-    folder.write(name + "/provenance.json",
-                 json{{"cloze", "0.1.0"}, {"libtorch", "2.13"}, {"data", {{"tokenizer", made.tokenizer}}}}.dump());
+    folder.write(name + "/provenance.json", json{{"cloze", "0.1.0"},
+                                                 {"libtorch", "2.13"},
+                                                 {"machine", {{"processor", made.processor}}},
+                                                 {"data", {{"tokenizer", made.tokenizer}}},
+                                                 {"history", made.history}}
+                                                .dump());
     json losses = json::object();
     for (const auto& loss : made.losses)
       losses[loss] = {{"sum", {made.value, made.value + 0.1, made.value - 0.1}}, {"count", {1, 1, 1}}};
@@ -91,6 +103,67 @@ TEST_CASE("the baseline is named by its arm or by one of its folders") {
   runs.question.baseline = "learning_rate=0.05";
   CHECK_THAT(runs.error(), Catch::Contains("--baseline learning_rate=0.05: is no arm of these runs; did you mean "
                                            "'learning_rate=0.5'?"));
+}
+
+TEST_CASE("a run whose learning rate was changed on its way is an arm of its own, with the reason") {
+  TwoArms runs;
+  const std::vector<std::string> high{"optimizer.learning_rate=0.5"};
+  const auto with_seed = [&](const std::string& seed) { return std::vector{high.front(), "train.seed=" + seed}; };
+  runs.make("high-3", {.set = with_seed("3"), .value = 2, .history = {json{{"step", 0}}, faster_from(40)}});
+  runs.make("high-4", {.set = with_seed("4"), .history = {faster_from(0)}});  // from its start
+  runs.make("high-1-too", {.set = with_seed("1"), .value = 2, .history = {faster_from(40)}});
+  const auto report = runs.report();
+  REQUIRE(report.arms.size() == 3);
+  CHECK(report.arms[1].runs.size() == 3);
+  CHECK(report.arms[2].name == "learning_rate=0.5, changed at step 40");
+  CHECK(report.arms[2].runs.size() == 2);
+  CHECK(report.arms[2].differs.back() == "changed at step 40 with optimizer.learning_rate 0.5 (was 1e-04)");
+  REQUIRE(report.notes.size() == 1);
+  CHECK(
+      report.notes[0] ==
+      "arm learning_rate=0.5, changed at step 40: with optimizer.learning_rate 0.5 (was 1e-04); it is held apart from "
+      "runs that never changed");
+}
+
+TEST_CASE("a change that was undone before a step was made, or that a run may make, sets no run apart") {
+  TwoArms runs;
+  auto undone = faster_from(40);
+  std::swap(undone["changed"][0]["was"], undone["changed"][0]["is"]);
+  const json allowed = {{"step", 60}, {"changed", {{{"key", "train.threads"}, {"was", "1"}, {"is", "2"}}}}};
+  runs.make("low-3", {.set = {"train.seed=3"}, .history = {faster_from(40), undone, allowed}});
+  const auto report = runs.report();
+  CHECK(report.arms.size() == 2);
+  CHECK(report.notes.empty());
+}
+
+TEST_CASE("a history that is damaged sets no run apart") {
+  TwoArms runs;
+  const json damaged{1, {{"step", "x"}, {"changed", 3}}, {{"step", 5}, {"changed", {1, {{"key", 5}}}}}};
+  runs.make("low-3", {.set = {"train.seed=3"}, .history = damaged});
+  runs.make("low-4", {.set = {"train.seed=4"}, .history = {{"step", 1}}});
+  CHECK(runs.report().arms.size() == 2);
+}
+
+TEST_CASE("an extension of the budget sets a run apart where the steps before it followed the budget") {
+  json longer = {{"step", 40}, {"changed", {{{"key", "train.budget.steps"}, {"was", "50"}, {"is", "100"}}}}};
+  for (const bool counts : {false, true}) {
+    TwoArms runs;
+    longer["budget_counts"] = counts;
+    runs.make("low-3", {.set = {"train.seed=3"}, .history = {longer}});
+    CHECK(runs.report().arms.size() == (counts ? 3 : 2));
+  }
+}
+
+TEST_CASE("other versions or processors among the runs are a note") {
+  TwoArms runs;
+  CHECK(runs.report().notes.empty());
+  runs.make("low-3", {.set = {"train.seed=3"}, .processor = "p2"});
+  const auto report = runs.report();
+  REQUIRE(report.notes.size() == 1);
+  CHECK_THAT(report.notes[0],
+             Catch::Contains("runs were made by different versions or processors") &&
+                 Catch::Contains("learning_rate=1e-04, learning_rate=0.5: cloze 0.1.0, LibTorch 2.13, p1") &&
+                 Catch::Contains("; learning_rate=1e-04: cloze 0.1.0, LibTorch 2.13, p2"));
 }
 
 TEST_CASE("arms that differ in many keys are named by their folders") {
@@ -159,8 +232,6 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
              Catch::Contains("low-1 and ") && Catch::Contains("different tokenizers"));
   CHECK_THAT(with({.set = third, .measured = "mlm, 9 sequences of 32 tokens, packing document, seed 1, tokens abc"}),
              Catch::Contains("so that their losses cannot be compared: by mlm, 3 sequences of 32 tokens"));
-  CHECK_THAT(with({.set = {"train.seed=3", "train.budget.steps=50"}, .step = 50, .logged = 50}),
-             Catch::Contains("had different budgets (100 steps and 50 steps); compare runs of one budget"));
   CHECK_THAT(with({.set = third, .losses = {"clm"}}), Catch::Contains("were scored by different losses (mlm; clm)"));
   CHECK_THAT(with({.set = {"train.seed=1", "checkpoint.keep=9"}}),
              Catch::Contains("have the same config and seed, so that one run would count twice"));
@@ -245,14 +316,41 @@ TEST_CASE("damaged lines of the metrics are left out with a warning, whatever st
              Catch::Contains("low-1/metrics.jsonl: 2 damaged lines, the first of them line 1; curve and use"));
 }
 
-TEST_CASE("among several held-out losses the metric has to be named") {
+TEST_CASE("runs of another budget stand beside the others with losses and curves, without a verdict") {
+  TwoArms runs;
+  for (const std::string seed : {"1", "2"})
+    runs.make("short-" + seed, {.set = {"train.seed=" + seed, "train.budget.steps=50"}, .step = 50, .logged = 50});
+  const auto report = runs.report();
+  REQUIRE(report.arms.size() == 3);
+  CHECK(report.arms[1].difference.mean == Approx(0.105));
+  CHECK(report.arms[1].difference_curve.mean.size() == 1);
+  const auto& other = report.arms[2];
+  CHECK(other.runs.size() == 2);
+  CHECK(other.curve.mean.size() == 1);
+  CHECK(other.difference.seeds == 0);
+  CHECK(other.difference_curve.mean.empty());
+  CHECK(other.verdict == "no verdict: another budget (50 steps)");
+  for (const auto& set : report.tied) CHECK(std::find(set.begin(), set.end(), other.name) == set.end());
+  REQUIRE(report.notes.size() == 1);
+  CHECK_THAT(report.notes[0], Catch::Contains("of another budget than " + report.arms[0].name +
+                                              " (100 steps): " + other.name + " (50 steps)"));
+}
+
+TEST_CASE("of several held-out losses the first that a run is scored by is taken, and the report says so") {
   Runs runs;
-  runs.make("a", {.losses = {"mlm", "mlm:0.4"}});
+  runs.make("a", {.set = {"evaluation.objectives=[{kind: mlm, mlm_probability: 0.4}, {kind: mlm}]"},
+                  .losses = {"mlm", "mlm:0.4"}});
   runs.make("b", {.set = {"optimizer.learning_rate=0.5"}, .losses = {"mlm", "mlm:0.4", "nsp"}});
-  CHECK_THAT(runs.error(),
-             Catch::Contains("several held-out losses (mlm, mlm:0.4); name the one to compare by with --metric"));
+  const auto report = runs.report();
+  CHECK(report.metric == "mlm:0.4");
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes[0] ==
+        "compared by mlm:0.4, the first of the held-out losses that all runs have (mlm, mlm:0.4); "
+        "--metric names another");
   runs.question.metric = "mlm:0.4";
-  CHECK(runs.report().metric == "mlm:0.4");
+  CHECK(runs.report().notes.empty());
+  runs.question.metric = "mlm";
+  CHECK(runs.report().metric == "mlm");
   runs.question.metric = "nsp";
   CHECK_THAT(runs.error(),
              Catch::Contains("--metric nsp: not all runs have this held-out loss; they have mlm, mlm:0.4"));

@@ -253,6 +253,64 @@ TEST_CASE("held-out losses that were edited are refused with the file") {
   CHECK_THROWS_WITH(study.report(), Catch::Contains(path) && Catch::Contains("edited"));
 }
 
+TEST_CASE("what stands where a study puts a run is never removed, and the run is trained when it is moved away") {
+  const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
+  const auto folder = study.folder / "out/runs/a/seed-1";
+  const auto refused = [&](StaleRuns stale) {
+    CHECK_THROWS_WITH(study.run({}, stale), Catch::StartsWith(folder + ": stands where the study puts a run") &&
+                                                Catch::EndsWith("move the folder away, and the run is trained anew"));
+  };
+  study.folder.write("out/runs/a/seed-1/step-00000100/weights.safetensors", "of weeks");
+  study.folder.write("out/runs/b/seed-1/provenance.json", "{}");  // killed in its first moment
+  refused(StaleRuns::refuse);
+  CHECK(read_file(folder + "/step-00000100/weights.safetensors") == "of weeks");
+  std::filesystem::rename(folder, study.folder / "aside");
+  CHECK(study.run().done == 4);
+  CHECK(read_file(study.folder / "aside/step-00000100/weights.safetensors") == "of weeks");
+  // A run that lost its run.yaml is not made again over its checkpoints.
+  study.folder.write("base.yaml", std::string(small_run_yaml) + "optimizer: {weight_decay: 0.02}\n");
+  std::filesystem::remove(folder + "/run.yaml");
+  refused(StaleRuns::redo);
+  CHECK(read_file(folder + "/starts") == "started\n");
+}
+
+TEST_CASE(
+    "a run whose held-out losses are lost or damaged is measured again by running the study, as the report says") {
+  const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
+  study.run();
+  const auto report = to_json(study.report());
+  const auto folder = study.folder / "out/runs/b/seed-2", file = folder + "/held_out.json";
+  std::string starts = "started\n";
+  const auto is_measured_again = [&](const std::string& fault) {
+    INFO(fault);
+    CHECK_THROWS_WITH(study.report(), Catch::StartsWith(file + fault) && Catch::Contains("run the study again"));
+    const auto plan = study.plan();
+    CHECK_THAT(status_of(plan, plan.runs[3]).message, Catch::StartsWith(file + fault));
+    CHECK(study.run().done == 4);
+    CHECK(read_file(folder + "/starts") == starts);
+    CHECK(to_json(study.report()) == report);
+  };
+  std::filesystem::remove(file);
+  starts += "resumed\n";
+  is_measured_again(": is missing");
+  for (const std::string damaged : {"", "{}", R"({"losses": {"mlm": {}}, "xxh3": "0"})"}) {
+    study.folder.write("out/runs/b/seed-2/held_out.json", damaged);
+    starts += "resumed\n";
+    is_measured_again(": is damaged or was edited");
+  }
+  std::filesystem::remove_all(folder);
+  starts = "started\n";
+  is_measured_again(": is missing");
+  // A run that was kept as it is would not be the same when it is measured with today's config.
+  study.folder.write("base.yaml", std::string(small_run_yaml) + "optimizer: {weight_decay: 0.02}\n");
+  CHECK(study.run({}, StaleRuns::keep).done == 4);
+  std::filesystem::remove(file);
+  CHECK_THROWS_WITH(study.report(), Catch::EndsWith("make the run again with --redo"));
+  CHECK_THROWS_WITH(study.run({}, StaleRuns::keep), Catch::Contains("no result that --keep could leave: b/2;"));
+  CHECK(study.run({}, StaleRuns::redo).done == 4);
+  CHECK(read_file(folder + "/starts") == "started\n");
+}
+
 TEST_CASE("what was declared before the first run is compared with the study file of the report") {
   const Study study;
   study.run({"low/1"});
@@ -400,4 +458,20 @@ TEST_CASE("a damaged manifest of the tokens is named when a study is planned") {
     study.folder.write("tokens/manifest.json", damaged);
     CHECK(study.error() == tokens + "/manifest.json: is damaged; prepare the text again with --force");
   }
+}
+
+TEST_CASE("a run of a study that was changed by hand on its way is an arm of its own") {
+  Study study;
+  study.run();
+  study.folder.write("out/runs/high/seed-2/provenance.json",
+                     R"({"history": [{"step": 5, "changed": [{"key": "data.fingerprint", "was": "a", "is": "b"}]}]})");
+  const auto report = study.report();
+  REQUIRE(report.arms.size() == 4);
+  CHECK(report.arms[1].runs.size() == 4);
+  CHECK(report.arms[3].name == "high, changed at step 5");
+  CHECK(report.arms[3].runs.size() == 1);
+  CHECK(report.arms[3].differs.back() == "changed at step 5 with data.fingerprint b (was a)");
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes[0] ==
+        "arm high, changed at step 5: with data.fingerprint b (was a); it is held apart from runs that never changed");
 }

@@ -47,6 +47,17 @@ TEST_CASE("a report shows what every arm answered to a suite, and its paired dif
   CHECK(other[7] == "0.057");
 }
 
+TEST_CASE("an arm of another budget has what it answered to a suite, and no difference to the baseline") {
+  Answers answers;
+  answers.add("plain", {0.5, 0.6, 0.7});
+  answers.add("longer", {0.6, 0.7, 0.9});
+  answers.report.arms[1].other_budget = "40 steps";
+  const auto table = suite_table(answers.report);
+  REQUIRE(table);
+  CHECK(table->rows[1][3] == "73.33");
+  CHECK(table->rows[1][5] == "");
+}
+
 TEST_CASE("correlations of suites keep their unit in a report") {
   Answers answers;
   answers.add("plain", {0.5, 0.75});

@@ -52,6 +52,16 @@ TEST_CASE("values that fail in the search rank last, and a killed run of it is r
              Catch::Contains("arm a: 1 runs with optimizer.learning_rate: 0.5 failed in the search"));
 }
 
+TEST_CASE("a run of a search whose held-out losses are lost is measured again before anything is chosen") {
+  const Study study(two_arms + "seeds: 2\ntune: {optimizer.learning_rate: [0.1, 0.2]}\n");
+  const auto all = study.run().done;
+  const std::string run = "tuning/runs/a_learning_rate=0.1/seed-100001";
+  study.folder.write("out/" + run + "/held_out.json", "{");
+  CHECK(study.stages().plans[1].waits_for == "tuning");
+  CHECK(study.run().done == all);
+  CHECK(study.starts(run) == "started\nresumed\n");
+}
+
 TEST_CASE("a search in which all runs of an arm fail is reported, and stops what follows until one is tried again") {
   const Study study(
       "arms: {a: {optimizer.learning_rate: 0.5}, b: {}}\nseeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\n");

@@ -89,7 +89,7 @@ TEST_CASE("a run with phases resumes to the same bits, before, at and after the 
     const auto kept = folder_of_step(every);
     for (const auto& entry : std::filesystem::directory_iterator(whole)) {
       const auto name = entry.path().filename().string();
-      if (is_step_folder(name) && name > kept) std::filesystem::remove_all(parts + "/" + name);
+      if (is_step_name(name) && name > kept) std::filesystem::remove_all(parts + "/" + name);
     }
     std::ofstream(parts + "/latest") << kept << "\n";
     std::filesystem::remove(parts + "/best");

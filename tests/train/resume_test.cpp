@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <limits>
@@ -368,4 +369,33 @@ TEST_CASE("times are summed over all processes of a run, without those that an o
   CHECK(unknown.seconds > 1000);
   CHECK(unknown.ledger.seconds == Approx(unknown.seconds - 1000));
   CHECK(unknown.ledger.other < 50);
+}
+
+TEST_CASE(
+    "tokens that another process cuts end a run with a sentence after it has saved, and it resumes to the same bits",
+    "[train][resume]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 1000);
+  const auto tokens = dir / "tokens/train-00000.tokens", whole = read_file(tokens), errors = dir / "errors";
+  std::ofstream(dir / "a.yaml") << to_yaml(config);
+  std::ofstream(dir / "b.yaml") << to_yaml(config);
+  REQUIRE(wait_for(train_in_child({.run = dir / "a"})) == 0);
+  const pid_t child = fork_with_default_signals();
+  if (child == 0) {
+    dup2(open(errors.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    execl(BINARY_DIR "/cloze", "cloze", "--quiet", "pretrain", (dir / "b.yaml").c_str(), "--run", (dir / "b").c_str(),
+          nullptr);
+    _exit(127);
+  }
+  for (int wait = 0; wait < 4000 && metrics(dir / "b").size() < 20; ++wait) usleep(2000);
+  fs::resize_file(tokens, 0);
+  CHECK(wait_for(child) == 1);
+  CHECK_THAT(read_file(errors),
+             Catch::Contains(tokens + ": became shorter while it was read; prepare the text again; step") &&
+                 Catch::Contains("is saved, `cloze pretrain --run " + dir / "b" + " --resume`"));
+  CHECK_FALSE(find_checkpoint(dir / "b").empty());
+  std::ofstream(tokens, std::ios::binary) << whole;
+  REQUIRE(wait_for(train_in_child({.run = dir / "b", .resume = true})) == 0);
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  CHECK(same_files(dir / "a/step-00001000/weights.safetensors", dir / "b/step-00001000/weights.safetensors"));
 }

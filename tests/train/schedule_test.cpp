@@ -105,3 +105,22 @@ TEST_CASE("a schedule says how long it is the same for every budget", "[train][s
   s.shape = ScheduleShape::linear;
   CHECK(stable_share(s) == 0);
 }
+
+TEST_CASE("rates follow the budget where another one would have given a step so far another rate",
+          "[train][schedule]") {
+  for (const auto shape :
+       {ScheduleShape::linear, ScheduleShape::cosine, ScheduleShape::wsd, ScheduleShape::wsd_s,
+        ScheduleShape::one_cycle, ScheduleShape::constant, ScheduleShape::inverse_sqrt, ScheduleShape::transformer}) {
+    auto s = schedule_of(shape, 10);
+    INFO(name_of(shape));
+    for (const int64_t step : {1, 10, 30, 95, 100}) {
+      bool other = false;  // among the rates of the steps until then, by budgets of 100 and 200 steps
+      for (int64_t done = 0; done <= step; ++done) {
+        const auto at = static_cast<double>(done);
+        other = other || schedule_factor(s, at, 100) != schedule_factor(s, at, 200);
+      }
+      CHECK(follows_budget(s, step, static_cast<double>(step) / 100) == other);
+    }
+  }
+  CHECK(follows_budget(schedule_of(ScheduleShape::constant, 0.1), 50, 0.5));
+}

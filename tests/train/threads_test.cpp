@@ -12,6 +12,14 @@ namespace {
 
 constexpr const char* last = "/step-00000004/weights.safetensors";
 
+/// The gradient norm of every step of a run.
+std::vector<double> norms_of(const std::string& run) {
+  std::vector<double> norms;
+  for (const auto& row : metrics(run))
+    if (row.contains("grad_norm")) norms.push_back(row["grad_norm"].get<double>());
+  return norms;
+}
+
 /// The largest difference between two files of weights, and the largest weight.
 std::pair<double, double> difference(const std::string& a, const std::string& b) {
   const auto one = SafeTensors::open(a), two = SafeTensors::open(b);
@@ -78,5 +86,28 @@ TEST_CASE(
     if (backbone_of(config.model).hidden_dropout_prob > 0)
       CHECK(difference(name("-without") + last, name("-fused") + last).first >
             4e-4 * largest);  // dropout has an effect
+  }
+}
+
+TEST_CASE("every family has the gradient norms of its kernels with plain operators, whose fixed parameters gather none",
+          "[train][plain]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 5);
+  base.train.precision = Precision::fp32;
+  base.schedule.warmup = 0;
+  base.optimizer.epsilon = 1e-3;  // as above
+  base.optimizer.learning_rate = 1e-3;
+  const auto marked = prepare_marked(dir);
+  for (const auto& family : every_family()) {
+    INFO(family.name);
+    const auto config = run_of(family, base, marked);
+    pretrain(config, {.run = dir / (family.name + "-fused")});
+    set_fused(false);
+    pretrain(config, {.run = dir / (family.name + "-plain")});
+    set_fused(true);
+    const auto fused = norms_of(dir / (family.name + "-fused")), plain = norms_of(dir / (family.name + "-plain"));
+    REQUIRE(fused.size() == 5);
+    REQUIRE(plain.size() == 5);
+    for (size_t step = 0; step < 5; ++step) CHECK(plain[step] == Approx(fused[step]).epsilon(1e-4));
   }
 }

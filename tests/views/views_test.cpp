@@ -53,6 +53,46 @@ TEST_CASE("frequencies are those of the training text where its counts are known
   CHECK(groups[2].loss == Approx(4));
 }
 
+TEST_CASE("the first texts are shown token by token, each with its loss") {
+  const auto run = open_run(trained());
+  const std::vector<SeenToken> tokens{token(5, 0, 2, 0.5, true), token(6, 1, 0.5, 0.5, false),
+                                      token(7, 0, 3, 0.5, true), token(8, 0, 1, 0.5, true)};
+  const auto texts = losses_of_texts(run.tokenizer, tokens, 2);
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[0].pieces == std::vector{run.tokenizer.piece(5), run.tokenizer.piece(6)});
+  CHECK(texts[0].losses == std::vector{2.0, 0.5});
+  CHECK(texts[1].losses == std::vector{3.0});
+  View view{.run = "run", .checkpoint = "step", .scored_by = "pll", .texts = 3, .read = texts};
+  view.read[1].pieces = {"<b>"};
+  const auto page = to_html(view);
+  CHECK_THAT(page, Catch::Contains("The first 2 texts.") && Catch::Contains("up to 3.00 nats") &&
+                       Catch::Contains("<span style=\"--loss: 0.167\" title=\"0.50 nats\">") &&
+                       Catch::Contains("--loss: 1.000\" title=\"3.00 nats\">&lt;b&gt;</span>"));
+}
+
+TEST_CASE("the squares of attention have the tokens along their sides, as many as there is room for") {
+  View view{.run = "run", .checkpoint = "step", .scored_by = "pll", .texts = 1};
+  view.attention.tokens = {"[CLS]", "<a>", "[SEP]"};
+  view.attention.heads = {{std::vector<float>(9, 0.3F), std::vector<float>(9, 0.3F)}};
+  const auto labelled = [](const std::string& page, const std::string& label) {
+    size_t count = 0;
+    for (auto at = page.find(">" + label + "</text>"); at != std::string::npos;
+         at = page.find(">" + label + "</text>", at + 1))
+      ++count;
+    return count;
+  };
+  const auto page = to_html(view);
+  CHECK(labelled(page, "[CLS]") == 2);  // once on the left, once above, for all squares
+  CHECK(labelled(page, "&lt;a&gt;") == 2);
+  CHECK_THAT(page, Catch::Contains("<title>layer 1, head 2</title>") && Catch::Contains(">head 2</text>"));
+  CHECK_THAT(page, !Catch::Contains("is named"));
+  view.attention.tokens.assign(64, "a");
+  view.attention.heads = {{std::vector<float>(64 * 64, 0.1F)}};
+  const auto longer = to_html(view);
+  CHECK(labelled(longer, "a") == 64);
+  CHECK_THAT(longer, Catch::Contains("one in 2 is named"));
+}
+
 TEST_CASE("the calibration error is the weighted distance of confidence and accuracy over the bins") {
   // Two bins: 0.2 and 0.4 (mean 0.3) with half of them right, and 0.9 always wrong.
   const auto found = calibration_of(

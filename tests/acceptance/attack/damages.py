@@ -132,7 +132,8 @@ RESUME = ["pretrain", "--run", "run-bert", "--resume", "--set", "data.tokens=tok
 STORE = ["tokens/*.tokens", "tokens/*.bytes", "tokens/manifest.json", "tokens/tokenizer/*"]
 STORE_GUARDED = ["tokens/*.tokens", "tokens/*.bytes", "tokens/manifest.json", "tokens/tokenizer/vocab.txt",
                  "tokens/tokenizer/cloze_tokenizer.json"]
-CHECKPOINT_GUARDED = ["*.safetensors", "state.json"]
+CHECKPOINT_GUARDED = ["*.safetensors", "state.json", "config.yaml", "manifest.json"]
+EXPORT_GUARDED = ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "cloze_tokenizer.json"]
 PARITY = str(root / "tests/parity/bert")
 
 
@@ -187,7 +188,7 @@ def targets():
         Target("run that is resumed", ["run-bert", "tokens"], ["run-bert/step-*/*", "run-bert/best", "run-bert/latest"], RESUME, result=resumed,
                weight=3),
         Target("log of a run that is resumed", ["run-bert", "tokens"], ["run-bert/metrics.jsonl"], RESUME, result=resumed_state, weight=1),
-        Target("export", ["export"], ["export/*"], ["import", "export", "--out", "back"], weight=6),
+        Target("export", ["export"], ["export/*"], ["import", "export", "--out", "back"], guarded=EXPORT_GUARDED, weight=6),
         Target("parity case", ["parity"], ["parity/*"], ["verify", "parity", "parity"], sentences=(0, 1), weight=2),
         Target("text", ["text.txt"], ["text.txt"], ["prepare", "text.txt", "--train", "wordpiece", "--vocab-size", "60", "--out", "t"], weight=3),
         Target("JSON lines", ["text.jsonl"], ["text.jsonl"],

@@ -51,6 +51,8 @@ def add_rows(folder, draw, canary):
         manifest = path.parent / "manifest.json"
         facts = json.loads(manifest.read_text())
         facts["files"].pop("state.json", None)
+        facts["version"] = 1  # of an earlier version, which had no fingerprint
+        facts.pop("fingerprint", None)
         manifest.write_text(json.dumps(facts))
 
 

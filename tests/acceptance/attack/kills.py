@@ -121,7 +121,7 @@ def attack_verb(world, draw, name):
     if fault:
         return int(was_killed), f"{verb}: {fault}: {answer.err[-300:]}"
     result = folder / RESULT[verb]
-    if verb == "force" and not (result / "manifest.json").exists() and world.ask(["verify", "data", "tokens"], folder).code == 0:
+    if verb == "force" and world.ask(["verify", "data", "tokens"], folder).code != 0:
         return int(was_killed), f"{verb}: neither the old tokens nor the new ones"
     is_whole = verb == "import" and result.exists()
     if is_whole:  # it is not made again, so it has to be complete

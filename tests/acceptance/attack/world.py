@@ -17,6 +17,7 @@ FAMILIES = ["bert", "modernbert", "roberta", "distilbert", "albert", "electra", 
             "gpt-bert", "t5", "bart", "mbart", "pegasus", "transformer", "xlnet"]
 STABLE = {"schedule.shape": "constant", "schedule.warmup": 2}  # so that the run can be branched
 OWN_CONFIGS = {"stem": {"base": f"{root}/configs/bert/tiny.yaml"},
+               "words": {"base": f"{root}/configs/bert/tiny.yaml", "checkpoint": {"at_words": [100, 200]}},
                "mbart": {"model": {"kind": "mbart"}, "objectives": [{"kind": "denoising"}]},
                "pegasus": {"model": {"kind": "pegasus"}, "objectives": [{"kind": "gap_sentences"}]},
                "transformer": {"model": {"kind": "transformer"}, "objectives": [{"kind": "denoising"}]}}
@@ -53,7 +54,7 @@ class World:
     def __init__(self, cloze, folder):
         self.cloze, self.folder, self.masters = Path(cloze).resolve(), Path(folder).resolve(), Path(folder).resolve() / "world"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.shim = self.folder / "failing_calls.so"
+        self.shim, self.scarce = self.folder / "failing_calls.so", self.folder / "scarce.so"
         self.seconds, self.calls, self.outputs = {}, {}, {}
 
     def environment(self, more=None):
@@ -88,6 +89,7 @@ class World:
 
     def make(self):
         subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", self.shim, here / "failing_calls.c", "-ldl"], check=True)
+        subprocess.run(["g++", "-std=c++20", "-shared", "-fPIC", "-O1", "-o", self.scarce, here / "scarce.cpp", "-ldl"], check=True)
         facts = self.folder / "world.json"
         if facts.exists():
             self.seconds, self.calls, self.outputs = json.loads(facts.read_text())
@@ -126,7 +128,12 @@ class World:
         (self.masters / "text.txt").write_text(text)
         (self.masters / "text.jsonl").write_text("".join(json.dumps({"text": part}) + "\n" for part in text.split("\n\n") if part.strip()))
         (self.masters / "study.yaml").write_text(STUDY)
-        for name in [*FAMILIES, "stem"]:
+        (self.masters / "lines.txt").write_text("wa wb wc wd we\nwb wc wf\n")
+        (self.masters / "suite.jsonl").write_text('{"sentence_good": "wa wb wc", "sentence_bad": "wc wb wa", "UID": "order", "linguistics_term": "x"}\n')
+        answers = self.masters / "results/baby/main/zero_shot/mlm/blimp/blimp_filtered"
+        answers.mkdir(parents=True)
+        (answers / "predictions.json").write_text("{}")
+        for name in [*FAMILIES, "stem", "words"]:
             config = json.loads(json.dumps(OWN_CONFIGS.get(name, {"base": f"{root}/configs/{name}/tiny.yaml"})))
             for key, value in {**TINY, **(STABLE if name == "stem" else {})}.items():
                 *sections, last = key.split(".")
@@ -164,7 +171,15 @@ class World:
                 "export": ["export", "run-bert", "--to", "huggingface", "--out", "export"],
                 "import": ["import", "export", "--out", "import"],
                 "script": ["export", "run-gpt2", "--to", "torchscript", "--out", "script.pt"],
-                "study": ["study", "run", "study.yaml", "--jobs", "1"]}
+                "study": ["study", "run", "study.yaml", "--jobs", "1"],
+                "run-words": self.pretrain("words", "run-words"),
+                "revisions": ["export", "run-words", "--to", "huggingface", "--revisions", "--out", "revisions"],
+                "report.html": ["report", "run-bert", "--metric", "mlm", "--output", "report.html"],
+                "study.html": ["study", "report", "study.yaml", "--output", "study.html"],
+                "view.html": ["view", "run-bert", "lines.txt", "--out", "view.html"],
+                "spans.svg": ["inspect", "objective", "bert.yaml", "--set", "data.tokens=tokens", "--picture", "spans.svg"],
+                "answers": ["evaluate", "run-bert", "--suite", "suite.jsonl", "--out", "answers"],
+                "collation": ["babylm", "collate", "results/baby", "--partial"]}
 
     def case_folder(self, name, *masters):
         """A folder for a case, with copies of masters."""

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "data/tokenizer.h"
+#include "data/tokenizers/byte_bpe.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -290,4 +291,142 @@ TEST_CASE("an exported tokenizer.json gives the ids of its SentencePiece model",
       CHECK(read.decode(list) == tokenizer.decode(list));
     }
   }
+}
+
+namespace {
+
+/// A tokenizer.json as Cloze writes it for the SentencePiece file of a family.
+json json_of_family(const TempDir& dir, const std::string& tokenizer_class) {
+  dir.write("family/sentencepiece.bpe.model", model("fairseq"));
+  dir.write("family/tokenizer_config.json", json{{"tokenizer_class", tokenizer_class}}.dump());
+  Tokenizer::open(dir / "family").save(dir / "family-made");
+  return json::parse(read_file(dir / "family-made/tokenizer.json"));
+}
+
+json saved_json(const TempDir& dir, const std::string& folder, const std::string& file, const TextReader& reader) {
+  Tokenizer::open(dir / folder).save(dir / "run");
+  Tokenizer::open(dir / "run").save(dir / "out", reader);
+  return json::parse(read_file(dir / ("out/" + file)));
+}
+
+std::string single_of(const json& tokenizer) {
+  std::string found;
+  for (const auto& part : tokenizer["post_processor"]["single"])
+    for (const auto& [what, token] : part.items()) found += token["id"].get<std::string>() + " ";
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a tokenizer_config.json that names no class is saved with the one that its model implied",
+          "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("a/tokenizer.json", json_of_family(dir, "XLMRobertaTokenizer").dump());
+  dir.write("a/tokenizer_config.json", R"({"model_max_length": 512})");
+  dir.write("a/config.json", R"({"model_type": "xlm-roberta"})");
+  const auto config = [&](const std::string& folder) {
+    return saved_json(dir, folder, "tokenizer_config.json", {.kind = "roberta", .segments = false});
+  };
+  CHECK(config("a") == json{{"model_max_length", 512}, {"tokenizer_class", "XLMRobertaTokenizer"}});
+  dir.write("a/config.json", R"({"model_type": "camembert"})");
+  CHECK(config("a")["tokenizer_class"] == "CamembertTokenizer");
+  dir.write("a/config.json", R"({"model_type": "roberta", "tokenizer_class": "XLMRobertaTokenizerFast"})");
+  CHECK(config("a")["tokenizer_class"] == "XLMRobertaTokenizer");
+  // Any class can read it where none is known, if it is told the special tokens.
+  dir.write("a/config.json", R"({"model_type": "roberta", "tokenizer_class": "OtherTokenizer"})");
+  CHECK(config("a")["tokenizer_class"] == "PreTrainedTokenizerFast");
+  CHECK(config("a")["mask_token"] == "<mask>");
+  CHECK(config("a")["model_max_length"] == 512);
+  CHECK(config("a")["model_input_names"] == json({"input_ids", "attention_mask"}));
+  dir.write("a/tokenizer_config.json", R"({"tokenizer_class": "OwnTokenizer", "auto_map": {"AutoTokenizer": "x.Y"}})");
+  CHECK(config("a") == json{{"tokenizer_class", "OwnTokenizer"}});
+}
+
+TEST_CASE("the class that config.json names decides the ids, and one that Cloze does not have is refused by name",
+          "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("minilm/sentencepiece.bpe.model", model("fairseq"));
+  dir.write("minilm/config.json", R"({"model_type": "bert", "tokenizer_class": "XLMRobertaTokenizer"})");
+  const auto tokenizer = Tokenizer::open(dir / "minilm");
+  CHECK(tokenizer.piece(0) == "<s>");
+  CHECK(tokenizer.special().mask == tokenizer.size() - 1);
+  // tokenizer_config.json comes first.
+  dir.write("minilm/tokenizer_config.json", R"({"tokenizer_class": "CamembertTokenizer"})");
+  CHECK(Tokenizer::open(dir / "minilm").piece(0) == "<s>NOTUSED");
+  dir.write("words/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  for (const std::string name : {"BertJapaneseTokenizer", "HerbertTokenizerFast", "PhobertTokenizer"}) {
+    dir.write("words/config.json", json{{"model_type", "bert"}, {"tokenizer_class", name}}.dump());
+    CHECK_THROWS_WITH(Tokenizer::open(dir / "words"), Catch::Contains(name));
+  }
+}
+
+TEST_CASE("a tokenizer that came with a model frames its texts as it did there, with another model as that one does",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
+  dir.write("chinese/vocab.txt", words);
+  dir.write("chinese/config.json", R"({"model_type": "gpt2", "tokenizer_class": "BertTokenizer"})");
+  CHECK(single_of(saved_json(dir, "chinese", "tokenizer.json", {.kind = "gpt2", .end = 0})) == "[CLS] A [SEP] ");
+  CHECK(saved_json(dir, "chinese", "tokenizer_config.json", {.kind = "gpt2", .end = 0}).count("eos_token") == 0);
+  CHECK(single_of(saved_json(dir, "chinese", "tokenizer.json", {.kind = "t5", .end = 3})) == "A [SEP] ");
+  // A tokenizer.json has its frame itself, also where tokens are appended.
+  dir.write("own/tokenizer.json", json_of_family(dir, "XLMRobertaTokenizer").dump());
+  dir.write("own/config.json", R"({"model_type": "t5", "tokenizer_class": "RobertaTokenizer"})");
+  CHECK(single_of(saved_json(dir, "own", "tokenizer.json", {.kind = "t5", .end = 2})) == "<s> A </s> ");
+  CHECK(Tokenizer::open(dir / "own").frame(TextReader{.kind = "t5", .end = 5}).after == std::vector<int64_t>{2});
+  Tokenizer::open(dir / "own").followed_by_sentinels(2).save(dir / "more", TextReader{.kind = "t5", .end = 2});
+  const auto more = json::parse(read_file(dir / "more/tokenizer.json"));
+  CHECK(single_of(more) == "<s> A </s> ");
+  CHECK(more["added_tokens"].back()["content"] == "<extra_id_0>");
+}
+
+TEST_CASE("special tokens that a user added are found in texts and exported; others that a text spells are text",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nent\n<\n>\n[\n]\nsep\n";
+  dir.write("a/vocab.txt", words);
+  dir.write("a/config.json", R"({"model_type": "bert"})");
+  dir.write("a/added_tokens.json", R"({"<ent>": 12})");
+  dir.write("a/special_tokens_map.json", R"({"additional_special_tokens": ["<ent>", "[SEP]"], "sep_token": "[SEP]"})");
+  const auto tokenizer = Tokenizer::open(dir / "a");
+  const std::vector<int32_t> wanted{5, 12, 5, 9, 11, 10};
+  CHECK(tokenizer.encode("a <ent>a [SEP]") == wanted);
+  CHECK(tokenizer.is_special(12));
+  const auto saved = saved_json(dir, "a", "tokenizer.json", {.kind = "bert"});
+  CHECK(Tokenizer::open(dir / "run").encode("a <ent>a [SEP]") == wanted);
+  CHECK(Tokenizer::open(dir / "run").fingerprint() == tokenizer.fingerprint());
+  const auto last = saved["added_tokens"].back();
+  CHECK(last["content"] == "<ent>");
+  CHECK(last["special"] == true);
+  CHECK(last["normalized"] == false);
+  // The same with a tokenizer.json, and a token of the vocabulary itself.
+  for (const auto* name : {"vocab.txt", "added_tokens.json"}) std::filesystem::remove(dir / (std::string("a/") + name));
+  dir.write("a/tokenizer.json", saved.dump());
+  CHECK(Tokenizer::open(dir / "a").encode("a <ent>a [SEP]") == wanted);
+  Tokenizer::open(dir / "a").save(dir / "again");
+  CHECK(Tokenizer::open(dir / "again").encode("a <ent>a [SEP]") == wanted);
+  CHECK(Tokenizer::open(dir / "again").fingerprint() == Tokenizer::open(dir / "a").fingerprint());
+  dir.write("b/vocab.txt", words + "<e1>\n");
+  dir.write("b/tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", "extra_special_tokens": ["<e1>"]})");
+  CHECK(Tokenizer::open(dir / "b").encode("a<e1>") == std::vector<int32_t>{5, 12});
+}
+
+TEST_CASE("the mask of a byte-level tokenizer is exported with the space before it, and flags of a token are kept",
+          "[data][tokenizer]") {
+  TempDir dir;
+  json vocabulary = json::object();
+  for (int b = 0; b < 256; ++b) vocabulary[byte_symbol(static_cast<uint8_t>(b))] = b;
+  vocabulary["<mask>"] = 256;
+  vocabulary["<pad>"] = 257;
+  dir.write("a/vocab.json", vocabulary.dump());
+  dir.write("a/merges.txt", "#version: 0.2\n");
+  dir.write("a/config.json", R"({"model_type": "roberta"})");
+  dir.write("a/tokenizer_config.json",
+            R"({"added_tokens_decoder": {"257": {"content": "<pad>", "special": true, "rstrip": true}}})");
+  std::map<std::string, std::string> flags;
+  const auto written = saved_json(dir, "a", "tokenizer.json", {.kind = "roberta"});
+  for (const auto& token : written["added_tokens"])
+    flags[token["content"]] = json{token["lstrip"], token["rstrip"], token["special"]}.dump();
+  CHECK(flags["<mask>"] == "[true,false,true]");
+  CHECK(flags["<pad>"] == "[false,true,true]");
 }

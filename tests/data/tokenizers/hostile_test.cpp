@@ -159,7 +159,7 @@ TEST_CASE("rules that double a text one after the other are refused before they 
     return Json{{"type", "Sequence"}, {of, steps}};
   };
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<Json> doubling(60, {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  const std::vector<Json> doubling(32, {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
   const auto grows = opened(chain("normalizers", doubling), nullptr);
   CHECK(grows.encode("b") == std::vector<int32_t>{1});
   CHECK_THROWS_WITH(grows.encode("a"),
@@ -170,18 +170,86 @@ TEST_CASE("rules that double a text one after the other are refused before they 
       {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}},
       {{"type", "Replace"}, {"pattern", {{"Regex", ""}}}, {"content", std::string(1000, 'b')}}};
   CHECK_THROWS_AS(opened(chain("normalizers", wide), nullptr).encode("a"), DataError);
-  const std::vector<Json> in_bytes(60, {{"type", "ByteLevel"}});
+  const std::vector<Json> in_bytes(32, {{"type", "ByteLevel"}});
   CHECK_THROWS_AS(opened(chain("normalizers", in_bytes), nullptr).encode("caf\u00E9"), DataError);
-  const std::vector<Json> prefixes(100, {{"type", "Prepend"}, {"prepend", std::string(1000, 'x')}});
+  const std::vector<Json> prefixes(30, {{"type", "Prepend"}, {"prepend", std::string(3000, 'x')}});
   CHECK_THROWS_AS(opened(chain("normalizers", prefixes), nullptr).encode("a"), DataError);
-  const std::vector<Json> forms(257, {{"type", "NFC"}});
+  const std::vector<Json> forms(33, {{"type", "NFC"}});
   CHECK_THROWS_WITH(opened(chain("normalizers", forms), nullptr),
-                    Catch::Contains("is one of more than 256 steps; merge some of them"));
-  const std::vector<Json> spelled(60, {{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", "bb"}});
+                    Catch::Contains("is one of more than 32 steps; merge some of them"));
+  const std::vector<Json> fuses(33, {{"type", "Fuse"}});
+  CHECK_THROWS_WITH(opened(nullptr, chain("decoders", fuses)), Catch::Contains("is one of more than 32 steps"));
+  const std::vector<Json> spelled(32, {{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", "bb"}});
   CHECK_THROWS_WITH(opened(nullptr, chain("decoders", spelled)).decode(std::vector<int64_t>{1}),
                     Catch::Contains("bytes of tokens of 1; correct its decoder"));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
   // Rules of real tokenizers make at most 33 bytes of one.
   const auto compatible = opened({{"type", "NFKC"}}, nullptr);
   CHECK(compatible.encode(std::string("\uFDFA")).size() == 1);
+}
+
+namespace {
+
+/// A tokenizer.json of two words whose pre-tokenizer cuts texts at an expression.
+std::string cut_at(const TempDir& dir, const std::string& expression) {
+  const Json model{{"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", {{"[UNK]", 0}, {"b", 1}}}};
+  const Json cut{{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}};
+  return dir.write("cut/tokenizer.json", Json{{"model", model}, {"pre_tokenizer", cut}}.dump());
+}
+
+}  // namespace
+
+TEST_CASE("an expression with back-references, calls of groups or conditions is refused with that part",
+          "[data][tokenizer]") {
+  TempDir dir;
+  for (const auto& [expression, part] :
+       std::vector<std::pair<std::string, std::string>>{{R"((a+)(a+)\1\2b)", R"(\1)"},
+                                                        {R"((?<x>a\g<x>?b?)+c)", R"(\g)"},
+                                                        {R"((?<x>a)\k<x>)", R"(\k)"},
+                                                        {R"((a)(?(1)b|c))", "(?("},
+                                                        {R"((?~abc))", "(?~"}}) {
+    INFO(expression);
+    CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, expression)), Catch::Contains("which has '" + part + "': back-ref"));
+  }
+  // Escaped, in a class, or a number that is none: ordinary characters.
+  for (const std::string expression : {R"(\\1)", R"([(*\]]+)", R"(\p{L}{1,3})", R"(\(\?\()"})
+    CHECK_NOTHROW(Tokenizer::open(cut_at(dir, expression)).encode("a \\1 (*"));
+  CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, std::string(10001, 'a'))),
+                    Catch::Contains("has 10001 bytes, more than 10000; write a shorter expression"));
+}
+
+TEST_CASE("an expression whose searches take far more time than usual is given up with its pattern",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const std::string letters(300'000, 'a');
+  for (const std::string expression : {"(?=.*)a", "(?!.*)a", "a*?b", "(a|aa)+b", "(?:a{0,100}){0,100}b"}) {
+    INFO(expression);
+    const auto tokenizer = Tokenizer::open(cut_at(dir, expression));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_THROWS_WITH(tokenizer.encode(letters), Catch::Contains("the tokenizer's expression '" + expression + "'"));
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(120));
+  }
+  // Those of published tokenizers have time for any text.
+  const auto usual = Tokenizer::open(cut_at(dir, R"('s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"));
+  CHECK(usual.encode(letters + std::string(300'000, ' ') + "b").size() == 3);
+}
+
+TEST_CASE("a vocabulary of millions of pieces is refused with their number", "[data][tokenizer]") {
+  TempDir dir;
+  std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", list = R"(["[UNK]", 0])", object = R"("[UNK]": 0)";
+  for (int i = 5; i < 2'100'000; ++i) {
+    const auto number = std::to_string(i);
+    words += "t" + number + "\n";
+    list += ",[\"" + number + "\",-1]";
+    object += ",\"" + number + "\":" + std::to_string(i - 4);
+  }
+  const std::string most = ", more than the 2097152 that a vocabulary can have";
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("txt/vocab.txt", words)), Catch::Contains("has 2100000 pieces" + most));
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir.write("uni/tokenizer.json", R"({"model": {"type": "Unigram", "vocab": [)" + list + "]}}")),
+      Catch::Contains("model.vocab has 2099996 entries" + most));
+  CHECK_THROWS_WITH(
+      Tokenizer::open(
+          dir.write("bpe/tokenizer.json", R"({"model": {"type": "BPE", "merges": [], "vocab": {)" + object + "}}}")),
+      Catch::Contains("model.vocab has 2099996 entries" + most));
 }

@@ -1,0 +1,96 @@
+#include "interchange/huggingface_origin.h"
+
+#include <filesystem>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "interchange/huggingface/family.h"
+#include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_config.h"
+#include "run/run_files.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using huggingface::Family;
+using huggingface::heads_of;
+using nlohmann::json;
+
+namespace {
+
+std::string kept_file(const std::string& run, const char* name) { return words(run, "/", imported_folder, "/", name); }
+
+void write_json(const std::string& path, const json& content) { write_atomic(path, json_text(content, 2) + "\n"); }
+
+/// The model that a config.json describes, reduced to the stack of its class, and the objectives of its heads.
+RunConfig described(const json& config, const std::string& path) {
+  RunConfig found;
+  found.model = read_model(config, path);
+  found.objectives = objectives_of_class(huggingface::named_class(config), found.model, path);
+  return found;
+}
+
+/// Gives `config` the keys of a family that are others in `now` than in `then`.
+void set_changed(json& config, const Family& family, const json& then, const json& now) {
+  for (const auto& key : family.keys) {
+    const auto before = then.find(key.name), after = now.find(key.name);
+    if (before == then.end() && after == now.end()) continue;
+    if (before != then.end() && after != now.end() && *before == *after) continue;
+    if (after == now.end())
+      config.erase(key.name);
+    else
+      config[key.name] = *after;
+  }
+}
+
+/// Takes out what does not hold for an export, whose weights are in float32 and which has no code and no other
+/// vocabulary.
+void remove_outdated(json& config, int64_t vocab_size, const std::string& path) {
+  config.erase("torch_dtype");
+  config["dtype"] = "float32";
+  if (config.erase("auto_map") > 0)
+    log_warning("export", words(path, ": auto_map names code that does not come along; it is left out"));
+  for (const auto* key : {"bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"})
+    if (const auto found = config.find(key); found != config.end() && found->is_number() && *found >= vocab_size)
+      *found = nullptr;
+}
+
+}  // namespace
+
+void keep_origin(const HuggingFaceModel& model, const std::string& folder, const std::string& run) {
+  const auto path = folder + "/config.json", generation = folder + "/generation_config.json";
+  auto config = read_json(path);
+  config["model_type"] = model_type_of(config, path);
+  if (huggingface::named_class(config).empty()) config["architectures"] = {model.architecture};
+  fs::create_directories(fs::path(kept_file(run, "config.json")).parent_path());
+  write_json(kept_file(run, "config.json"), config);
+  if (fs::exists(generation)) write_json(kept_file(run, "generation_config.json"), read_json(generation));
+}
+
+std::optional<json> config_of_origin(const LoadedRun& run) {
+  const auto path = kept_file(run.folder, "config.json");
+  if (!fs::exists(path)) return std::nullopt;
+  auto config = read_json(path);
+  const auto& family = huggingface::family_named(model_type_of(config, path), path);
+  if (kind_of(family.model) != kind_of(run.config.model)) return std::nullopt;
+  const auto came = described(config, path);
+  const auto now = model_json(run.config.model, family);
+  set_changed(config, family, model_json(came.model, family), now);
+  const bool same_class = heads_of(came.objectives) == heads_of(run.config.objectives) &&
+                          backbone_of(came.model).architecture == backbone_of(run.config.model).architecture;
+  if (!same_class) config["architectures"] = {class_of_config(run.config, family)};
+  // Keys that depend on each other say the same only together.
+  const auto is_told = [&] { return model_json(described(config, path).model, family) == now; };
+  if (!is_told()) config.update(now);
+  if (!is_told()) return std::nullopt;
+  remove_outdated(config, backbone_of(run.config.model).vocab_size, path);
+  return config;
+}
+
+void copy_generation_config(const LoadedRun& run, const std::string& out) {
+  const auto path = kept_file(run.folder, "generation_config.json");
+  if (fs::exists(path)) write_json(out + "/generation_config.json", read_json(path));
+}
+
+}  // namespace cloze

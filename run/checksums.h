@@ -1,0 +1,20 @@
+#pragma once
+// Sizes and checksums of the files of a folder, in a file of their own: the manifest of a checkpoint, the receipt of an
+// export.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace cloze {
+
+/// Writes `folder`/`name`: `facts` with `files`, the size and the XXH3 of every file of the folder but README.md, which
+/// is there to be edited, and `fingerprint`, the XXH3 of all of this. Throws Error with the system's reason.
+void write_checksums(const std::string& folder, const std::string& name, nlohmann::json facts);
+
+/// In what a folder differs from what `name` says of it: `state.json is missing`; empty where it does not. Checkpoints
+/// of version 1 have no fingerprint. Throws Error with the system's reason for a file that cannot be read.
+std::string checksums_fault(const std::string& folder, const std::string& name);
+
+/// XXH3 of the bytes of a file, 16 hexadecimal digits. Throws CheckpointError with the system's reason.
+std::string file_hash(const std::string& path);
+
+}  // namespace cloze

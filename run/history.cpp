@@ -1,0 +1,126 @@
+#include "run/history.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* history_key = "history";
+
+/// The text at a pointer; empty where there is none.
+std::string text_at(const json& fields, const char* pointer) {
+  const json::json_pointer at(pointer);
+  return fields.is_object() && fields.contains(at) && fields.at(at).is_string() ? fields.at(at).get<std::string>() : "";
+}
+
+/// The step of an entry; 0 where it is damaged.
+int64_t step_of(const json& entry) {
+  const json::json_pointer at("/step");
+  return entry.is_object() && entry.contains(at) && entry.at(at).is_number_integer() ? entry.at(at).get<int64_t>() : 0;
+}
+
+/// The entries of a history; an empty list where there is none.
+json entries_in(const json& provenance) {
+  const bool has_some =
+      provenance.is_object() && provenance.contains(history_key) && provenance[history_key].is_array();
+  return has_some ? provenance[history_key] : json::array();
+}
+
+Changes changes_in(const json& entry) {
+  Changes changes{.step = step_of(entry)};
+  const json::json_pointer counts("/budget_counts"), changed("/changed");
+  changes.budget_counts = entry.is_object() && entry.contains(counts) && entry.at(counts) == true;
+  if (!entry.is_object() || !entry.contains(changed) || !entry.at(changed).is_array()) return changes;
+  for (const auto& one : entry.at(changed)) {
+    ChangedKey key{text_at(one, "/key"), text_at(one, "/was"), text_at(one, "/is")};
+    if (!key.key.empty() && key.was != key.is) changes.keys.push_back(std::move(key));
+  }
+  return changes;
+}
+
+/// Adds changes to those of the same step: a key that has its first value again did not change.
+void merge(Changes& sum, const Changes& more) {
+  sum.budget_counts = sum.budget_counts || more.budget_counts;
+  for (const auto& changed : more.keys) {
+    const auto same =
+        std::find_if(sum.keys.begin(), sum.keys.end(), [&](const auto& k) { return k.key == changed.key; });
+    if (same == sum.keys.end())
+      sum.keys.push_back(changed);
+    else
+      same->is = changed.is;
+  }
+  std::erase_if(sum.keys, [](const ChangedKey& key) { return key.was == key.is; });
+}
+
+/// Program, LibTorch and processor of a process; empty where it does not say.
+std::string maker_of(const json& entry) {
+  const auto version = text_at(entry, "/cloze");
+  return version.empty() ? ""
+                         : words("cloze ", version, ", LibTorch ", text_at(entry, "/libtorch"), ", ",
+                                 text_at(entry, "/machine/processor"));
+}
+
+}  // namespace
+
+std::string to_text(const Changes& changes) {
+  std::string list;
+  for (const auto& [key, was, is] : changes.keys)
+    list += words(list.empty() ? "" : ", ", key, " ", is, " (was ", was, ")");
+  return list.empty() ? "" : words("step ", changes.step, " with ", list);
+}
+
+Changes telling(const Changes& changes) {
+  auto found = changes;
+  std::erase_if(found.keys, [&](const ChangedKey& changed) {
+    const bool counts = changes.budget_counts && changed.key.starts_with("train.budget.");
+    return changes.step == 0 || (may_change(changed.key) && !counts);
+  });
+  return found;
+}
+
+void add_to_history(json& provenance, json entry, const Changes& changes) {
+  auto history = entries_in(provenance);
+  for (auto& earlier : history)
+    if (step_of(earlier) > changes.step) earlier["step"] = changes.step;
+  auto changed = json::array();
+  for (const auto& [key, was, is] : changes.keys) changed.push_back({{"key", key}, {"was", was}, {"is", is}});
+  entry["step"] = changes.step;
+  entry["changed"] = changed;
+  if (changes.budget_counts) entry["budget_counts"] = true;
+  history.push_back(std::move(entry));
+  provenance[history_key] = std::move(history);
+}
+
+json history_until(const json& provenance, int64_t step) {
+  auto shared = json::array();
+  for (const auto& entry : entries_in(provenance))
+    if (step_of(entry) <= step) shared.push_back(entry);
+  return shared;
+}
+
+History history_of(const json& provenance) {
+  History history{.made_by = maker_of(provenance)};
+  auto last = history.made_by;
+  for (const auto& entry : entries_in(provenance)) {
+    const auto changes = changes_in(entry);
+    if (!history.changes.empty() && history.changes.back().step == changes.step)
+      merge(history.changes.back(), changes);
+    else
+      history.changes.push_back(changes);
+    const auto maker = maker_of(entry);
+    if (maker.empty() || maker == last) continue;
+    history.made_by += words(history.made_by.empty() ? "" : "; ", "from step ", changes.step, " on ", maker);
+    last = maker;
+  }
+  for (auto& changes : history.changes) changes = telling(changes);
+  std::erase_if(history.changes, [](const Changes& changes) { return changes.keys.empty(); });
+  return history;
+}
+
+}  // namespace cloze

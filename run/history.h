@@ -1,0 +1,43 @@
+#pragma once
+// The processes that trained a run, each with what it changed: `history` in provenance.json.
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "run/config_changes.h"
+
+namespace cloze {
+
+/// What a process that goes on with a run changed.
+struct Changes {
+  int64_t step = 0;  ///< from which on it trained
+  std::vector<ChangedKey> keys{};
+  bool budget_counts = false;  ///< the steps so far would have been others under the budget that it changed to
+};
+
+/// The key that stands for the text of a run.
+inline constexpr const char* text_key = "data.fingerprint";
+
+/// `step 40 with optimizer.learning_rate 0.001 (was 0.0005)`; empty without changes.
+std::string to_text(const Changes& changes);
+
+/// Those of its keys by which the weights are not those of a run that had the new values from its start.
+Changes telling(const Changes& changes);
+
+/// Adds the entry of a process that trains from `step` on to the history in a provenance. What an earlier process
+/// changed after that step, whose checkpoints are lost, counts from there.
+void add_to_history(nlohmann::json& provenance, nlohmann::json entry, const Changes& changes);
+
+/// The history that a branch at `step` shares with its run.
+nlohmann::json history_until(const nlohmann::json& provenance, int64_t step);
+
+/// What provenance.json says of how a run was made.
+struct History {
+  /// Telling changes in the midst of the run, those of one step together, without those that were undone.
+  std::vector<Changes> changes{};
+  std::string made_by{};  ///< program, LibTorch and processor, and those that took over; empty where it does not say
+};
+History history_of(const nlohmann::json& provenance);
+
+}  // namespace cloze

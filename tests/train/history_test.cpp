@@ -1,0 +1,112 @@
+// What provenance.json says of the processes that trained a run.
+#include "run/history.h"
+#include "tests/support/runs.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+json recorded(const std::string& run) { return json::parse(read_file(run + "/provenance.json")); }
+
+/// A run whose rates follow no budget.
+RunConfig steady_run(const TempDir& dir, int64_t steps) {
+  auto config = tiny_run(dir, steps);
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a resume that changes something says so on one line, and every process is in the history",
+          "[train][history]") {
+  TempDir dir;
+  auto config = steady_run(dir, 4);
+  const auto run = dir / "run";
+  pretrain(config, {.run = run, .command_line = "cloze first"});
+  config.optimizer.learning_rate = 0.001;
+  config.train.budget.steps = 8;
+  pretrain(config, {.run = run, .resume = true, .overwrite_config = true, .command_line = "cloze second"});
+  const std::string line =
+      "resumed at step 4 with optimizer.learning_rate 0.001 (was 0.003), train.budget.steps 8 (was 4); reports hold it "
+      "apart from runs that never changed";
+  CHECK_THAT(read_file(run + "/log.txt"), Catch::Contains(line));
+  pretrain(config, {.run = run, .resume = true});
+  const auto log = read_file(run + "/log.txt");
+  CHECK(log.find("resumed at") == log.rfind("resumed at"));
+  const auto history = recorded(run)["history"];
+  REQUIRE(history.size() == 3);
+  CHECK(history[0]["step"] == 0);
+  CHECK(history[0]["command"] == "cloze first");
+  CHECK(history[0]["changed"].empty());
+  CHECK(history[1]["step"] == 4);
+  CHECK(history[1]["command"] == "cloze second");
+  CHECK(history[1]["changed"][0].dump() == R"({"is":"0.001","key":"optimizer.learning_rate","was":"0.003"})");
+  for (const auto* fact : {"cloze", "libtorch", "threads", "machine", "date"}) CHECK(history[1].contains(fact));
+  CHECK(history[2]["step"] == 8);
+  const auto told = history_of(recorded(run));
+  REQUIRE(told.changes.size() == 1);
+  CHECK(to_text(told.changes[0]) == "step 4 with optimizer.learning_rate 0.001 (was 0.003)");
+}
+
+TEST_CASE("what was changed counts from the checkpoint that a run goes on from, where later ones are lost",
+          "[train][history][resume]") {
+  TempDir dir;
+  auto config = steady_run(dir, 8);
+  config.checkpoint.every = 4;
+  pretrain(config, {.run = dir / "run"});
+  config.optimizer.learning_rate = 0.001;
+  pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true});
+  CHECK(history_of(recorded(dir / "run")).changes.at(0).step == 8);
+  fs::remove_all(dir / "run/step-00000008");
+  pretrain(config, {.run = dir / "run", .resume = true});
+  CHECK(history_of(recorded(dir / "run")).changes.at(0).step == 4);
+}
+
+TEST_CASE("a longer budget is a change of the training once the rates have followed the first", "[train][history]") {
+  TempDir dir;
+  auto config = steady_run(dir, 4);
+  bool counts = false;
+  SECTION("constant") {}
+  SECTION("linear") {
+    config.schedule.shape = ScheduleShape::linear;
+    counts = true;
+  }
+  SECTION("wsd") {
+    config.schedule.shape = ScheduleShape::wsd;
+    counts = true;
+  }
+  pretrain(config, {.run = dir / "run"});
+  config.train.budget.steps = 8;
+  pretrain(config, {.run = dir / "run", .resume = true});
+  CHECK(history_of(recorded(dir / "run")).changes.size() == (counts ? 1 : 0));
+  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("resumed at step 4 with train.budget.steps 8 (was 4)"));
+}
+
+TEST_CASE("changed tokens are in the history, and a branch shares that of its run", "[train][history][branch]") {
+  TempDir dir;
+  auto config = steady_run(dir, 4);
+  pretrain(config, {.run = dir / "run"});
+  PrepareOptions other;
+  other.inputs = {dir.write("other.txt", synthetic_text(50, 10))};
+  other.tokenizer = dir / "vocab.txt";
+  other.out = dir / "other";
+  other.format = TextFormat::lines;
+  other.held_out = 0.1;
+  other.threads = 1;
+  prepare(other);
+  config.data.tokens = other.out;
+  config.train.budget.steps = 6;
+  pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true});
+  const auto changes = history_of(recorded(dir / "run")).changes;
+  REQUIRE(changes.size() == 1);
+  REQUIRE(changes[0].keys.size() == 1);
+  CHECK(changes[0].keys[0].key == text_key);
+  CHECK(changes[0].keys[0].is == recorded(dir / "run")["data"]["fingerprint"]);
+  config.train.budget.steps = 8;
+  pretrain(config, {.run = dir / "branch", .branch_from = dir / "run"});
+  CHECK(history_of(recorded(dir / "branch")).changes.at(0).keys == changes[0].keys);
+  CHECK(recorded(dir / "branch")["history"].back()["step"] == 6);
+}
