@@ -14,6 +14,7 @@
 #include "core/table.h"
 #include "core/text.h"
 #include "interchange/huggingface/family.h"
+#include "interchange/huggingface_parameters.h"
 #include "run/objective_short_form.h"
 #include "run/suite_units.h"
 

@@ -110,11 +110,10 @@ TEST_CASE("texts of records and folders are neither YAML nor Markdown nor Python
                             "/branched_from/run"})
     edit_record(run + "/provenance.json", place, hostile);
   const nlohmann::json figure{{"value", 0.5}, {"low", 0.25}, {"high", 0.75}, {"count", 1000}};
-  std::ofstream(run + "/metrics.jsonl", std::ios::app)
-      << json_text({{"step", 2},
-                    {"held_out", {{hostile + "_loss", 1.5}}},
-                    {"suites", {{hostile, {{"accuracy", figure}}}, {"damaged", {{"accuracy", "half"}}}}}})
-      << "\n";
+  const nlohmann::json row{{"step", 2},
+                           {"held_out", {{hostile + "_loss", 1.5}}},
+                           {"suites", {{hostile, {{"accuracy", figure}}}, {"damaged", {{"accuracy", "half"}}}}}};
+  std::ofstream(run + "/metrics.jsonl", std::ios::app) << json_text(row) << "\n";
   const std::string name = "a\"b'*c*\n---\nlicense: mit\n\xff";
   const auto card = exported_card(run, dir / name);
   CHECK_THAT(keys_of(card), !Contains("mit"));
