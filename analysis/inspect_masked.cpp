@@ -40,8 +40,12 @@ class MaskedInspector final : public RowInspector {
       if (e.replacements.empty()) continue;
       classified.push_back(label == -100 ? token : sampled(e.replacements[predictions++], label));
     }
-    if (!classified.empty())
-      return {{.title = "generator reads", .tokens = read}, {.title = "discriminator reads", .tokens = classified}};
+    if (!classified.empty()) {
+      const bool generates = !e.replacement_numbers.empty();
+      return {{.title = generates ? "generator reads" : "chosen tokens", .tokens = read},
+              {.title = generates ? "discriminator reads, drawn by the first weights" : "discriminator reads",
+               .tokens = classified}};
+    }
     if (e.pair_label < 0) return {{.title = "reads", .tokens = read}};
     const auto second = std::find(e.token_type_ids.begin(), e.token_type_ids.end(), 1) - e.token_type_ids.begin();
     return {{.title = "reads, segment A", .tokens = {read.begin(), read.begin() + second}},

@@ -31,7 +31,9 @@ void add_inspect(CLI::App& app, Globals& globals) {
       inspect->add_subcommand("objective", "show training examples, and test their statistics; exit 1 if a test fails");
   auto set = std::make_shared<std::vector<std::string>>();
   auto command = std::make_shared<InspectCommand>();
-  objective->add_option("config", command->names, std::string(config_help) + "; with --page up to four")->required()->expected(1, 4);
+  objective->add_option("config", command->names, std::string(config_help) + "; with --page up to four")
+      ->required()
+      ->expected(1, 4);
   objective->add_option("--set", *set, set_help)->allow_extra_args(false);
   objective->add_option("--examples", command->examples, "sequences to show")->capture_default_str();
   objective->add_option("--sequences", command->sequences, "sequences to count over")->capture_default_str();

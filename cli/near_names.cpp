@@ -76,7 +76,9 @@ constexpr const char* one_device =
     "a run trains on one device, by `cloze pretrain CONFIG`; `cloze study run STUDY --jobs N` trains several runs side "
     "by side";
 constexpr const char* loggers =
-    "TensorBoard reads the folder of a run, and its metrics.jsonl has every logged step, for any other program";
+    "TensorBoard reads the folder of a run, and `cloze pretrain --hook COMMAND` runs a command at each event, for W&B "
+    "or "
+    "MLflow";
 
 const std::vector<ForeignOption>& foreign_options() {
   static const std::vector<ForeignOption> options{

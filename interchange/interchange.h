@@ -21,15 +21,15 @@ struct ImportReport {
 ImportReport import_huggingface(const std::string& folder, const std::string& run, const std::string& generator = "");
 
 /// Writes config.json, model.safetensors and tokenizer files, as `from_pretrained` loads them, a receipt, and a
-/// model card, README.md. `part`: `generator` of a run with replaced token detection, or empty. An existing model folder is
-/// refused, or with `replace` replaced, all but its README.md; other non-empty folders are never replaced. The folder
-/// is written atomically. Throws ConfigError.
+/// model card, README.md. `part`: `generator` of a run with replaced token detection, or empty. An existing model
+/// folder is refused, or with `replace` replaced, all but its README.md; other non-empty folders are never replaced.
+/// The folder is written atomically. Throws ConfigError.
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part = "",
                         bool replace = false);
 
 /// Writes every checkpoint that a run keeps for checkpoint.at_words as a Hugging Face folder `out`/chck_7M, and
-/// `main_checkpoint` as `out`/main; returns the names, main last. All of them are put in place at once, in a folder that
-/// holds nothing else. Nothing is written where one of them exists and may not be replaced. Throws ConfigError,
+/// `main_checkpoint` as `out`/main; returns the names, main last. All of them are put in place at once, in a folder
+/// that holds nothing else. Nothing is written where one of them exists and may not be replaced. Throws ConfigError,
 /// CheckpointError for a run without such checkpoints.
 std::vector<std::string> export_revisions(const std::string& run, const std::string& main_checkpoint,
                                           const std::string& out, const std::string& part = "", bool replace = false);

@@ -286,7 +286,7 @@ PretrainReport finish(Session& session, int64_t resumed_at) {
   const auto report = report_of(session, resumed_at);
   session.lock.write("summary.json", summary_of(session, report));
   session.lock.write("held_out.json", held_out_file(state.step, state.evaluation_protocol, session.held_out,
-                                                     session.measures, session.config.train.batch_size));
+                                                    session.measures, session.config.train.batch_size));
   tell_finished(session, report);
   return report;
 }

@@ -24,6 +24,12 @@ using Batch = std::shared_ptr<arrow::RecordBatch>;
 constexpr int64_t rows_at_once = 256;  // of Parquet; those of Arrow are a matter of the file
 constexpr int64_t most_gigabytes = 4;  // that a part of a file, however small, may unpack to
 
+/// The memory of all files. It is never destroyed: threads of Arrow let go of a file after who read it.
+arrow::MemoryPool& memory() {
+  static auto* pool = new arrow::CappedMemoryPool(arrow::system_memory_pool(), most_gigabytes << 30);
+  return *pool;
+}
+
 /// A path of names with dots between them.
 struct Path {
   std::string_view first, rest;
@@ -156,9 +162,8 @@ class RowTexts {
 /// Batches of rows with the column that is wanted.
 class TableColumn final : public ColumnReader {
  public:
-  explicit TableColumn(const ColumnSource& source)
-      : source_(source), memory_(arrow::system_memory_pool(), most_gigabytes << 30) {
-    file_ = value(arrow::io::ReadableFile::Open(source_.file, &memory_));
+  explicit TableColumn(const ColumnSource& source) : source_(source) {
+    file_ = value(arrow::io::ReadableFile::Open(source_.file, &memory()));
     if (source_.format == TextFormat::parquet)
       open_parquet();
     else
@@ -198,7 +203,7 @@ class TableColumn final : public ColumnReader {
 
   void open_arrow() {
     auto options = arrow::ipc::IpcReadOptions::Defaults();
-    options.memory_pool = &memory_;
+    options.memory_pool = &memory();
     options.use_threads = false;
     constexpr std::string_view mark_of_file = "ARROW1";  // others are streams
     const auto begin = value(file_->ReadAt(0, static_cast<int64_t>(mark_of_file.size())));
@@ -217,14 +222,14 @@ class TableColumn final : public ColumnReader {
   }
 
   void open_parquet() {
-    parquet::ReaderProperties properties(&memory_);
+    parquet::ReaderProperties properties(&memory());
     properties.enable_buffered_stream();
     parquet::ArrowReaderProperties batches(/*use_threads=*/false);
     batches.set_batch_size(rows_at_once);
     batches.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
     check(builder.Open(file_, properties));
-    builder.memory_pool(&memory_);
+    builder.memory_pool(&memory());
     builder.properties(batches);
     check(builder.Build(&parquet_));
     std::shared_ptr<arrow::Schema> schema;
@@ -241,7 +246,6 @@ class TableColumn final : public ColumnReader {
   }
 
   ColumnSource source_;
-  arrow::CappedMemoryPool memory_;
   std::shared_ptr<arrow::io::ReadableFile> file_;
   std::unique_ptr<parquet::arrow::FileReader> parquet_;
   std::function<arrow::Result<Batch>()> read_;

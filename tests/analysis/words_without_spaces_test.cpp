@@ -3,6 +3,7 @@
 #include "core/random.h"
 #include "models/families/bart.h"
 #include "objectives/kinds.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"

@@ -1,5 +1,9 @@
 // What `prepare` says on a terminal, and asks of its options.
+#include <filesystem>
+
 #include "tests/cli/program.h"
+
+namespace fs = std::filesystem;
 
 TEST_CASE("one of a thing is counted in the singular", "[cli]") {
   TempDir dir;
@@ -77,4 +81,19 @@ TEST_CASE("a folder of datasets is no checkpoint of a run, whatever files it has
   INFO(from.text);
   CHECK(from.code == 1);
   CHECK_THAT(from.text, Catch::Contains(set + ": is not a run directory"));
+}
+
+TEST_CASE("a program without the module of Arrow refuses its tables with the command that adds it", "[cli]") {
+  TempDir dir;
+  const auto alone = dir / "cloze";
+  fs::copy_file(BINARY_DIR "/cloze", alone);
+  for (const auto& [name, kind] : {std::pair{"all.parquet", "a Parquet"}, {"all.arrow", "an Arrow"}}) {
+    const auto table = std::string(SOURCE_DIR "/tests/data/columns/") + name;
+    const auto answer = cloze("", alone + " prepare " + table + " --out " + dir / "out" + " 2>&1; exit; ");
+    INFO(answer.text);
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.text, Catch::Contains(table + ": is " + kind +
+                                            " table, and this Cloze was built without Arrow, which reads it; build it "
+                                            "with ./add-arrow, or write its text as JSON lines ("));
+  }
 }

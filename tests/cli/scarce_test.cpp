@@ -51,7 +51,7 @@ TEST_CASE("threads and processes that the system does not start are an error wit
       if (threads == 0 && !command.starts_with("evaluate")) CHECK(answer.code == 1);
     }
     for (const std::string suffix : {"-tokens", "-tokens.partial"})
-      CHECK(threads > 3 || !std::filesystem::exists(out + suffix));
+      CHECK((threads > 3 || !std::filesystem::exists(out + suffix)));
   }
 }
 

@@ -188,14 +188,4 @@ TEST_CASE("tables of Arrow and Parquet in a folder are named by their kind, and 
   CHECK_THAT(log, Catch::Contains("1 of 5 files left out (1 Parquet)"));
 }
 
-#else
-
-TEST_CASE("a table of Arrow or Parquet is refused with the way to read it, by a Cloze without Arrow",
-          "[data][reader]") {
-  for (const auto* name : {"all.parquet", "all.arrow", "file.arrow"})
-    CHECK_THROWS_WITH(read_all({.inputs = {tables + name}}),
-                      Catch::Contains("table, and this Cloze was built without Arrow, which reads it; build it with "
-                                      "./add-arrow, or write its text as JSON lines ("));
-}
-
 #endif

@@ -107,6 +107,7 @@ TEST_CASE("a run that begins from an imported model is exported with what came i
   auto came = nlohmann::json::parse(read_file(dir / "hf/config.json"));
   came["classifier_dropout"] = 0.25;
   dir.write("hf/config.json", came.dump());
+  fs::remove(dir / "hf/cloze_export.json");
   import_huggingface(dir / "hf", dir / "back");
   const auto back = open_run(dir / "back");
   auto config = tiny_run(dir, 1);

@@ -471,7 +471,7 @@ TEST_CASE("a run of a study that was changed by hand on its way is an arm of its
   CHECK(report.arms[3].name == "high, changed at step 5");
   CHECK(report.arms[3].runs.size() == 1);
   CHECK(report.arms[3].differs.back() == "changed at step 5 with data.fingerprint b (was a)");
-  REQUIRE(report.notes.size() == 1);
-  CHECK(report.notes[0] ==
-        "arm high, changed at step 5: with data.fingerprint b (was a); it is held apart from runs that never changed");
+  const std::string note =
+      "arm high, changed at step 5: with data.fingerprint b (was a); it is held apart from runs that never changed";
+  CHECK(std::find(report.notes.begin(), report.notes.end(), note) != report.notes.end());
 }

@@ -107,6 +107,6 @@ TEST_CASE("changed tokens are in the history, and a branch shares that of its ru
   CHECK(changes[0].keys[0].is == recorded(dir / "run")["data"]["fingerprint"]);
   config.train.budget.steps = 8;
   pretrain(config, {.run = dir / "branch", .branch_from = dir / "run"});
-  CHECK(history_of(recorded(dir / "branch")).changes.at(0).keys == changes[0].keys);
+  CHECK((history_of(recorded(dir / "branch")).changes.at(0).keys == changes[0].keys));
   CHECK(recorded(dir / "branch")["history"].back()["step"] == 6);
 }
