@@ -222,7 +222,7 @@ std::string making(const json& provenance) {
       made_by.empty() ? "program: not recorded" : made_by, "; commit ", text_at(provenance, "/commit", not_recorded),
       "; compiler ", text_at(provenance, "/compiler", not_recorded), "; instruction set ",
       text_at(provenance, "/machine/isa", not_recorded), "; begun ", text_at(provenance, "/date", not_recorded));
-  return "## Command and versions\n\n    " + command + "\n\n" + escaped_markdown(versions) +
+  return "## Command and versions\n\nThe run began with\n\n    " + command + "\n\n" + escaped_markdown(versions) +
          ".\nExported by Cloze " CLOZE_VERSION ".\n";
 }
 
