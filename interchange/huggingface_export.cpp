@@ -148,25 +148,24 @@ std::string name_of_folder(const std::string& folder) {
   return path.filename().string();
 }
 
-/// The model card in `staged`, which replaces `out`: the one that `out` has, to which somebody may have added the
-/// licence, or a new one. A link stays a link, so that nothing from elsewhere is published.
-void put_model_card(const LoadedRun& run, const std::string& architecture, const std::string& out,
+/// The model card in `staged`, which takes the place of `replaced`: the one that is there, to which somebody may have
+/// added the licence, or a new one. A link is not kept: what is elsewhere would be published.
+void put_model_card(const LoadedRun& run, const std::string& architecture, const std::string& replaced,
                     const std::string& staged) {
-  const auto before = out + "/README.md", card = staged + "/README.md";
+  const auto before = replaced + "/README.md", card = staged + "/README.md";
   std::error_code error;
-  if (!fs::exists(fs::symlink_status(before, error))) {
-    write_atomic(card, model_card(run, name_of_folder(out), architecture));
+  if (!fs::is_regular_file(fs::symlink_status(before, error))) {
+    write_atomic(card, model_card(run, name_of_folder(replaced), architecture));
     return;
   }
-  fs::copy(before, card, fs::copy_options::copy_symlinks | fs::copy_options::recursive, error);
+  fs::copy_file(before, card, error);
   require(!error, before, ": cannot be copied (", error.message(), "); move it elsewhere");
   log_info("export", before + " is kept as it was; remove it for a new model card");
 }
 
-}  // namespace
-
-void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
-  require_free(out, replace);
+/// Writes a model folder, which takes the place of `replaced`, at once or with others.
+void export_folder(const std::string& run, const std::string& out, const std::string& replaced,
+                   const std::string& part) {
   auto opened = open_run(run);
   if (part == "generator") take_generator(opened);
   require_huggingface(opened.config);
@@ -179,9 +178,16 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   if (of_origin) copy_generation_config(opened, staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
-  put_model_card(opened, config.at("architectures").at(0), out, staged.path());
+  put_model_card(opened, config.at("architectures").at(0), replaced, staged.path());
   write_checksums(staged.path(), export_receipt, {{"format", "cloze-export"}, {"version", 1}});
   staged.commit();
+}
+
+}  // namespace
+
+void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
+  require_free(out, replace);
+  export_folder(run, out, out, part);
 }
 
 std::vector<std::string> export_revisions(const std::string& run, const std::string& main_checkpoint,
@@ -200,7 +206,7 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
   StagedFolder staged(out);  // all of them or none: some alone would be in the way of the next try
   std::vector<std::string> names;
   for (const auto& [name, checkpoint] : revisions) {
-    export_huggingface(checkpoint, staged.path() + "/" + name, part);
+    export_folder(checkpoint, staged.path() + "/" + name, out + "/" + name, part);
     names.push_back(name);
   }
   staged.commit();

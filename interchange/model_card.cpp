@@ -15,6 +15,7 @@
 #include "core/text.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_parameters.h"
+#include "run/history.h"
 #include "run/objective_short_form.h"
 #include "run/suite_units.h"
 
@@ -128,31 +129,41 @@ std::string data_of_training(const json& provenance) {
                since.is_number_integer() ? words("; other data before step ", since.get<int64_t>()) : "");
 }
 
-std::string training(const LoadedRun& run, const TrainState& state, const json& provenance) {
+/// What resumes changed in the midst of the training; empty without any.
+std::string changes_of(const json& provenance) {
+  std::string all;
+  for (const auto& changes : history_of(provenance).changes) all += (all.empty() ? "" : "; ") + to_text(changes);
+  return printable(all);
+}
+
+std::string training(const LoadedRun& run, const json& provenance) {
   const auto& config = run.config;
+  const auto& state = run.state;
   std::string objectives;
   for (const auto& one : config.objectives) objectives += (objectives.empty() ? "" : " + ") + short_form(one);
-  const auto sequences = static_cast<uint64_t>(config.train.batch_size * config.train.accumulation);
   const auto phases = config.train.phases.size();
+  const auto sequences = static_cast<uint64_t>(config.train.batch_size * config.train.accumulation);
+  const auto rows = words(counted(sequences, "row"), " a step, of up to ",
+                          counted(static_cast<uint64_t>(config.data.max_seq_length), "token"),
+                          phases > 0 ? words("; other ones in ", counted(phases, "later phase")) : "");
   const auto tokens = words(thousands(static_cast<uint64_t>(state.tokens)), ", of which losses predicted ",
                             thousands(static_cast<uint64_t>(state.predicted_tokens)));
-  return to_markdown(
-      {.title = "Training",
-       .header = {"what", "value"},
-       .rows = {{"text, its source and its licence", "to fill in"},
-                {"data", data_of_training(provenance)},
-                {"tokenizer", "fingerprint " + text_at(provenance, "/tokenizer", not_recorded)},
-                {"objectives", objectives},
-                {"first weights", first_weights(config, provenance)},
-                {"steps", thousands(static_cast<uint64_t>(state.step))},
-                {"tokens read", tokens},
-                {"FLOPs", digits(state.flops, 3)},
-                {"rows", words(counted(sequences, "row"), " a step, of up to ",
-                               counted(static_cast<uint64_t>(config.data.max_seq_length), "token"),
-                               phases > 0 ? words("; other ones in ", counted(phases, "later phase")) : "")},
-                {"optimizer", words(name_of(config.optimizer.kind), ", peak learning rate ",
-                                    digits(config.optimizer.learning_rate, 4))},
-                {"seed", words(config.train.seed)}}});
+  Table table{.title = "Training",
+              .header = {"what", "value"},
+              .rows = {{"text, its source and its licence", "to fill in"},
+                       {"data", data_of_training(provenance)},
+                       {"tokenizer", "fingerprint " + text_at(provenance, "/tokenizer", not_recorded)},
+                       {"objectives", objectives},
+                       {"first weights", first_weights(config, provenance)},
+                       {"steps", thousands(static_cast<uint64_t>(state.step))},
+                       {"tokens read", tokens},
+                       {"FLOPs", digits(state.flops, 3)},
+                       {"rows", rows},
+                       {"optimizer", words(name_of(config.optimizer.kind), ", peak learning rate ",
+                                           digits(config.optimizer.learning_rate, 4))},
+                       {"seed", words(config.train.seed)}}};
+  if (const auto changes = changes_of(provenance); !changes.empty()) table.rows.push_back({"changed", changes});
+  return to_markdown(table);
 }
 
 std::string interval(double low, double high, const std::string& metric) {
@@ -181,9 +192,8 @@ std::string held_out_losses(const json& held_out, int64_t step) {
   }
   if (table.rows.empty()) return "";
   return to_markdown(table) +
-         "\nIn nats a prediction, on documents that were held out of the training text. Intervals are those of this "
-         "one "
-         "run over\nsequences; how runs of other seeds differ is not in them. The baseline reads nothing.\n";
+         "\nIn nats a prediction, on documents that were held out of the training text. Intervals are those of this\n"
+         "one run over sequences; how runs of other seeds differ is not in them. The baseline reads nothing.\n";
 }
 
 /// The answers to suites at the same step; empty where there are none.
@@ -207,13 +217,12 @@ std::string suite_answers(const json& suites) {
 /// The command that began the run, and what it ran with.
 std::string making(const json& provenance) {
   const auto command = in_one_line(text_at(provenance, "/command", not_recorded));
-  const auto versions =
-      words("Cloze ", text_at(provenance, "/cloze", not_recorded), ", commit ",
-            text_at(provenance, "/commit", not_recorded), "; LibTorch ", text_at(provenance, "/libtorch", not_recorded),
-            "; compiler ", text_at(provenance, "/compiler", not_recorded), "; ",
-            text_at(provenance, "/machine/processor", "processor " + std::string(not_recorded)), " (",
-            text_at(provenance, "/machine/isa", not_recorded), "); begun ", text_at(provenance, "/date", not_recorded));
-  return "## Command and versions\n\n    " + command + "\n\n" + escaped_markdown(versions) +
+  const auto made_by = printable(history_of(provenance).made_by);
+  const auto versions = words(
+      made_by.empty() ? "program: not recorded" : made_by, "; commit ", text_at(provenance, "/commit", not_recorded),
+      "; compiler ", text_at(provenance, "/compiler", not_recorded), "; instruction set ",
+      text_at(provenance, "/machine/isa", not_recorded), "; begun ", text_at(provenance, "/date", not_recorded));
+  return "## Command and versions\n\nThe run began with\n\n    " + command + "\n\n" + escaped_markdown(versions) +
          ".\nExported by Cloze " CLOZE_VERSION ".\n";
 }
 
@@ -235,17 +244,17 @@ std::string not_evaluated(const LoadedRun& run, bool has_losses) {
 
 std::string model_card(const LoadedRun& run, const std::string& name, const std::string& architecture) {
   const auto provenance = json_of_record(run.folder + "/provenance.json");
-  const auto state = load_state(run.checkpoint, nullptr);
-  const auto measured = measured_at(run.folder, state.step);
-  const auto losses = held_out_losses(measured.held_out, state.step), suites = suite_answers(measured.suites);
-  const bool is_trained = state.step > 0;
+  const auto step = run.state.step;
+  const auto measured = measured_at(run.folder, step);
+  const auto losses = held_out_losses(measured.held_out, step), suites = suite_answers(measured.suites);
+  const bool is_trained = step > 0;
   const auto how =
       is_trained ? "pretrained with Cloze"
                  : "not trained by Cloze; first weights " + escaped_markdown(first_weights(run.config, provenance));
   auto card = hub_keys(run.config) + "\n# " + escaped_markdown(printable(name)) + "\n\n" + architecture + " of " +
               counted(parameters_of(run), "parameter") + ", " + how + ".\n\n" +
               loading(name, architecture, run.has_tokenizer) + "\n";
-  if (is_trained) card += training(run, state, provenance) + "\n";
+  if (is_trained) card += training(run, provenance) + "\n";
   for (const auto& part : {losses, suites})
     if (!part.empty()) card += part + "\n";
   if (is_trained) card += making(provenance) + "\n";

@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/shell_word.h"
 #include "objectives/generative_rows.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
@@ -42,6 +43,12 @@ void check_changes(const Session& session, const std::vector<ChangedKey>& change
                        ": was made with a different config; undo these changes (without a config file a run "
                        "continues with its own), or allow them with --allow-config-change:",
                        list);
+  const auto run = shell_word(options.run);
+  const bool is_untrained = !same_text && recorded_data(options.run).empty();
+  require<ConfigError>(!is_untrained || options.overwrite_config, options.run,
+                       ": was imported and not trained, so that there is no training to resume; begin one from it: ",
+                       "cloze pretrain ", shell_word(options.run + "/run.yaml"), " --set init.from=", run,
+                       " --set data.tokens=", shell_word(session.config.data.tokens), " --run NAME");
   require<ConfigError>(same_text || options.overwrite_config, options.run, ": was trained on different tokens than ",
                        session.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
 }

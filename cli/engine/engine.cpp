@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/kernels/cpu.h"
 #include "core/log.h"
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"
@@ -360,6 +362,16 @@ int run(const BenchmarkCommand& c) {
   return 0;
 }
 
+/// Throws ConfigError where CLOZE_ISA names what this processor does not have.
+void check_isa() {
+  const char* asked = std::getenv("CLOZE_ISA");
+  const auto used = best_isa();
+  require<ConfigError>(asked == nullptr || asked == used, "CLOZE_ISA=", asked ? asked : "",
+                       ": is no instruction set of this processor; name one of portable, avx2, avx512, avx512_bf16 and "
+                       "amx, up to ",
+                       used, ", or unset it");
+}
+
 }  // namespace
 
 }  // namespace cloze
@@ -369,6 +381,7 @@ extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Com
   // The engine is a library with its own log and its own copy of the signal handling.
   cloze::set_log_level(level);
   cloze::share_interrupts(of_program);
+  cloze::check_isa();
   const bool has_own_threads = std::holds_alternative<cloze::PretrainCommand>(command) ||
                                std::holds_alternative<cloze::BenchmarkCommand>(command);  // train.threads
   if (!has_own_threads) cloze::configure_threads(0);

@@ -1,6 +1,9 @@
 #include "core/kernels/cpu.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -40,9 +43,7 @@ bool may_use_amx() {
 #endif
 }
 
-}  // namespace
-
-std::string best_isa() {
+std::string isa_of_processor() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
@@ -51,6 +52,18 @@ std::string best_isa() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
   return "portable";
+}
+
+}  // namespace
+
+std::string best_isa() {
+  static const std::string isa = [] {
+    const std::string order[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"}, found = isa_of_processor();
+    const char* asked = std::getenv("CLOZE_ISA");
+    const auto rank = [&](const std::string& name) { return std::find(std::begin(order), std::end(order), name); };
+    return asked && rank(asked) <= rank(found) ? std::string(asked) : found;
+  }();
+  return isa;
 }
 
 bool cpu_has_bf16() {

@@ -84,17 +84,19 @@ void check_all(const Inspection& found) {
   }
 }
 
-/// The rows of `objective` predict as much as those of single tokens, and as seldom nothing.
-void check_as_tokens(RunConfig& config, const MlmConfig& objective, const MlmConfig& of_tokens) {
+constexpr int64_t rows_looked_at = 400;
+
+/// The rows of `objective` predict as much as those of single tokens, and at most so many more of them nothing.
+void check_as_tokens(RunConfig& config, const MlmConfig& objective, const MlmConfig& of_tokens, int64_t more_empty) {
   const auto inspected = [&](const MlmConfig& mlm) {
     config.objectives = {mlm};
-    return inspect_objective(config, 0, 400);
+    return inspect_objective(config, 0, rows_looked_at);
   };
   const auto found = inspected(objective), single = inspected(of_tokens);
   const auto share = [](const Inspection& all) { return all.facts["predicted_share"].get<double>(); };
   const auto empty = [](const Inspection& all) { return all.facts["sequences_without_prediction"].get<int64_t>(); };
   CHECK(share(found) == Approx(share(single)).epsilon(0.1));
-  CHECK(empty(found) <= empty(single) + 8);
+  CHECK(empty(found) <= empty(single) + more_empty);
   check_all(found);
 }
 
@@ -109,10 +111,11 @@ TEST_CASE(
       INFO(language.name << " " << name_of(kind));
       auto config = tiny_run(dir, 1);
       config.data.tokens = prepare_unspaced(dir, language, kind);
-      check_as_tokens(config, words_of({}), {});
-      check_as_tokens(config, masking_like(albert_masking), {});
+      check_as_tokens(config, words_of({}), {}, 0);
+      check_as_tokens(config, masking_like(albert_masking), {}, 0);
+      // One draw for each word leaves a row of 11 words empty in 0.85^11 = 17 % of all cases, in any language.
       const auto independent = masking_like(huggingface_masking);
-      check_as_tokens(config, words_of(independent), independent);
+      check_as_tokens(config, words_of(independent), independent, rows_looked_at / 5);
     }
 }
 

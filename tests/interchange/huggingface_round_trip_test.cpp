@@ -217,6 +217,19 @@ TEST_CASE("an export with a flipped bit is not imported, unless its receipt is r
   CHECK_NOTHROW(import_huggingface(dir / "hf", dir / "further"));
 }
 
+TEST_CASE("a resume of a model that was imported and not trained is refused with the command that trains it",
+          "[interchange][continue]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  import_huggingface(dir / "hf", dir / "run");
+  auto config = open_run(dir / "run").config;
+  config.data.tokens = open_run(trained()).config.data.tokens;
+  config.train.budget.steps = 2;
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}),
+                    Catch::Contains("was imported and not trained") &&
+                        Catch::Contains("/run.yaml --set init.from=" + (dir / "run") + " --set data.tokens="));
+}
+
 TEST_CASE("the generator of a run with replaced token detection is exported as a masked language model",
           "[interchange]") {
   TempDir dir;

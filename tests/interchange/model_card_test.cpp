@@ -10,6 +10,8 @@
 #include "data/token_store.h"
 #include "interchange/interchange.h"
 #include "interchange/model_card.h"
+#include "run/history.h"
+#include "run/provenance.h"
 #include "run/suite_units.h"
 #include "tests/support/catch.h"
 #include "tests/support/runs.h"
@@ -100,6 +102,10 @@ TEST_CASE("the card of an export has data, budget, losses with intervals and how
               " | ", figure_cell(losses.at("mlm_baseline_loss"), "loss"), " |"));
   CHECK_THAT(card, Contains("\n\n    cloze pretrain tiny.yaml --run runs/short\n\n"));
   CHECK_THAT(card, Contains("LibTorch ") && Contains("## Not evaluated\n"));
+  CHECK_THAT(card, !Contains("| changed |"));
+  record_changes(run, "cloze pretrain", {.step = 1, .keys = {{"optimizer.learning_rate", "0.003", "0.001"}}});
+  CHECK(line_with(exported_card(run, dir / "changed"), "| changed |") ==
+        "| changed | step 1 with optimizer.learning\\_rate 0.001 (was 0.003) |");
 }
 
 TEST_CASE("texts of records and folders are neither YAML nor Markdown nor Python in a card", "[interchange][card]") {
@@ -145,13 +151,13 @@ TEST_CASE("a card that is there stays when the model is replaced", "[interchange
   export_huggingface(trained(), out, "", /*replace=*/true);
   CHECK(read_file(out + "/README.md") == own);
   CHECK(fs::exists(out + "/model.safetensors"));
-  fs::remove(out + "/README.md");
-  fs::create_symlink("/proc/version", out + "/README.md");
-  export_huggingface(trained(), out, "", /*replace=*/true);
-  CHECK(fs::read_symlink(out + "/README.md") == "/proc/version");
-  fs::remove(out + "/README.md");
-  export_huggingface(trained(), out, "", /*replace=*/true);
-  CHECK(read_file(out + "/README.md") == first);
+  for (const bool is_link : {false, true}) {  // what is elsewhere is not published
+    fs::remove(out + "/README.md");
+    if (is_link) fs::create_symlink("/proc/version", out + "/README.md");
+    export_huggingface(trained(), out, "", /*replace=*/true);
+    CHECK_FALSE(fs::is_symlink(out + "/README.md"));
+    CHECK(read_file(out + "/README.md") == first);
+  }
 }
 
 TEST_CASE("a card says what damaged and missing records do not", "[interchange][card]") {

@@ -79,8 +79,10 @@ TEST_CASE("revisions are refused as a whole where a folder exists, and replaced 
   CHECK_THROWS_WITH(export_revisions(run, newest, out),
                     Catch::Contains("already exists") && Catch::Contains("--force"));
   CHECK_FALSE(fs::exists(out + "/" + names[0]));
+  std::ofstream(out + "/main/README.md") << "mine";
   export_revisions(run, newest, out, "", /*replace=*/true);
   CHECK(fs::exists(out + "/" + names[0]));
+  CHECK(read_file(out + "/main/README.md") == "mine");  // a model card that somebody completed
   CHECK_THROWS_WITH(export_revisions(run, newest, out + "/main"), Catch::Contains("not a folder for the folders"));
   std::ofstream(out + "/notes.txt") << "of the user";
   CHECK_THROWS_WITH(export_revisions(run, newest, out, "", /*replace=*/true), Catch::Contains("it holds notes.txt"));
