@@ -10,6 +10,9 @@ namespace {
 
 /// Refuses what several configs cannot have, and files that are not to be written, before anything is read.
 void check_outputs(const InspectCommand& command) {
+  constexpr size_t most = 4;
+  require<ConfigError>(command.names.size() <= most, command.names.size(),
+                       " configs are too many for a page, which shows ", most, " side by side; name fewer");
   if (command.names.size() > 1) {
     require<ConfigError>(!command.page.empty(), command.names.size(),
                          " configs stand side by side on a page only; add --page FILE.html, or name one config");
@@ -31,9 +34,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
       inspect->add_subcommand("objective", "show training examples, and test their statistics; exit 1 if a test fails");
   auto set = std::make_shared<std::vector<std::string>>();
   auto command = std::make_shared<InspectCommand>();
-  objective->add_option("config", command->names, std::string(config_help) + "; with --page up to four")
-      ->required()
-      ->expected(1, 4);
+  objective->add_option("config", command->names, std::string(config_help) + "; with --page up to four")->required();
   objective->add_option("--set", *set, set_help)->allow_extra_args(false);
   objective->add_option("--examples", command->examples, "sequences to show")->capture_default_str();
   objective->add_option("--sequences", command->sequences, "sequences to count over")->capture_default_str();

@@ -29,6 +29,12 @@ json recorded_makers(const std::string& run) {
   return makers.is_array() ? makers : json::array();
 }
 
+/// What the last of them says of `key`; empty where it says nothing.
+std::string last_recorded(const json& makers, const char* key) {
+  const auto last = makers.empty() || !makers.back().is_object() ? json() : makers.back().value(key, json());
+  return last.is_string() ? last.get<std::string>() : "";
+}
+
 bool is_recorded(const json& makers, const char* key, const std::string& value) {
   return std::any_of(makers.begin(), makers.end(),
                      [&](const json& one) { return one.is_object() && one.value(key, json()) == value; });
@@ -47,7 +53,12 @@ std::map<std::string, std::string> network_values(const ConfigTree& tree) {
 /// relu`; empty where it is.
 std::string network_changes(const std::string& made, const std::string& run_yaml) {
   const auto tree = load_run_config(run_yaml);
-  auto before = network_values(load_run_config(made)), now = network_values(tree);
+  auto now = network_values(tree), before = now;
+  try {
+    before = network_values(load_run_config(made));
+  } catch (const ConfigError&) {
+    return "";  // with a value that this version forbids, which has made it all the same
+  }
   const std::string end_of_text = "model.eos_token_id";  // earlier versions did not record it for encoders
   if (!tree.find(end_of_text)) now[end_of_text] = before[end_of_text];
   std::set<std::string> keys;
@@ -94,13 +105,13 @@ void require_made_by(const std::string& run, const std::string& checkpoint, cons
   if (!fs::exists(made)) return;
   const auto makers = recorded_makers(run);
   const auto of_tokenizer = tokenizer_of_checkpoint(checkpoint);
-  require<CheckpointError>(!tokenizer || of_tokenizer.empty() || tokenizer->has_fingerprint(of_tokenizer) ||
-                               is_recorded(makers, "tokenizer", of_tokenizer),
+  const bool is_its_own = !tokenizer || of_tokenizer.empty() || tokenizer->has_fingerprint(of_tokenizer);
+  require<CheckpointError>(is_its_own || (tokenizer->has_fingerprint(last_recorded(makers, "tokenizer")) &&
+                                          is_recorded(makers, "tokenizer", of_tokenizer)),
                            run, "/tokenizer: is not the tokenizer by which ", checkpoint, " was trained; restore it");
   const auto changes = network_changes(made, run_yaml);
   if (changes.empty()) return;
-  const bool was_allowed = !makers.empty() && makers.back().is_object() &&
-                           makers.back().value("config", json()) == hash_hex(read_text(run_yaml)) &&
+  const bool was_allowed = last_recorded(makers, "config") == hash_hex(read_text(run_yaml)) &&
                            is_recorded(makers, "config", hash_hex(read_text(made)));
   require<CheckpointError>(was_allowed, run_yaml, ": is not the config by which ", checkpoint, " was trained (",
                            changes,
