@@ -62,7 +62,7 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
 TEST_CASE("every checkpoint of a run is scored on the same text with the same masks", "[cli]") {
   auto& w = world();
   const auto run = w.dir / "of-checkpoints";
-  REQUIRE(cloze("pretrain " + w.config() + " --set checkpoint.every=2 --run " + run).code == 0);
+  REQUIRE(cloze("pretrain " + w.config() + " --set checkpoint.every=2 --set checkpoint.keep=3 --run " + run).code == 0);
   const auto all = json_of(cloze("evaluate " + run + " --all-checkpoints --json"));
   REQUIRE(all["runs"].size() == 3);
   for (const std::string step : {"2", "4", "6"}) {
