@@ -189,8 +189,10 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const bool has_own_frame = files.contains("tokenizer.json") && reader && impl_->came_with(*reader);
   if (!unchanged)
     write("tokenizer.json", json_text(tokenizer_json(*this, *impl_, has_own_frame ? nullptr : &given, folder)) + "\n");
-  write("tokenizer_config.json",
-        keeps_config ? kept_config(kept->second, *impl_, config) : json_text(config, 2) + "\n");
+  if (!keeps_config)
+    write("tokenizer_config.json", json_text(config, 2) + "\n");
+  else if (reader)  // an export; elsewhere the file stays as it came in
+    write("tokenizer_config.json", kept_config(kept->second, *impl_, config));
 }
 
 }  // namespace cloze

@@ -111,6 +111,13 @@ def with_added(folder):
     made.save_pretrained(folder)
 
 
+def with_listed(folder):
+    """The same as transformers 4 saved it beside a vocabulary."""
+    size = len((folder / "vocab.txt").read_text().splitlines())
+    (folder / "added_tokens.json").write_text(json.dumps({"<ent>": size}))
+    (folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ["<ent>"]}))
+
+
 # -- Models ------------------------------------------------------------------------------------------------------------
 
 SMALL = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
@@ -157,6 +164,7 @@ LAYOUTS = {  # model, files of the tokenizer, further keys of config.json
     "bert-saved": ("bert", saved_as("BertTokenizer", write_wordpiece), {}),
     "bert-cased": ("bert", saved_as("BertTokenizer", write_wordpiece, do_lower_case=False), {}),
     "bert-added": ("bert", both(saved_as("BertTokenizer", write_wordpiece), with_added), {}),
+    "bert-vocab-added": ("bert", both(write_wordpiece, with_listed), {}),
     "bert-json": ("bert", both(saved_as("BertTokenizer", write_wordpiece), no_config), {}),
     "distilbert-saved": ("distilbert", saved_as("BertTokenizer", write_wordpiece), {}),
     "electra-vocab": ("electra", write_wordpiece, {}),

@@ -304,6 +304,7 @@ json json_of_family(const TempDir& dir, const std::string& tokenizer_class) {
 }
 
 json saved_json(const TempDir& dir, const std::string& folder, const std::string& file, const TextReader& reader) {
+  for (const auto* made : {"run", "out"}) std::filesystem::remove_all(dir / made);
   Tokenizer::open(dir / folder).save(dir / "run");
   Tokenizer::open(dir / "run").save(dir / "out", reader);
   return json::parse(read_file(dir / ("out/" + file)));
