@@ -4,8 +4,8 @@
 
 namespace cloze {
 
-/// The instruction set that the kernels use: `amx` (with AVX512-BF16), `avx512_bf16`, `avx512`, `avx2` or `portable`; the
-/// best one of this processor, or the lower one that the environment variable CLOZE_ISA names.
+/// The instruction set that the kernels use: `amx` (with AVX512-BF16), `avx512_bf16`, `avx512`, `avx2` or `portable`;
+/// the best one of this processor, or the lower one that the environment variable CLOZE_ISA names.
 std::string best_isa();
 /// True if bf16 matrix multiplications are faster than fp32: AVX512-BF16 or AMX.
 bool cpu_has_bf16();

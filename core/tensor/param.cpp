@@ -67,7 +67,8 @@ Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init
                       "; make it smaller (model.hidden_size, model.vocab_size and the like)");
   }
   Param param(value, init, role);
-  value.set_requires_grad(!param.fixed());  // a gradient of a fixed one would be in the norm, and nothing would clear it
+  value.set_requires_grad(
+      !param.fixed());  // a gradient of a fixed one would be in the norm, and nothing would clear it
   params_.emplace_back(name, param);
   return param;
 }
