@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 TEST_CASE("a report of runs goes to the file that is named, in the form of its ending, or to standard output") {
   const auto& run = world().run;
   const auto page = world().dir / "report.html";
-  check_refused("report " + run, 2, "name the one to compare by with --metric");
+  CHECK_THAT(cloze("report " + run).text, Catch::Contains("compared by mlm, the first of the held-out losses"));
   check_refused("report " + run + "-none", 1, "no such run directory");
   check_refused("report " + run + " --format pdf", 2, "--format is 'pdf', must be one of");
   check_refused("report " + run + " --metric mlm --unit bits_per_byte", 2, "mlm predicts a part of the text only");
