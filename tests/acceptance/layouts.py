@@ -252,6 +252,12 @@ def differing(found, wanted):
     return sum(a != b for a, b in zip(found, wanted, strict=True))
 
 
+def differing_rows(found, wanted):
+    """Segments are compared where both tokenizers give them: GPT-2 has none, whatever its tokenizer says."""
+    return sum(a["ids"] != b["ids"] or None not in (a["types"], b["types"]) and a["types"] != b["types"]
+               for a, b in zip(found, wanted, strict=True))
+
+
 def faults_of(program, folder, layout):
     model, write, keys = layout
     came = make(folder / "came", model, write, keys)
@@ -260,7 +266,7 @@ def faults_of(program, folder, layout):
     faults = []
 
     def same(what, found, wanted):
-        count = differing(found, wanted)
+        count = (differing_rows if isinstance(wanted[0], dict) else differing)(found, wanted)
         if count: faults.append(f"{what}: {count} of {len(wanted)} differ")
     before, after = (hf.AutoTokenizer.from_pretrained(folder / name) for name in ("came", "out"))
     lines = lines_of(300)
@@ -279,7 +285,7 @@ def faults_of(program, folder, layout):
         if token != before.mask_token:
             same(f"cloze tokenize with {token}", ids_of_cloze(program, folder / "run", texts),
                  after(texts, add_special_tokens=False)["input_ids"])
-    if before.mask_token:  # as `cloze fill` reads a blank
+    if before.mask_token and not (folder / "came/tokenizer.json").exists():  # as `cloze fill` reads a blank
         right = " to" if (folder / "out/merges.txt").exists() else "to"
         left, right = ids_of_cloze(program, folder / "run", ["the king", right])
         mask = after.convert_tokens_to_ids(before.mask_token)
