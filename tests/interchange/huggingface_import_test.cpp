@@ -37,6 +37,7 @@ TEST_CASE("weights in shards, with old names and without the model's prefix, are
   auto config = nlohmann::json::parse(read_file(dir / "hf/config.json"));
   config["architectures"] = {"BertForMaskedLM"};
   std::ofstream(dir / "hf/config.json") << config;
+  fs::remove(dir / "hf/cloze_export.json");
   const auto report = import_huggingface(dir / "hf", dir / "run");
   CHECK(report.fresh.size() == 5);  // the prediction head is newly initialized, and reported
   CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});

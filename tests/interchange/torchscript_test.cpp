@@ -20,6 +20,7 @@
 #include "tests/support/trained.h"
 #include "generation/generate.h"
 #include "interchange/interchange.h"
+#include "run/made_by.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -352,6 +353,7 @@ TEST_CASE("an exported prefix LM takes the prefix lengths of its rows, and Huggi
   const auto at_key = yaml.find("prefix_lm: false");
   REQUIRE(at_key != std::string::npos);
   dir.write("gpt2/run.yaml", yaml.replace(at_key, 16, "prefix_lm: true"));
+  record_made_by(dir / "gpt2", {.config = yaml});
   CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "float32", BINARY_DIR "/cloze").passed);
   auto file = torch::jit::load(dir / "gpt2.pt");
   const auto run = open_run(dir / "gpt2");
