@@ -142,20 +142,14 @@ void SearchTime::count() {
 
 namespace {
 
-/// The start of the first match from `at` on, or an error code of Oniguruma.
+/// The start of the first match from `at` on, or an error code of Oniguruma. A search may read the rest of the text at
+/// each character, so that in a long text the expression is tried at each in turn, with a look at the clock.
 int search(const Pattern::Compiled& c, std::string_view text, size_t at, OnigRegion* region, SearchTime& time) {
-  constexpr size_t starts = 128;  // of a search: a match may read the whole text at each of them
+  constexpr size_t long_text = size_t{1} << 16;
   const auto begin = bytes(text), end = begin + text.size();
-  if (!c.steps) {
-    for (;;) {
-      time.count();
-      auto last = std::min(at + starts, text.size());
-      while (last < text.size() && (text[last] & 0xC0) == 0x80) ++last;
-      const bool is_rest = last == text.size();
-      const int found = onig_search(c.regex, begin, end, begin + at, begin + last, region, ONIG_OPTION_NONE);
-      if (found != ONIG_MISMATCH || is_rest) return found;
-      at = last;
-    }
+  if (!c.steps && text.size() <= long_text) {
+    time.count();
+    return onig_search(c.regex, begin, end, begin + at, end, region, ONIG_OPTION_NONE);
   }
   for (;; next_code_point(text, at)) {
     time.count();
