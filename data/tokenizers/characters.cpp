@@ -17,9 +17,22 @@ bool between(int32_t c, int32_t first, int32_t last) { return c >= first && c <=
 
 int combining_class(int32_t c) { return c < 0x300 ? 0 : utf8proc_get_property(c)->combining_class; }
 
+/// The code points that compose with one before them: the last ones of decompositions, and vowels and finals of Hangul.
+std::vector<bool> seconds_of_compositions() {
+  constexpr int32_t all = 0x110000;
+  std::vector<bool> seconds(all);
+  for (int32_t c = 0xC0; c < all; ++c) {
+    utf8proc_int32_t parts[32] = {c};
+    const auto count = utf8proc_decompose_char(c, parts, 32, UTF8PROC_DECOMPOSE, nullptr);
+    if (count > 1 && count <= 32) seconds[static_cast<size_t>(parts[count - 1])] = true;
+  }
+  return seconds;
+}
+
 /// The composition of two code points, or -1.
 int32_t composition(int32_t first, int32_t second) {
-  if (second < 0x300) return -1;
+  static const auto seconds = seconds_of_compositions();
+  if (second < 0x300 || !seconds[static_cast<size_t>(second)]) return -1;
   utf8proc_int32_t pair[2] = {first, second};
   return utf8proc_normalize_utf32(pair, 2, UTF8PROC_COMPOSE) == 1 ? pair[0] : -1;
 }
