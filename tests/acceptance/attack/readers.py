@@ -8,7 +8,7 @@ LONG = ["--set", "train.budget.steps=1000000", "--set", "checkpoint.every=1", "-
 def commands(draw):
     run = draw.choice(["run", "run", "run/"])
     return draw.choice([["evaluate", run], ["evaluate", run, "--checkpoint", "newest"], ["verify", "run", run], ["fill", run, "wa [MASK] wc"],
-                        ["score", run, "wa wb wc"], ["export", run, "--to", "huggingface", "--out", f"export-{draw.randrange(10**9)}"],
+                        ["score", run, "lines.txt"], ["export", run, "--to", "huggingface", "--out", f"export-{draw.randrange(10**9)}"],
                         ["view", run, "lines.txt", "--out", "view.html"], ["evaluate", run, "--suite", "suite.jsonl"],
                         ["pretrain", "bert.yaml", "--set", "data.tokens=tokens", "--set", f"init.from={run}", "--set", "train.budget.steps=2",
                          "--run", f"other-{draw.randrange(10**9)}"]])
