@@ -29,25 +29,19 @@ std::string readable(const std::string& message) {
 std::string printable(const std::string& text) {
   constexpr std::string_view colours[] = {"\033[0m",  "\033[1m",  "\033[31m", "\033[32m",
                                           "\033[33m", "\033[34m", "\033[35m", "\033[36m"};
-  std::string out, part;  // `part`: without what stays
-  const auto end_part = [&] {
-    out += visible(part);
-    part.clear();
-  };
+  std::string out;
   for (size_t at = 0; at < text.size();) {
+    const size_t plain = std::min(text.find_first_of("\n\t\033", at), text.size()) - at;
+    out += visible(text.substr(at, plain));
+    at += plain;
     const auto rest = std::string_view(text).substr(at);
+    if (rest.empty()) break;
     const auto* colour =
         std::find_if(std::begin(colours), std::end(colours), [&](auto c) { return rest.starts_with(c); });
-    const size_t kept = colour != std::end(colours) ? colour->size() : rest[0] == '\n' || rest[0] == '\t' ? 1 : 0;
-    if (kept > 0) {
-      end_part();
-      out += rest.substr(0, kept);
-    } else {
-      part += rest[0];
-    }
+    const size_t kept = colour != std::end(colours) ? colour->size() : rest[0] == '\033' ? 0 : 1;
+    out += kept > 0 ? std::string(rest.substr(0, kept)) : visible("\033");
     at += std::max<size_t>(kept, 1);
   }
-  end_part();
   return out;
 }
 

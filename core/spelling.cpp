@@ -59,7 +59,7 @@ std::string visible(const std::string& text) {
     const auto bytes = bytes_of_character(text, at);
     const auto byte = static_cast<unsigned char>(text[at]);
     if (bytes > 0)
-      shown += text.substr(at, bytes);
+      shown.append(text, at, bytes);
     else if (byte == '\n')
       shown += "\\n";
     else if (byte == '\t')
