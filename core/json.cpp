@@ -74,6 +74,16 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text) {
   return nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
+nlohmann::json value_at(const nlohmann::json& value, const char* pointer) {
+  const nlohmann::json::json_pointer at(pointer);
+  return value.is_object() && value.contains(at) ? value.at(at) : nlohmann::json();
+}
+
+std::string string_at(const nlohmann::json& value, const char* pointer) {
+  const auto found = value_at(value, pointer);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
 std::string json_text(const nlohmann::json& value, int indent) {
   return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }

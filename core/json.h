@@ -25,6 +25,12 @@ nlohmann::json parse_json(std::string_view text);
 /// The same, with keys in the order of the text.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
+/// The value at a JSON pointer; null where there is none. Source: RFC 6901.
+nlohmann::json value_at(const nlohmann::json& value, const char* pointer);
+
+/// The text at a JSON pointer; empty where there is none.
+std::string string_at(const nlohmann::json& value, const char* pointer);
+
 /// A value as JSON, in one line or, with an indent, in many. What is not UTF-8, as names of files may be, becomes
 /// U+FFFD.
 std::string json_text(const nlohmann::json& value, int indent = -1);

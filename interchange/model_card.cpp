@@ -36,20 +36,14 @@ json json_of_record(const std::string& path) {
   return record.is_discarded() ? json() : record;
 }
 
-/// The value at a place of a record; null where it has none.
-json value_at(const json& record, const char* place) {
-  const json::json_pointer at(place);
-  return record.is_object() && record.contains(at) ? record.at(at) : json();
-}
-
-std::string text_at(const json& record, const char* place, const std::string& otherwise = "") {
-  const auto value = value_at(record, place);
-  return value.is_string() ? printable(value.get<std::string>()) : otherwise;
+std::string text_at(const json& record, const char* pointer, const std::string& otherwise = "") {
+  const auto text = string_at(record, pointer);
+  return text.empty() ? otherwise : printable(text);
 }
 
 /// `1,171 documents`
-std::string count_at(const json& record, const char* place, const std::string& noun) {
-  const auto value = value_at(record, place);
+std::string count_at(const json& record, const char* pointer, const std::string& noun) {
+  const auto value = value_at(record, pointer);
   return value.is_number_unsigned() ? counted(value.get<uint64_t>(), noun) : noun + "s: " + not_recorded;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace cloze {
 
@@ -11,34 +12,25 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* history_key = "history";
-
-/// The text at a pointer; empty where there is none.
-std::string text_at(const json& fields, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return fields.is_object() && fields.contains(at) && fields.at(at).is_string() ? fields.at(at).get<std::string>() : "";
-}
-
 /// The step of an entry; 0 where it is damaged.
 int64_t step_of(const json& entry) {
-  const json::json_pointer at("/step");
-  return entry.is_object() && entry.contains(at) && entry.at(at).is_number_integer() ? entry.at(at).get<int64_t>() : 0;
+  const auto step = value_at(entry, "/step");
+  return step.is_number_integer() ? step.get<int64_t>() : 0;
 }
 
 /// The entries of a history; an empty list where there is none.
 json entries_in(const json& provenance) {
-  const bool has_some =
-      provenance.is_object() && provenance.contains(history_key) && provenance[history_key].is_array();
-  return has_some ? provenance[history_key] : json::array();
+  auto history = value_at(provenance, "/history");
+  return history.is_array() ? history : json::array();
 }
 
 Changes changes_in(const json& entry) {
   Changes changes{.step = step_of(entry)};
-  const json::json_pointer counts("/budget_counts"), changed("/changed");
-  changes.budget_counts = entry.is_object() && entry.contains(counts) && entry.at(counts) == true;
-  if (!entry.is_object() || !entry.contains(changed) || !entry.at(changed).is_array()) return changes;
-  for (const auto& one : entry.at(changed)) {
-    ChangedKey key{text_at(one, "/key"), text_at(one, "/was"), text_at(one, "/is")};
+  changes.budget_counts = value_at(entry, "/budget_counts") == true;
+  const auto changed = value_at(entry, "/changed");
+  if (!changed.is_array()) return changes;
+  for (const auto& one : changed) {
+    ChangedKey key{string_at(one, "/key"), string_at(one, "/was"), string_at(one, "/is")};
     if (!key.key.empty() && key.was != key.is) changes.keys.push_back(std::move(key));
   }
   return changes;
@@ -60,10 +52,10 @@ void merge(Changes& sum, const Changes& more) {
 
 /// Program, LibTorch and processor of a process; empty where it does not say.
 std::string maker_of(const json& entry) {
-  const auto version = text_at(entry, "/cloze");
+  const auto version = string_at(entry, "/cloze");
   return version.empty() ? ""
-                         : words("cloze ", version, ", LibTorch ", text_at(entry, "/libtorch"), ", ",
-                                 text_at(entry, "/machine/processor"));
+                         : words("cloze ", version, ", LibTorch ", string_at(entry, "/libtorch"), ", ",
+                                 string_at(entry, "/machine/processor"));
 }
 
 }  // namespace
@@ -94,7 +86,7 @@ void add_to_history(json& provenance, json entry, const Changes& changes) {
   entry["changed"] = changed;
   if (changes.budget_counts) entry["budget_counts"] = true;
   history.push_back(std::move(entry));
-  provenance[history_key] = std::move(history);
+  provenance["history"] = std::move(history);
 }
 
 json history_until(const json& provenance, int64_t step) {

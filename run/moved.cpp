@@ -23,11 +23,7 @@ constexpr size_t searched_folders = 3;  // around the run, in which every folder
 std::string recorded_text(const std::string& run, const char* pointer) {
   const auto path = run + "/provenance.json";
   if (!fs::exists(path)) return "";
-  const auto recorded = parse_json(read_text(path, 16 << 20));
-  const json::json_pointer at(pointer);
-  return recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string()
-             ? recorded.at(at).get<std::string>()
-             : "";
+  return string_at(parse_json(read_text(path, 16 << 20)), pointer);
 }
 
 /// The folders around a run, the innermost first.

@@ -77,11 +77,11 @@ std::string recorded_data(const std::string& run) {
                            run);
   const auto recorded = parse_json(read_text(path, 16 << 20));
   if (recorded.is_object() && recorded.contains("imported_from") && !recorded.contains("data")) return "";
-  const nlohmann::json::json_pointer at("/data/fingerprint");
+  const auto fingerprint = value_at(recorded, "/data/fingerprint");
   require<CheckpointError>(
-      recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string(), path,
+      fingerprint.is_string(), path,
       ": is damaged, so that the tokens of the run are not known; restore it, or start a new run in another folder");
-  return recorded.at(at).get<std::string>();
+  return fingerprint.get<std::string>();
 }
 
 void record_data(const std::string& run, const TokenStore& store, int64_t step) {
@@ -106,10 +106,8 @@ void record_data(const std::string& run, const TokenStore& store, int64_t step) 
 }
 
 std::optional<int64_t> data_since(const std::string& run) {
-  const auto recorded = parse_json(read_text(run + "/provenance.json", 16 << 20));
-  const json::json_pointer at("/data/since_step");
-  const bool is_there = recorded.is_object() && recorded.contains(at) && recorded.at(at).is_number_integer();
-  return is_there ? std::optional(recorded.at(at).get<int64_t>()) : std::nullopt;
+  const auto since = value_at(parse_json(read_text(run + "/provenance.json", 16 << 20)), "/data/since_step");
+  return since.is_number_integer() ? std::optional(since.get<int64_t>()) : std::nullopt;
 }
 
 }  // namespace cloze

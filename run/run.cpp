@@ -23,10 +23,7 @@ namespace {
 std::string weights_checksum(const std::string& checkpoint) {
   const auto path = checkpoint + "/manifest.json";
   if (!fs::exists(path)) return "";
-  const auto manifest = parse_json(read_text(path, 64 << 20));
-  const nlohmann::json::json_pointer checksum("/files/weights.safetensors/xxh3");
-  if (!manifest.contains(checksum) || !manifest.at(checksum).is_string()) return "";
-  return manifest.at(checksum).get<std::string>();
+  return string_at(parse_json(read_text(path, 64 << 20)), "/files/weights.safetensors/xxh3");
 }
 
 void log_checkpoint(const LoadedRun& run) {

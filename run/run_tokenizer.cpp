@@ -46,14 +46,9 @@ RecordedTokenizer recorded_tokenizer(const std::string& run) {
   const auto recorded = parse_json(read_text(path, 16 << 20));
   const bool is_whole = recorded.is_object() && recorded.contains("cloze") && is_text_or_absent(recorded, "tokenizer");
   require<CheckpointError>(is_whole, path, ": is damaged, so that the tokenizer of the run is not known; restore it");
-  const auto text = [&](const char* pointer) {
-    const json::json_pointer at(pointer);
-    const bool is_there = recorded.contains(at) && recorded.at(at).is_string();
-    return is_there ? recorded.at(at).get<std::string>() : std::string();
-  };
-  const auto current = text("/tokenizer");
+  const auto current = string_at(recorded, "/tokenizer");
   if (!current.empty()) return {.fingerprint = current, .is_current = true};
-  return {.fingerprint = text("/data/tokenizer")};
+  return {.fingerprint = string_at(recorded, "/data/tokenizer")};
 }
 
 std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const RecordedTokenizer& recorded) {

@@ -277,11 +277,7 @@ void read_provenance(const std::string& folder, ReportedRun& run) {
   const auto path = folder + "/provenance.json";
   if (!fs::exists(path)) return;
   const auto fields = parse_json(read_text(path, 16 << 20));
-  const auto text = [&](const char* pointer) {
-    const json::json_pointer at(pointer);
-    return fields.is_object() && fields.contains(at) && fields[at].is_string() ? fields[at].get<std::string>() : "";
-  };
-  run.tokenizer = text("/data/tokenizer");
+  run.tokenizer = string_at(fields, "/data/tokenizer");
   const auto history = history_of(fields);
   run.made_by = history.made_by;
   for (const auto& changes : history.changes)

@@ -51,3 +51,14 @@ TEST_CASE("JSON is written with U+FFFD for what is not UTF-8, and its keys may k
   CHECK(json_text(parse_json(ordered)) == R"({"a":2,"b":1})");
   CHECK(parse_ordered_json(std::string(65, '[') + std::string(65, ']')).is_discarded());
 }
+
+TEST_CASE("what a JSON pointer names is found, and nothing where there is no such value", "[json]") {
+  const auto record = parse_json(R"({"data": {"tokens": 7, "folder": "a"}, "steps": [1, 2]})");
+  CHECK(value_at(record, "/data/tokens") == 7);
+  CHECK(value_at(record, "/steps/1") == 2);
+  CHECK(string_at(record, "/data/folder") == "a");
+  for (const auto* absent : {"/data/tokens/x", "/data/none", "/steps/9", "/steps/x"})
+    CHECK(value_at(record, absent).is_null());
+  CHECK(string_at(record, "/data/tokens").empty());
+  CHECK(value_at(parse_json("[1"), "/data").is_null());
+}
