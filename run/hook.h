@@ -3,9 +3,12 @@
 #include <sys/types.h>
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "core/memory_file.h"
 
 namespace cloze {
 
@@ -35,10 +38,10 @@ class Hook {
 
   std::string command_;
   double patience_;
-  std::string kind_{};              ///< of the last event
-  std::set<std::string> warned_{};  ///< kinds of events
-  pid_t child_ = 0;                 ///< 0: none
-  int output_ = -1;                 ///< of the child
+  std::string kind_{};                  ///< of the last event
+  std::set<std::string> warned_{};      ///< kinds of events
+  pid_t child_ = 0;                     ///< 0: none
+  std::optional<MemoryFile> output_{};  ///< of the child
 };
 
 }  // namespace cloze

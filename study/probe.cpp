@@ -54,14 +54,16 @@ Probe probe_from(const json& line) {
           .held_out_tokens = line.at("held_out_tokens")};
 }
 
-/// Runs `cloze benchmark` on a config. Throws ConfigError with the reason of the program.
+/// Runs `cloze benchmark` on a config. Throws with the reason of the program: ConfigError where it refuses the config,
+/// else Error.
 json measure(const std::string& program, const std::string& arm, const RunConfig& config) {
   const ScratchFolder scratch;
   const auto file = scratch.path() + "/config.yaml";
   write_atomic(file, to_yaml(config));
   const auto output = run_process({program, "benchmark", file, "--steps", std::to_string(probe_steps), "--seconds",
                                    shortest(probe_seconds), "--steps-only", "--json"});
-  require<ConfigError>(output.failure.empty(), "arm '", arm, "': ", output.failure);
+  require<ConfigError>(output.exit_code != ConfigError("").exit_code(), "arm '", arm, "': ", output.failure);
+  require<Error>(output.failure.empty(), "arm '", arm, "': ", output.failure);
   const auto line = parse_json(last_line(output.text));
   require<Error>(line.is_object(), "arm '", arm, "': its probe printed no result");
   return line;

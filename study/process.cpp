@@ -1,7 +1,6 @@
 #include "study/process.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "core/file.h"
 #include "core/fork.h"
 #include "core/interrupt.h"
+#include "core/memory_file.h"
 #include "core/open_file.h"
 #include "core/worker_threads.h"
 
@@ -44,24 +44,6 @@ std::string signal_words(int status) {
   return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
 }
 
-/// A file without a name, for the output of a process.
-struct MemoryFile {
-  explicit MemoryFile(const char* name) : descriptor(memfd_create(name, 0)) {
-    require<Error>(descriptor >= 0, "no memory for the output of a process (", system_reason(), ")");
-  }
-  ~MemoryFile() { close(descriptor); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string text() const {
-    std::string all;
-    char buffer[4096];
-    lseek(descriptor, 0, SEEK_SET);
-    for (ssize_t n; (n = read(descriptor, buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<size_t>(n));
-    return all;
-  }
-  int descriptor;
-};
-
 }  // namespace
 
 pid_t start_process(const std::vector<std::string>& command, const std::string& log, int inherited) {
@@ -81,14 +63,14 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
 }
 
 ProcessOutput run_process(const std::vector<std::string>& command) {
-  const MemoryFile out("out"), errors("errors");
+  const MemoryFile out, errors;
   const pid_t child = fork_with_default_signals();
   require<Error>(child >= 0, "no process can be started (", system_reason(), "); ", threads_remedy);
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     redirect(0, "/dev/null", O_RDONLY);
-    dup2(out.descriptor, 1);
-    dup2(errors.descriptor, 2);
+    dup2(out.descriptor(), 1);
+    dup2(errors.descriptor(), 2);
     setpgid(0, 0);
     become(command);
   }
@@ -102,7 +84,8 @@ ProcessOutput run_process(const std::vector<std::string>& command) {
   return {.text = out.text(),
           .failure = succeeded             ? ""
                      : WIFSIGNALED(status) ? signal_words(status)
-                                           : last_line(errors.text())};
+                                           : last_line(errors.text()),
+          .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
 std::string last_line(std::string text) {

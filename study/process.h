@@ -18,6 +18,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
 struct ProcessOutput {
   std::string text{};     ///< standard output
   std::string failure{};  ///< empty for success, else the last line of standard error, or the signal that ended it
+  int exit_code = 0;      ///< -1 for a signal
 };
 /// Runs a program to its end. Throws Error with the system's reason, Interrupted after Ctrl-C.
 ProcessOutput run_process(const std::vector<std::string>& command);

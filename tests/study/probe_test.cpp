@@ -16,10 +16,11 @@ using namespace cloze;
 
 namespace {
 
-/// Counts its calls in the file `calls`; fails for batches of 8.
+/// Counts its calls in the file `calls`; fails for batches of 8, and refuses those of 9.
 constexpr const char* program = R"(#!/bin/bash
 echo call >> "$(dirname "$0")/calls"
 if grep -q 'batch_size: 8' "$2"; then echo 'cloze: error: no memory for this batch' >&2; exit 1; fi
+if grep -q 'batch_size: 9' "$2"; then echo 'cloze: error: an odd batch' >&2; exit 2; fi
 echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 20, "tokens_per_step": 100,
 "predicted_tokens_per_step": 15, "gflop_per_step": 2, "sequences_per_epoch": 40, "words_per_epoch": 0,
 "held_out_tokens": 640}' | tr -d '\n'
@@ -59,8 +60,17 @@ TEST_CASE("arms are probed once, those whose steps cost the same together", "[st
 }
 
 TEST_CASE("an arm whose steps fail is named with the reason, before any run", "[study][probe]") {
-  const Arms study("  a: {}\n  b: {train.batch_size: 8}\n");
-  CHECK_THROWS_WITH(study.probes(), "arm 'b': no memory for this batch");
+  const auto code_of = [](const Arms& study, const std::string& sentence) {
+    try {
+      study.probes();
+    } catch (const Error& error) {
+      CHECK(error.what() == sentence);
+      return error.exit_code();
+    }
+    return 0;
+  };
+  CHECK(code_of(Arms("  a: {}\n  b: {train.batch_size: 8}\n"), "arm 'b': no memory for this batch") == 1);
+  CHECK(code_of(Arms("  a: {}\n  b: {train.batch_size: 9}\n"), "arm 'b': an odd batch") == 2);
 }
 
 TEST_CASE("an arm of which one step uses up more than the budget is refused, in whatever currency", "[study][probe]") {
