@@ -268,3 +268,16 @@ TEST_CASE("a hook is an option or a variable of the process, and a resume says w
   CHECK(cloze("pretrain --run " + run + " --resume").code == 0);
   CHECK_FALSE(fs::exists(events));  // nothing of the run names a command
 }
+
+TEST_CASE("CLOZE_ISA holds a process to a lower instruction set, and what the processor lacks is refused", "[cli]") {
+  auto& w = world();
+  const auto run = w.dir / "portable";
+  const auto trained = cloze("pretrain " + w.config() + " --run " + run, "CLOZE_ISA=portable ");
+  INFO(trained.text);
+  CHECK(trained.code == 0);
+  CHECK(nlohmann::json::parse(read_file(run + "/provenance.json"))["machine"]["isa"] == "portable");
+  const auto refused = cloze("describe " + w.config(), "CLOZE_ISA=vax ");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.text,
+             Catch::Contains("CLOZE_ISA=vax: is no instruction set of this processor; name one of portable"));
+}
