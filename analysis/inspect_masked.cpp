@@ -68,7 +68,7 @@ class MaskedInspector final : public RowInspector {
  private:
   bool mixes() const { return maskings_.size() > 1; }
 
-  /// A sample in the place of a masked token.
+  /// A sample that replaces a masked token.
   ShownToken sampled(int64_t id, int64_t label) const {
     const bool replaced = id != label;
     return {.piece = run_.tokenizer().piece(id),

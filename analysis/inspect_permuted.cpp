@@ -30,10 +30,10 @@ class PermutedInspector final : public RowInspector {
     const auto order = prediction_order(e);
     std::vector<ShownToken> read, predicted;
     for (const auto id : e.input_ids) read.push_back(shown_token(run_, id));
-    for (size_t place = 0; place < order.size(); ++place) {
-      auto& token = read[order[place]];
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      auto& token = read[order[rank]];
       token.role = TokenRole::ordered;
-      token.below = std::to_string(place + 1);
+      token.below = std::to_string(rank + 1);
       predicted.push_back(token);
     }
     return {{.title = "reads", .tokens = read}, {.title = "predicts, in this order", .tokens = predicted}};

@@ -27,7 +27,7 @@ constexpr std::array role_styles{
     RoleStyle{TokenRole::masked, "marked", "a2", "became the mask; below, what is predicted"},
     RoleStyle{TokenRole::random, "marked", "a4 d1", "became a random token; below, what is predicted"},
     RoleStyle{TokenRole::kept, "marked", "a1 d2", "stayed as it was, and is predicted"},
-    RoleStyle{TokenRole::ordered, "marked", "a3", "predicted; below, its place in the order"},
+    RoleStyle{TokenRole::ordered, "marked", "a3", "predicted; below, its rank in the order"},
     RoleStyle{TokenRole::placeholder, "marked", "a5", "stands for tokens that are generated"},
     RoleStyle{TokenRole::replaced, "marked", "a6", "a sample, to be told from the original"},
     RoleStyle{TokenRole::restored, "marked", "a1 d2", "a sample that is the original"}};

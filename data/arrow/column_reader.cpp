@@ -75,22 +75,22 @@ std::string remedy_of_table(const arrow::Schema& schema) {
 }
 
 /// A column of the table, and the path in it.
-struct Place {
+struct ColumnPath {
   int column;
   std::string path;
 };
 
 /// Where a column is: by its whole name, else by the first name of its path. Throws DataError if there is none of text.
-Place place_of(const ColumnSource& source, const arrow::Schema& schema) {
+ColumnPath path_of_column(const ColumnSource& source, const arrow::Schema& schema) {
   const auto find = [&](std::string_view name) { return schema.GetFieldIndex(std::string(name)); };
   const auto [first, rest] = divided(source.column);
   const int whole = find(source.column);
-  const Place place = whole >= 0 ? Place{whole, ""} : Place{find(first), std::string(rest)};
-  const auto* type = place.column >= 0 ? type_at(*schema.field(place.column)->type(), place.path) : nullptr;
+  const ColumnPath at = whole >= 0 ? ColumnPath{whole, ""} : ColumnPath{find(first), std::string(rest)};
+  const auto* type = at.column >= 0 ? type_at(*schema.field(at.column)->type(), at.path) : nullptr;
   require<DataError>(type != nullptr, source.file, ": has no column '", source.column, "'", remedy_of_table(schema));
   require<DataError>(is_text(*type), source.file, ": its column '", source.column, "' is ", type->ToString(),
                      ", not text", remedy_of_table(schema));
-  return place;
+  return at;
 }
 
 [[noreturn]] void fail_damaged(const ColumnSource& source, const std::string& reason) {
@@ -129,7 +129,7 @@ class RowTexts {
         const auto& fields = static_cast<const arrow::StructArray&>(array);
         return add(*fields.GetFieldByName(std::string(first)), at, rest);
       }
-      default:  // place_of has found a text at the end of the path
+      default:  // path_of_column has found a text at the end of the path
         return;
     }
   }
@@ -175,7 +175,7 @@ class TableColumn final : public ColumnReader {
     row.has_null = false;
     while (!column_ || at_ == column_->length())
       if (!next_batch()) return false;
-    RowTexts(source_, row).add(*column_, at_++, place_.path);
+    RowTexts(source_, row).add(*column_, at_++, wanted_.path);
     return true;
   }
 
@@ -194,8 +194,8 @@ class TableColumn final : public ColumnReader {
   bool next_batch() {
     const auto batch = value(read_());
     if (!batch) return false;
-    if (place_.column >= batch->num_columns()) fail_damaged(source_, "its column is missing from some rows");
-    column_ = batch->column(place_.column);
+    if (wanted_.column >= batch->num_columns()) fail_damaged(source_, "its column is missing from some rows");
+    column_ = batch->column(wanted_.column);
     check(column_->Validate());  // the sizes of its buffers; offsets are checked where they are followed
     at_ = 0;
     return true;
@@ -209,7 +209,7 @@ class TableColumn final : public ColumnReader {
     const auto begin = value(file_->ReadAt(0, static_cast<int64_t>(mark_of_file.size())));
     if (std::string_view(*begin) == mark_of_file) {
       const auto reader = value(arrow::ipc::RecordBatchFileReader::Open(file_, options));
-      place_ = place_of(source_, *reader->schema());
+      wanted_ = path_of_column(source_, *reader->schema());
       read_ = [reader, i = 0]() mutable -> arrow::Result<Batch> {
         return i < reader->num_record_batches() ? reader->ReadRecordBatch(i++) : arrow::Result<Batch>(nullptr);
       };
@@ -217,7 +217,7 @@ class TableColumn final : public ColumnReader {
     }
     check(file_->Seek(0));
     const auto reader = value(arrow::ipc::RecordBatchStreamReader::Open(file_, options));
-    place_ = place_of(source_, *reader->schema());
+    wanted_ = path_of_column(source_, *reader->schema());
     read_ = [reader] { return reader->Next(); };
   }
 
@@ -234,13 +234,13 @@ class TableColumn final : public ColumnReader {
     check(builder.Build(&parquet_));
     std::shared_ptr<arrow::Schema> schema;
     check(parquet_->GetSchema(&schema));
-    place_ = place_of(source_, *schema);
+    wanted_ = path_of_column(source_, *schema);
     const auto& columns = *parquet_->parquet_reader()->metadata()->schema();
     std::vector<int> groups(static_cast<size_t>(parquet_->num_row_groups())), parts;
     std::iota(groups.begin(), groups.end(), 0);
     for (int part = 0; part < columns.num_columns(); ++part)
-      if (columns.group_node()->FieldIndex(*columns.GetColumnRoot(part)) == place_.column) parts.push_back(part);
-    place_.column = 0;  // the others are not read
+      if (columns.group_node()->FieldIndex(*columns.GetColumnRoot(part)) == wanted_.column) parts.push_back(part);
+    wanted_.column = 0;  // the others are not read
     const std::shared_ptr<arrow::RecordBatchReader> reader = value(parquet_->GetRecordBatchReader(groups, parts));
     read_ = [reader] { return reader->Next(); };
   }
@@ -249,7 +249,7 @@ class TableColumn final : public ColumnReader {
   std::shared_ptr<arrow::io::ReadableFile> file_;
   std::unique_ptr<parquet::arrow::FileReader> parquet_;
   std::function<arrow::Result<Batch>()> read_;
-  Place place_{};
+  ColumnPath wanted_{};
   std::shared_ptr<arrow::Array> column_;
   int64_t at_ = 0;  // row of `column_`
 };
