@@ -66,7 +66,7 @@ class GenerativeInspector final : public RowInspector {
   std::string token_text(const std::vector<int64_t>& ids) const {
     std::string text;
     for (const auto id : ids) {
-      const auto token = run_.tokenizer().piece(id);
+      const auto token = run_.tokenizer().readable_piece(id);
       text += (text.empty() ? "" : " ") + (is_sentinel(id) || is_mask(id) ? "{" + token + "}" : token);
     }
     return text;
@@ -84,7 +84,7 @@ class GenerativeInspector final : public RowInspector {
   /// Puts the labels below the tokens from position `first` on.
   void predict_below(const InspectedExample& e, std::vector<ShownToken>& tokens, size_t first) const {
     for (size_t i = 0; i < e.labels.size() && first + i < tokens.size(); ++i)
-      tokens[first + i].below = run_.tokenizer().piece(e.labels[i]);
+      tokens[first + i].below = run_.tokenizer().readable_piece(e.labels[i]);
   }
 
   /// The rows of a batch; labels: the targets.

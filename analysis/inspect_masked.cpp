@@ -36,7 +36,7 @@ class MaskedInspector final : public RowInspector {
     for (size_t i = 0; i < e.input_ids.size(); ++i) {
       const auto id = e.input_ids[i], label = e.labels[i];
       auto& token = read.emplace_back(label == -100 ? shown_token(run_, id) : shown_chosen(run_, id, label));
-      if (label != -100) token.below = run_.tokenizer().piece(label);
+      if (label != -100) token.below = run_.tokenizer().readable_piece(label);
       if (e.replacements.empty()) continue;
       classified.push_back(label == -100 ? token : sampled(e.replacements[predictions++], label));
     }
@@ -71,7 +71,7 @@ class MaskedInspector final : public RowInspector {
   /// A sample that replaces a masked token.
   ShownToken sampled(int64_t id, int64_t label) const {
     const bool replaced = id != label;
-    return {.piece = run_.tokenizer().piece(id),
+    return {.piece = run_.tokenizer().readable_piece(id),
             .role = replaced ? TokenRole::replaced : TokenRole::restored,
             .below = replaced ? "replaced" : "original"};
   }

@@ -28,8 +28,9 @@ class ShiftedInspector final : public RowInspector {
     for (size_t t = 0; t < e.input_ids.size(); ++t) {
       const bool marked = !is_causal(e) && is_chosen(e, t);
       e.corrupted += (t > 0 ? " " : "") + (marked ? marked_token(run_, e.input_ids[t], e.labels[t - 1])
-                                                  : run_.tokenizer().piece(e.input_ids[t]));
-      if (e.labels[t] != -100) e.targets += (e.targets.empty() ? "" : " ") + run_.tokenizer().piece(e.labels[t]);
+                                                  : run_.tokenizer().readable_piece(e.input_ids[t]));
+      if (e.labels[t] != -100)
+        e.targets += (e.targets.empty() ? "" : " ") + run_.tokenizer().readable_piece(e.labels[t]);
     }
   }
 
@@ -38,7 +39,7 @@ class ShiftedInspector final : public RowInspector {
     for (size_t t = 0; t < e.input_ids.size(); ++t) {
       const bool marked = !is_causal(e) && is_chosen(e, t);
       read.push_back(marked ? shown_chosen(run_, e.input_ids[t], e.labels[t - 1]) : shown_token(run_, e.input_ids[t]));
-      if (e.labels[t] != -100) read.back().below = run_.tokenizer().piece(e.labels[t]);
+      if (e.labels[t] != -100) read.back().below = run_.tokenizer().readable_piece(e.labels[t]);
     }
     return {{.title = "reads, and predicts the token after", .tokens = read}};
   }

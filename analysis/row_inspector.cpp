@@ -107,19 +107,19 @@ std::vector<InspectedExample> labelled_rows(const Batch& batch) {
 }
 
 std::string marked_token(const InspectedRun& run, int64_t id, int64_t label) {
-  const auto token = run.tokenizer().piece(id);
+  const auto token = run.tokenizer().readable_piece(id);
   if (id == run.vocabulary.special.mask) return "{" + token + "}";
   return id == label ? "(" + token + ")" : "<" + token + ">";
 }
 
 ShownToken shown_token(const InspectedRun& run, int64_t id) {
   const bool special = run.tokenizer().is_special(id);
-  return {.piece = run.tokenizer().piece(id), .role = special ? TokenRole::special : TokenRole::text};
+  return {.piece = run.tokenizer().readable_piece(id), .role = special ? TokenRole::special : TokenRole::text};
 }
 
 ShownToken shown_chosen(const InspectedRun& run, int64_t id, int64_t label) {
   const bool masked = id == run.vocabulary.special.mask;
-  return {.piece = run.tokenizer().piece(id),
+  return {.piece = run.tokenizer().readable_piece(id),
           .role = masked        ? TokenRole::masked
                   : id == label ? TokenRole::kept
                                 : TokenRole::random};
@@ -131,8 +131,8 @@ void add_masked_text(const InspectedRun& run, InspectedExample& e) {
     const auto id = e.input_ids[i], label = e.labels[i];
     const bool predicted = label != -100;
     whole.push_back(predicted ? label : id);
-    e.corrupted += (i > 0 ? " " : "") + (predicted ? marked_token(run, id, label) : run.tokenizer().piece(id));
-    if (predicted) e.targets += (e.targets.empty() ? "" : " ") + run.tokenizer().piece(label);
+    e.corrupted += (i > 0 ? " " : "") + (predicted ? marked_token(run, id, label) : run.tokenizer().readable_piece(id));
+    if (predicted) e.targets += (e.targets.empty() ? "" : " ") + run.tokenizer().readable_piece(label);
   }
   e.text = run.tokenizer().decode(whole);
 }

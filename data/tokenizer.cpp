@@ -2,10 +2,12 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "core/error.h"
 #include "data/tokenizer_impl.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 
@@ -133,6 +135,16 @@ int64_t Tokenizer::size() const { return static_cast<int64_t>(impl_->pieces.size
 const SpecialIds& Tokenizer::special() const { return impl_->special; }
 std::string Tokenizer::piece(int64_t id) const {
   return id >= 0 && id < size() ? impl_->pieces[static_cast<size_t>(id)] : "?";
+}
+std::string Tokenizer::readable_piece(int64_t id) const {
+  const auto spelled = piece(id);
+  if (kind() != "byte_bpe" || is_special(id)) return spelled;
+  const auto bytes = decode(std::vector<int64_t>{id});
+  const bool has_control = std::ranges::any_of(bytes, [](unsigned char byte) { return byte < ' '; });
+  if (bytes.empty() || has_control || find_invalid_utf8(bytes) != std::string_view::npos) return spelled;
+  std::string text;
+  for (const char byte : bytes) text += byte == ' ' ? "\u0120" : std::string(1, byte);
+  return text;
 }
 int64_t Tokenizer::id(std::string_view piece) const {
   const auto found = impl_->ids.find(piece);

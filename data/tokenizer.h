@@ -64,6 +64,8 @@ class Tokenizer {
   const SpecialIds& special() const;
   /// The spelling of an id: `[MASK]`, `##ing`, `▁the`, `Ġthe`.
   std::string piece(int64_t id) const;
+  /// The spelling of an id for people: a byte-level token of whole characters as these characters, `Ġ` for a space.
+  std::string readable_piece(int64_t id) const;
   /// The id spelled `piece`, or -1.
   int64_t id(std::string_view piece) const;
   bool is_special(int64_t id) const;

@@ -54,7 +54,7 @@ AttentionMaps attention_maps(const LoadedRun& run, const std::string& text) {
   else
     run.network->backbone->hidden(inputs, &traces);
   AttentionMaps maps;
-  for (const auto id : ids) maps.tokens.push_back(run.tokenizer.piece(id));
+  for (const auto id : ids) maps.tokens.push_back(run.tokenizer.readable_piece(id));
   for (const auto& probabilities : traces.encoder.attentions)
     if (auto heads = maps_of(probabilities, length); !heads.empty()) maps.heads.push_back(std::move(heads));
   return maps;

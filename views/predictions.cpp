@@ -73,7 +73,7 @@ std::vector<TextLosses> losses_of_texts(const Tokenizer& tokenizer, const std::v
       if (texts.size() == most) break;
       texts.emplace_back();
     }
-    texts.back().pieces.push_back(tokenizer.piece(token.id));
+    texts.back().pieces.push_back(tokenizer.readable_piece(token.id));
     texts.back().losses.push_back(token.loss);
   }
   return texts;

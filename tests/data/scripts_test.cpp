@@ -142,3 +142,13 @@ TEST_CASE("pieces of WordPiece and SentencePiece of scripts without spaces begin
   const auto wordpiece = Tokenizer::open(dir.write("vocab.txt", "[UNK]\n\u0E01\n##\u0E19\n##\u0E31\n##a\n"));
   CHECK(WordStarts(wordpiece).of(std::vector<int64_t>{1, 2, 3, 4}) == std::vector<uint8_t>{1, 1, 0, 0});
 }
+
+TEST_CASE("byte-level pieces of whole characters are shown as these characters, parts of a character as bytes") {
+  TempDir dir;
+  const auto tokenizer = byte_level(dir, Texts(20, "你好 你好 the the"), 280);
+  std::string shown;
+  for (const auto id : ids_of(tokenizer, "你好 the")) shown += tokenizer.readable_piece(id) + "|";
+  CHECK(shown == "你好|Ġthe|");
+  const auto part = ids_of(tokenizer, "é").front();
+  CHECK(tokenizer.readable_piece(part) == tokenizer.piece(part));
+}
