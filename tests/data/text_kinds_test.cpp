@@ -445,4 +445,9 @@ TEST_CASE("--document is refused where records are documents", "[data][prepare]"
   options.format = TextFormat::jsonl;
   CHECK_THROWS_WITH(check_options(options),
                     Catch::StartsWith("--document is 'file', which says what a document is in"));
+  TempDir dir;
+  options.format = TextFormat::automatic;
+  options.inputs = {dir.write("a.jsonl", "{\"text\": \"the a\"}\n")};
+  options.out = dir / "out";
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("and none of the text is either; leave --document out"));
 }
