@@ -57,6 +57,15 @@ std::string glob_of_others(const std::vector<std::string>& files, const std::str
 
 }  // namespace
 
+std::string name_elsewhere(const std::string& file, const std::vector<std::string>& folders) {
+  auto name = file;
+  for (const auto& folder : folders)
+    if (is_in(file, folder)) name = file.substr(folder.size());
+  name.erase(0, std::min(name.find_first_not_of("./"), name.size()));
+  std::replace(name.begin(), name.end(), '/', '-');
+  return "converted/" + (name.ends_with(".txt") ? name : name + ".txt");
+}
+
 std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
   const std::pair<const std::vector<std::string>&, const std::vector<std::string>&> sides[] = {
       {given.inputs, named.inputs},
@@ -102,16 +111,6 @@ const char* name_in_list(TextFormat format) {
 }
 
 bool is_named_json(const std::string& file) { return unpacked_name(file).ends_with(".json"); }
-
-/// The name of text that is made of a file of these folders: in a folder that is none of them, unlike any other.
-std::string name_elsewhere(const std::string& file, const std::vector<std::string>& folders) {
-  auto name = file;
-  for (const auto& folder : folders)
-    if (is_in(file, folder)) name = file.substr(folder.size());
-  name.erase(0, std::min(name.find_first_not_of("./"), name.size()));
-  std::replace(name.begin(), name.end(), '/', '-');
-  return "converted/" + (name.ends_with(".txt") ? name : name + ".txt");
-}
 
 /// Looks at files of one side of the options.
 class FileSurvey {
