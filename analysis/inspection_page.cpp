@@ -6,9 +6,9 @@
 #include "analysis/inspect.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/page.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "study/page.h"
 
 namespace cloze {
 

@@ -62,10 +62,6 @@ ChartPanel panel_of(const LengthCounts& l) {
   return panel;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether the rows of an objective have spans, whose lengths are counted.
 struct HasLengths {
   bool operator()(const MlmConfig&) const { return true; }

@@ -77,8 +77,7 @@ constexpr const char* one_device =
     "by side";
 constexpr const char* loggers =
     "TensorBoard reads the folder of a run, and `cloze pretrain --hook COMMAND` runs a command at each event, for W&B "
-    "or "
-    "MLflow";
+    "or MLflow";
 
 const std::vector<ForeignOption>& foreign_options() {
   static const std::vector<ForeignOption> options{

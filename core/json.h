@@ -25,6 +25,10 @@ nlohmann::json parse_json(std::string_view text);
 /// The same, with keys in the order of the text.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
+/// The same of a line of JSON lines. Throws DataError with `where` for an object that has a key twice, of which JSON
+/// leaves open which value counts.
+nlohmann::json parse_json_line(std::string_view line, const std::string& where);
+
 /// The value at a JSON pointer; null where there is none. Source: RFC 6901.
 nlohmann::json value_at(const nlohmann::json& value, const char* pointer);
 
@@ -35,10 +39,6 @@ std::string string_at(const nlohmann::json& value, const char* pointer);
 /// U+FFFD.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
-
-/// The same of a line of JSON lines. Throws DataError with `where` for an object that has a key twice, of which JSON
-/// leaves open which value counts.
-nlohmann::json parse_json_line(std::string_view line, const std::string& where);
 
 /// Whether a name ends in `.jsonl`, `.jsonl.gz` or `.jsonl.xz`.
 bool is_json_lines(const std::string& name);

@@ -45,9 +45,9 @@ std::string listed(const Names& names, std::string_view last = "") {
   return text;
 }
 
-/// A cell of a CSV file, quoted where it needs to be. Text that a spreadsheet would run as a formula, from `=`, `+`,
-/// `-`,
-/// `@`, a tab or a carriage return on, gets an apostrophe before it; numbers stay. Source: OWASP, "CSV Injection".
+/// A cell of a CSV file, quoted where it needs to be. Text that a spreadsheet would run as a formula, because it begins
+/// with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before it; numbers stay.
+/// Source: OWASP, "CSV Injection".
 std::string escaped_csv(const std::string& cell);
 
 /// A text as LaTeX typesets it, also at the beginning of a row of a table.

@@ -55,6 +55,36 @@ std::string glob_of_others(const std::vector<std::string>& files, const std::str
   return most == globs.end() ? "" : most->second;
 }
 
+}  // namespace
+
+std::string name_elsewhere(const std::string& file, const std::vector<std::string>& folders) {
+  auto name = file;
+  for (const auto& folder : folders)
+    if (is_in(file, folder)) name = file.substr(folder.size());
+  name.erase(0, std::min(name.find_first_not_of("./"), name.size()));
+  std::replace(name.begin(), name.end(), '/', '-');
+  return "converted/" + (name.ends_with(".txt") ? name : name + ".txt");
+}
+
+std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
+  const std::pair<const std::vector<std::string>&, const std::vector<std::string>&> sides[] = {
+      {given.inputs, named.inputs},
+      {given.targets, named.targets},
+      {given.valid_inputs, named.valid_inputs},
+      {given.valid_targets, named.valid_targets}};
+  for (const auto& [folders, files] : sides)
+    for (const auto& folder : folders) {
+      if (!fs::is_directory(folder) || !is_in(file, folder)) continue;
+      const auto glob = glob_of_others(files, folder, file);
+      return words("; the folder ", folder, " stands for all its files: name its text alone",
+                   glob.empty() ? "" : words(" by a glob, such as '", glob, "'"),
+                   ", or leave it out with --skip-unreadable");
+    }
+  return "";
+}
+
+namespace {
+
 /// The name in a list of the files of a format.
 const char* name_in_list(TextFormat format) {
   switch (format) {
@@ -81,16 +111,6 @@ const char* name_in_list(TextFormat format) {
 }
 
 bool is_named_json(const std::string& file) { return unpacked_name(file).ends_with(".json"); }
-
-/// The name of text that is made of a file of these folders: in a folder that is none of them, unlike any other.
-std::string name_elsewhere(const std::string& file, const std::vector<std::string>& folders) {
-  auto name = file;
-  for (const auto& folder : folders)
-    if (is_in(file, folder)) name = file.substr(folder.size());
-  name.erase(0, std::min(name.find_first_not_of("./"), name.size()));
-  std::replace(name.begin(), name.end(), '/', '-');
-  return "converted/" + (name.ends_with(".txt") ? name : name + ".txt");
-}
 
 /// Looks at files of one side of the options.
 class FileSurvey {
@@ -165,38 +185,14 @@ std::string counts_of_kinds(const std::vector<SurveyedFile>& files) {
   return list;
 }
 
-/// Throws DataError for files that cannot be read: of one with its fault, of several after a warning for each.
-[[noreturn]] void refuse_all(const std::vector<SurveyedFile>& all, const std::vector<SurveyedFile>& faults,
-                             const PrepareOptions& given);
-
 /// Whether folders and globs, not only files, were named.
 bool names_many(const std::vector<std::string>& given, const std::vector<std::string>& files) {
   return files.size() > 1 || (files.size() == 1 && given.size() == 1 && given[0] != files[0]);
 }
 
-}  // namespace
-
-std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
-  const std::pair<const std::vector<std::string>&, const std::vector<std::string>&> sides[] = {
-      {given.inputs, named.inputs},
-      {given.targets, named.targets},
-      {given.valid_inputs, named.valid_inputs},
-      {given.valid_targets, named.valid_targets}};
-  for (const auto& [folders, files] : sides)
-    for (const auto& folder : folders) {
-      if (!fs::is_directory(folder) || !is_in(file, folder)) continue;
-      const auto glob = glob_of_others(files, folder, file);
-      return words("; the folder ", folder, " stands for all its files: name its text alone",
-                   glob.empty() ? "" : words(" by a glob, such as '", glob, "'"),
-                   ", or leave it out with --skip-unreadable");
-    }
-  return "";
-}
-
-namespace {
-
-void refuse_all(const std::vector<SurveyedFile>& all, const std::vector<SurveyedFile>& faults,
-                const PrepareOptions& given) {
+/// Throws DataError for files that cannot be read: of one with its fault, of several after a warning for each.
+[[noreturn]] void refuse_all(const std::vector<SurveyedFile>& all, const std::vector<SurveyedFile>& faults,
+                             const PrepareOptions& given) {
   if (faults.size() == 1) {
     PrepareOptions named;
     for (const auto& file : all) named.inputs.push_back(file.path);

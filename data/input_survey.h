@@ -32,6 +32,9 @@ InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given);
 /// Logs what the files are, which of them are left out, and which look like no prose but are read as prose.
 void announce(const InputSurvey& survey);
 
+/// The name of text that is made of a file of these folders: in a folder `converted`, which is none of them.
+std::string name_elsewhere(const std::string& file, const std::vector<std::string>& folders);
+
 /// How to name the text of a folder without one of its files, which is no text; empty if the folder was not named.
 /// named   `given` with files for its folders
 std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file);

@@ -411,6 +411,7 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
                             const std::string& out) {
   const std::string partial = partial_of(out);
   check_field(named);
+  check_document_unit(named);
   const auto lock = lock_folder(named.out, partial);
   require_no_links(partial);
   mend(out, partial);

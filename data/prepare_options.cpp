@@ -127,6 +127,18 @@ void check_field(const PrepareOptions& o) {
                        is_open ? ", or read the text as such with --format jsonl" : "");
 }
 
+void check_document_unit(const PrepareOptions& o) {
+  if (o.document == DocumentUnit::blank_line || o.format != TextFormat::automatic) return;
+  const auto is_text = [&](const std::string& file) {
+    return !can_be_read_again(file) || format_of(file, o.field.value_or(ReaderOptions().field)) == TextFormat::text;
+  };
+  const bool any = std::any_of(o.inputs.begin(), o.inputs.end(), is_text) ||
+                   std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), is_text);
+  require<ConfigError>(any, "--document is '", name_of(o.document),
+                       "', which says what a document is in text and lines, and none of the text is either; leave "
+                       "--document out");
+}
+
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& targets) {
   return {.inputs = inputs,

@@ -93,6 +93,9 @@ void check_options(const PrepareOptions& options);
 /// Throws ConfigError for a --field where no text has keys. Inputs: files and streams; the latter may have keys.
 void check_field(const PrepareOptions& options);
 
+/// The same for a --document where no text has lines that are not records.
+void check_document_unit(const PrepareOptions& options);
+
 /// How the text of `options` is read.
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& targets);

@@ -7,6 +7,7 @@
 #include "core/shell_word.h"
 #include "core/text.h"
 #include "data/byte_source.h"
+#include "data/input_survey.h"
 
 namespace cloze {
 
@@ -62,13 +63,14 @@ void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
                                        : "train one with --train, or name another --tokenizer"));
 }
 
-/// The command that converts a text of one byte a character.
+/// The command that converts a text of one byte a character, into another folder: its own may be the text.
 std::string conversion_of(const std::string& file) {
   constexpr const char* filter = "iconv -f latin1 -t utf-8";
   std::error_code ignored;  // of a stream, which is no file
   const bool is_plain = std::filesystem::is_regular_file(file, ignored) && unpacked_name(file) == file;
   if (!is_plain) return words("... | ", filter, " | ...");
-  return words(filter, " ", shell_word(file), " > ", shell_word(file + ".txt"));
+  const auto converted = name_elsewhere(file, {std::filesystem::path(file).parent_path().string()});
+  return words("mkdir -p converted && ", filter, " ", shell_word(file), " > ", shell_word(converted));
 }
 
 /// Warns of bytes that were replaced, with the first of their lines.

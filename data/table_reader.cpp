@@ -1,6 +1,7 @@
 #include "data/table_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "data/byte_source.h"
@@ -17,6 +18,29 @@ std::string list_of(const std::vector<std::string>& names) {
   std::string list;
   for (size_t i = 0; i < std::min(names.size(), most); ++i) list += (i > 0 ? ", " : "") + names[i].substr(0, longest);
   return names.size() > most ? list + ", ..." : list;
+}
+
+/// A cell without its quotes, where it is in quotes as a whole and those inside of it are doubled.
+std::string without_quotes(std::string_view cell) {
+  if (cell.size() < 2 || cell.front() != '"' || cell.back() != '"') return std::string(cell);
+  std::string text;
+  for (size_t at = 1; at + 1 < cell.size(); ++at) {
+    const bool is_mark = cell[at] == '"';
+    if (is_mark && (at + 2 == cell.size() || cell[++at] != '"')) return std::string(cell);
+    text += cell[at];
+  }
+  return text;
+}
+
+/// The cells of a line between tabs.
+std::vector<std::string> tab_cells(std::string_view line) {
+  std::vector<std::string> cells;
+  for (size_t at = 0; at <= line.size();) {
+    const size_t end = std::min(line.find('\t', at), line.size());
+    cells.push_back(without_quotes(line.substr(at, end - at)));
+    at = end + 1;
+  }
+  return cells;
 }
 
 }  // namespace
@@ -90,13 +114,13 @@ const std::string* TableReader::read(std::string_view line, uint64_t number) {
     record_bytes_ = 0;
     first_line_ = number;
   }
-  record_.add(line, separator_);
+  // In tables of tabs quotes are seldom marks, and belong to the text where the line has all cells without them.
+  auto cells = separator_ == '\t' && !record_.is_open ? tab_cells(line) : std::vector<std::string>();
+  if (columns_ > 0 && cells.size() == columns_)
+    record_.cells = std::move(cells);
+  else
+    record_.add(line, separator_);
   record_bytes_ += line.size();
-  // In tables of tabs, quotes are seldom marks: one that opens the last cell and does not end is part of it.
-  if (record_.is_open && separator_ == '\t' && columns_ > 0 && record_.cells.size() == columns_) {
-    record_.is_open = false;
-    record_.cells.back().insert(0, 1, '"');
-  }
   require<DataError>(record_bytes_ <= max_record, where(),
                      ": a cell in quotes does not end in 16 MB; close its quotes, or double those inside of it");
   if (record_.is_open) return nullptr;

@@ -26,7 +26,8 @@ char table_separator(const std::string& name, std::string_view first);
 /// A file of a table by its name, packed or not: `.csv` or `.tsv`.
 bool is_named_table(const std::string& name);
 
-/// Reads one column of a table, named in its first line.
+/// Reads one column of a table, named in its first line. Between tabs, a line that has all cells is a record, whatever
+/// quotes its cells begin with; only those that are in quotes as a whole lose them.
 class TableReader {
  public:
   /// name     of the file

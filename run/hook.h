@@ -17,8 +17,8 @@ inline constexpr double hook_patience = 30;
 
 /// A command that the shell runs for each event of a run, with the event as a line of JSON on its standard input. The
 /// run goes on meanwhile. Before the next event, and at the end, the command is waited for, and killed where it takes
-/// longer than `patience` [s]; after a signal to this process nothing is waited for. What it prints is dropped. One
-/// that fails is warned of, once for each kind of event, and stops nothing.
+/// longer than `patience` [s]; after a signal to this process nothing is waited for. One that fails is warned of, once
+/// for each kind of event, with the last line that it printed, and stops nothing; what else it prints is dropped.
 class Hook {
  public:
   /// Without a command nothing is told.

@@ -208,6 +208,9 @@ std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<Scaling
     by_size = std::max(by_size, law.A * std::pow(point.size, -law.alpha));
     by_tokens = std::max(by_tokens, law.B * std::pow(point.tokens, -law.beta));
   }
+  for (const auto& point : points)
+    if (!point.changed.empty())
+      found.push_back(words(point.name, " was ", point.changed, ": its loss is not that of a run that never changed"));
   const double negligible = 1e-3 * least;
   if (law.E < negligible)
     found.push_back(words("E is ", digits(law.E, 3),

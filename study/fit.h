@@ -16,6 +16,7 @@ struct ScalingPoint {
   double tokens = 0;  ///< read in training, D
   double loss = 0;    ///< held-out, L
   std::string name{};
+  std::string changed{};  ///< what was changed on the way of its run; empty: nothing
 };
 
 /// L(N, D) = E + A / N^alpha + B / D^beta. Source: Hoffmann et al. 2022 (arXiv 2203.15556), equation 2.

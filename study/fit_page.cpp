@@ -4,10 +4,10 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/page.h"
+#include "core/plot.h"
 #include "core/text.h"
 #include "study/fit_report.h"
-#include "study/page.h"
-#include "study/plot.h"
 
 namespace cloze {
 

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
+#include "study/report.h"
 #include "study/runs.h"
 
 namespace cloze {
@@ -146,9 +147,17 @@ std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std
 void add_points(std::vector<ScalingPoint>& points, const std::vector<CurvePoint>& earlier, const ScalingPoint& last) {
   for (const auto& end : earlier) {
     const auto tokens = static_cast<double>(end.tokens);
-    points.push_back({last.size, tokens, end.loss, words(last.name, " at ", with_prefix(tokens), " tokens")});
+    const auto name = words(last.name, " at ", with_prefix(tokens), " tokens");
+    points.push_back({last.size, tokens, end.loss, name, last.changed});
   }
   points.push_back(last);
+}
+
+/// What was changed on the way of a run; empty: nothing.
+std::string changes_of(const std::string& folder) {
+  ReportedRun run;
+  read_provenance(folder, run);
+  return run.changed;
 }
 
 json fields_of(const std::string& path) {
@@ -202,7 +211,7 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
                        run, "/summary.json: has no held-out loss; give runs that are finished");
     const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
     const auto earlier = ends_of_decays(config.schedule, read_curve(run, "", config.evaluation.points));
-    add_points(points, earlier, {parameters_of(run, count), tokens, loss, run});
+    add_points(points, earlier, {parameters_of(run, count), tokens, loss, run, changes_of(run)});
   }
   return points;
 }
@@ -220,7 +229,8 @@ std::vector<ScalingPoint> points_of_study(const std::string& file, const std::st
                {.size = parameters_of(result->folder, count),
                 .tokens = static_cast<double>(result->tokens),
                 .loss = result->value,
-                .name = words(run.arm, "/", run.seed)});
+                .name = words(run.arm, "/", run.seed),
+                .changed = changes_of(result->folder)});
   }
   require<DataError>(!points.empty(), plan.folder, ": has no finished runs; train them with `cloze study run ", file,
                      "`");

@@ -100,7 +100,7 @@ LooseRun open_run(const std::string& given) {
   run.command = words("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
   read_provenance(trimmed, run);
   if (fs::exists(trimmed + "/held_out.json"))
-    loose.held_out = loose.held_out = read_held_out(trimmed, words("remove ", trimmed, " and train the run again"));
+    loose.held_out = read_held_out(trimmed, words("remove ", trimmed, " and train the run again"));
   run.message = why_unfinished(loose);
   run.state = run.message.empty() ? RunState::done : RunState::waiting;
   return loose;

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "core/page.h"
+#include "core/plot.h"
 #include "core/text.h"
-#include "study/page.h"
-#include "study/plot.h"
 #include "study/report_rows.h"
 
 namespace cloze {

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/log.h"
-#include "study/plot.h"
+#include "core/plot.h"
 
 namespace cloze {
 

@@ -112,9 +112,9 @@ void save_tokenizer(const Session& session) {
 /// What came with the imported model whose weights a run begins with: its exports have it again.
 void copy_imported_facts(const Origin& origin, const std::string& run) {
   const auto& initial = origin.initial;
-  const auto from = origin.branch                         ? origin.branch->run
-                    : fs::exists(initial + "/state.json") ? fs::path(located_step(initial)).parent_path().string()
-                                                          : initial;
+  const auto from = origin.branch             ? origin.branch->run
+                    : is_step_folder(initial) ? fs::path(located_step(initial)).parent_path().string()
+                                              : initial;
   for (const auto* name : {"config.json", "generation_config.json"}) {
     const auto file = words(from, "/", imported_folder, "/", name), kept = words(run, "/", imported_folder, "/", name);
     if (from.empty() || !fs::exists(file)) continue;

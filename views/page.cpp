@@ -4,10 +4,10 @@
 #include <cstdio>
 
 #include "core/columns.h"
+#include "core/page.h"
+#include "core/plot.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "study/page.h"
-#include "study/plot.h"
 #include "views/view.h"
 
 namespace cloze {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace cloze {
 
@@ -65,7 +66,7 @@ class Field {
   }
   /// The value, truncated, for a message.
   std::string shown() const {
-    const auto all = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
+    const auto all = json_text(*value_);
     return all.size() <= 60 ? all : all.substr(0, 57) + "...";
   }
   /// Refuses a step after `count` others.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "models/config.h"
 
 namespace cloze {
@@ -19,14 +20,14 @@ void take(const nlohmann::json& from, const char* key, T& field, const std::stri
   if (found == from.end() || found->is_null()) return;
   const bool fraction = found->is_number_float() && std::nearbyint(found->get<double>()) != found->get<double>();
   if constexpr (std::is_same_v<T, int64_t>) {
-    require<ConfigError>(!fraction, path, ": '", key, "' is ", found->dump(), ", which is not an integer");
+    require<ConfigError>(!fraction, path, ": '", key, "' is ", json_text(*found), ", which is not an integer");
     require<ConfigError>(!found->is_number() || std::abs(found->get<double>()) <= limits::tokens, path, ": '", key,
-                         "' is ", found->dump(), ", which is beyond any model; the file is damaged");
+                         "' is ", json_text(*found), ", which is beyond any model; the file is damaged");
   }
   try {
     field = found->get<T>();
   } catch (const nlohmann::json::exception&) {
-    fail<ConfigError>(path, ": '", key, "' is ", found->dump(), ", which has the wrong type");
+    fail<ConfigError>(path, ": '", key, "' is ", json_text(*found), ", which has the wrong type");
   }
 }
 

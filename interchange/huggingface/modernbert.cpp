@@ -120,7 +120,7 @@ Key rope_parameters() {
                   take(*found, "rope_type", kind, in.path);
                   take(*found, "partial_rotary_factor", rotated, in.path);
                   require<ConfigError>(kind == "default" && rotated == 1, in.path, ": rope_parameters of ", type,
-                                       " is ", found->dump(),
+                                       " is ", json_text(*found),
                                        "; only rope_type 'default' of whole heads can be imported");
                   take(*found, "rope_theta", alternating(c).*theta, in.path);
                 }

@@ -246,7 +246,14 @@ TEST_CASE("a column of CSV and TSV is its text, with separators, quotes and line
   CHECK(read_all({.inputs = {semicolons}}) == std::vector<std::vector<std::string>>{{"a, b"}});
   const auto tsv = dir.write("c.tsv", "n\ttext\n1\t\"quoted\" word\n2\t\"open\n3\t\"two\tcells\"\n");
   CHECK(read_all({.inputs = {tsv}}) ==
-        std::vector<std::vector<std::string>>{{"quoted word"}, {"\"open"}, {"two\tcells"}});
+        std::vector<std::vector<std::string>>{{"\"quoted\" word"}, {"\"open"}, {"two\tcells"}});
+  const auto quotes = dir.write("q.tsv",
+                                "text\tn\n\"open, in the middle\t1\n\"Play\" is a \"Lullaby\"\t2\n\"a \"\"b\"\"\"\t3\n"
+                                "\"two\nlines\"\t4\n\"\t5\n\"\"\"\t6\n");
+  CHECK(
+      read_all({.inputs = {quotes}}) ==
+      std::vector<std::vector<std::string>>{
+          {"\"open, in the middle"}, {"\"Play\" is a \"Lullaby\""}, {"a \"b\""}, {"two", "lines"}, {"\""}, {"\"\"\""}});
   CHECK(read_all({.inputs = {dir.write("d", "text\ta\n1\t2\n")}, .format = TextFormat::tsv}) ==
         std::vector<std::vector<std::string>>{{"1"}});
   CHECK_THROWS_WITH(read_all({.inputs = {csv}, .format = TextFormat::csv, .field = "body"}),

@@ -182,8 +182,8 @@ TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, 
     return logged(dir, [&] { prepare(options); });
   };
   const auto whole = dir.write("whole.txt", "a\na\n"), latin = dir.write("my latin.txt", "a\n\na caf\xE9 a \xE9\n");
-  const auto converts = " (Latin-1: iconv -f latin1 -t utf-8 '" + latin + "' > '" + latin +
-                        ".txt'), or have such lines " + "refused with --invalid-utf8 refuse\n";
+  const auto converts = " (Latin-1: mkdir -p converted && iconv -f latin1 -t utf-8 '" + latin +
+                        "' > 'converted/my latin.txt'), or have such lines refused with --invalid-utf8 refuse\n";
   options.inputs = {whole, latin};
   CHECK_THAT(warned("two"), Catch::Contains("2 invalid UTF-8 sequences were replaced by U+FFFD, the first in " + latin +
                                             ":3; if the text has another encoding, convert it" + converts));
@@ -445,4 +445,9 @@ TEST_CASE("--document is refused where records are documents", "[data][prepare]"
   options.format = TextFormat::jsonl;
   CHECK_THROWS_WITH(check_options(options),
                     Catch::StartsWith("--document is 'file', which says what a document is in"));
+  TempDir dir;
+  options.format = TextFormat::automatic;
+  options.inputs = {dir.write("a.jsonl", "{\"text\": \"the a\"}\n")};
+  options.out = dir / "out";
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("and none of the text is either; leave --document out"));
 }

@@ -152,6 +152,25 @@ TEST_CASE("what the points do not support is said in words", "[study][fit]") {
   CHECK_THAT(said(bottomless), Contains("the points show no floor of the loss"));
 }
 
+TEST_CASE("a fit says which runs were changed on their way", "[study][fit][history]") {
+  TempDir dir;
+  const auto never = make_run(dir, "a", 3.5, "mlm"), changed = make_run(dir, "b", 3.25, "mlm");
+  dir.write("b/provenance.json", R"({"history": [{"step": 40, "changed": [)"
+                                 R"({"key": "optimizer.learning_rate", "was": "1e-04", "is": "0.5"}]}]})");
+  auto points = points_of_runs({never, changed}, SizeCount::all);
+  CHECK(points[0].changed.empty());
+  CHECK(points[1].changed == "changed at step 40 with optimizer.learning_rate 0.5 (was 1e-04)");
+  const auto others = points_of(six_sizes, {2, 5, 20, 80, 200}, 1e-4);
+  const auto fit = fit_scaling_law(others, {.resamples = 50});
+  CHECK(doubts(fit, others).empty());
+  auto with_change = others;
+  with_change[3].name = "runs/b";
+  with_change[3].changed = points[1].changed;
+  CHECK(doubts(fit, with_change) ==
+        std::vector<std::string>{"runs/b was changed at step 40 with optimizer.learning_rate 0.5 (was 1e-04): its loss "
+                                 "is not that of a run that never changed"});
+}
+
 TEST_CASE("points are read from the named columns of a table", "[study][fit]") {
   TempDir dir;
   const auto path = dir.write("a.csv",

@@ -1,5 +1,5 @@
 // Axes and shapes of plots.
-#include "study/plot.h"
+#include "core/plot.h"
 
 #include <cmath>
 

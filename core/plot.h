@@ -1,6 +1,6 @@
 #pragma once
 // Plots as inline SVG that takes the width of its column: shapes are scaled, text and strokes are not. Colours come
-// from the classes of the page (study/page_style.h).
+// from the classes of the page (core/page_style.h).
 #include <string>
 #include <vector>
 

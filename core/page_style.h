@@ -1,5 +1,5 @@
 #pragma once
-// The style sheet of a report's page. Colours of arms: Okabe and Ito 2008, which people with any kind of colour vision
+// The style sheet of pages. Colours of arms: Okabe and Ito 2008, which people with any kind of colour vision
 // tell apart; lighter in the dark.
 
 namespace cloze {

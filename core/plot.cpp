@@ -1,4 +1,4 @@
-#include "study/plot.h"
+#include "core/plot.h"
 
 #include <algorithm>
 #include <cmath>

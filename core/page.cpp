@@ -1,8 +1,8 @@
-#include "study/page.h"
+#include "core/page.h"
 
 #include "core/error.h"
+#include "core/page_style.h"
 #include "core/text.h"
-#include "study/page_style.h"
 
 namespace cloze {
 
