@@ -4,8 +4,9 @@
 usage: tests/docs.py [CLOZE]        CLOZE: the program, build/cloze by default
 Checks that README leads to every page, links, paths, verbs, options, config keys, YAML blocks, excerpts of code
 (```cpp FILE), lines that a diff adds, names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs,
-families, objectives, attention kinds, optimizers and configs with their parameter counts. docs/config.md is generated;
-tests/cli/configs_test.cpp keeps it current.
+families, objectives, attention kinds, optimizers and configs with their parameter counts; and that each page can be
+read: its width, the length of its sentences, and for whom it is. docs/config.md is generated; tests/cli/configs_test.cpp
+keeps it current.
 """
 import glob, re, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,8 @@ root = Path(__file__).resolve().parent.parent
 cloze = str(Path(sys.argv[1] if len(sys.argv) > 1 else root / "build/cloze").resolve())
 pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]
 written = [page for page in pages if page.name != "config.md"]
-WIDTH = 150
+WIDTH, CODE_WIDTH, TABLE_WIDTH = 100, 120, 150  # rows of tables and lines of code cannot be broken everywhere
+SENTENCE = 25  # words, on average
 mistakes = []
 
 
@@ -86,6 +88,15 @@ def slug(heading):
 
 def anchors(page):
     return {slug(line.lstrip("#")) for line in blocks(page)[1] if line.startswith("#")}
+
+
+def length_of_sentences(lines):
+    """The words and the sentences of prose; an item of a list ends a sentence."""
+    prose = [line for line in lines if not line.startswith(("|", "#"))]
+    text = re.sub(r"`[^`]*`", "Code", re.sub(r"\]\([^)]*\)", "]", "\n".join(prose)))
+    parts = re.split(r"\n\s*\n|\n *(?:[-*]|\d+\.) |(?<=[.!?])\s+(?=[A-Z*\[])", text)
+    counts = [len(re.findall(r"[A-Za-z0-9][\w'.,/-]*", part)) for part in parts]
+    return sum(counts), max(1, sum(count > 0 for count in counts))
 
 
 def split_words(call):
@@ -193,7 +204,12 @@ for page in written:
                 if key not in keys and not span.endswith((".json", ".safetensors")):
                     wrong(page, number, f"there is no config key {span}")
     for number, line in enumerate(page.read_text().splitlines(), 1):
-        if len(line) > WIDTH: wrong(page, number, f"{len(line)} columns, at most {WIDTH}")
+        width = TABLE_WIDTH if line.startswith("|") else WIDTH if lines[number - 1] else CODE_WIDTH
+        if len(line) > width and len(line.split()) > 1: wrong(page, number, f"{len(line)} columns, at most {width}")
+    words, sentences = length_of_sentences(lines)
+    if words > SENTENCE * sentences:
+        wrong(page, 1, f"{words / sentences:.1f} words a sentence, at most {SENTENCE} on average")
+    if page.parent == root / "docs" and not lines[2].startswith("For "): wrong(page, 3, "does not say for whom it is")
 
 sources = "".join(path.read_text(errors="replace") for path in root.glob("**/*")
                   if path.suffix in (".h", ".cpp", ".inc", ".txt", ".py") and path.parts[len(root.parts)] in known_roots)
