@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/program_path.h"
 
 namespace cloze {
 
@@ -34,8 +35,7 @@ bool begins_as_parquet(std::string_view begin) {
 /// The module, next to the program; it stays loaded.
 OpenColumn loaded_module(const ColumnSource& source) {
   std::error_code ignored;
-  const auto program = fs::read_symlink("/proc/self/exe", ignored);
-  const auto path = (program.parent_path() / "libcloze_arrow.so").string();
+  const auto path = (fs::path(program_path()).parent_path() / "libcloze_arrow.so").string();
   if (!fs::exists(path, ignored)) fail_without_module(source);
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   require(module != nullptr, path, ": cannot be loaded (", module ? "" : dlerror(),
