@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/lines.h"
 #include "core/log.h"
 #include "core/program_path.h"
 #include "core/spelling.h"
@@ -391,9 +392,9 @@ namespace {
 /// Whether a word of the first lines of a file is followed by another: no token of a vocabulary has a space in it.
 bool has_sentences(const std::string& path) {
   constexpr int few = 50;
-  std::ifstream file(path);
+  LogLines lines(path);
   std::string line;
-  for (int i = 0; i < few && std::getline(file, line); ++i) {
+  for (int i = 0; i < few && lines.next(line); ++i) {
     const auto first = line.find_first_not_of(' '), last = line.find_last_not_of(" \r");
     if (first != std::string::npos && line.substr(first, last - first).find(' ') != std::string::npos) return true;
   }

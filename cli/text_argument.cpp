@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/lines.h"
 #include "core/shell_word.h"
 #include "core/spelling.h"
 #include "data/tokenizers/utf8.h"
@@ -50,8 +51,12 @@ void each_line(const std::string& file, const std::function<void(const std::stri
   }
   const InterruptibleReads may_wait;  // for a pipe
   auto& input = piped ? std::cin : static_cast<std::istream&>(stream);
+  constexpr size_t longest_line = 16 << 20;  // as in files of text, by LineReader
   uint64_t number = 0;
-  for (std::string line; !interrupted && std::getline(input, line);) {
+  std::string line;
+  for (auto found = LineRead::none; !interrupted && (found = read_line(input, line, longest_line)) != LineRead::none;) {
+    require<DataError>(found == LineRead::whole, name, ":", number + 1,
+                       ": the line is longer than 16 MB; break the text into lines");
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (number++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
     const auto bad = find_invalid_utf8(line);

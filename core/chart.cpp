@@ -53,7 +53,7 @@ text { fill: #1c1f23; }
 
 /// A name as the picture shows it, at most so many columns of it.
 std::string chart_text(const std::string& text, size_t columns) {
-  auto shown = visible(text);
+  auto shown = visible(text.substr(0, 16 * columns));                // a name may be long
   for (const std::string no_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})  // U+FFFE and U+FFFF
     for (size_t at; (at = shown.find(no_xml)) != std::string::npos;) shown.replace(at, no_xml.size(), "?");
   return escaped_html(width_of(shown) > columns ? cut(shown, columns - 1) + "…" : shown);

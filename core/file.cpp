@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "core/error.h"
@@ -125,6 +124,17 @@ void sweep_files(const std::string& path) {
   for (const auto& one : found) sweep_unused(one);
 }
 
+/// A file that is open while it is read; a negative descriptor on an error (errno).
+struct FileToRead {
+  explicit FileToRead(const std::string& path) : descriptor(open_to_read(path)) {}
+  FileToRead(const FileToRead&) = delete;
+  FileToRead& operator=(const FileToRead&) = delete;
+  ~FileToRead() {
+    if (descriptor >= 0) close(descriptor);
+  }
+  int descriptor;
+};
+
 /// Writes everything; false on an error (errno).
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
@@ -141,18 +151,21 @@ bool write_all(int file, std::string_view content) {
 std::string system_reason() { return std::strerror(errno); }
 
 std::string read_text(const std::string& path, uint64_t max_bytes) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  require(in.is_open() && !fs::is_directory(path), path, ": cannot be read (",
-          fs::is_directory(path) ? "it is a folder" : system_reason(), ")");
+  const FileToRead file(path);
+  const auto reason = system_reason();
+  require(file.descriptor >= 0, path, ": cannot be read (", reason, ")");
   std::string content;
   char block[1 << 16];
-  while (in.read(block, sizeof block), in.gcount() > 0) {
-    content.append(block, static_cast<size_t>(in.gcount()));
+  for (ssize_t n; (n = read(file.descriptor, block, sizeof block)) != 0;) {
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, ": cannot be read (", errno == EISDIR ? "it is a folder" : system_reason(), ")");
+    content.append(block, static_cast<size_t>(n));
     require(content.size() <= max_bytes, path, ": longer than ", max_bytes,
             " bytes, which is more than such a file can hold");
   }
-  require(!in.bad(), path, ": cannot be read (", system_reason(), ")");
+  struct stat info{};
+  const bool is_idle_pipe = content.empty() && fstat(file.descriptor, &info) == 0 && S_ISFIFO(info.st_mode);
+  require(!is_idle_pipe, path, ": cannot be read (it is a pipe to which nothing writes)");
   return content;
 }
 

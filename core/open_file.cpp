@@ -67,6 +67,12 @@ int open_own(const std::string& path, int flags, unsigned mode) {
   return file;
 }
 
+int open_to_read(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file >= 0) fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);  // who has a pipe open is waited for
+  return file;
+}
+
 std::FILE* open_own(const std::string& path, const char* mode) {
   const std::string_view letters = mode;
   const int access = letters.find('+') == letters.npos ? O_WRONLY : O_RDWR;

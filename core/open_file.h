@@ -21,7 +21,10 @@ void require_own_file(const std::string& path);
 /// `require_own_file`.
 int open_own(const std::string& path, int flags, unsigned mode = 0666);
 
-/// The same as a stream, by the modes `wb`, `w+b` and `ab` of fopen(3); null on an error (errno).
+/// Opens a file to be read; a pipe without waiting for who writes to it. -1 on an error (errno).
+int open_to_read(const std::string& path);
+
+/// `open_own` as a stream, by the modes `wb`, `w+b` and `ab` of fopen(3); null on an error (errno).
 std::FILE* open_own(const std::string& path, const char* mode);
 
 }  // namespace cloze

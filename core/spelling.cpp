@@ -31,6 +31,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   size_t best_distance = (word.size() <= 4 ? 1 : std::max<size_t>(2, word.size() / 3)) + 1;
   for (const auto& candidate : candidates) {
     const size_t n = word.size(), m = candidate.size();
+    if (std::max(n, m) - std::min(n, m) >= best_distance) continue;  // so many letters are missing; names may be long
     std::vector<std::vector<size_t>> d(n + 1, std::vector<size_t>(m + 1));
     for (size_t i = 0; i <= n; ++i) d[i][0] = i;
     for (size_t j = 0; j <= m; ++j) d[0][j] = j;

@@ -122,6 +122,22 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& name) {
   return plain;
 }
 
+std::string read_bytes(const std::string& name, uint64_t most) {
+  const auto source = open_bytes(name);
+  std::string text;
+  std::vector<char> part(1 << 16);
+  while (const size_t count = source->read(part.data(), part.size())) {
+    text.append(part.data(), count);
+    require_at_most(most, text.size(), name);
+  }
+  return text;
+}
+
+void require_at_most(uint64_t most, uint64_t bytes, const std::string& name) {
+  require<DataError>(bytes <= most, name, ": has more than ", most >> 20,
+                     " MiB, which are to be in memory at once; give a smaller file, or parts of it");
+}
+
 std::string plain_or_packed(const std::string& name) {
   std::error_code ignored;
   for (const auto* ending : {"", ".xz", ".gz"})

@@ -219,13 +219,16 @@ void EncodePass::resume() {
   } catch (const json::exception&) {
     return;  // progress.json is damaged: start again
   }
+  const auto start_again = [&] {
+    progress_ = {};
+    progress_.counts.resize(static_cast<size_t>(tokenizer_.size()));
+  };
+  if (progress_.counts.size() != static_cast<size_t>(tokenizer_.size())) return start_again();
   for (const auto& [split, shards] : progress_.splits)
     for (const auto& facts : shards)
       if (const auto file = damaged_file(folder_, facts); !file.empty()) {
         log_warning("data", words(file, ": its content does not match its checksum; the text is encoded again"));
-        progress_ = {};
-        progress_.counts.resize(static_cast<size_t>(tokenizer_.size()));
-        return;
+        return start_again();
       }
   if (progress_.documents_read > 0)
     log_info("data", words("resuming after ", counted(progress_.documents_read, "document")));

@@ -143,11 +143,12 @@ void require_text(std::string_view begin, const std::string& name) {
 
 }  // namespace
 
-LineReader::LineReader(const std::string& file_name, LoneReturn rule)
+LineReader::LineReader(const std::string& file_name, LoneReturn rule, uint64_t most_bytes)
     : name(file_name == "-" ? "standard input" : file_name),
       source_(open_bytes(file_name)),
       buffer_(read_block_bytes),
-      rule_(rule) {}
+      rule_(rule),
+      most_bytes_(most_bytes) {}
 
 std::string LineReader::where() const { return name + ":" + std::to_string(number); }
 
@@ -215,6 +216,7 @@ void LineReader::refill() {
     returns_end_ = rule_ == LoneReturn::ends_line || first.find('\n') == first.npos;
   }
   bytes += got;
+  require_at_most(most_bytes_, bytes, name);
 }
 
 }  // namespace cloze

@@ -34,10 +34,13 @@ struct NotText : DataError {
 enum class LoneReturn { ends_if_no_feeds, ends_line };
 
 /// Lines of a file, without their ends (LF, CR LF, CR) and without a byte order mark. Throws DataError for a line over
-/// 16 MB, NotText for one with a NUL and for a file that begins as other kinds do.
+/// 16 MB and for a file of more bytes than are allowed, NotText for a line with a NUL and for a file that begins as
+/// other kinds do.
 class LineReader {
  public:
-  explicit LineReader(const std::string& file_name, LoneReturn rule = LoneReturn::ends_if_no_feeds);
+  /// `most_bytes`: of the whole file, decompressed.
+  explicit LineReader(const std::string& file_name, LoneReturn rule = LoneReturn::ends_if_no_feeds,
+                      uint64_t most_bytes = UINT64_MAX);
   /// Reads the next line, valid until the next call; false at the end.
   bool next(std::string_view& line);
   /// `name:number` of the last line, for messages.
@@ -55,6 +58,7 @@ class LineReader {
   size_t begin_ = 0, end_ = 0, scanned_ = 0;
   bool ended_ = false;
   LoneReturn rule_;
+  uint64_t most_bytes_;
   bool returns_end_ = false;  // a lone carriage return ends a line
 };
 

@@ -84,7 +84,7 @@ void sweep(const std::string& folder) {
   sweep_staged(folder, is_staged);
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.is_directory(ignored)) sweep(entry.path().string());
+    if (fs::is_directory(entry.symlink_status(ignored))) sweep(entry.path().string());  // what a link names stays
 }
 
 /// Ends what a killed process began when it replaced old tokens with new ones, and removes what it left.

@@ -18,6 +18,8 @@ namespace {
 
 /// Whether a file has this checksum.
 bool has_checksum(const std::string& path, uint64_t xxh3) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;
   std::ifstream in(path, std::ios::binary);
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
   XXH3_64bits_reset(hash.get());

@@ -1,6 +1,5 @@
 #include "data/token_store.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/mapped_file.h"
+#include "core/open_file.h"
 #include "data/manifest.h"
 #include "data/shard.h"
 
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct OpenFile {
-  explicit OpenFile(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit OpenFile(const std::string& path) : descriptor(open_to_read(path)) {}
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile() {
@@ -34,15 +34,16 @@ struct OpenFile {
   }
   uint64_t size() const {
     struct stat info{};
-    return fstat(descriptor, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+    return descriptor >= 0 && fstat(descriptor, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
   }
   int descriptor;
 };
 
 /// A mapped file of a store.
 struct Shard {
-  Shard(const std::string& folder, const ShardFacts& facts)
-      : path(folder + "/" + facts.file), expected(facts), file(path), size(file.size()) {
+  /// `tokens`: of the tokenizer.
+  Shard(const std::string& folder, const ShardFacts& facts, uint64_t tokens)
+      : path(folder + "/" + facts.file), expected(facts), vocabulary(tokens), file(path), size(file.size()) {
     require<DataError>(file.descriptor >= 0, path, ": cannot be read (", system_reason(), "); prepare the text again");
     require<DataError>(size == facts.bytes && size >= sizeof(ShardHeader), path, ": is ", size,
                        " bytes long, its manifest says ", facts.bytes, "; the file is cut off: prepare the text again");
@@ -77,15 +78,27 @@ struct Shard {
   Shard& operator=(const Shard&) = delete;
   ~Shard() { munmap(const_cast<char*>(base), size); }
 
-  /// Compares the whole file with its checksum. Throws DataError.
+  template <class Id>
+  uint64_t largest_id() const {
+    const auto* first = reinterpret_cast<const Id*>(ids);
+    Id largest = 0;
+    for (uint64_t i = 0; i < header.tokens; ++i) largest = std::max(largest, first[i]);
+    return largest;
+  }
+
+  /// Compares the whole file with its checksum, and its ids with the tokenizer. Throws DataError.
   void verify() const {
     require<DataError>(XXH3_64bits(base, size) == expected.xxh3, path,
                        ": its content does not match its checksum; prepare the text again");
+    const auto largest = header.id_bytes == 2 ? largest_id<uint16_t>() : largest_id<uint32_t>();
+    require<DataError>(largest < vocabulary, path, ": has the id ", largest, ", and its tokenizer has ", vocabulary,
+                       " tokens; prepare the text again");
     is_verified = true;
   }
 
   std::string path;
   ShardFacts expected;
+  uint64_t vocabulary;
   mutable std::atomic<bool> is_verified{false};
   OpenFile file;  ///< stays open, so that one that becomes shorter is seen
   uint64_t size;
@@ -101,7 +114,9 @@ struct Shard {
   void read_source_bytes(const std::string& folder) {
     if (expected.source_file.empty()) return;
     const auto source = folder + "/" + expected.source_file;
-    const auto content = std::filesystem::exists(source) ? read_text(source, uint64_t{1} << 34) : std::string();
+    std::error_code unknown;
+    const bool has_size = fs::file_size(source, unknown) == 4 * header.tokens;
+    const auto content = has_size ? read_text(source, 4 * header.tokens) : std::string();
     require<DataError>(
         content.size() == 4 * header.tokens && XXH3_64bits(content.data(), content.size()) == expected.source_xxh3,
         source, ": its content does not match its checksum; prepare the text again");
@@ -147,11 +162,15 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   impl->folder = folder;
   impl->manifest = read_manifest(folder);
   impl->tokenizer = tokenizer_of_tokens(folder, impl->manifest.tokenizer_fingerprint);
+  const auto tokens = static_cast<uint64_t>(impl->tokenizer->size());
+  const auto& counts = impl->manifest.counts;  // by id
+  require<DataError>(counts.empty() || counts.size() == tokens, folder, "/manifest.json: counts ", counts.size(),
+                     " tokens, and the tokenizer has ", tokens, "; prepare the text again");
   const auto found = impl->manifest.splits.find(split);
   require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split,
                      "'; prepare the text again with held-out documents");
   for (const auto& facts : found->second) {
-    auto shard = std::make_shared<Shard>(folder, facts);
+    auto shard = std::make_shared<Shard>(folder, facts, tokens);
     shard->read_source_bytes(folder);
     shard->first_document = impl->documents;
     shard->first_sentence = impl->sentences;

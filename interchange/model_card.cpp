@@ -1,7 +1,6 @@
 #include "interchange/model_card.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -9,6 +8,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/lines.h"
 #include "core/log.h"
 #include "core/readable.h"
 #include "core/table.h"
@@ -61,11 +61,8 @@ struct Measured {
 };
 Measured measured_at(const std::string& run, int64_t step) {
   Measured measured;
-  const auto path = run + "/metrics.jsonl";
-  std::error_code unknown;
-  if (!fs::is_regular_file(path, unknown)) return measured;
-  std::ifstream rows(path);
-  for (std::string line; std::getline(rows, line);) {
+  LogLines rows(run + "/metrics.jsonl");
+  for (std::string line; rows.next(line);) {
     if (line.find("\"held_out\"") == std::string::npos && line.find("\"suites\"") == std::string::npos) continue;
     const auto row = parse_json(line);
     if (value_at(row, "/step") != step) continue;

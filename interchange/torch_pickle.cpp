@@ -158,6 +158,7 @@ std::map<std::string, at::Tensor> tensors_of(const Value& dictionary, const std:
 
 /// Throws CheckpointError unless the file is a zip archive.
 void check_begin(const std::string& path) {
+  require<CheckpointError>(std::filesystem::is_regular_file(path), path, ": is not a regular file; get it again");
   char begin[2] = {};
   std::ifstream(path, std::ios::binary).read(begin, 2);
   const std::string mend =

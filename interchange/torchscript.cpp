@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/serialization/export.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -35,11 +36,12 @@ void run_in_new_process(const std::string& program, const std::vector<std::strin
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
-  require<CheckpointError>(posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ) == 0, program,
-                           ": cannot start a process to check the export (", system_reason(), ")");
+  const int fault = posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ);
+  require<CheckpointError>(fault == 0, program, ": cannot start a process to check the export (", std::strerror(fault),
+                           ")");
   int status = 0;
-  waitpid(child, &status, 0);
-  require<CheckpointError>(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+  const bool has_ended = waitpid(child, &status, 0) == child;
+  require<CheckpointError>(has_ended && WIFEXITED(status) && WEXITSTATUS(status) == 0,
                            "the exported file fails in a new process; see the message above");
 }
 
@@ -50,8 +52,9 @@ torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenan
     files["config.json"] = json_text(huggingface_config(run.config), 2);
   } catch (const ConfigError&) {  // Hugging Face has no class for this model; run.yaml describes it
   }
-  if (run.has_tokenizer)
-    for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer"))
+  if (!run.has_tokenizer) return files;
+  for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer"))
+    if (fs::is_regular_file(entry.symlink_status()))  // of a link, what is elsewhere would be published
       files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
   return files;
 }

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/lines.h"
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/tensor/safetensors.h"
@@ -361,9 +361,9 @@ std::optional<Tokenizer> verified_tokenizer(const std::string& run, int64_t voca
 /// Warns of the lines of metrics.jsonl that are none of a run.
 void check_metrics(const std::string& run) {
   const auto path = run + "/metrics.jsonl";
-  std::ifstream in(path);
+  LogLines lines(path);
   int64_t number = 0, damaged = 0, first = 0;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; lines.next(line);) {
     ++number;
     const auto row = parse_json(line);
     if (row.is_object() && row.contains("step") && row["step"].is_number()) continue;

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
+#include "run/run_files.h"
 
 namespace cloze {
 
@@ -42,7 +43,10 @@ std::string file_hash(const std::string& path) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state)));
   XXH3_freeState(state);
+  const bool is_read = std::ferror(in) == 0;
+  const auto reason = system_reason();
   std::fclose(in);
+  require<CheckpointError>(is_read, path, ": cannot be read (", reason, ")");
   return digits;
 }
 
@@ -72,6 +76,13 @@ std::string checksums_fault(const std::string& folder, const std::string& name) 
       return words(listed, " differs in size from its entry in ", name);
     if (facts.value("xxh3", json()) != file_hash(file)) return listed + " does not match its checksum";
   }
+  std::error_code unknown;
+  if (content.contains("fingerprint"))
+    for (const auto& entry : fs::directory_iterator(folder, unknown)) {
+      const auto file = entry.path().filename().string();
+      if (file != name && is_kept_file(file) && !content["files"].contains(file))
+        return words(file, " is not in ", name, ", so that it is of something else");
+    }
   return "";
 }
 

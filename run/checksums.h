@@ -10,8 +10,9 @@ namespace cloze {
 /// is there to be edited, and `fingerprint`, the XXH3 of all of this. Throws Error with the system's reason.
 void write_checksums(const std::string& folder, const std::string& name, nlohmann::json facts);
 
-/// In what a folder differs from what `name` says of it: `state.json is missing`; empty where it does not. Checkpoints
-/// of version 1 have no fingerprint. Throws Error with the system's reason for a file that cannot be read.
+/// In what a folder differs from what `name` says of it: `state.json is missing`; empty where it does not. A file that
+/// would be read and that `name` does not have is a difference, too. Checkpoints of version 1 have no fingerprint.
+/// Throws Error with the system's reason for a file that cannot be read.
 std::string checksums_fault(const std::string& folder, const std::string& name);
 
 /// XXH3 of the bytes of a file, 16 hexadecimal digits. Throws CheckpointError with the system's reason.

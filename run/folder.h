@@ -12,8 +12,8 @@ namespace cloze {
 /// Removes the files of a `begun` run that a new one would continue; provenance.json stays until it is replaced.
 void clear_begun_run(const std::string& run);
 
-/// Throws Error where a file of the run that is written in place, or the folder of its tokenizer, is a link: what is
-/// elsewhere would be changed.
+/// Throws Error where a file of the run that is written in place, or a folder in it that is written to, is a link: what
+/// is elsewhere would be changed.
 void require_own_files(const std::string& run);
 
 /// The right of one process to train in a folder.

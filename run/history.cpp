@@ -24,6 +24,8 @@ json entries_in(const json& provenance) {
   return history.is_array() ? history : json::array();
 }
 
+constexpr size_t most_changed = 1000;  // keys of a config, each of which is compared with all before it
+
 Changes changes_in(const json& entry) {
   Changes changes{.step = step_of(entry)};
   changes.budget_counts = value_at(entry, "/budget_counts") == true;
@@ -32,6 +34,7 @@ Changes changes_in(const json& entry) {
   for (const auto& one : changed) {
     ChangedKey key{string_at(one, "/key"), string_at(one, "/was"), string_at(one, "/is")};
     if (!key.key.empty() && key.was != key.is) changes.keys.push_back(std::move(key));
+    if (changes.keys.size() == most_changed) break;
   }
   return changes;
 }
@@ -42,10 +45,10 @@ void merge(Changes& sum, const Changes& more) {
   for (const auto& changed : more.keys) {
     const auto same =
         std::find_if(sum.keys.begin(), sum.keys.end(), [&](const auto& k) { return k.key == changed.key; });
-    if (same == sum.keys.end())
-      sum.keys.push_back(changed);
-    else
+    if (same != sum.keys.end())
       same->is = changed.is;
+    else if (sum.keys.size() < most_changed)
+      sum.keys.push_back(changed);
   }
   std::erase_if(sum.keys, [](const ChangedKey& key) { return key.was == key.is; });
 }

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/chart.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/lines.h"
 #include "core/log.h"
 
 namespace cloze {
@@ -104,15 +104,13 @@ bool add_row(std::vector<Panel>& panels, const std::string& line) {
   }
 }
 
-constexpr size_t longest_row = 1 << 20;  // [bytes]
-
 std::vector<Panel> panels_of(const std::string& metrics) {
-  std::ifstream in(metrics);
+  LogLines lines(metrics);
   std::vector<Panel> panels;
   int64_t number = 0, damaged = 0, first = 0;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; lines.next(line);) {
     ++number;
-    if (line.size() <= longest_row && add_row(panels, line)) continue;
+    if (add_row(panels, line)) continue;
     if (damaged++ == 0) first = number;
   }
   if (damaged > 0)

@@ -1,5 +1,6 @@
 #include "study/declaration.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -38,20 +39,20 @@ void declare(const Plan& plan) {
 std::vector<std::string> changes_since_declaration(const Plan& plan) {
   if (!std::filesystem::exists(path_of(plan))) return {};
   const auto file = parse_json(read_text(path_of(plan), 16 << 20));
-  const bool fine = file.is_object() && file.contains("values") && file["values"].is_object() &&
-                    file.value("declaration", json()) == hash_hex(json_text(file["values"]));
+  const auto values = value_at(file, "/values");
+  const bool fine = values.is_object() && value_at(file, "/declaration") == hash_hex(json_text(values)) &&
+                    std::all_of(values.begin(), values.end(), [](const json& value) { return value.is_string(); });
   require<DataError>(fine, path_of(plan),
                      ": is damaged or was edited, so that nobody can tell what was declared before the first run; "
                      "restore it");
-  const auto& before = file["values"];
   const auto now = declared(plan);
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items()) {
-    const auto was = before.value(key, std::string("absent"));
+    const auto was = values.value(key, std::string("absent"));
     if (was != value)
       changes.push_back(words(key, " was ", was, " before the first run, and is ", value.get<std::string>()));
   }
-  for (const auto& [key, value] : before.items())
+  for (const auto& [key, value] : values.items())
     if (!now.contains(key))
       changes.push_back(words(key, " was ", value.get<std::string>(), " before the first run, and is absent"));
   return changes;

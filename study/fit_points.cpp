@@ -111,7 +111,9 @@ double elements_of(const json& tensor, const std::string& path, const std::strin
 /// Parameters of a checkpoint, from the header of its weights: 8 bytes with the length of a JSON text, and that text.
 double parameters_of(const std::string& run, SizeCount count) {
   const auto path = run + "/" + trimmed(read_text(run + "/latest", 4096).substr(0, 13)) + "/weights.safetensors";
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in;
+  std::error_code unknown;
+  if (fs::is_regular_file(path, unknown)) in.open(path, std::ios::binary);
   uint64_t length = 0;
   in.read(reinterpret_cast<char*>(&length), sizeof length);
   require<DataError>(in && length < max_file, path, ": cannot be read; the size of a run is counted from its weights");

@@ -32,7 +32,7 @@ int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 /// Copies a run's folder; a copy that was cut is not taken for a run.
 void copy_run(const std::string& source, const std::string& folder) {
   StagedFolder staged(folder);
-  fs::copy(source, staged.path(), fs::copy_options::recursive);
+  fs::copy(source, staged.path(), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   staged.commit();
 }
 
@@ -50,6 +50,21 @@ bool is_half_written(const std::string& name) {
   if (!is_staged(name)) return false;
   const auto extension = fs::path(name.substr(0, name.rfind(".tmp-"))).extension();
   return extension == ".json" || extension == ".yaml";
+}
+
+/// Throws ConfigError for a link between the folder of a study and those of its runs, through which what is elsewhere
+/// would be written to.
+void require_no_links(const Plan& plan) {
+  std::error_code unknown;
+  for (const auto& run : plan.runs) {
+    fs::path at = plan.root;
+    for (const auto& part : fs::path(run_path(plan, run)).lexically_relative(plan.root)) {
+      at /= part;
+      require<ConfigError>(!fs::is_symlink(at, unknown), at.string(),
+                           ": is a link, through which another folder would be changed; put a folder of its own there, "
+                           "or the whole study elsewhere with --out");
+    }
+  }
 }
 
 /// Removes what killed processes left half written in the folder of a study and in those of its arms.
@@ -277,6 +292,7 @@ int64_t concurrent_runs(int64_t jobs, const Plan& plan) {
 int64_t threads_of_run(int64_t jobs) { return std::max<int64_t>(1, cores() / jobs); }
 
 StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
+  require_no_links(plan);
   sweep_study(plan);
   Runner runner(plan, options);
   declare(plan);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -12,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/lines.h"
 #include "core/log.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
@@ -90,7 +90,7 @@ struct RunProgress {
 /// `name`: of the loss; empty: the sum of all.
 RunProgress read_progress(const std::string& folder, const std::string& name, int64_t points) {
   RunProgress found;
-  std::ifstream file(folder + "/metrics.jsonl");
+  LogLines lines(folder + "/metrics.jsonl");
   constexpr double most_share = 1000;  // of no budget is more used up
   int64_t number = 0, number_before = 0;
   std::string before;  // the last line without an evaluation that looks whole
@@ -105,7 +105,7 @@ RunProgress read_progress(const std::string& folder, const std::string& name, in
   const auto take_before = [&] {
     if (!before.empty()) take(std::exchange(before, ""), number_before);
   };
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; lines.next(line);) {
     ++number;
     if (line.find("\"held_out_loss\"") == std::string::npos) {
       const bool is_whole = looks_whole(line);

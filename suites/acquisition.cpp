@@ -11,6 +11,7 @@
 #include "data/tokenizers/utf8.h"
 #include "scoring/form_rules.h"
 #include "suites/babylm_sums.h"
+#include "suites/json_lines.h"
 #include "suites/python_json.h"
 
 namespace cloze {
@@ -18,14 +19,6 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of_file(const std::string& file) {
-  const auto source = open_bytes(file);
-  std::string text;
-  std::vector<char> part(1 << 16);
-  while (const size_t count = source->read(part.data(), part.size())) text.append(part.data(), count);
-  return text;
-}
 
 /// The text without white space at both ends.
 std::string stripped(const std::string& text) {
@@ -132,7 +125,7 @@ std::optional<AcquisitionSuite> read_acquisition(const std::string& path) {
   auto name = file;
   if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
   if (name.extension() != ".json") return {};
-  const auto text = text_of_file(file.string());
+  const auto text = read_bytes(file.string(), most_suite_bytes);
   if (is_json_lines_text(text)) return {};
   const auto json = parse_python_json(text, file.string());
   if (!is_word_list(json)) return {};

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "core/spelling.h"
-#include "data/line_reader.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
 #include "suites/judged_pairs.h"
@@ -49,7 +48,7 @@ std::vector<std::string> words_of(const AnalogyFile& file) {
 }
 
 std::optional<AnalogyFile> read_questions(const std::string& path) {
-  LineReader lines(path);
+  SuiteText lines(path);
   std::string_view line;
   do {
     if (!lines.next(line)) return {};

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "data/byte_source.h"
+#include "suites/json_lines.h"
 
 namespace cloze {
 
@@ -125,12 +126,6 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
   return table;
 }
 
-CsvTable read_csv(const std::string& file) {
-  const auto source = open_bytes(file);
-  std::string text;
-  std::array<char, 1 << 16> part;
-  while (const size_t count = source->read(part.data(), part.size())) text.append(part.data(), count);
-  return parse_csv(text, file);
-}
+CsvTable read_csv(const std::string& file) { return parse_csv(read_bytes(file, most_suite_bytes), file); }
 
 }  // namespace cloze

@@ -12,6 +12,14 @@
 
 namespace cloze {
 
+/// Bytes of a file of a suite, decompressed; the largest published ones have 100 MB.
+constexpr uint64_t most_suite_bytes = uint64_t{512} << 20;
+
+/// The lines of a file of a suite.
+struct SuiteText : LineReader {
+  explicit SuiteText(const std::string& path) : LineReader(path, LoneReturn::ends_if_no_feeds, most_suite_bytes) {}
+};
+
 /// One object of a JSON-lines file. The functions throw DataError with the place for a key that is absent or of another
 /// type.
 struct SuiteLine {
@@ -41,7 +49,7 @@ class SuiteLines {
   std::optional<SuiteLine> next();
 
  private:
-  LineReader lines_;
+  SuiteText lines_;
 };
 
 /// The first object of a file; none for a file that is empty or begins with something else.

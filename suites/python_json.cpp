@@ -263,6 +263,10 @@ double PythonJson::number() const {
 }
 
 PythonJson parse_python_json(std::string_view text, const std::string& file) {
+  const auto follows = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };  // each a value or a key
+  require<DataError>(
+      text.size() <= max_json_bytes && std::ranges::count_if(text, follows) <= static_cast<int64_t>(max_json_values),
+      file, ": is longer than ", max_json_bytes >> 20, " MiB, or has more than ", max_json_values, " values");
   require<DataError>(find_invalid_utf8(text) == std::string_view::npos, file, ": is not UTF-8");
   require<DataError>(too_deep(text) == std::string_view::npos, file, ": is nested deeper than ", max_json_depth,
                      " lists and objects");

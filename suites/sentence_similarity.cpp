@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/line_reader.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
 
@@ -49,7 +48,7 @@ void add_pair(JudgedFile& file, const std::string& where, JudgedPair pair) {
 }
 
 std::optional<JudgedFile> read_table(const std::string& path) {
-  LineReader lines(path);
+  SuiteText lines(path);
   std::string_view line;
   if (!lines.next(line)) return {};
   const auto columns = columns_of(cells_of(line));

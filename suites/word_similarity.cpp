@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/line_reader.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
 
@@ -35,7 +34,7 @@ std::optional<double> number_of(const std::string& text) {
 
 /// Whether a file begins with a judged pair.
 bool is_judged(const std::string& path) {
-  LineReader lines(path);
+  SuiteText lines(path);
   std::string_view line;
   do {
     if (!lines.next(line)) return false;
@@ -45,7 +44,7 @@ bool is_judged(const std::string& path) {
 
 JudgedFile read_judged_words(const std::string& path) {
   JudgedFile file{.name = suite_name(path)};
-  LineReader lines(path);
+  SuiteText lines(path);
   Repeats repeats;
   for (std::string_view line; lines.next(line);) {
     const auto fields = fields_of(line);

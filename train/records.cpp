@@ -1,10 +1,10 @@
 #include "train/records.h"
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "core/json.h"
+#include "core/lines.h"
 #include "core/log.h"
 #include "run/process.h"
 #include "train/suites.h"
@@ -56,10 +56,10 @@ json best_checkpoint(const Session& session) {
 json last_train_losses(const Session& session) {
   if (!session.train_losses.is_null()) return session.train_losses;
   const auto path = session.options.run + "/metrics.jsonl";
-  std::ifstream rows(path);
+  LogLines rows(path);
   json row;
   int64_t number = 0, damaged = 0;  // of the line; of one after the last whole one, 0: none
-  for (std::string line; std::getline(rows, line);) {
+  for (std::string line; rows.next(line);) {
     ++number;
     if (line.find("\"learning_rate\"") == std::string::npos) continue;
     auto parsed = parse_json(line);

@@ -1,7 +1,6 @@
 #include "core/tensor/safetensors.h"
 
 #include <ATen/ATen.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
+#include "core/open_file.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -46,7 +46,7 @@ const char* name_of(at::ScalarType type) {
 /// A mapped file, unmapped when its last view is destroyed.
 struct Mapping {
   explicit Mapping(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open_to_read(path);
     require<CheckpointError>(file >= 0, path, ": cannot be read (", system_reason(), ")");
     struct stat info{};
     fstat(file, &info);

@@ -22,6 +22,7 @@ using arrow::Type;
 using Batch = std::shared_ptr<arrow::RecordBatch>;
 
 constexpr int64_t rows_at_once = 256;  // of Parquet; those of Arrow are a matter of the file
+constexpr uint64_t most_of_row = uint64_t{256} << 20;
 constexpr int64_t most_gigabytes = 4;  // that a part of a file, however small, may unpack to
 
 /// The memory of all files. It is never destroyed: threads of Arrow let go of a file after who read it.
@@ -144,6 +145,9 @@ class RowTexts {
     const int64_t begin = strings.value_offset(at), end = strings.value_offset(at + 1);
     const auto& bytes = strings.value_data();
     require_within(begin, end, bytes ? bytes->size() : 0);
+    row_bytes_ += static_cast<uint64_t>(end - begin) + sizeof(std::string);  // an entry of a dictionary may be repeated
+    require<DataError>(row_bytes_ <= most_of_row, source_.file, ": a row of it has more than ", most_of_row >> 20,
+                       " MiB of text; write it as several rows");
     const auto* data = bytes ? reinterpret_cast<const char*>(bytes->data()) : "";
     row_.texts.emplace_back(data + begin, static_cast<size_t>(end - begin));
   }
@@ -157,6 +161,7 @@ class RowTexts {
 
   const ColumnSource& source_;
   ColumnRow& row_;
+  uint64_t row_bytes_ = 0;
 };
 
 /// Batches of rows with the column that is wanted.

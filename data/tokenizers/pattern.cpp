@@ -40,18 +40,17 @@ int64_t cpu_time() {
 }
 
 /// What an expression repeats or calls that it matched before, or runs beside the match, for which no bound of its cost
-/// is known; empty: nothing.
+/// is known; empty: nothing. In a class of characters such parts are texts, but where classes are is not looked for:
+/// comments and escapes can hide that.
 std::string_view unbounded_part(std::string_view source) {
-  int inside = 0;  // of classes of characters
   for (size_t at = 0; at + 1 < source.size(); ++at) {
     const auto rest = source.substr(at);
     const char next = rest[1];
-    inside += rest[0] == '[' ? 1 : rest[0] == ']' && inside > 0 ? -1 : 0;
     const bool refers = rest[0] == '\\' && ((next >= '1' && next <= '9') || next == 'k' || next == 'g');
-    if (inside == 0 && refers) return rest.substr(0, 2);
-    if (inside == 0)
-      for (const std::string_view part : {"(?(", "(?~", "(?{", "(?@", "(*"})
-        if (rest.starts_with(part)) return part;
+    const bool calls_out = rest.starts_with("(*") && rest.size() > 2 && rest[2] >= 'A' && rest[2] <= 'Z';
+    if (refers || calls_out) return rest.substr(0, 2);
+    for (const std::string_view part : {"(?(", "(?~", "(?{", "(?@"})
+      if (rest.starts_with(part)) return part;
     at += rest[0] == '\\';
   }
   return {};

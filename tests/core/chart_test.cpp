@@ -37,6 +37,14 @@ TEST_CASE("a chart is one SVG picture in which names are text, whatever they hol
   CHECK(times(svg, "<title>") == times(svg, "</title>"));
 }
 
+TEST_CASE("of a name that is far too long a chart has the beginning", "[core][chart]") {
+  std::string name;
+  while (name.size() < 1 << 20) name += "\xef\xbf\xbf";
+  const auto svg = chart_svg(name, {{.title = name, .series = {{.title = name, .points = {{1, 2}, {2, 3}}}}}});
+  CHECK(svg.size() < 10'000);
+  CHECK_THAT(svg, Catch::Contains("???…"));
+}
+
 TEST_CASE("a chart has a legend with last values, ticks on both axes, and a mark for each point", "[core][chart]") {
   const auto svg = chart_svg(
       "run", {{.title = "mlm",

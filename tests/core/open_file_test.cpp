@@ -4,10 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <sstream>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/lines.h"
 #include "core/lock.h"
 #include "core/log.h"
 #include "tests/support/catch.h"
@@ -33,6 +39,59 @@ TEST_CASE("a file that is written in place is not written through a link, a pipe
   CHECK(read_file(dir / "outside.txt") == "kept");
   CHECK_FALSE(fs::exists(dir / "none.txt"));
   CHECK_NOTHROW(require_own_file(dir / "absent"));
+}
+
+TEST_CASE("a pipe in the place of a file is not waited for until somebody writes to it", "[core][file]") {
+  TempDir dir;
+  const auto pipe = dir / "run.yaml";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(read_text(pipe), Catch::Equals(pipe + ": cannot be read (it is a pipe to which nothing writes)"));
+  const int writer = open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(write(writer, "kind: bert", 10) == 10);
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    close(writer);
+  });
+  CHECK(read_text(pipe) == "kind: bert");
+  end.join();
+}
+
+TEST_CASE("of lines that are longer than wanted the beginning is read first", "[core][file]") {
+  std::istringstream in("abc\ndefgh\n\nx");
+  std::string line;
+  for (const auto& [found, text] : std::vector<std::pair<LineRead, std::string>>{{LineRead::whole, "abc"},
+                                                                                 {LineRead::beginning, "def"},
+                                                                                 {LineRead::whole, "gh"},
+                                                                                 {LineRead::whole, ""},
+                                                                                 {LineRead::whole, "x"},
+                                                                                 {LineRead::none, ""}}) {
+    CHECK((read_line(in, line, 3) == found));
+    CHECK(line == text);
+  }
+  for (const size_t size : {4094, 4095, 4096, 4097, 10'000}) {
+    std::istringstream long_one(std::string(size, 'a') + "\nb\n");
+    CHECK((read_line(long_one, line, 20'000) == LineRead::whole));
+    CHECK(line == std::string(size, 'a'));
+    CHECK((read_line(long_one, line, 20'000) == LineRead::whole));
+    CHECK(line == "b");
+    CHECK((read_line(long_one, line, 20'000) == LineRead::none));
+  }
+}
+
+TEST_CASE("a log of others fills no memory: of a long line the rest is left out, and a device has no lines",
+          "[core][file]") {
+  TempDir dir;
+  std::string line;
+  LogLines lines(dir.write("metrics.jsonl", std::string(3 << 20, 'a') + "\n{}\n"));
+  REQUIRE(lines.next(line));
+  CHECK(line == std::string(1 << 20, 'a'));
+  REQUIRE(lines.next(line));
+  CHECK(line == "{}");
+  CHECK_FALSE(lines.next(line));
+  fs::create_symlink("/dev/zero", dir / "zeros");
+  CHECK_FALSE(LogLines(dir / "zeros").next(line));
+  REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  CHECK_FALSE(LogLines(dir / "pipe").next(line));
 }
 
 TEST_CASE("a file with another name is written as a copy of its own", "[core][file]") {

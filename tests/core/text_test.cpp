@@ -1,11 +1,30 @@
 // Widths, paragraphs and escapes of reports.
 #include "core/text.h"
 
+#include <sys/resource.h>
+
+#include <fstream>
 #include <vector>
+
+#include "core/spelling.h"
 
 #include "tests/support/catch.h"
 
 using namespace cloze;
+
+TEST_CASE("a name is not compared letter by letter with one that is far longer") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  const std::string name = "backbone.stack.0.norm";
+  const std::vector<std::string> candidates{std::string(1 << 25, 'b'), "backbone.stack.0.nrm"};
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit room{.rlim_cur = pages * 4096 + (uint64_t{1} << 29), .rlim_max = before.rlim_max};  // 5 GB would be taken
+  REQUIRE(setrlimit(RLIMIT_AS, &room) == 0);
+  const auto near = nearest(name, candidates);
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(near == candidates[1]);
+}
 
 TEST_CASE("names are listed with commas, and a word before the last one") {
   using Names = std::vector<std::string>;

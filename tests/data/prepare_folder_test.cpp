@@ -352,6 +352,10 @@ TEST_CASE("tokens are not made through links in a half-made folder", "[data][pre
     REQUIRE(chown((dir / "out.partial").c_str(), 1, 1) == 0);
     CHECK_THROWS_WITH(prepare(options_for(dir, "out", 0.1)), Catch::Contains("out.partial: belongs to another user"));
   }
+  fs::remove_all(dir / "out.partial");
+  fs::create_directories(dir / "out.partial/tokenizer");
+  fs::create_symlink(dir / "outside", dir / "out.partial/tokenizer/elsewhere");  // where what is left is swept
+  prepare(options_for(dir, "out", 0.1));
   CHECK(std::distance(fs::directory_iterator(dir / "outside"), fs::directory_iterator{}) == 2);
   CHECK(read_file(dir / "outside/train-00000.tokens") == "kept");
 }

@@ -1,6 +1,8 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "data/byte_source.h"
+#include "data/line_reader.h"
 #include "data/prepare.h"
 #include "data/reader.h"
 #include "data/sentences.h"
@@ -50,6 +52,24 @@ TEST_CASE("compressed files are decompressed, truncated ones are named", "[data]
     CHECK_THROWS_WITH(read_all({.inputs = {cut}}), Catch::Contains("cut.txt." + end + ": the ") &&
                                                        Catch::Contains("file is cut off or damaged near byte"));
   }
+}
+
+TEST_CASE("a file that unpacks to more than may be in memory is refused while it is unpacked", "[data][reader]") {
+  TempDir dir;
+  dir.write("t.txt", std::string(3 << 20, '\n'));
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip t.txt").c_str()) == 0);
+  const auto packed = dir / "t.txt.gz";
+  const std::string sentence =
+      packed + ": has more than 2 MiB, which are to be in memory at once; give a smaller file, or parts of it";
+  CHECK_THROWS_WITH(read_bytes(packed, 2 << 20), sentence);
+  CHECK(read_bytes(packed, 3 << 20).size() == 3 << 20);
+  const auto lines_of = [&](uint64_t most) {
+    LineReader lines(packed, LoneReturn::ends_line, most);
+    for (std::string_view line; lines.next(line);) continue;
+    return lines.number;
+  };
+  CHECK_THROWS_WITH(lines_of(2 << 20), sentence);
+  CHECK(lines_of(3 << 20) == 3 << 20);
 }
 
 TEST_CASE("unusable text is refused with a message", "[data][reader]") {

@@ -1,10 +1,13 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "core/error.h"
 #include "data/manifest.h"
+#include "data/shard.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
@@ -87,6 +90,47 @@ TEST_CASE("no token of a damaged file is read, whoever reads it", "[data][store]
   CHECK(damaged_file(dir / "tokens", read_manifest(dir / "tokens").splits.at("train").front()) == file);
   std::ofstream(file, std::ios::binary) << whole;
   CHECK(damaged_file(dir / "tokens", read_manifest(dir / "tokens").splits.at("train").front()).empty());
+}
+
+TEST_CASE("a file of tokens that is far longer than its manifest says, or a pipe, is refused before it is read",
+          "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir, 6, 3);
+  }
+  const auto bytes = dir / "tokens/valid-00000.bytes", tokens = dir / "tokens/train-00000.tokens";
+  REQUIRE(fs::exists(bytes));
+  fs::resize_file(bytes, uint64_t{1} << 33);  // of zeros that take no place on the disk
+  CHECK_THROWS_WITH(TokenStore(dir / "tokens", "valid"),
+                    bytes + ": its content does not match its checksum; prepare the text again");
+  fs::remove(tokens);
+  REQUIRE(mkfifo(tokens.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(TokenStore(dir / "tokens", "train"), Catch::Contains(tokens + ": is 0 bytes long"));
+}
+
+TEST_CASE("tokens with ids that their tokenizer does not have are refused, whatever their checksums", "[data][store]") {
+  TempDir dir;
+  {
+    tiny_store(dir, 6, 3);
+  }
+  const auto folder = dir / "tokens";
+  auto manifest = read_manifest(folder);
+  const auto counts = std::exchange(manifest.counts, {1});
+  write_manifest(folder, manifest);
+  CHECK_THROWS_WITH(TokenStore(folder, "train"),
+                    folder + "/manifest.json: counts 1 tokens, and the tokenizer has 105; prepare the text again");
+  ShardWriter writer(folder, "train-00000.tokens", 2);
+  writer.add_sentence({5, 105, 6});
+  writer.end_document();
+  manifest.counts = counts;
+  manifest.splits["train"] = {writer.finish()};
+  write_manifest(folder, manifest);
+  const TokenStore store(folder, "train");
+  int64_t id = 0;
+  const auto sentence =
+      folder + "/train-00000.tokens: has the id 105, and its tokenizer has 105 tokens; prepare the text again";
+  CHECK_THROWS_WITH(store.read(0, 1, &id), sentence);
+  CHECK_THROWS_WITH(store.verify(), sentence);
 }
 
 TEST_CASE("what is noted of the files of a text is guarded, and no part of the fingerprint of its tokens", "[data]") {

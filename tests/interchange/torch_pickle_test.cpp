@@ -1,6 +1,7 @@
 #include "interchange/torch_pickle.h"
 
 #include <caffe2/serialize/inline_container.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "tests/support/catch.h"
@@ -92,6 +93,9 @@ TEST_CASE("a torch.save file without a state_dict is refused, and the message sa
   CHECK_THAT(answer(pickles + "protocol-1.bin"),
              Catch::Contains("protocol-1.bin: uses pickle protocol 0 or 1, which are not supported; save it without"));
   CHECK_THAT(answer(pickles + "list.bin"), Catch::Contains("list.bin: has no tensors by name; save only the"));
+  TempDir dir;
+  REQUIRE(mkfifo((dir / "pipe.bin").c_str(), 0600) == 0);
+  CHECK_THAT(answer(dir / "pipe.bin"), Catch::Contains("pipe.bin: is not a regular file; get it again"));
 }
 
 TEST_CASE("opcodes that torch.save never writes are refused without allocating memory", "[interchange]") {

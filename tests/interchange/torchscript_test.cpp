@@ -30,8 +30,10 @@ TEST_CASE(
     "and tokenizer",
     "[interchange][torchscript]") {
   TempDir dir;
+  fs::copy(trained(), dir / "run", fs::copy_options::recursive);
+  fs::create_symlink(dir.write("elsewhere.txt", "of the user"), dir / "run/tokenizer/elsewhere.txt");
   for (const std::string dtype : {"float32", "bfloat16"}) {
-    const auto receipt = export_torchscript(trained(), dir / (dtype + ".pt"), dtype, BINARY_DIR "/cloze");
+    const auto receipt = export_torchscript(dir / "run", dir / (dtype + ".pt"), dtype, BINARY_DIR "/cloze");
     CHECK(receipt.passed);
     CHECK(receipt.shapes.size() == 3);
     CHECK(receipt.largest_error.size() == 4);
@@ -41,6 +43,7 @@ TEST_CASE(
   const auto content = read_file(dir / "float32.pt");
   for (const auto* name : {"extra/config.json", "extra/run.yaml", "extra/provenance.json", "extra/tokenizer/vocab.txt"})
     CHECK(content.find(name) != std::string::npos);
+  CHECK(content.find("extra/tokenizer/elsewhere.txt") == std::string::npos);  // a link, whose file is not published
   // A tied table is stored once.
   const auto run = open_run(trained());
   int64_t parameters = 0;

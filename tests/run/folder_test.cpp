@@ -257,6 +257,19 @@ TEST_CASE("a damaged best checkpoint is warned of once, and the newest whole one
   CHECK(log.find(warning) == log.rfind(warning));
 }
 
+TEST_CASE("a step folder with a file of another one is damaged", "[run][folder]") {
+  TempDir dir;
+  pretrain(tiny_run(dir, 2), {.run = dir / "run"});
+  const auto step = dir / "run/step-00000002";
+  CHECK(find_checkpoint(dir / "run") == step);
+  dir.write("run/step-00000002/notes.txt", "of the user");
+  CHECK_NOTHROW(verify_run(dir / "run"));
+  fs::copy_file(step + "/weights.safetensors", step + "/iterate.safetensors");  // which a resume would go on from
+  CHECK_THROWS_WITH(verify_run(dir / "run"),
+                    Catch::Contains("iterate.safetensors is not in manifest.json, so that it is of something else"));
+  CHECK(find_checkpoint(dir / "run") != step);
+}
+
 TEST_CASE("verifying a run warns of what is ignored elsewhere, and refuses a run without its config", "[run][folder]") {
   TempDir dir;
   const auto run = dir / "run";
@@ -343,7 +356,7 @@ TEST_CASE("a run whose files are links to other files is neither resumed nor ver
     INFO(name);
     const auto path = dir / ("run/" + name);
     fs::rename(path, dir / "aside");
-    fs::create_symlink(name == "tokenizer" ? dir / "elsewhere" : outside, path);
+    fs::create_symlink(fs::is_directory(dir / "aside") ? dir / "elsewhere" : outside, path);
     CHECK_THROWS_WITH(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}),
                       Catch::Equals(path + sentence));
     CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains(name + sentence));
@@ -355,7 +368,9 @@ TEST_CASE("a run whose files are links to other files is neither resumed nor ver
   dir.write("elsewhere/notes.tmp-4194000", "of the user");
   refused("metrics.jsonl", of_file);
   refused("log.txt", of_file);
-  refused("tokenizer", ": is a link, through which another folder would be changed; put a folder of its own there");
+  fs::create_directories(dir / "run/huggingface");
+  for (const std::string name : {"tokenizer", "huggingface"})
+    refused(name, ": is a link, through which another folder would be changed; put a folder of its own there");
   std::string events;
   for (const auto& entry : fs::directory_iterator(dir / "run"))
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) events = entry.path().filename();

@@ -1,7 +1,10 @@
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "study/runner.h"
+#include "study/runs.h"
 #include "study/search_report.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
@@ -145,6 +148,19 @@ TEST_CASE("runs with a constant learning rate go on from their checkpoints, and 
   CHECK(last.config.train.budget.steps == 500);
   CHECK(study.starts("rung-3/" + last.folder) == "started\nresumed\nresumed\n");
   CHECK_THAT(notes_of(study.report()), Catch::Contains("go on from the checkpoints"));
+}
+
+TEST_CASE("a run goes on as a copy in which links are links, whatever they lead to") {
+  namespace fs = std::filesystem;
+  const Study study(
+      "set: {schedule.shape: constant, schedule.warmup: 10}\nspace: {optimizer.learning_rate: {log: [1e-3, 1e-1]}}\n"
+      "trials: 2\nhalving: 2\nbudget: {steps: 1000}\n");
+  const auto first = study.stages().plans[0];
+  run_study(first, {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = {}});
+  for (const auto& run : first.runs) fs::create_symlink(".", run_path(first, run) + "/itself");
+  study.run();
+  const auto last = study.stages().plans[1];
+  CHECK(fs::is_symlink(run_path(last, last.runs[0]) + "/itself"));
 }
 
 TEST_CASE("the frontier holds the trials that no other beats at the same cost or less") {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/fingerprint.h"
+#include "core/json.h"
 #include "core/lock.h"
 #include "core/log.h"
 #include "models/config.h"
@@ -182,6 +184,24 @@ TEST_CASE("what killed processes left half written in a study is swept by the ne
   CHECK(std::filesystem::exists(study.folder / "out/notes.tmp-2024"));
 }
 
+TEST_CASE("a study writes through no link in its folder, and what is elsewhere stays as it is") {
+  namespace fs = std::filesystem;
+  const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
+  const auto elsewhere = study.folder / "elsewhere";
+  study.folder.write("elsewhere/seed-1.yaml", "of the user");
+  study.folder.write("elsewhere/notes.json.tmp-4194000", "of the user");
+  for (const std::string name : {"out/runs", "out/runs/b", "out/runs/b/seed-1"}) {
+    const auto link = study.folder / name;
+    fs::create_directories(fs::path(link).parent_path());
+    fs::create_symlink(elsewhere, link);
+    CHECK_THROWS_WITH(study.run(), Catch::StartsWith(link + ": is a link, through which another folder"));
+    fs::remove_all(study.folder / "out");
+  }
+  CHECK(std::distance(fs::directory_iterator(elsewhere), fs::directory_iterator{}) == 2);
+  CHECK(read_file(elsewhere + "/seed-1.yaml") == "of the user");
+  CHECK(study.run().done == 4);
+}
+
 TEST_CASE("a run that its process leaves unfinished while others run is taken up at the end") {
   const Study study;
   const auto plan = study.plan();
@@ -326,6 +346,12 @@ TEST_CASE("what was declared before the first run is compared with the study fil
   auto file = read_file(study.folder / "out/declaration.json");
   file.replace(file.find("\"0.01\""), 6, "\"0.02\"");
   study.folder.write("out/declaration.json", file);
+  CHECK_THROWS_WITH(changes_since_declaration(study.plan()),
+                    Catch::Contains("declaration.json: is damaged or was edited"));
+  auto other_kind = nlohmann::json::parse(file);
+  other_kind["values"]["metric.better_by"] = 0.02;
+  other_kind["declaration"] = hash_hex(json_text(other_kind["values"]));
+  study.folder.write("out/declaration.json", json_text(other_kind));
   CHECK_THROWS_WITH(changes_since_declaration(study.plan()),
                     Catch::Contains("declaration.json: is damaged or was edited"));
 }

@@ -71,4 +71,7 @@ TEST_CASE("a text that is no JSON is refused with its file and its line", "[suit
   check_text_refused(R"("\ud83e\u0041")", "has half of a surrogate pair");
   check_text_refused("\"\xff\"", "made-up.json: is not UTF-8");
   check_text_refused(std::string(100'000, '['), "is nested deeper than ");
+  std::string values = "[0";
+  for (size_t i = 0; i < max_json_values; ++i) values += ",0";
+  check_text_refused(values + "]", "made-up.json: is longer than 256 MiB, or has more than 20000000 values");
 }

@@ -51,6 +51,15 @@ TEST_CASE("a resume that changes something says so on one line, and every proces
   CHECK(to_text(told.changes[0]) == "step 4 with optimizer.learning_rate 0.001 (was 0.003)");
 }
 
+TEST_CASE("of a history with more keys than any config, some are read", "[train][history]") {
+  auto changed = json::array();
+  for (int i = 0; i < 100'000; ++i) changed.push_back({{"key", words("k", i)}, {"was", "a"}, {"is", "b"}});
+  const json entry{{"step", 3}, {"changed", changed}};
+  const auto told = history_of({{"history", {entry, entry}}});
+  REQUIRE(told.changes.size() == 1);
+  CHECK(told.changes[0].keys.size() == 1000);
+}
+
 TEST_CASE("what was changed counts from the checkpoint that a run goes on from, where later ones are lost",
           "[train][history][resume]") {
   TempDir dir;

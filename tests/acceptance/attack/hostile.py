@@ -1,5 +1,6 @@
 """Folders and names from elsewhere: a run whose log holds line ends, quotes and shell code, links in the place of files, scratch folders and
-temporary files that wait under a name. Nothing runs code, writes outside, follows a link or sends escapes to a terminal; it may cost a sentence."""
+temporary files that wait under a name; pipes, devices, holes and links anywhere in a run, an export, tokens, a study and a suite. Nothing runs code,
+writes outside, hangs or sends escapes to a terminal; it may cost a sentence."""
 import json
 import os
 import shutil
@@ -104,13 +105,48 @@ def attack_text(world, draw, folder, outside, canary):
     return world.ask(command, folder), ""
 
 
+VERBS = {"run-bert": [RESUME, ["verify", "run", "run-bert"], ["evaluate", "run-bert"], ["fill", "run-bert", "wa [MASK] wc"],
+                      ["report", "run-bert", "--metric", "mlm"], ["export", "run-bert", "--to", "huggingface", "--out", "out"],
+                      ["export", "run-bert", "--to", "torchscript", "--out", "out.pt"], ["pretrain", "--branch-from", "run-bert", "--run", "out"],
+                      ["pretrain", "bert.yaml", "--set", "data.tokens=tokens", "--set", "init.from=run-bert", "--run", "out"]],
+         "export": [["import", "export", "--out", "out"], ["tokenize", "export", "wa wb"],
+                    ["prepare", "text.txt", "--tokenizer", "export", "--out", "out"],
+                    ["export", "run-bert", "--to", "huggingface", "--out", "export", "--force"]],
+         "tokens": [["verify", "data", "tokens"], ["pretrain", "bert.yaml", "--set", "data.tokens=tokens", "--run", "out"],
+                    ["inspect", "objective", "bert.yaml", "--set", "data.tokens=tokens"]],
+         "studies": [["study", "run", "study.yaml", "--jobs", "1"], ["study", "status", "study.yaml"], ["study", "report", "study.yaml"]],
+         "suite": [["evaluate", "run-bert", "--suite", "suite"]]}
+
+
+def attack_place(world, draw, folder, outside, canary):
+    """What is no file of its own in the place of a file or a folder."""
+    (folder / "suite").mkdir()
+    shutil.copy(folder / "suite.jsonl", folder / "suite")
+    shutil.copy(folder / "suite.jsonl", folder / "suite/more.jsonl")
+    place = draw.choice(list(VERBS))
+    path = draw.choice(sorted((folder / place).rglob("*")))
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    kind = draw.choice(["pipe", "zeros", "file", "folder", "itself", "hole"])
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "hole":
+        with open(path, "wb") as file:
+            file.truncate(3 << 30)
+    else:
+        path.symlink_to({"zeros": "/dev/zero", "file": outside / "file.txt", "folder": outside / "folder", "itself": "."}[kind])
+    answer = world.ask(draw.choice(VERBS[place]), folder)
+    return answer, f"hangs at a {kind} for {path.relative_to(folder)}" if answer.code == -99 else ""
+
+
 def attack(world, draw, name):
-    kind = draw.choice([attack_log, attack_log, attack_name, attack_link, attack_link, attack_scratch, attack_text])
-    folder = world.case_folder(name, "run-bert", "tokens", "bert.yaml", "text.txt")
+    kind = draw.choice([attack_log, attack_log, attack_name, attack_link, attack_link, attack_scratch, attack_text, *[attack_place] * 5])
+    folder = world.case_folder(name, "run-bert", "tokens", "bert.yaml", "text.txt", "export", "study.yaml", "studies", "suite.jsonl")
     outside, canary = outside_of(folder)
     before = snapshot(outside)
     answer, fault = kind(world, draw, folder, outside, canary)
-    fault = answer.fault((0, 1, 2)) or fault
+    fault = fault or answer.fault((0, 1, 2), (0, 1))
     if snapshot(outside) != before:
         fault = "code runs" if canary.exists() else "something outside is changed"
     elif any(sign in answer.out + answer.err for sign in ("\x1b", "\x07", "\u009b")):

@@ -1,6 +1,7 @@
 #include "core/tensor/safetensors.h"
 
 #include <ATen/ATen.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "tests/support/catch.h"
@@ -79,6 +80,12 @@ TEST_CASE("broken and hostile files are rejected with a message", "[safetensors]
   for (int i = 0; i < 150'000; ++i)
     many += (i ? "," : "") + ("\"" + std::to_string(i)) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
   CHECK_THAT(message(file_of("{" + many + "}", "")), Catch::Contains("names more than 100000 tensors"));
+}
+
+TEST_CASE("a pipe in the place of weights is refused, not waited for", "[safetensors]") {
+  TempDir dir;
+  REQUIRE(mkfifo((dir / "w.safetensors").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(SafeTensors::open(dir / "w.safetensors"), Catch::Contains("w.safetensors: is no safetensors file"));
 }
 
 TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safetensors]") {

@@ -207,7 +207,13 @@ TEST_CASE("an expression with back-references, calls of groups or conditions is 
                                                         {R"((?<x>a\g<x>?b?)+c)", R"(\g)"},
                                                         {R"((?<x>a)\k<x>)", R"(\k)"},
                                                         {R"((a)(?(1)b|c))", "(?("},
-                                                        {R"((?~abc))", "(?~"}}) {
+                                                        {R"((?~abc))", "(?~"},
+                                                        {R"((*SKIP)a)", "(*"},
+                                                        {R"((?#[)(a+)\1b)", R"(\1)"},
+                                                        {R"((?x)#[
+(a+)\1b)",
+                                                         R"(\1)"},
+                                                        {R"(\c[(a+)\1b)", R"(\1)"}}) {
     INFO(expression);
     CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, expression)), Catch::Contains("which has '" + part + "': back-ref"));
   }
