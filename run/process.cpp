@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/tensor/parallel.h"
 #include "core/worker_threads.h"
 
 namespace cloze {
@@ -28,14 +29,15 @@ namespace {
 /// The number of compute threads, which `wanted` is if the system starts so many: a runtime of OpenMP that cannot start
 /// one ends the process. `is_asked`: the user has named it, so that fewer are an Error.
 int64_t allowed_threads(int64_t wanted, bool is_asked) {
-  const int64_t needed = 2 * (wanted - 1);  // those of OpenMP, and of LibTorch's own pool
+  constexpr int64_t pools = 3;  // ours, that of OpenMP, and one of LibTorch
+  const int64_t needed = pools * (wanted - 1);
   const int64_t left = startable_threads(needed);
   if (left == needed) return wanted;
   require<Error>(!is_asked, "train.threads is ", wanted, ", which needs ", needed,
                  " threads beside this one, and the system starts ", left, "; lower train.threads, or ",
                  threads_remedy);
   constexpr int64_t of_others = 2;  // such as those that prepare batches
-  const int64_t possible = 1 + std::max<int64_t>(0, left - of_others) / 2;
+  const int64_t possible = 1 + std::max<int64_t>(0, left - of_others) / pools;
   log_warning("threads", words("the system starts only ", left, " more threads, so that ", possible, " of ", wanted,
                                " compute; ", threads_remedy));
   return possible;
@@ -51,6 +53,7 @@ void configure_threads(int64_t threads) {
   at::set_num_threads(static_cast<int>(allowed_threads(threads > 0 ? threads : usable_cores(), threads > 0)));
   // They start here, and what is started later finds the system full and says so.
   at::parallel_for(0, at::get_num_threads(), 1, [](int64_t, int64_t) {});
+  each_part(at::get_num_threads(), [](int64_t) {});
 }
 
 double peak_memory() {
