@@ -248,7 +248,9 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   r.data = collator ? config.data.tokens : "synthetic tokens";
   r.precision = stepper.precision_description() + (options.plain ? ", plain operators" : "");
   add_gemm_throughput(options, r);
+  const auto before = core_time();
   const auto timed = time_steps(config, stepper, loader, options);
+  if (const auto warning = shared_cores_warning(before, core_time()); !warning.empty()) log_warning("threads", warning);
   add_gemm_throughput(options, r);
   add_steps(timed, stepper.ledger, r);
   r.peak_rss_mb = peak_memory() / 1e6;

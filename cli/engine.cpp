@@ -12,9 +12,10 @@
 namespace cloze {
 
 int run_engine(const Command& command) {
-  // Read by the OpenMP runtime when it loads. Idle threads spin briefly, so that short parallel regions start without
-  // delay, but not for long, so that other processes on the same cores are not starved.
-  setenv("GOMP_SPINCOUNT", "30000", /*overwrite=*/0);
+  // Read by the OpenMP runtime when it loads, whose threads run operators that are LibTorch's own. They wait for some
+  // microseconds, so that short parallel regions start without delay: longer, and they would take cores from the
+  // threads that have work (core/tensor/parallel.h).
+  setenv("GOMP_SPINCOUNT", "500", /*overwrite=*/0);
   const auto folder = std::filesystem::path(program_path()).parent_path();
   const auto library = (folder / "libcloze_engine.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -7,6 +7,8 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -14,6 +16,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/tensor/parallel.h"
 #include "core/worker_threads.h"
 
 namespace cloze {
@@ -28,14 +31,15 @@ namespace {
 /// The number of compute threads, which `wanted` is if the system starts so many: a runtime of OpenMP that cannot start
 /// one ends the process. `is_asked`: the user has named it, so that fewer are an Error.
 int64_t allowed_threads(int64_t wanted, bool is_asked) {
-  const int64_t needed = 2 * (wanted - 1);  // those of OpenMP, and of LibTorch's own pool
+  constexpr int64_t pools = 3;  // ours, that of OpenMP, and one of LibTorch
+  const int64_t needed = pools * (wanted - 1);
   const int64_t left = startable_threads(needed);
   if (left == needed) return wanted;
   require<Error>(!is_asked, "train.threads is ", wanted, ", which needs ", needed,
                  " threads beside this one, and the system starts ", left, "; lower train.threads, or ",
                  threads_remedy);
   constexpr int64_t of_others = 2;  // such as those that prepare batches
-  const int64_t possible = 1 + std::max<int64_t>(0, left - of_others) / 2;
+  const int64_t possible = 1 + std::max<int64_t>(0, left - of_others) / pools;
   log_warning("threads", words("the system starts only ", left, " more threads, so that ", possible, " of ", wanted,
                                " compute; ", threads_remedy));
   return possible;
@@ -45,12 +49,39 @@ int64_t allowed_threads(int64_t wanted, bool is_asked) {
 
 void configure_threads(int64_t threads) {
   constexpr int64_t most_threads = 1024;  // the stack has room for the teams of OpenMP
+  const int64_t cores = usable_cores();
   require<ConfigError>(threads <= most_threads, "train.threads is ", threads, ", must be at most ", most_threads,
-                       "; this machine has ", usable_cores(), " cores");
+                       "; this machine has ", cores, " cores");
+  if (threads > cores)
+    log_warning("threads", words("train.threads is ", threads, ", and this process may use ", cores,
+                                 cores == 1 ? " core" : " cores",
+                                 ": lower it, since threads that share a core wait for each other"));
   at::globalContext().setFlushDenormal(true);
-  at::set_num_threads(static_cast<int>(allowed_threads(threads > 0 ? threads : usable_cores(), threads > 0)));
+  at::set_num_threads(static_cast<int>(allowed_threads(threads > 0 ? threads : cores, threads > 0)));
   // They start here, and what is started later finds the system full and says so.
   at::parallel_for(0, at::get_num_threads(), 1, [](int64_t, int64_t) {});
+  each_part(at::get_num_threads(), [](int64_t) {});
+}
+
+CoreTime core_time(const std::string& tasks) {
+  CoreTime all;
+  std::error_code none;
+  for (const auto& task : std::filesystem::directory_iterator(tasks, none)) {
+    std::ifstream file(task.path() / "schedstat");  // times on a core and waiting for one [ns]; then a count
+    double used = 0, waited = 0;
+    if (!(file >> used >> waited)) continue;
+    all.used += 1e-9 * used;
+    all.waited += 1e-9 * waited;
+  }
+  return all;
+}
+
+std::string shared_cores_warning(const CoreTime& before, const CoreTime& now) {
+  constexpr double much = 0.1;  // of the time in which a thread could have run
+  const double used = now.used - before.used, waited = now.waited - before.waited;
+  if (!(waited > much * (used + waited))) return {};
+  return words("threads waited for a core ", std::lround(100 * waited / (used + waited)),
+               " % of the time: end the other processes on these cores, or expect steps to take so much longer");
 }
 
 double peak_memory() {

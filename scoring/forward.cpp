@@ -1,9 +1,6 @@
 #include "scoring/forward.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +8,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/tensor/ops.h"
+#include "core/tensor/parallel.h"
 #include "run/device.h"
 
 namespace cloze {
@@ -329,10 +327,10 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
   }
   std::ranges::stable_sort(rows, comes_before);
   const auto batches = batches_of(rows, batch_tokens_);
-  std::atomic<size_t> next{0};
   std::mutex taking;
   // Each batch is computed by one thread, so that the number of threads changes no bit.
-  at::parallel_for(0, std::max(2, at::get_num_threads()), 1, [&](int64_t, int64_t) {
+  each_part(static_cast<int64_t>(batches.size()), [&](int64_t part) {
+    if (interrupted) throw Interrupted("stopped while texts were scored");
     const at::AutoGradMode no_graph(false);
     const FusedScope fused;
     const auto answer = [&](const Batch& batch, const Tensor& states) {
@@ -342,14 +340,12 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
       for (const auto* row : batch.rows)
         for (const auto& prediction : row->predictions) take(prediction, found[m++]);
     };
-    for (size_t k = next++; k < batches.size(); k = next++) {
-      if (interrupted) throw Interrupted("stopped while texts were scored");
-      if (batches[k][0].context > 0) {
-        after_contexts(batches[k], answer);
-      } else {
-        const Batch batch(pointers_to(batches[k]));
-        answer(batch, hidden(batch));
-      }
+    const auto& of_part = batches[static_cast<size_t>(part)];
+    if (of_part[0].context > 0) {
+      after_contexts(of_part, answer);
+    } else {
+      const Batch batch(pointers_to(of_part));
+      answer(batch, hidden(batch));
     }
   });
 }

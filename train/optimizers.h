@@ -1,12 +1,11 @@
 #pragma once
 // One update by each kind of optimizer, in two forms: over chunks of the flat buffers with the kernels, and over one
 // tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp.
-#include <ATen/Parallel.h>
-
 #include <cmath>
 #include <vector>
 
 #include "core/kernels/kernels.h"
+#include "core/tensor/parallel.h"
 #include "train/optimizer.h"
 
 namespace cloze::optimizers {
@@ -54,14 +53,10 @@ struct Buffers {
   }
 };
 
-/// Calls f(i) for each i below `count`, distributed over the threads in turn, since neighbouring chunks differ in size.
+/// Calls f(i) for each i below `count`, on all threads.
 template <class F>
 void parallel_each(size_t count, const F& f) {
-  const int64_t threads = at::get_num_threads();
-  at::parallel_for(0, threads, 1, [&](int64_t first, int64_t last) {
-    for (auto t = first; t < last; ++t)
-      for (auto i = static_cast<size_t>(t); i < count; i += static_cast<size_t>(threads)) f(i);
-  });
+  each_part(static_cast<int64_t>(count), [&](int64_t i) { f(static_cast<size_t>(i)); });
 }
 
 /// With the kernels: updates the values, zeroes the gradients. `m`, `v`: the flat moments of AdamW and LAMB.

@@ -60,6 +60,7 @@ void refuse(const Session& session, const Stepper::Result& result, int64_t skips
 
 /// Clocks and counts of the loop.
 struct Pace {
+  CoreTime cores = core_time();  ///< before the loop
   Clock::time_point start = Clock::now(), shown = Clock::now();
   double pause = 0;           ///< seconds of evaluations and checkpoints in this process
   double seconds_before = 0;  ///< of training, in earlier processes
@@ -114,6 +115,17 @@ void look_for_divergence(Session& session) {
                         divergence_warning("loss of " + part.name, part.loss(), session.state.step, vocabulary));
 }
 
+/// Warns, once a process, of other processes on its cores.
+void warn_of_shared_cores(Session& session, const Pace& pace) {
+  constexpr double long_enough = 10;  // [s]
+  if (session.warned.of_shared_cores || seconds_since(pace.start) < long_enough) return;
+  session.warned.of_shared_cores = true;
+  const auto warning = shared_cores_warning(pace.cores, core_time());
+  if (warning.empty()) return;
+  end_progress();
+  log_warning("threads", warning);
+}
+
 bool is_within_budget(const Session& session) {
   const auto [done, total] = progress(session);
   return done < total;
@@ -127,6 +139,7 @@ void log_step(Session& session, Pace& pace, double rate) {
   if (!is_due && seconds_since(pace.shown) <= 1 && is_within_budget(session)) return;
   const double window = state.seconds - pace.seconds_at_log;
   const double speed = window > 0 ? static_cast<double>(state.tokens - pace.tokens_at_log) / window : 0;
+  warn_of_shared_cores(session, pace);
   show_progress(session, rate, speed, is_due);
   pace.shown = Clock::now();
   if (!is_due) return;

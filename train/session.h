@@ -30,6 +30,7 @@ struct Warned {
   bool of_divergence = false;
   bool of_babylm = false;
   bool of_no_predictions = false;
+  bool of_shared_cores = false;
   bool of_nothing_measured = false;  ///< no objective of the evaluation is active yet
 };
 

@@ -109,47 +109,46 @@ struct AttentionFunction : Function<AttentionFunction> {
         if (global_mask.data_ptr<bool>()[b * keys + t]) positions.push_back(t);
       max_globals = std::max(max_globals, static_cast<int64_t>(positions.size()));
     }
-    at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
+    const int64_t visible = window < 0 ? keys : std::min(keys, 2 * window + 1);
+    each_head_of(q.size(0) * heads, queries, visible, head_width, [&](int64_t item) {
       auto scratch = at::empty({window < 0 ? kernels::attention_scratch(keys, head_width)
                                            : kernels::window_scratch(keys, head_width, window, max_globals)},
                                at::kFloat);
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t b = item / heads, head = item % heads, column = head * head_width;
-        kernels::Attention<T> a{};
-        a.queries = queries;
-        a.keys = keys;
-        a.head_width = head_width;
-        a.item = item;
-        a.scale = scale;
-        const auto bias_at = [&](const Param& p, int64_t part) {
-          return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr;
-        };
-        if (cross) {
-          const T* at = data<T>(kv) + 2 * b * keys * width + column;
-          a.q = {data<T>(q) + b * queries * width + column, width, bias_at(q_bias, 0)};
-          a.k = {at, 2 * width, bias_at(kv_bias, 0)};
-          a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
-        } else {
-          const T* at = data<T>(q) + 3 * b * queries * width + column;
-          a.q = {at, 3 * width, bias_at(q_bias, 0)};
-          a.k = {at + width, 3 * width, bias_at(q_bias, 1)};
-          a.v = {at + 2 * width, 3 * width, bias_at(q_bias, 2)};
-        }
-        a.key_mask = mask.defined() ? mask.data_ptr<bool>() + b * keys : nullptr;
-        a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) : nullptr;
-        const auto& positions = globals[static_cast<size_t>(b)];
-        a.window = window;
-        a.globals = positions.data();
-        a.num_globals = static_cast<int64_t>(positions.size());
-        a.max_globals = max_globals;
-        a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
-        a.causal = causal;
-        a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0;
-        a.drop = drop;
-        a.scratch = scratch.template data_ptr<float>();
-        a.lse = lse.data_ptr<float>() + item * queries;
-        f(a, b * queries * width + column);
+      const int64_t b = item / heads, head = item % heads, column = head * head_width;
+      kernels::Attention<T> a{};
+      a.queries = queries;
+      a.keys = keys;
+      a.head_width = head_width;
+      a.item = item;
+      a.scale = scale;
+      const auto bias_at = [&](const Param& p, int64_t part) {
+        return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr;
+      };
+      if (cross) {
+        const T* at = data<T>(kv) + 2 * b * keys * width + column;
+        a.q = {data<T>(q) + b * queries * width + column, width, bias_at(q_bias, 0)};
+        a.k = {at, 2 * width, bias_at(kv_bias, 0)};
+        a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
+      } else {
+        const T* at = data<T>(q) + 3 * b * queries * width + column;
+        a.q = {at, 3 * width, bias_at(q_bias, 0)};
+        a.k = {at + width, 3 * width, bias_at(q_bias, 1)};
+        a.v = {at + 2 * width, 3 * width, bias_at(q_bias, 2)};
       }
+      a.key_mask = mask.defined() ? mask.data_ptr<bool>() + b * keys : nullptr;
+      a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) : nullptr;
+      const auto& positions = globals[static_cast<size_t>(b)];
+      a.window = window;
+      a.globals = positions.data();
+      a.num_globals = static_cast<int64_t>(positions.size());
+      a.max_globals = max_globals;
+      a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
+      a.causal = causal;
+      a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0;
+      a.drop = drop;
+      a.scratch = scratch.template data_ptr<float>();
+      a.lse = lse.data_ptr<float>() + item * queries;
+      f(a, b * queries * width + column);
     });
   }
 };

@@ -95,39 +95,36 @@ struct FavorFunction : Function<FavorFunction> {
     const auto& [qkv, mask, bias, heads, causal, softmax, epsilon, features, w, w_t, out, denominator, dout, dqkv] =
         pass;
     const int64_t length = qkv.size(1), width = qkv.size(2) / 3, head_width = width / heads;
-    at::parallel_for(0, qkv.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
+    each_head_of(qkv.size(0) * heads, length, features, head_width, [&](int64_t item) {
       auto scratch = at::empty({kernels::favor_scratch(length, head_width, features)}, at::kFloat);
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t b = item / heads, column = item % heads * head_width, row = b * length * width + column;
-        const auto rows_at = [&](int64_t part) {
-          return HeadRows<T>{
-              data<T>(qkv) + 3 * b * length * width + part * width + column, 3 * width,
-              bias.defined() ? bias.value().template data_ptr<float>() + part * width + column : nullptr};
-        };
-        const auto out_at = [&](int64_t part) {
-          return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * b * length * width + part * width + column : nullptr,
-                            3 * width};
-        };
-        f(kernels::Favor<T>{.length = length,
-                            .head_width = head_width,
-                            .q = rows_at(0),
-                            .k = rows_at(1),
-                            .v = rows_at(2),
-                            .key_mask = mask.defined() ? mask.data_ptr<bool>() + b * length : nullptr,
-                            .causal = causal,
-                            .softmax = softmax,
-                            .epsilon = static_cast<float>(epsilon),
-                            .features = features,
-                            .w = w.data_ptr<float>(),
-                            .w_t = w_t.data_ptr<float>(),
-                            .out = {data<T>(out) + row, width},
-                            .denominator = denominator.data_ptr<float>() + item * length,
-                            .dout = {dout.defined() ? data<T>(dout) + row : nullptr, width, nullptr},
-                            .dq = out_at(0),
-                            .dk = out_at(1),
-                            .dv = out_at(2),
-                            .scratch = scratch.template data_ptr<float>()});
-      }
+      const int64_t b = item / heads, column = item % heads * head_width, row = b * length * width + column;
+      const auto rows_at = [&](int64_t part) {
+        return HeadRows<T>{data<T>(qkv) + 3 * b * length * width + part * width + column, 3 * width,
+                           bias.defined() ? bias.value().template data_ptr<float>() + part * width + column : nullptr};
+      };
+      const auto out_at = [&](int64_t part) {
+        return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * b * length * width + part * width + column : nullptr,
+                          3 * width};
+      };
+      f(kernels::Favor<T>{.length = length,
+                          .head_width = head_width,
+                          .q = rows_at(0),
+                          .k = rows_at(1),
+                          .v = rows_at(2),
+                          .key_mask = mask.defined() ? mask.data_ptr<bool>() + b * length : nullptr,
+                          .causal = causal,
+                          .softmax = softmax,
+                          .epsilon = static_cast<float>(epsilon),
+                          .features = features,
+                          .w = w.data_ptr<float>(),
+                          .w_t = w_t.data_ptr<float>(),
+                          .out = {data<T>(out) + row, width},
+                          .denominator = denominator.data_ptr<float>() + item * length,
+                          .dout = {dout.defined() ? data<T>(dout) + row : nullptr, width, nullptr},
+                          .dq = out_at(0),
+                          .dk = out_at(1),
+                          .dv = out_at(2),
+                          .scratch = scratch.template data_ptr<float>()});
     });
   }
 };

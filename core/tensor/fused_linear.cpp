@@ -33,12 +33,11 @@ struct LinearFunction : Function<LinearFunction> {
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
     const auto w = kept(context, "w");
-    const auto dy = as_rows(grads[0]);
-    add_weight_gradient(w, dy, x);
+    const auto dy = as_rows(grads[0]), dx = multiplied_backward(w, dy, x);
     if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {matmul_nn(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor()};
+    return {dx.view(sizes), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -116,10 +115,9 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
                            drop, data<T>(du) + begin * width, sums[0]);
                      });
     });
-    add_weight_gradient(w, du, x);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {matmul_nn(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {multiplied_backward(w, du, x).view(sizes), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -162,10 +160,9 @@ struct RotaryFunction : Function<RotaryFunction> {
                        kernels::typed<T>().rotate(rotation);
                      });
     });
-    add_weight_gradient(w, dy, x);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {matmul_nn(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {multiplied_backward(w, dy, x).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   /// Rows [begin, end) of queries, keys and values side by side.

@@ -39,7 +39,7 @@ Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const To
   auto drawn = at::empty({n}, at::kLong);
   by_type(logits[0], [&](auto element) {
     using T = decltype(element);
-    at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+    each_range(n, 16, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch(static_cast<size_t>(width + 16));
       std::vector<const T*> blocks;
       for (const auto& part : logits) blocks.push_back(data<T>(part) + begin * part.size(1));
@@ -72,7 +72,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
       logits.push_back(matmul_nt(rows, weight.narrow(0, first, columns)));
       by_type(logits.back(), [&](auto element) {
         using T = decltype(element);
-        at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+        parallel_rows(n, columns, [&](int64_t begin, int64_t end) {
           auto pass = rows_of<T>(logits.back(), bias, wanted, first, begin, end);
           pass.peak = peak.data_ptr<float>() + begin;
           pass.total = total.data_ptr<float>() + begin;
@@ -148,7 +148,7 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
     const int64_t columns = logits.size(1);
     const auto* at = logits.data_ptr<float>();
     const auto* shift = bias_at(bias, first);
-    at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+    parallel_rows(n, columns, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r)
         kernels::table().scores.add_exponentials(columns, at + r * columns, shift, sums[static_cast<size_t>(r)]);
     });

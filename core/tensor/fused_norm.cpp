@@ -112,8 +112,7 @@ struct NormFunction : Function<NormFunction> {
     }
     const auto w = kept(context, "w");
     const auto& branch = dy.defined() ? dy : dz;
-    add_weight_gradient(w, branch, x);
-    out[0] = shaped(matmul_nn(branch, w.compute()));
+    out[0] = shaped(multiplied_backward(w, branch, x));
     out[1] = shaped(dz);
     return out;
   }
@@ -145,11 +144,11 @@ struct AddFunction : Function<AddFunction> {
     const auto w = kept(context, "w"), b = kept(context, "b");
     const auto drop = kept_dropout(context);
     const auto dout = as_rows(grads[0]), dy = drop.threshold > 0 ? masked(dout, drop) : dout;
-    add_weight_gradient(w, dy, x);
+    const auto dx = multiplied_backward(w, dy, x);
     if (b.defined()) add_bias_gradient(b, dy);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(1);
-    return {matmul_nn(dy, w.compute()).view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
+    return {dx.view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -252,7 +251,7 @@ struct EmbedFunction : Function<EmbedFunction> {
   }
   static const float* table(const Param& param) { return param.defined() ? param.value().data_ptr<float>() : nullptr; }
 
-  /// Adds each row to its tables. Threads own disjoint ranges of columns, so there is no race and the order of
+  /// Adds each row to its tables. Parts are disjoint ranges of columns, so there is no race and the order of
   /// additions is fixed.
   static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions,
                       const EmbeddingTables& t) {
@@ -263,8 +262,8 @@ struct EmbedFunction : Function<EmbedFunction> {
     const int64_t *id = at(ids, 0), *segment = at(types, 0), *position = at(positions, 0);
     float *words = grad_data(t.word), *position_rows = has_positions ? grad_data(t.position) : nullptr,
           *segments = t.type.defined() ? grad_data(t.type) : nullptr;
-    at::parallel_for(0, (width + 15) / 16, 4, [&](int64_t first, int64_t last) {
-      const int64_t begin = 16 * first, n = std::min(width, 16 * last) - begin;
+    each_range(width, 64, [&](int64_t begin, int64_t end) {
+      const int64_t n = end - begin;
       std::vector<float> scaled(t.scale == 1 ? 0 : static_cast<size_t>(n));
       for (int64_t row = 0; row < rows; ++row) {
         const float* d = from + row * width + begin;

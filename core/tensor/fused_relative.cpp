@@ -110,7 +110,7 @@ struct RelativeFunction : Function<RelativeFunction> {
     const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"),
                segments = kept(context, "segments");
     const int64_t group = group_size(list, rows, heads), groups = (rows + group - 1) / group;
-    at::parallel_for(0, groups * heads, 1, [&](int64_t begin, int64_t end) {
+    each_range(groups * heads, std::max<int64_t>(1, groups * heads / 32), [&](int64_t begin, int64_t end) {
       auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat),
            relative_scratch = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
       const int64_t first = begin / groups * rows + begin % groups * group,

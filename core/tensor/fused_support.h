@@ -1,6 +1,5 @@
 #pragma once
 // Shared by the fused operators: raw rows, partial sums by range, gradients of weights.
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
@@ -9,6 +8,7 @@
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/matmul.h"
+#include "core/tensor/parallel.h"
 
 namespace cloze::fused {
 
@@ -80,16 +80,14 @@ inline void rows_with_sums(int64_t rows, const std::vector<std::pair<float*, int
   int64_t width = 0;
   for (const auto& [target, n] : targets) width += (n + 15) / 16 * 16;
   std::vector<float> partial(static_cast<size_t>(ranges * width));
-  at::parallel_for(0, ranges, 1, [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; ++r) {
-      std::vector<float*> sums;
-      float* at = partial.data() + r * width;
-      for (const auto& [target, n] : targets) {
-        sums.push_back(target ? at : nullptr);
-        at += (n + 15) / 16 * 16;
-      }
-      f(rows * r / ranges, rows * (r + 1) / ranges, sums);
+  each_part(ranges, [&](int64_t r) {
+    std::vector<float*> sums;
+    float* at = partial.data() + r * width;
+    for (const auto& [target, n] : targets) {
+      sums.push_back(target ? at : nullptr);
+      at += (n + 15) / 16 * 16;
     }
+    f(rows * r / ranges, rows * (r + 1) / ranges, sums);
   });
   int64_t offset = 0;
   for (const auto& [target, n] : targets) {
@@ -99,8 +97,20 @@ inline void rows_with_sums(int64_t rows, const std::vector<std::pair<float*, int
   }
 }
 
+/// Runs f(begin, end) over ranges of rows of `width` numbers.
 inline void parallel_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& f) {
-  at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(width, 1)), f);
+  each_range(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(width, 1)), f);
+}
+
+/// Runs f(head) over `count` heads, each of queries x keys scores of vectors of `width` numbers; small ones several in
+/// one part.
+inline void each_head_of(int64_t count, int64_t queries, int64_t keys, int64_t width,
+                         const std::function<void(int64_t)>& f) {
+  constexpr int64_t min_work = 1 << 18;
+  each_range(count, std::max<int64_t>(1, min_work / std::max<int64_t>(1, queries * keys * width)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t head = begin; head < end; ++head) f(head);
+             });
 }
 
 /// x [..., K] as [R, K]; a copy only if it is not contiguous.
@@ -111,7 +121,10 @@ inline Tensor multiplied(const Tensor& rows, const Param& w, const Tensor& bias 
   const bool packed = w.packed().defined() && rows.scalar_type() == at::kFloat;
   return packed ? matmul_packed(rows, w.packed(), bias) : matmul_nt(rows, w.compute(), bias);
 }
-inline void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) { add_matmul_tn(grad_of(w), dy, x); }
+/// The backward pass of x w' [R, N]: grad(w) += dy' x; returns the gradient of x, dy w [R, K].
+inline Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor& x) {
+  return matmul_backward(grad_of(w), dy, x, w.compute());
+}
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);
 

@@ -6,14 +6,15 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
-#include <bit>
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "core/error.h"
-#include "core/kernels/kernels.h"
 #include "core/kernels/gemm.h"
+#include "core/kernels/kernels.h"
 #include "core/tensor/math_libraries.h"
+#include "core/tensor/parallel.h"
 
 namespace cloze {
 
@@ -61,47 +62,60 @@ std::optional<Gemm> own_gemm(const Tensor& a, bool a_depth_major, const Tensor& 
   return p;
 }
 
-/// Runs a GEMM on all threads, each with a part of the rows and columns of the result.
-void run(const Gemm& whole) {
+/// Parts of a multiplication, each of which one thread computes.
+struct Parts {
+  int64_t count = 0;
+  std::function<void(int64_t)> work{};
+};
+/// Computes two multiplications at once.
+void compute(const Parts& one, const Parts& two = {}) {
+  each_part(one.count + two.count, [&](int64_t k) { k < one.count ? one.work(k) : two.work(k - one.count); });
+}
+
+/// The parts of a GEMM by our kernel, each some rows and columns of the result: at least one for each thread, more
+/// where they stay large. Every part packs all that it reads, and its sums are those of the whole.
+Parts parts_of(const Gemm& whole) {
+  constexpr int64_t large_work = 1 << 28, parts_of_thread = 4;
   const auto& kernel = *kernels::gemm_kernel();
-  const int64_t panel = kernel.columns, tile_rows = kernel.rows, threads = std::max(1, at::get_num_threads());
-  // Every part packs all that it reads.
+  const int64_t panel = kernel.columns, tile_rows = kernel.rows, threads = std::max(1, at::get_num_threads()),
+                work = whole.rows * whole.columns * whole.depth,
+                count = threads * std::clamp<int64_t>(work / large_work / threads, 1, parts_of_thread);
   const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit; };
   int64_t row_parts = 1, min_cost = 0;
-  for (int64_t parts = 1; parts <= threads; ++parts) {
-    if (threads % parts != 0) continue;
+  for (int64_t parts = 1; parts <= count; ++parts) {
+    if (count % parts != 0) continue;
     const int64_t rows = up(up(whole.rows, tile_rows), parts) * tile_rows,
-                  columns = up(up(whole.columns, panel), threads / parts) * panel;
+                  columns = up(up(whole.columns, panel), count / parts) * panel;
     const int64_t cost = rows * columns + kernel.packing_cost * (columns + (whole.a_depth_major ? rows : 0));
     if (min_cost == 0 || cost < min_cost) {
       min_cost = cost;
       row_parts = parts;
     }
   }
-  const int64_t column_parts = threads / row_parts;
-  at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const auto range = [&](int64_t k, int64_t parts, int64_t size, int64_t unit) {
-        const int64_t units = up(size, unit);
-        return std::pair{units * k / parts * unit, std::min(size, units * (k + 1) / parts * unit)};
-      };
-      const auto [row, row_end] = range(part / column_parts, row_parts, whole.rows, tile_rows);
-      const auto [column, column_end] = range(part % column_parts, column_parts, whole.columns, panel);
-      if (row >= row_end || column >= column_end) continue;
-      Gemm p = whole;
-      p.rows = row_end - row;
-      p.columns = column_end - column;
-      p.a += row * (p.a_depth_major ? 1 : p.a_stride);
-      p.b += column * (p.b_depth_major ? 1 : p.b_stride);
-      if (p.bias) p.bias += column;
-      if (p.c) p.c += row * p.c_stride + column;
-      if (p.sum) p.sum += row * p.c_stride + column;
-      constexpr size_t line = 64 / sizeof(uint32_t);
-      const auto scratch = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernel.scratch(p)) + line);
-      p.scratch = scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
-      kernel.run(p);
-    }
-  });
+  const int64_t column_parts = count / row_parts;
+  return {count, [=, &kernel](int64_t part) {
+            const auto range = [&](int64_t k, int64_t parts, int64_t size, int64_t unit) {
+              const int64_t units = up(size, unit);
+              return std::pair{units * k / parts * unit, std::min(size, units * (k + 1) / parts * unit)};
+            };
+            const auto [row, row_end] = range(part / column_parts, row_parts, whole.rows, tile_rows);
+            const auto [column, column_end] = range(part % column_parts, column_parts, whole.columns, panel);
+            if (row >= row_end || column >= column_end) return;
+            Gemm p = whole;
+            p.rows = row_end - row;
+            p.columns = column_end - column;
+            p.a += row * (p.a_depth_major ? 1 : p.a_stride);
+            p.b += column * (p.b_depth_major ? 1 : p.b_stride);
+            if (p.bias) p.bias += column;
+            if (p.c) p.c += row * p.c_stride + column;
+            if (p.sum) p.sum += row * p.c_stride + column;
+            constexpr size_t line = 64 / sizeof(uint32_t);
+            const auto scratch =
+                std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernel.scratch(p)) + line);
+            p.scratch =
+                scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
+            kernel.run(p);
+          }};
 }
 
 /// The rows that oneDNN multiplies for `count` ones: it makes code for each number of rows, and keeps it to the end of
@@ -135,17 +149,6 @@ Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
   return grid;
 }
 
-/// Runs f(part) for each part below `count`, each on one thread. Outside a parallel region the BLAS of LibTorch splits
-/// and sums small and odd shapes differently for each number of threads; inside one it runs on a single thread. A
-/// single part gets a second, empty one, since at::parallel_for opens no region for one.
-template <class F>
-void each_on_one_thread(int64_t count, const F& f) {
-  at::parallel_for(0, std::max<int64_t>(count, 2), 1, [&](int64_t begin, int64_t end) {
-    const at::AutoDispatchBelowADInplaceOrView no_graph;
-    for (int64_t part = begin; part < std::min(end, count); ++part) f(part);
-  });
-}
-
 /// What the result is added to.
 enum class Sum { none, out, bias };
 
@@ -156,25 +159,27 @@ std::pair<int64_t, int64_t> part_of(int64_t size, int64_t k, int64_t parts) {
   return {begin, std::min(size, units * (k + 1) / parts * unit) - begin};
 }
 
-/// out = a b, out += a b, or out = bias + a b by LibTorch, in parts that depend on the sizes alone.
-void gemm_in_parts(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, const Tensor& bias = {}) {
+/// The parts of out = a b, out += a b, or out = bias + a b by LibTorch, which depend on the sizes alone: its BLAS
+/// splits and sums small and odd shapes differently for each number of threads.
+Parts parts_of(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, const Tensor& bias = {}) {
   const auto grid = grid_of(1, out.size(0), out.size(1), a.size(1));
-  each_on_one_thread(grid.count(), [&](int64_t part) {
-    const auto [row, rows] = part_of(out.size(0), part / grid.columns, grid.rows);
-    const auto [column, columns] = part_of(out.size(1), part % grid.columns, grid.columns);
-    auto c = out.narrow(0, row, rows).narrow(1, column, columns);
-    const auto left = a.narrow(0, row, rows), right = b.narrow(1, column, columns);
-    if (sum == Sum::none)
-      at::mm_out(c, left, right);
-    else
-      at::addmm_out(c, sum == Sum::out ? c : bias.narrow(0, column, columns), left, right);
-  });
+  return {grid.count(), [=](int64_t part) {
+            const at::AutoDispatchBelowADInplaceOrView no_graph;
+            const auto [row, rows] = part_of(out.size(0), part / grid.columns, grid.rows);
+            const auto [column, columns] = part_of(out.size(1), part % grid.columns, grid.columns);
+            auto c = out.narrow(0, row, rows).narrow(1, column, columns);
+            const auto left = a.narrow(0, row, rows), right = b.narrow(1, column, columns);
+            if (sum == Sum::none)
+              at::mm_out(c, left, right);
+            else
+              at::addmm_out(c, sum == Sum::out ? c : bias.narrow(0, column, columns), left, right);
+          }};
 }
 
 /// a b [M, N].
 Tensor mm_in_parts(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   auto out = at::empty({a.size(0), b.size(1)}, a.options().requires_grad(false));
-  gemm_in_parts(out, a, b, bias.defined() ? Sum::bias : Sum::none, bias);
+  compute(parts_of(out, a, b, bias.defined() ? Sum::bias : Sum::none, bias));
   return out;
 }
 
@@ -188,38 +193,39 @@ void add_to(Tensor sum, const Tensor& x) {
   }
   auto* out = sum.data_ptr<float>();
   const auto* in = bits(x);
-  at::parallel_for(0, (sum.numel() + 15) / 16, 2048, [&](int64_t begin, int64_t end) {
-    kernels::table().bf16.add_to(std::min(16 * end, sum.numel()) - 16 * begin, in + 16 * begin, out + 16 * begin);
-  });
+  each_range(sum.numel(), 1 << 15,
+             [&](int64_t begin, int64_t end) { kernels::table().bf16.add_to(end - begin, in + begin, out + begin); });
 }
 
-/// The result, rounded to bf16; undefined if our kernel does not apply.
-Tensor run_rounded(std::optional<Gemm> p, const Tensor& bias = {}) {
-  if (!p || p->depth > max_depth) return {};
-  auto result = at::empty({p->rows, p->columns}, at::kBFloat16);
-  p->c = static_cast<uint16_t*>(result.data_ptr());
-  p->c_stride = p->columns;
-  if (bias.defined()) p->bias = bias.data_ptr<float>();
-  run(*p);
+/// Whether our kernel computes a result that is rounded to bf16.
+bool rounds(const std::optional<Gemm>& p) { return p && p->depth <= max_depth; }
+/// The result of such a GEMM, which its parts compute.
+Tensor result_of(Gemm& p, const Tensor& bias = {}) {
+  auto result = at::empty({p.rows, p.columns}, at::kBFloat16);
+  p.c = static_cast<uint16_t*>(result.data_ptr());
+  p.c_stride = p.columns;
+  if (bias.defined()) p.bias = bias.data_ptr<float>();
   return result;
 }
 
-/// sum += result; false if our kernel does not apply.
-bool run_adding(std::optional<Gemm> p, const Tensor& sum) {
+/// Whether our kernel adds a result to `sum`, which then is set.
+bool adds(std::optional<Gemm>& p, const Tensor& sum) {
   if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns ||
       sum.stride(1) != 1)
     return false;
   p->sum = sum.data_ptr<float>();
   p->c_stride = sum.stride(0);
-  run(*p);
   return true;
 }
 
 }  // namespace
 
 Tensor matmul_nt(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  if (const auto result = run_rounded(own_gemm(x, false, w, false), bias); result.defined()) return result;
-  return mm_in_parts(x, w.t(), bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor());
+  auto own = own_gemm(x, false, w, false);
+  if (!rounds(own)) return mm_in_parts(x, w.t(), bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor());
+  const auto result = result_of(*own, bias);
+  compute(parts_of(*own));
+  return result;
 }
 
 Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias) {
@@ -244,22 +250,47 @@ Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias) 
 }
 
 Tensor matmul_nn(const Tensor& dy, const Tensor& w) {
-  const auto result = run_rounded(own_gemm(dy, false, w, true));
-  return result.defined() ? result : mm_in_parts(dy, w);
+  auto own = own_gemm(dy, false, w, true);
+  if (!rounds(own)) return mm_in_parts(dy, w);
+  const auto result = result_of(*own);
+  compute(parts_of(*own));
+  return result;
 }
 
 void add_matmul_tn(Tensor grad, const Tensor& dy, const Tensor& x) {
+  auto own = own_gemm(dy, true, x, true);
   if (dy.scalar_type() == at::kFloat)
-    gemm_in_parts(grad, dy.t(), x, Sum::out);
-  else if (!run_adding(own_gemm(dy, true, x, true), grad))
+    compute(parts_of(grad, dy.t(), x, Sum::out));
+  else if (adds(own, grad))
+    compute(parts_of(*own));
+  else
     add_to(grad, mm_in_parts(dy.t(), x));
 }
 
 void add_matmul_nn(Tensor sum, const Tensor& dy, const Tensor& w) {
+  auto own = own_gemm(dy, false, w, true);
   if (dy.scalar_type() == at::kFloat)
-    gemm_in_parts(sum, dy, w, Sum::out);
-  else if (!run_adding(own_gemm(dy, false, w, true), sum))
+    compute(parts_of(sum, dy, w, Sum::out));
+  else if (adds(own, sum))
+    compute(parts_of(*own));
+  else
     add_to(sum, mm_in_parts(dy, w));
+}
+
+Tensor matmul_backward(Tensor grad, const Tensor& dy, const Tensor& x, const Tensor& w) {
+  if (dy.scalar_type() == at::kFloat) {
+    const auto dx = at::empty({dy.size(0), w.size(1)}, dy.options().requires_grad(false));
+    compute(parts_of(grad, dy.t(), x, Sum::out), parts_of(dx, dy, w, Sum::none));
+    return dx;
+  }
+  auto outer = own_gemm(dy, true, x, true), back = own_gemm(dy, false, w, true);
+  if (!rounds(back) || !adds(outer, grad)) {
+    add_matmul_tn(grad, dy, x);
+    return matmul_nn(dy, w);
+  }
+  const auto dx = result_of(*back);
+  compute(parts_of(*outer), parts_of(*back));
+  return dx;
 }
 
 Tensor batched_matmul(const Tensor& a, const Tensor& b) {
@@ -277,7 +308,8 @@ Tensor batched_matmul(const Tensor& a, const Tensor& b) {
   const auto left = all(a), right = all(b);
   const auto out = at::empty({batch, a.size(-2), b.size(-1)}, a.options().requires_grad(false));
   const auto grid = grid_of(std::max<int64_t>(batch, 1), out.size(1), out.size(2), a.size(-1));
-  each_on_one_thread(batch * grid.count(), [&](int64_t k) {
+  each_part(batch * grid.count(), [&](int64_t k) {
+    const at::AutoDispatchBelowADInplaceOrView no_graph;
     const int64_t matrix = k / grid.count(), part = k % grid.count();
     const auto [row, rows] = part_of(out.size(1), part / grid.columns, grid.rows);
     const auto [column, columns] = part_of(out.size(2), part % grid.columns, grid.columns);

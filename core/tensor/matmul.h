@@ -16,6 +16,8 @@ Tensor matmul_nt(const Tensor& x, const Tensor& w, const Tensor& bias = {});
 Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias = {});
 /// dy w [R, K].
 Tensor matmul_nn(const Tensor& dy, const Tensor& w);
+/// grad += dy' x; returns dy w [R, K]: both at once.
+Tensor matmul_backward(Tensor grad, const Tensor& dy, const Tensor& x, const Tensor& w);
 /// grad += dy' x; grad fp32 [N, K].
 void add_matmul_tn(Tensor grad, const Tensor& dy, const Tensor& x);
 /// sum += dy w; sum fp32 [R, K].

@@ -1,6 +1,5 @@
 #include "core/tensor/ops.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
@@ -9,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/tensor/fused.h"
+#include "core/tensor/parallel.h"
 #include "core/tensor/plain.h"
 
 namespace cloze {
@@ -212,8 +212,8 @@ TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bi
     const int64_t n = std::min(rows_at_once, hidden.size(0) - first);
     const auto logits = plain::linear(hidden.narrow(0, first, n).to(at::kFloat), table, bias).cpu().contiguous();
     const int64_t count = row.narrow(0, done, row.numel() - done).lt(first + n).sum().item<int64_t>();
-    at::parallel_for(done, done + count, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t m = begin; m < end; ++m) {
+    each_range(count, 16, [&](int64_t begin, int64_t end) {
+      for (int64_t m = done + begin; m < done + end; ++m) {
         const auto* of_row = logits.data_ptr<float>() + (row.data_ptr<int64_t>()[m] - first) * vocabulary;
         const float own = of_row[label.data_ptr<int64_t>()[m]];
         found.rank.data_ptr<int64_t>()[m] =

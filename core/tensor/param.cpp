@@ -1,11 +1,10 @@
 #include "core/tensor/param.h"
 
-#include <ATen/Parallel.h>
-
 #include <numbers>
 
 #include "core/error.h"
 #include "core/tensor/features.h"
+#include "core/tensor/parallel.h"
 
 namespace cloze {
 
@@ -128,15 +127,13 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       auto* out = drawn.data_ptr<float>();
       const int64_t count = drawn.numel(), blocks = (count + init_block - 1) / init_block;
       const Rng own(rng.key(name));
-      at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t b = begin; b < end; ++b) {
-          const double deviation = param.init_range() > 0 ? param.init_range() : range;
-          const int64_t first = b * init_block, size = std::min(init_block, count - first);
-          if (param.init_spread() == Spread::uniform)
-            draw_uniform(own.stream("init", 0, b), out + first, size, deviation);
-          else
-            draw_normal(own.stream("init", 0, b), out + first, size, deviation, truncated);
-        }
+      each_part(blocks, [&](int64_t b) {
+        const double deviation = param.init_range() > 0 ? param.init_range() : range;
+        const int64_t first = b * init_block, size = std::min(init_block, count - first);
+        if (param.init_spread() == Spread::uniform)
+          draw_uniform(own.stream("init", 0, b), out + first, size, deviation);
+        else
+          draw_normal(own.stream("init", 0, b), out + first, size, deviation, truncated);
       });
       if (param.padding_row() >= 0) drawn[param.padding_row()].zero_();
       if (param.init_rows() > 0) drawn.narrow(0, 0, param.init_rows()).mul_(param.init_factor());

@@ -1,5 +1,5 @@
-// The matrix multiplications of a linear layer in bf16, alternating LibTorch and core/tensor/matmul.h: forward,
-// gradient of the input, gradient of the weight (added in fp32).
+// The matrix multiplications of a linear layer in fp32, and in bf16 where the processor has units for it, alternating
+// LibTorch and core/tensor/matmul.h: forward, gradient of the input, gradient of the weight (added in fp32).
 //
 //     build/bench_matmul [ROWS OUTPUTS INPUTS]     a line for each shape: GFLOP/s of LibTorch and of Cloze, and their
 //     ratio, medians of 15
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "core/kernels/cpu.h"
 #include "core/tensor/matmul.h"
 
 using namespace cloze;
@@ -38,15 +39,19 @@ int main(int argc, char** argv) {
   std::vector<std::array<int64_t, 3>> shapes{{1024, 768, 768},  {1024, 2304, 768}, {1024, 3072, 768}, {1024, 768, 3072},
                                              {4096, 1024, 256}, {4096, 256, 1024}, {4096, 256, 256},  {600, 2048, 256}};
   if (argc == 4) shapes = {{std::atol(argv[1]), std::atol(argv[2]), std::atol(argv[3])}};
-  for (const auto& [rows, outputs, inputs] : shapes) {
-    const auto x = at::randn({rows, inputs}).to(at::kBFloat16), w = at::randn({outputs, inputs}).to(at::kBFloat16),
-               dy = at::randn({rows, outputs}).to(at::kBFloat16);
-    auto gradient = at::zeros({outputs, inputs});
-    const double gflop = 2e-9 * static_cast<double>(rows * outputs * inputs);
-    std::printf("%5ld x %4ld x %4ld", static_cast<long>(rows), static_cast<long>(outputs), static_cast<long>(inputs));
-    alternate("forward", gflop, [&] { at::mm(x, w.t()); }, [&] { matmul_nt(x, w); });
-    alternate("input", gflop, [&] { at::mm(dy, w); }, [&] { matmul_nn(dy, w); });
-    alternate("weight", gflop, [&] { gradient.add_(at::mm(dy.t(), x)); }, [&] { add_matmul_tn(gradient, dy, x); });
-    std::printf("\n");
-  }
+  std::vector<at::ScalarType> types{at::kFloat};
+  if (cpu_has_bf16()) types.push_back(at::kBFloat16);
+  for (const auto type : types)
+    for (const auto& [rows, outputs, inputs] : shapes) {
+      const auto x = at::randn({rows, inputs}).to(type), w = at::randn({outputs, inputs}).to(type),
+                 dy = at::randn({rows, outputs}).to(type);
+      auto gradient = at::zeros({outputs, inputs});
+      const double gflop = 2e-9 * static_cast<double>(rows * outputs * inputs);
+      std::printf("%s %5ld x %4ld x %4ld", type == at::kFloat ? "fp32" : "bf16", static_cast<long>(rows),
+                  static_cast<long>(outputs), static_cast<long>(inputs));
+      alternate("forward", gflop, [&] { at::mm(x, w.t()); }, [&] { matmul_nt(x, w); });
+      alternate("input", gflop, [&] { at::mm(dy, w); }, [&] { matmul_nn(dy, w); });
+      alternate("weight", gflop, [&] { gradient.add_(at::mm(dy.t(), x)); }, [&] { add_matmul_tn(gradient, dy, x); });
+      std::printf("\n");
+    }
 }

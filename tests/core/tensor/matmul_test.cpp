@@ -80,6 +80,39 @@ TEST_CASE("bf16 matrix multiplications equal loops in double, at every edge of p
   at::set_num_threads(2);
 }
 
+TEST_CASE(
+    "fp32 matrix multiplications equal loops in double, at every edge of panels and tiles, with the same bits for "
+    "any number of threads",
+    "[kernels]") {
+  const auto isa = GENERATE(from_range(tested_isas()));
+  const UseIsa use(isa);
+  struct Sizes {
+    int64_t rows, outputs, inputs;
+  };
+  for (const auto& [rows, outputs, inputs] :
+       {Sizes{64, 64, 64}, Sizes{61, 70, 75}, Sizes{100, 33, 300}, Sizes{48, 130, 600}, Sizes{300, 17, 100},
+        Sizes{7, 260, 270}, Sizes{3, 5, 6}}) {
+    INFO("rows " << rows << ", outputs " << outputs << ", inputs " << inputs << ", " << isa);
+    const auto all = numbers({rows, inputs + 3}, 0.1), w = numbers({outputs, inputs}, 0.2),
+               dy = numbers({rows, outputs}, 0.3), bias = numbers({outputs}, 0.4), x = all.narrow(1, 2, inputs);
+    const auto forward = by_loops(x, w.t()), back = by_loops(dy, w), outer = by_loops(dy.t(), x);
+    std::vector<std::vector<Tensor>> found;
+    for (const int threads : {1, 2, 3, 5}) {
+      at::set_num_threads(threads);
+      const auto gradient = at::ones({outputs, inputs}), sum = at::ones({rows, inputs});
+      const auto dx = matmul_backward(gradient, dy, x, w);
+      add_matmul_nn(sum, dy, w);
+      found.push_back({matmul_nt(x, w), matmul_nt(x, w, bias), dx, gradient, sum});
+    }
+    at::set_num_threads(2);
+    const std::vector<Tensor> wanted{forward, forward + bias.to(at::kDouble), back, outer + 1, back + 1};
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      CHECK(max_error(found[0][k], wanted[k]) < 1e-5);
+      for (const auto& other : found) CHECK(at::equal(other[k], found[0][k]));
+    }
+  }
+}
+
 TEST_CASE("views of a larger matrix are multiplied in place, and nothing outside them is touched", "[kernels]") {
   const UseIsa use(GENERATE(from_range(gemm_isas())));
   const auto all = numbers({80, 96}, 0.1).to(at::kBFloat16), table = numbers({90, 64}, 0.2).to(at::kBFloat16);
@@ -110,11 +143,14 @@ TEST_CASE("matrix multiplications are bit-identical for any number of threads", 
     INFO(isa);
     const UseIsa use(isa);
     std::vector<std::vector<Tensor>> found;
-    for (const int threads : {1, 2, 3, 8}) {
+    for (const int threads : {1, 2, 3, 5, 8}) {
       at::set_num_threads(threads);
-      const auto gradient = at::zeros({190, 130});
+      const auto gradient = at::zeros({190, 130}), both = at::zeros({190, 130});
       add_matmul_tn(gradient, dy, x);
-      found.push_back({matmul_nt(x, w), matmul_nn(dy, w), gradient});
+      const auto back = matmul_backward(both, dy, x, w);
+      CHECK(at::equal(both, gradient));
+      CHECK(at::equal(back, matmul_nn(dy, w)));
+      found.push_back({matmul_nt(x, w), back, gradient});
     }
     at::set_num_threads(2);
     for (const auto& other : found)

@@ -325,9 +325,13 @@ TEST_CASE("matrix multiplications by LibTorch are bit-identical for any number o
     auto grad = numbers({out, in}, 0.4), sum = numbers({rows, in}, 0.5);
     add_matmul_tn(grad, dy, x);
     add_matmul_nn(sum, dy, w);
+    auto both = numbers({out, in}, 0.4);
+    const auto back = matmul_backward(both, dy, x, w);
+    CHECK(at::equal(both, grad));
+    CHECK(at::equal(back, matmul_nn(dy, w)));
     return std::vector<Tensor>{matmul_nt(x, w),
                                matmul_nt(x, w, numbers({out}, 0.6)),
-                               matmul_nn(dy, w),
+                               back,
                                grad,
                                sum,
                                batched_matmul(x.view({1, rows, in}), w.t().unsqueeze(0)),
@@ -339,15 +343,13 @@ TEST_CASE("matrix multiplications by LibTorch are bit-identical for any number o
         for (const int64_t out : {1, 7, 48, 256}) {
           INFO(rows << " x " << in << " x " << out << " in " << type);
           std::vector<std::vector<Tensor>> found;
-          for (const int threads : {1, 2, 3}) {
+          for (const int threads : {1, 2, 3, 5}) {
             at::set_num_threads(threads);
             found.push_back(run(rows, in, out, type));
           }
           at::set_num_threads(2);
-          for (size_t k = 0; k < found[0].size(); ++k) {
-            CHECK(at::equal(found[0][k], found[1][k]));
-            CHECK(at::equal(found[0][k], found[2][k]));
-          }
+          for (const auto& other : found)
+            for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(found[0][k], other[k]));
           if (type == at::kFloat) {
             const auto x = numbers({rows, in}, 0.1).to(at::kDouble), w = numbers({out, in}, 0.2).to(at::kDouble);
             const auto wanted = at::mm(x, w.t()) + numbers({out}, 0.6).to(at::kDouble);

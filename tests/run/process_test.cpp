@@ -1,0 +1,41 @@
+#include "run/process.h"
+
+#include "core/log.h"
+#include "tests/support/catch.h"
+#include "tests/support/logged.h"
+#include "tests/support/tiny.h"
+
+using namespace cloze;
+
+TEST_CASE("the time of threads on cores is that of all of them, and nothing where the system does not say",
+          "[run][process]") {
+  TempDir dir;
+  dir.write("1/schedstat", "1500000000 500000000 12\n");
+  dir.write("2/schedstat", "500000000 250000000 3\n");
+  dir.write("3/other", "");
+  const auto time = core_time(dir.path.string());
+  CHECK(time.used == Approx(2));
+  CHECK(time.waited == Approx(0.75));
+  CHECK(core_time(dir / "none").used == 0);
+  CHECK(core_time().used >= 0);
+}
+
+TEST_CASE("threads that others keep from their cores are told, with how long they waited", "[run][process]") {
+  CHECK(
+      shared_cores_warning({.used = 1, .waited = 1}, {.used = 2.5, .waited = 1.5}) ==
+      "threads waited for a core 25 % of the time: end the other processes on these cores, or expect steps to take so "
+      "much longer");
+  CHECK(shared_cores_warning({.used = 1, .waited = 1}, {.used = 3, .waited = 1.1}).empty());
+  CHECK(shared_cores_warning({}, {}).empty());
+}
+
+TEST_CASE("more threads than cores are told", "[run][process]") {
+  TempDir dir;
+  const auto cores = usable_cores();
+  const auto log = logged(dir, [&] { configure_threads(cores + 1); });
+  CHECK_THAT(log,
+             Catch::Contains(words("train.threads is ", cores + 1, ", and this process may use ", cores, " core")) &&
+                 Catch::Contains("lower it, since threads that share a core wait for each other"));
+  CHECK(logged(dir, [&] { configure_threads(cores); }).empty());
+  configure_threads(2);
+}
