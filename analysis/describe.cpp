@@ -14,7 +14,7 @@
 #include "run/objective_setting.h"
 #include "run/open_tokens.h"
 #include "train/optimizer.h"
-#include "train/session.h"
+#include "train/training.h"
 
 namespace cloze {
 

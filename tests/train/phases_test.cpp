@@ -5,7 +5,7 @@
 #include "run/run.h"
 #include "run/training_rows.h"
 #include "tests/support/runs.h"
-#include "train/session.h"
+#include "train/training.h"
 #include "tests/support/objective.h"
 
 using namespace cloze;
