@@ -64,7 +64,7 @@ void add_layers(const Network& network, const Network& wider, const OptimizerCon
   for (const auto& [name, param] : collect_params(network)) {
     const auto shape = shown_shape(param.value().sizes(), others[next++].param.value().sizes());
     const int64_t count = param.value().numel();
-    d.optimizer_bytes += static_cast<double>(moment_bytes(optimizer, param.value().sizes(), param.stacked()));
+    d.optimizer_bytes += static_cast<double>(moment_bytes(optimizer.rule, param.value().sizes(), param.stacked()));
     d.parameters += param.fixed() ? 0 : count;
     const auto shown = shown_name(name);
     const auto row = std::find_if(d.layers.begin(), d.layers.end(), [&](const auto& r) { return r.name == shown; });

@@ -91,15 +91,17 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
 }
 
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
-  limits.forbid(s.shape == ScheduleShape::transformer && s.warmup < 1,
+  limits.forbid(part_in<TransformerSchedule>(s.shape) && s.warmup < 1,
                 "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
                 "; give 1 or more (4000 in the paper)");
-  if (s.shape != ScheduleShape::wsd && s.shape != ScheduleShape::wsd_s) return;
-  limits.forbid(s.decay == 0, "schedule.shape ", s.shape,
+  const auto* decays = part_in<FinalDecay>(s.shape);
+  if (!decays) return;
+  const auto shape = kind_in(s.shape);
+  limits.forbid(decays->decay == 0, "schedule.shape ", shape,
                 " decays, and schedule.decay is 0; raise it, or choose constant");
   const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
   limits.forbid(warmup > stable_share(s), "schedule.warmup ", shortest(s.warmup),
-                " lasts into the decay of schedule.shape ", s.shape, ", which begins after ", shortest(stable_share(s)),
+                " lasts into the decay of schedule.shape ", shape, ", which begins after ", shortest(stable_share(s)),
                 " of the budget; shorten the warm-up or schedule.decay");
 }
 
@@ -126,22 +128,21 @@ RunConfig config_of_phase(const RunConfig& config, int64_t phase) {
   return found;
 }
 
+namespace {
+
+double stable_part(const LinearSchedule&) { return 0; }
+double stable_part(const CosineSchedule&) { return 0; }
+double stable_part(const OneCycleSchedule&) { return 0; }
+double stable_part(const ConstantSchedule&) { return 1; }
+double stable_part(const InverseSqrtSchedule&) { return 1; }
+double stable_part(const TransformerSchedule&) { return 1; }
+double stable_part(const WsdSchedule& s) { return 1 - s.decay; }
+double stable_part(const WsdSSchedule& s) { return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays)); }
+
+}  // namespace
+
 double stable_share(const ScheduleConfig& s) {
-  switch (s.shape) {
-    case ScheduleShape::linear:
-    case ScheduleShape::cosine:
-    case ScheduleShape::one_cycle:
-      return 0;
-    case ScheduleShape::constant:
-    case ScheduleShape::inverse_sqrt:
-    case ScheduleShape::transformer:
-      return 1;
-    case ScheduleShape::wsd:
-      return 1 - s.decay;
-    case ScheduleShape::wsd_s:
-      return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays));
-  }
-  fail("this shape of a schedule is not known");
+  return std::visit([](const auto& shape) { return stable_part(shape); }, s.shape);
 }
 
 bool same_losses(const RunConfig& config, int64_t a, int64_t b) {

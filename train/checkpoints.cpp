@@ -40,8 +40,8 @@ void restore_weights(Stepper& stepper, const std::string& checkpoint) {
 /// Returns the step after which the moments began.
 int64_t restore_moments(Training& training, const std::string& checkpoint, const TrainState& state,
                         const NamedMoments& moments) {
-  const auto& kind = training.config.optimizer.kind;
-  if (!state.optimizer.empty() && state.optimizer != name_of(kind)) {
+  const auto kind = kind_in(training.config.optimizer.rule);
+  if (!state.optimizer.empty() && state.optimizer != kind) {
     log_info("train",
              words(checkpoint, ": was made by ", state.optimizer, "; the moments of ", kind, " start from zero"));
     return state.step;
@@ -115,7 +115,7 @@ void Checkpoints::after_step(Training& training) {
 TrainState Checkpoints::state_of(Training& training) const {
   TrainState state{training.progress};
   for (const auto& callback : training.callbacks) callback->save(state);
-  state.optimizer = name_of(training.config.optimizer.kind);
+  state.optimizer = kind_in(training.config.optimizer.rule);
   state.metrics_bytes = training.metrics->sync();
   state.ledger = full_ledger(training);
   return state;

@@ -30,20 +30,11 @@ struct Shape {
 };
 
 /// True for both moments of Adam, in flat buffers; else the second ones alone, of each parameter.
-bool has_adam_moments(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::adamw:
-    case OptimizerKind::lamb:
-      return true;
-    case OptimizerKind::adafactor:
-      return false;
-  }
-  return true;
-}
+bool has_adam_moments(const UpdateRule& rule) { return part_in<AdamMoments>(rule) != nullptr; }
 
 /// True for a matrix whose second moments are means of rows and columns.
-bool factors(const OptimizerConfig& config, const Shape& shape) {
-  return !has_adam_moments(config.kind) && std::min(shape.rows, shape.columns) >= min_factored_size;
+bool factors(const UpdateRule& rule, const Shape& shape) {
+  return part_in<Adafactor>(rule) && std::min(shape.rows, shape.columns) >= min_factored_size;
 }
 
 /// True if two matrices stand next to each other, and decay alike.
@@ -85,7 +76,7 @@ std::vector<Matrix> matrices_of(const OptimizerConfig& config, const FlatParamet
                        .rows = shape.rows,
                        .columns = shape.columns,
                        .decays = decays(config, param),
-                       .factored = factors(config, shape)});
+                       .factored = factors(config.rule, shape)});
   }
   return found;
 }
@@ -123,14 +114,14 @@ bool decays(const OptimizerConfig& config, const Param& param) {
   return true;
 }
 
-int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked) {
+int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked) {
   const Shape shape(sizes, stacked);
-  if (factors(config, shape)) return 4 * stacked * (shape.rows + shape.columns);
-  return (has_adam_moments(config.kind) ? 8 : 4) * stacked * shape.rows * shape.columns;
+  if (factors(rule, shape)) return 4 * stacked * (shape.rows + shape.columns);
+  return (has_adam_moments(rule) ? 8 : 4) * stacked * shape.rows * shape.columns;
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : config_(config), flat_(flat) {
-  const bool adam = has_adam_moments(config.kind);
+  const bool adam = has_adam_moments(config.rule);
   if (adam) {
     exp_avg_ = at::zeros_like(flat.values);
     exp_avg_sq_ = at::zeros_like(flat.values);
@@ -145,7 +136,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : conf
     if (adam) {
       moments.exp_avg = view(exp_avg_);
       moments.exp_avg_sq = view(exp_avg_sq_);
-    } else if (factors(config, shape)) {
+    } else if (factors(config.rule, shape)) {
       moments.exp_avg_sq_row = zeros({stacked, shape.rows});
       moments.exp_avg_sq_col = zeros({stacked, shape.columns});
     } else {
@@ -160,7 +151,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   const FusedScope kernels_wanted;
   if (!use_fused(flat_.values)) return step_generic(learning_rate, grad_scale);
   const auto matrices = matrices_of(config_, flat_);
-  const optimizers::Step step{config_, updates, learning_rate, grad_scale};
+  const optimizers::Step step{updates, learning_rate, grad_scale, config_.weight_decay};
   const auto& shadow = flat_.shadow;
   const optimizers::Buffers buffers{
       .matrices = matrices,
@@ -168,26 +159,23 @@ void Optimizer::step(double learning_rate, double grad_scale) {
       .values = flat_.values.data_ptr<float>(),
       .grads = flat_.grads.data_ptr<float>(),
       .shadow = shadow.defined() ? reinterpret_cast<uint16_t*>(shadow.data_ptr<at::BFloat16>()) : nullptr};
-  switch (config_.kind) {
-    case OptimizerKind::adamw:
-      return optimizers::adamw(step, buffers, exp_avg_.data_ptr<float>(), exp_avg_sq_.data_ptr<float>());
-    case OptimizerKind::lamb:
-      return optimizers::lamb(step, buffers, exp_avg_.data_ptr<float>(), exp_avg_sq_.data_ptr<float>());
-    case OptimizerKind::adafactor:
-      return optimizers::adafactor(step, buffers, moments_);
-  }
+  const bool adam = exp_avg_.defined();
+  const optimizers::Memory memory{.exp_avg = adam ? exp_avg_.data_ptr<float>() : nullptr,
+                                  .exp_avg_sq = adam ? exp_avg_sq_.data_ptr<float>() : nullptr,
+                                  .of_params = moments_};
+  std::visit([&](const auto& rule) { optimizers::update(rule, step, buffers, memory); }, config_.rule);
 }
 
 void Optimizer::step_generic(double learning_rate, double grad_scale) {
   auto matrices = matrices_of(config_, flat_);
-  if (config_.kind == OptimizerKind::adamw) matrices = joined(matrices);
+  if (part_in<AdamW>(config_.rule)) matrices = joined(matrices);
   for (const auto& matrix : matrices) {
     const auto of = [&](const Tensor& flat) {
       return flat.narrow(0, matrix.offset, matrix.numel()).view({matrix.rows, matrix.columns});
     };
     const auto& m = moments_[matrix.param];
     Moments moments{};
-    if (has_adam_moments(config_.kind)) {
+    if (has_adam_moments(config_.rule)) {
       moments.exp_avg = of(exp_avg_);
       moments.exp_avg_sq = of(exp_avg_sq_);
     } else if (matrix.factored) {
@@ -205,16 +193,9 @@ void Optimizer::step_generic(double learning_rate, double grad_scale) {
 
 void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays,
                   const Tensor& p, const Tensor& g, const Moments& m) {
-  const optimizers::Step step{config, update, learning_rate, grad_scale};
+  const optimizers::Step step{update, learning_rate, grad_scale, config.weight_decay};
   const auto gradient = g * grad_scale;
-  switch (config.kind) {
-    case OptimizerKind::adamw:
-      return optimizers::plain_adamw(step, decays, p, gradient, m);
-    case OptimizerKind::lamb:
-      return optimizers::plain_lamb(step, decays, p, gradient, m);
-    case OptimizerKind::adafactor:
-      return optimizers::plain_adafactor(step, decays, p, gradient, m);
-  }
+  std::visit([&](const auto& rule) { optimizers::update(rule, step, decays, p, gradient, m); }, config.rule);
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {

@@ -39,7 +39,7 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
                   const Tensor& p, const Tensor& g, const Moments& moments);
 
 /// Bytes of the optimizer state for a parameter of these sizes.
-int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked);
+int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked);
 
 /// L2 norm of a flat gradient; the same for any number of threads.
 double global_norm(const Tensor& grads);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/config.h"
 #include "core/tensor/ops.h"
 #include "tests/support/isa.h"
 #include "tests/support/numbers.h"
@@ -47,10 +48,16 @@ std::vector<NamedParam> parameters() {
   return found;
 }
 
-OptimizerConfig of(OptimizerKind kind) {
-  OptimizerConfig config;
-  config.kind = kind;
-  return config;
+const std::vector<UpdateRule> rules{AdamW{}, Lamb{}, Adafactor{}};
+
+OptimizerConfig of(const UpdateRule& rule) { return {.like = "", .rule = rule}; }
+
+/// Adam's options in one of its kinds.
+template <class Kind>
+UpdateRule with(const AdamMoments& options) {
+  Kind kind;
+  static_cast<AdamMoments&>(kind) = options;
+  return kind;
 }
 
 Tensor gradient(const Sample& sample, int t) {
@@ -75,12 +82,10 @@ struct Reference {
     return std::sqrt(sum / static_cast<double>(x.size()));
   }
   void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool decays) {
-    const double decay = decays ? c.weight_decay : 0,
-                 scale = c.kind == OptimizerKind::adafactor ? std::max(1e-3, size(p)) : 1;
-    const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1,
-                 c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
+    const double decay = decays ? c.weight_decay : 0;
     std::vector<double> u(p.size());
-    if (c.kind == OptimizerKind::adafactor) {
+    if (part_in<Adafactor>(c.rule)) {
+      const double scale = std::max(1e-3, size(p));
       const double keep = 1 - std::pow(t, -0.8);
       if (rows >= 128 && columns >= 128) {
         std::vector<double> of_row(row.size()), of_column(column.size());
@@ -103,16 +108,19 @@ struct Reference {
       for (size_t i = 0; i < p.size(); ++i) p[i] -= lr * decay * p[i] + lr * scale * u[i] / clip;
       return;
     }
+    const auto& adam = *part_in<AdamMoments>(c.rule);
+    const bool is_lamb = part_in<Lamb>(c.rule);
+    const double c1 = adam.bias_correction ? 1 - std::pow(adam.beta1, t) : 1,
+                 c2 = adam.bias_correction ? 1 - std::pow(adam.beta2, t) : 1;
     for (size_t i = 0; i < p.size(); ++i) {
-      m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
-      v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
-      u[i] = c.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + c.epsilon)
-                           : m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);  // fairseq, optim/adam.py
-      if (c.kind == OptimizerKind::lamb) u[i] += decay * p[i];
+      m[i] = adam.beta1 * m[i] + (1 - adam.beta1) * g[i];
+      v[i] = adam.beta2 * v[i] + (1 - adam.beta2) * g[i] * g[i];
+      u[i] = adam.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + adam.epsilon)
+                              : m[i] / c1 / (std::sqrt(v[i] / c2) + adam.epsilon);  // fairseq, optim/adam.py
+      if (is_lamb) u[i] += decay * p[i];
     }
-    const double ratio = c.kind == OptimizerKind::lamb && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
-    for (size_t i = 0; i < p.size(); ++i)
-      p[i] -= c.kind == OptimizerKind::lamb ? lr * ratio * u[i] : lr * decay * p[i] + lr * u[i];
+    const double ratio = is_lamb && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
+    for (size_t i = 0; i < p.size(); ++i) p[i] -= is_lamb ? lr * ratio * u[i] : lr * decay * p[i] + lr * u[i];
   }
 };
 
@@ -122,7 +130,7 @@ std::vector<double> doubles(const Tensor& t) {
 }
 
 void check_updates(const OptimizerConfig& config) {
-  INFO(config.kind << ", bias_correction " << config.bias_correction << ", " << kernels::table().isa);
+  INFO(to_yaml(config) << kernels::table().isa);
   FlatParameters flat(parameters(), at::kCPU);
   flat.use_bf16(true);
   Optimizer optimizer(config, flat);
@@ -134,7 +142,7 @@ void check_updates(const OptimizerConfig& config) {
     plain.emplace_back();
     for (const auto& part :
          flat.ranges()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
-      const bool factored = config.kind == OptimizerKind::adafactor && s.rows >= 128 && s.columns >= 128;
+      const bool factored = part_in<Adafactor>(config.rule) && s.rows >= 128 && s.columns >= 128;
       references[k].emplace_back(s, doubles(part));
       plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})}
                                                    : Moments{at::zeros_like(part), at::zeros_like(part)});
@@ -174,45 +182,32 @@ void check_updates(const OptimizerConfig& config) {
 
 TEST_CASE("AdamW, LAMB and Adafactor update weights by their formulas, tensor by tensor, and clear gradients",
           "[optimizer]") {
+  const OptimizerConfig corrected{.like = "",
+                                  .rule = with<AdamW>({.beta2 = 0.99, .epsilon = 1e-2, .epsilon_hat = true}),
+                                  .weight_decay = 0.1,
+                                  .decay_score_biases = true};
   for (const auto& isa : tested_isas()) {
     const UseIsa use(isa);
-    for (const auto& [kind, name, words] : choices(OptimizerKind{}))
-      for (const bool changed : {false, true})
-        check_updates({.like = "",
-                       .kind = kind,
-                       .beta2 = 0.99,
-                       .weight_decay = 0.1,
-                       .decay_norm_and_bias = changed,
-                       .bias_correction = changed});
-    check_updates({.like = "",
-                   .kind = OptimizerKind::adamw,
-                   .beta2 = 0.99,
-                   .epsilon = 1e-2,
-                   .weight_decay = 0.1,
-                   .epsilon_hat = true,
-                   .decay_score_biases = true});
+    for (const bool changed : {false, true})
+      for (const auto& rule : {with<AdamW>({.beta2 = 0.99, .bias_correction = changed}),
+                               with<Lamb>({.beta2 = 0.99, .bias_correction = changed}), UpdateRule(Adafactor{})})
+        check_updates({.like = "", .rule = rule, .weight_decay = 0.1, .decay_norm_and_bias = changed});
+    check_updates(corrected);
   }
   set_fused(false);  // as on other devices
-  for (const auto& [kind, name, words] : choices(OptimizerKind{}))
-    check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
-  check_updates({.like = "",
-                 .kind = OptimizerKind::adamw,
-                 .beta2 = 0.99,
-                 .epsilon = 1e-2,
-                 .weight_decay = 0.1,
-                 .epsilon_hat = true,
-                 .decay_score_biases = true});
+  for (const auto& rule : rules) check_updates({.like = "", .rule = rule, .weight_decay = 0.1});
+  check_updates(corrected);
   set_fused(true);
 }
 
 TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
-  for (const auto& [kind, name, words] : choices(OptimizerKind{})) {
+  for (const auto& rule : rules) {
     std::vector<Tensor> found;
     for (const int threads : {1, 2, 3}) {
       at::set_num_threads(threads);
       std::vector<NamedParam> wide{{"wide", Param(numbers({1000, 300}, 0.1), Init::weight)}};
       FlatParameters flat(wide, at::kCPU);
-      Optimizer optimizer(of(kind), flat);
+      Optimizer optimizer(of(rule), flat);
       flat.grads.copy_(numbers({flat.grads.numel()}, 0.7));
       optimizer.step(0.01, global_norm(flat.grads) / 1000);
       found.push_back(flat.values.clone());
@@ -224,14 +219,14 @@ TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
 }
 
 TEST_CASE("moments are restored by name, and those of another kind are rejected", "[optimizer]") {
-  const auto values = [](OptimizerKind kind, bool interrupted) {
+  const auto values = [](const UpdateRule& rule, bool interrupted) {
     FlatParameters flat(parameters(), at::kCPU);
-    auto optimizer = std::make_unique<Optimizer>(of(kind), flat);
+    auto optimizer = std::make_unique<Optimizer>(of(rule), flat);
     for (int t = 1; t <= 2; ++t) {
       if (t == 2 && interrupted) {
         std::vector<std::pair<std::string, Tensor>> saved;
         for (const auto& [name, tensor] : optimizer->state()) saved.emplace_back(name, tensor.clone());
-        optimizer = std::make_unique<Optimizer>(of(kind), flat);
+        optimizer = std::make_unique<Optimizer>(of(rule), flat);
         optimizer->load(saved), optimizer->updates = 1;
       }
       for (size_t k = 0; k < samples.size(); ++k)
@@ -240,15 +235,14 @@ TEST_CASE("moments are restored by name, and those of another kind are rejected"
     }
     return flat.values.clone();
   };
-  for (const auto& [kind, name, words] : choices(OptimizerKind{}))
-    CHECK(at::equal(values(kind, true), values(kind, false)));
+  for (const auto& rule : rules) CHECK(at::equal(values(rule, true), values(rule, false)));
   FlatParameters flat(parameters(), at::kCPU);
-  Optimizer adamw(of(OptimizerKind::adamw), flat), adafactor(of(OptimizerKind::adafactor), flat);
+  Optimizer adamw(of(AdamW{}), flat), adafactor(of(Adafactor{}), flat);
   CHECK_THROWS_WITH(adafactor.load(adamw.state()),
                     Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
-  CHECK(moment_bytes(of(OptimizerKind::adafactor), {280, 130}, 2) == 4 * 2 * (140 + 130));
-  CHECK(moment_bytes(of(OptimizerKind::adafactor), {33}, 1) == 4 * 33);
-  CHECK(moment_bytes(of(OptimizerKind::adamw), {280, 130}, 2) == 8 * 280 * 130);
+  CHECK(moment_bytes(Adafactor{}, {280, 130}, 2) == 4 * 2 * (140 + 130));
+  CHECK(moment_bytes(Adafactor{}, {33}, 1) == 4 * 33);
+  CHECK(moment_bytes(AdamW{}, {280, 130}, 2) == 8 * 280 * 130);
 }
 
 }  // namespace cloze

@@ -53,7 +53,7 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
     const auto report = pretrain(config, {.run = dir / name});
     CHECK(report.held_out_loss < c.share * report.unigram_loss);
     config.train.budget.steps = 4;
-    config.schedule.shape = ScheduleShape::constant;
+    config.schedule.shape = ConstantSchedule{};
     config.schedule.warmup = 0;
     auto longer = config;
     longer.train.budget.steps = 8;
@@ -119,7 +119,7 @@ TEST_CASE("redrawn random features, and a discriminator initialized from its gen
 TEST_CASE("a run with static masking resumes to the same bits after its masks have returned", "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 60);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "dynamic"});
   as<MlmConfig>(config.objectives[0])->dupe_factor = 1;
@@ -146,7 +146,7 @@ TEST_CASE("a run of an earlier version whose held-out objectives have options wi
           "[train][resume][branch]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   MlmConfig mlm;
   config.evaluation.objectives = {mlm};
@@ -292,7 +292,7 @@ TEST_CASE(
   auto config = tiny_run(dir, 4);
   pretrain(config, {.run = dir / "a"});
   fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
-  config.optimizer.kind = OptimizerKind::lamb;
+  config.optimizer.rule = Lamb{};
   config.train.budget.steps = 8;
   config.checkpoint.every = 2;
   pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
@@ -340,7 +340,7 @@ TEST_CASE("times are summed over all processes of a run, without those that an o
           "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   const auto run = dir / "run";
   pretrain(config, {.run = run});
