@@ -90,6 +90,14 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
   for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
 }
 
+void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
+  limits.forbid(part_in<Muon>(optimizer.rule),
+                "optimizer.kind muon updates matrices alone; give it a group of them "
+                "(optimizer.groups, with kind: muon and role: weight), and another kind the rest");
+  limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
+                "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
+}
+
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
   limits.forbid(part_in<TransformerSchedule>(s.shape) && s.warmup < 1,
                 "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
@@ -141,6 +149,14 @@ double stable_part(const WsdSSchedule& s) { return std::ldexp(1 - s.decay, stati
 
 }  // namespace
 
+std::string rules_of(const OptimizerConfig& config) {
+  auto rules = kind_in(config.rule);
+  for (const auto& group : config.groups)
+    if (const auto kind = kind_in(group.rule); (", " + rules + ", ").find(", " + kind + ", ") == std::string::npos)
+      rules += ", " + kind;
+  return rules;
+}
+
 double stable_share(const ScheduleConfig& s) {
   return std::visit([](const auto& shape) { return stable_part(shape); }, s.shape);
 }
@@ -162,6 +178,7 @@ void validate(const RunConfig& c) {
   check_data(c, limits);
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);
+  check_optimizer(c.optimizer, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
   check_phases(c, limits);

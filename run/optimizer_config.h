@@ -1,6 +1,8 @@
 #pragma once
 // The section `optimizer` of a run.
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "core/config_rule.h"
 #include "core/kinds.h"
@@ -59,22 +61,68 @@ struct Adafactor {
 template <class V>
 void describe(V&, Adafactor&) {}
 
+/// The factor on a step of Muon.
+enum class MuonScale { rows, adamw };
+constexpr auto choices(MuonScale) {
+  return std::array{
+      Choice{MuonScale::rows, "rows", "sqrt(max(1, rows / columns)) (Jordan et al. 2024)"},
+      Choice{MuonScale::adamw, "adamw",
+             "0.2 sqrt(max(rows, columns)), by which steps are as long as those of AdamW (Liu et al. 2025)"}};
+}
+
+/// Source: Jordan et al. 2024; the scale `adamw`: Liu et al. 2025, section 2.2 (arXiv 2502.16982).
+struct Muon {
+  static constexpr const char* kind = "muon";
+  static constexpr const char* words =
+      "the step of a matrix is made orthogonal by five Newton-Schulz iterations; for a group of matrices";
+  double momentum = 0.95;
+  MuonScale scale = MuonScale::rows;
+};
+template <class V>
+void describe(V& v, Muon& c) {
+  v("momentum", c.momentum, "decay of Nesterov's momentum", in_range(0, 1, open_end));
+  v("scale", c.scale, "the factor on the step of a matrix");
+}
+
 /// The update of an optimizer step.
-struct UpdateRule : std::variant<AdamW, Lamb, Adafactor> {
+struct UpdateRule : std::variant<AdamW, Lamb, Adafactor, Muon> {
   using variant::variant;
 };
 inline void keep_shared(const UpdateRule& from, UpdateRule& to) { keep_parts<AdamMoments>(from, to); }
 
-/// The optimizer.
-struct OptimizerConfig {
+/// How parameters are updated.
+struct UpdateOptions {
   std::string like;
   UpdateRule rule{};
   double learning_rate = 1e-4;
   double weight_decay = 0.01;
   bool decay_norm_and_bias = false;
   bool decay_score_biases = false;
-  double max_grad_norm = 1.0;
 };
+
+/// What parameters are for.
+enum class ParameterRole { any, weight, embedding, bias, score_bias, norm };
+constexpr auto choices(ParameterRole) {
+  using enum ParameterRole;
+  return std::array{
+      Choice{any, "any"},   Choice{weight, "weight", "of linear maps: matrices"},    Choice{embedding, "embedding"},
+      Choice{bias, "bias"}, Choice{score_bias, "score_bias", "of attention scores"}, Choice{norm, "norm"}};
+}
+
+/// Parameters that are updated in a way of their own.
+struct ParameterGroup : UpdateOptions {
+  ParameterRole role = ParameterRole::any;
+  std::vector<std::string> names{};
+};
+
+/// The optimizer.
+struct OptimizerConfig : UpdateOptions {
+  double max_grad_norm = 1.0;
+  std::vector<ParameterGroup> groups{};
+};
+
+/// The kinds of the optimizer and of its groups, each once: `adamw, muon`.
+std::string rules_of(const OptimizerConfig& config);
 
 /// In what published updates of Adam differ.
 inline void set_adam(OptimizerConfig& o, bool bias_correction, double epsilon) {
@@ -120,6 +168,26 @@ inline void t5_optimizer(OptimizerConfig& o) {
 }
 
 template <class V>
+void describe_update(V& v, UpdateOptions& c) {
+  v.kind("kind", c.rule, "the update rule");
+  v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
+  v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
+  v("decay_norm_and_bias", c.decay_norm_and_bias,
+    "weight decay applies to biases and norms too (lamb: so does the trust ratio)");
+  v("decay_score_biases", c.decay_score_biases,
+    "weight decay applies to biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's "
+    "relative_attention_bias) although it does not apply to other biases");
+}
+
+template <class V>
+void describe(V& v, ParameterGroup& c) {
+  v("role", c.role, "what the parameters of the group are for");
+  v("names", c.names, "patterns, of which the name of a parameter matches one; * stands for any text; [] = every name",
+    or_none({}));
+  describe_update(v, c);
+}
+
+template <class V>
 void describe(V& v, OptimizerConfig& c) {
   v.like(c, "the details of the update follow that code",
          {{"google-bert", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
@@ -131,16 +199,11 @@ void describe(V& v, OptimizerConfig& c) {
           {"megatron", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
           {"albert", albert_optimizer},
           {"t5", t5_optimizer}});
-  v.kind("kind", c.rule, "the update rule");
-  v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
-  v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
-  v("decay_norm_and_bias", c.decay_norm_and_bias,
-    "weight decay applies to biases and norms too (lamb: so does the trust ratio)");
-  v("decay_score_biases", c.decay_score_biases,
-    "weight decay applies to biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's "
-    "relative_attention_bias) although it does not apply to other biases");
+  describe_update(v, c);
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never",
     in_range(0, 1e9));
+  v.parts("groups", c.groups, static_cast<const UpdateOptions&>(c),
+          "parameters that are updated in a way of their own; the first group that a parameter is in counts");
 }
 
 }  // namespace cloze

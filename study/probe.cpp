@@ -38,6 +38,7 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   short_run.schedule = {};
   short_run.optimizer = {};
   config_detail::emplace_kind(short_run.optimizer.rule, kind_in(config.optimizer.rule));
+  short_run.optimizer.groups = config.optimizer.groups;
   if (short_run.train.threads == 0) short_run.train.threads = threads;
   return short_run;
 }

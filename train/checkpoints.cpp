@@ -40,7 +40,7 @@ void restore_weights(Stepper& stepper, const std::string& checkpoint) {
 /// Returns the step after which the moments began.
 int64_t restore_moments(Training& training, const std::string& checkpoint, const TrainState& state,
                         const NamedMoments& moments) {
-  const auto kind = kind_in(training.config.optimizer.rule);
+  const auto kind = rules_of(training.config.optimizer);
   if (!state.optimizer.empty() && state.optimizer != kind) {
     log_info("train",
              words(checkpoint, ": was made by ", state.optimizer, "; the moments of ", kind, " start from zero"));
@@ -115,7 +115,7 @@ void Checkpoints::after_step(Training& training) {
 TrainState Checkpoints::state_of(Training& training) const {
   TrainState state{training.progress};
   for (const auto& callback : training.callbacks) callback->save(state);
-  state.optimizer = kind_in(training.config.optimizer.rule);
+  state.optimizer = rules_of(training.config.optimizer);
   state.metrics_bytes = training.metrics->sync();
   state.ledger = full_ledger(training);
   return state;

@@ -1,6 +1,6 @@
 #pragma once
 // One update by each kind of optimizer, in two forms: over chunks of the flat buffers with the kernels, and over one
-// tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp.
+// tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp, muon.cpp.
 #include <ATen/Parallel.h>
 
 #include <cmath>
@@ -74,6 +74,7 @@ struct Memory {
 void update(const AdamW& rule, const Step& step, const Buffers& buffers, const Memory& memory);
 void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory);
 void update(const Adafactor& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+void update(const Muon& rule, const Step& step, const Buffers& buffers, const Memory& memory);
 
 /// In plain operators, for one tensor; `gradient` is scaled already.
 void update(const AdamW& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
@@ -81,6 +82,7 @@ void update(const AdamW& rule, const Step& step, bool decays, const Tensor& p, c
 void update(const Lamb& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
 void update(const Adafactor& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
             const Moments& m);
+void update(const Muon& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
 
 /// Adam's hyperparameters at a step, and its direction in plain operators, which AdamW and LAMB share.
 kernels::Adam adam_at(const AdamMoments& options, const Step& step);

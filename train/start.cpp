@@ -11,6 +11,7 @@
 #include "run/process.h"
 #include "train/babylm_rules.h"
 #include "train/branch.h"
+#include "train/optimizer.h"
 #include "train/origin.h"
 #include "train/phases.h"
 #include "train/run_folder.h"
@@ -117,6 +118,7 @@ Callbacks prepare(Training& training) {
   auto checkpoints = std::make_unique<Checkpoints>();
   auto suites = std::make_unique<SuiteEvaluation>(training, *checkpoints);
   draw_weights(training);
+  check_groups(training.config.optimizer, collect_params(*training.network));
   suites->check_lengths(training);
   const auto origin = find_origin(training.config, training.options);
   if (origin.branch) check_branch_point(training, *origin.branch);
