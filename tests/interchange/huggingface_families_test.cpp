@@ -68,6 +68,12 @@ std::set<std::string> golden_kinds() {
 
 }  // namespace
 
+// A key of another family's struct does not compile.
+static_assert(std::is_convertible_v<huggingface::Key<EncoderDecoderConfig>, huggingface::Key<T5Config>>);
+static_assert(!std::is_convertible_v<huggingface::Key<EncoderDecoderConfig>, huggingface::Key<BertConfig>>);
+static_assert(std::is_constructible_v<huggingface::Table, T5Config, huggingface::Keys<BackboneConfig>>);
+static_assert(!std::is_constructible_v<huggingface::Table, BertConfig, huggingface::Keys<T5Config>>);
+
 TEST_CASE("a family of transformers is in every list by which the tests go through families", "[families]") {
   const std::set<std::string> none;
   std::set<std::string> types, kinds;

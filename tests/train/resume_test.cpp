@@ -309,6 +309,30 @@ TEST_CASE(
       CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
 }
 
+TEST_CASE(
+    "a run with Muon for the matrices of its stack learns, and after a kill and a resume it ends with the same bits",
+    "[train][resume][optimizer]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 40);
+  auto& group = config.optimizer.groups.emplace_back();
+  static_cast<UpdateOptions&>(group) = config.optimizer;
+  group.rule = Muon{};
+  group.role = ParameterRole::weight;
+  group.names = {"backbone.stack.*"};
+  group.learning_rate = 0.02;
+  config.checkpoint.every = 7;
+  config.evaluation.every = 20;
+  check_killed_run(config, dir, "step-00000014", "step-00000040", {"weights.safetensors", "optimizer.safetensors"});
+  const auto moments = SafeTensors::open(dir / "a/step-00000040/optimizer.safetensors").names();
+  const auto count = [&](const std::string& beginning) {
+    return std::count_if(moments.begin(), moments.end(), [&](const auto& name) { return name.starts_with(beginning); });
+  };
+  CHECK(count("momentum.backbone.stack.") > 0);
+  CHECK(count("momentum.") == count("momentum.backbone.stack."));
+  CHECK(count("exp_avg.backbone.embeddings.") > 0);
+  CHECK(load_state(dir / "a/step-00000040", nullptr).optimizer == "adamw, muon");
+}
+
 TEST_CASE("a run that ended, by its budget or by patience, is unchanged when it is resumed", "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
