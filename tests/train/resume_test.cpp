@@ -5,6 +5,7 @@
 
 #include "models/families/families.h"
 #include "objectives/kinds.h"
+#include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
