@@ -14,7 +14,7 @@
 #include "run/objective_setting.h"
 #include "run/open_tokens.h"
 #include "train/optimizer.h"
-#include "train/session.h"
+#include "train/training.h"
 
 namespace cloze {
 
@@ -61,10 +61,12 @@ std::string shown_shape(const at::IntArrayRef& sizes, const at::IntArrayRef& wid
 void add_layers(const Network& network, const Network& wider, const OptimizerConfig& optimizer, Description& d) {
   const auto others = collect_params(wider);
   size_t next = 0;
-  for (const auto& [name, param] : collect_params(network)) {
+  for (const auto& named : collect_params(network)) {
+    const auto& [name, param] = named;
     const auto shape = shown_shape(param.value().sizes(), others[next++].param.value().sizes());
     const int64_t count = param.value().numel();
-    d.optimizer_bytes += static_cast<double>(moment_bytes(optimizer, param.value().sizes(), param.stacked()));
+    const auto& rule = update_options(optimizer, named).rule;
+    d.optimizer_bytes += static_cast<double>(moment_bytes(rule, param.value().sizes(), param.stacked()));
     d.parameters += param.fixed() ? 0 : count;
     const auto shown = shown_name(name);
     const auto row = std::find_if(d.layers.begin(), d.layers.end(), [&](const auto& r) { return r.name == shown; });

@@ -4,7 +4,7 @@
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
 #include "run/init.h"
-#include "train/session.h"
+#include "train/training.h"
 #include "train/stepper.h"
 
 namespace cloze {

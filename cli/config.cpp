@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 
 #include "cli/paths.h"
 #include "cli/verbs.h"
@@ -77,6 +78,21 @@ void for_each_kind(const F& part) {
   part(LinformerAttention{});  // performer and bigbird are documented with their models
 }
 
+/// The documented keys that the kinds of a section have besides those of the default one, as comments of YAML.
+template <class... Kinds>
+std::string other_kinds(const char* key, const std::variant<Kinds...>& standard) {
+  std::string text;
+  const auto add = [&](const auto& kind) {
+    std::string line;
+    if (kind.kind == kind_in(standard)) return;
+    std::istringstream lines(document(kind));
+    text += words("\n# ", key, ": ", kind.kind, "\n");
+    while (std::getline(lines, line)) text += "# " + line + "\n";
+  };
+  (add(Kinds{}), ...);
+  return text;
+}
+
 /// Documented defaults of one part, such as `bert`, `mlm` or `optimizer`, or of the whole config.
 std::string documented(const std::string& kind) {
   if (kind.empty() || kind == "run") return document(RunConfig{});
@@ -86,8 +102,8 @@ std::string documented(const std::string& kind) {
   });
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
-  if (kind == "optimizer") return document(OptimizerConfig{});
-  if (kind == "schedule") return document(ScheduleConfig{});
+  if (kind == "optimizer") return document(OptimizerConfig{}) + other_kinds("kind", UpdateRule{});
+  if (kind == "schedule") return document(ScheduleConfig{}) + other_kinds("shape", ScheduleShape{});
   if (kind == "train") return document(TrainConfig{});
   if (kind == "evaluation") return document(EvaluationConfig{});
   if (kind == "checkpoint") return document(CheckpointConfig{});

@@ -63,10 +63,33 @@ std::string sections(const std::string& path, const char* title, const std::vari
   return text;
 }
 
-/// The keys that a run has whatever its model and objectives are.
+/// A table for each kind of a section that `key` chooses, of the keys that not all kinds have.
+template <class... Kinds>
+std::string sections_of_kinds(const std::string& path, const char* key, const std::variant<Kinds...>*) {
+  std::string text;
+  ((text += section(words("`", path, ".", key, ": ", Kinds::kind, "`"), keys_of(path, Kinds{}))), ...);
+  return text;
+}
+
+/// The names of the keys that some kinds have.
+template <class... Kinds>
+std::vector<std::string> names_of(const std::string& path, const std::variant<Kinds...>*) {
+  std::vector<std::string> names;
+  const auto add = [&](const Keys& keys) {
+    for (const auto& key : keys) names.push_back(key.path);
+  };
+  (add(keys_of(path, Kinds{})), ...);
+  return names;
+}
+
+/// The keys that a run has whatever its model, objectives, optimizer and schedule are.
 Keys keys_of_every_run() {
-  auto run = kept(entries(RunConfig{}), [](const auto& e) {
-    const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.");
+  auto of_kinds = names_of("optimizer", static_cast<const UpdateRule*>(nullptr));
+  const auto of_schedules = names_of("schedule", static_cast<const ScheduleShape*>(nullptr));
+  of_kinds.insert(of_kinds.end(), of_schedules.begin(), of_schedules.end());
+  auto run = kept(entries(RunConfig{}), [&](const auto& e) {
+    const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.") ||
+                           std::find(of_kinds.begin(), of_kinds.end(), e.path) != of_kinds.end();
     return e.leaf &&
            (!of_a_kind || e.path == "model.kind" || e.path == "model.attention.kind" || e.path == "objectives.0.kind");
   });
@@ -109,7 +132,10 @@ std::vector<DocumentedKey> all_keys() {
   add_kinds(all, "model", static_cast<const ModelFamily*>(nullptr));
   add_kinds(all, "model.attention", static_cast<const AttentionKind*>(nullptr));
   add_kinds(all, "objectives.N", static_cast<const ObjectiveKind*>(nullptr));
+  add_kinds(all, "optimizer", static_cast<const UpdateRule*>(nullptr));
+  add_kinds(all, "schedule", static_cast<const ScheduleShape*>(nullptr));
   add_keys(all, keys_of("objectives.N.mixture.N", MaskingPart{}));
+  add_keys(all, keys_of("optimizer.groups.N", ParameterGroup{}));
   add_keys(all, keys_of("train.phases.N", PhaseConfig{}));
   return all;
 }
@@ -158,7 +184,10 @@ std::string reference_of_keys() {
          sections("model", "Every model", static_cast<const ModelFamily*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +
          sections("objectives.N", "Every objective", static_cast<const ObjectiveKind*>(nullptr)) +
+         sections_of_kinds("optimizer", "kind", static_cast<const UpdateRule*>(nullptr)) +
+         sections_of_kinds("schedule", "shape", static_cast<const ScheduleShape*>(nullptr)) +
          section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +
+         section("An element of `groups`", keys_of("optimizer.groups.N", ParameterGroup{})) +
          section("An element of `phases`", keys_of("train.phases.N", PhaseConfig{}));
 }
 

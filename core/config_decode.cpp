@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/spelling.h"
+#include "core/text.h"
 
 namespace cloze::config_detail {
 
@@ -248,6 +249,13 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
                         (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)),
                     path == "the file" ? "" : mend, key});
   return false;
+}
+
+Issue of_another_kind(const ConfigNode& node, const std::string& path, const std::string& name, const std::string& key,
+                      const std::string& chosen, const std::vector<std::string>& others) {
+  return {node.key_where, words("'", join_path(path, name), "' is an option of ", listed(others, "and"), ", and '",
+                                join_path(path, key), "' is ", chosen, "; leave it out, or choose ",
+                                others.size() > 1 ? "one of them" : others[0])};
 }
 
 std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& path,

@@ -37,6 +37,9 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
                   const std::vector<std::string>& former, std::vector<Issue>& issues);
 /// True for a node of this type, or one that is absent where a map may be; else appends an issue.
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues);
+/// The issue of a key `name` that others than the chosen kind have; `key` chooses.
+Issue of_another_kind(const ConfigNode& node, const std::string& path, const std::string& name, const std::string& key,
+                      const std::string& chosen, const std::vector<std::string>& others);
 /// A key of overrides that is the number or the kind of an element, of which a list that no file has holds `kinds`: an
 /// issue if there is no such number, and for a kind, whose number it names. None for other nodes.
 std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& path,
@@ -94,6 +97,30 @@ class Decoder {
     known_.emplace_back(key);
     const ConfigNode* node = map_ ? map_->find(key) : nullptr;
     decode(node, join_path(path_, key), rule, field);
+  }
+
+  /// One of several structs, told apart by the value of `key`; the keys of the one that is chosen stand next to it.
+  /// What the struct before it shares with it stays. Keys of other kinds are refused, but for those that a run
+  /// recorded.
+  template <class T>
+  void kind(const char* key, T& field, const char*) {
+    known_.emplace_back(key);
+    std::vector<std::string> kinds;
+    kinds_of<T>(kinds);
+    std::string chosen = kind_in(field);
+    if (const ConfigNode* node = map_ ? map_->find(key) : nullptr)
+      decode_scalar(*node, join_path(path_, key), one_of(kinds), issues_, chosen);
+    choose_kind(field, chosen);
+    std::visit([&](auto& own) { describe(*this, own); }, field);
+    if (!map_) return;
+    for (const auto& [name, node] : map_->items) {
+      if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+      std::vector<std::string> others;
+      kinds_with<T>(name, others);
+      if (others.empty()) continue;
+      former_.push_back(name);
+      if (!node.recorded) issues_.push_back(of_another_kind(node, path_, name, key, chosen, others));
+    }
   }
 
   /// A key of earlier versions, replaced by `successor`: if it is given, `apply` takes its value T and returns an error

@@ -26,6 +26,15 @@ struct Perturber {
   void standalone() {}
   template <class T, class Apply>
   void formerly(const char*, const char*, const Apply&) {}
+  template <class T, class Whole>
+  void parts(const char*, std::vector<T>&, const Whole&, const char*) {}
+  template <class T>
+  void kind(const char*, T& field, const char*) {
+    std::vector<std::string> kinds;
+    kinds_of<T>(kinds);
+    choose_kind(field, kinds[(field.index() + 1) % kinds.size()]);
+    std::visit([&](auto& own) { describe(*this, own); }, field);
+  }
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
     if constexpr (is_choice<T>)
@@ -70,6 +79,13 @@ class Walker {
       leaf(key, field, with_choices<T>(words, rule), rule_of<T>(rule));
     else
       inside(key, field, words);
+  }
+  template <class T>
+  void kind(const char* key, T& field, const char* words) {
+    std::vector<std::string> kinds;
+    kinds_of<T>(kinds);
+    leaf(key, kind_in(field), with_kinds<T>(words), one_of(kinds));
+    std::visit([&](auto& own) { describe(*this, own); }, field);
   }
   template <class T, class Whole>
   void parts(const char* key, std::vector<T>& field, const Whole&, const char* words) {
@@ -150,9 +166,16 @@ class Walker {
     Walker(a).walk(plain);
     Walker(b).walk(perturbed);
     Walker(n).walk(now);
-    for (size_t i = 0; i < a.size() && i < b.size() && i < n.size(); ++i)
-      if (a[i].leaf && a[i].depth == 0 && a[i].key != "like" && a[i].value == b[i].value && n[i].value != a[i].value)
-        deviations->push_back(join_path(path_, a[i].path) + " is " + n[i].value + ", " + c.like + " has " + a[i].value);
+    const auto value_in = [](const std::vector<Entry>& list, const std::string& path) {
+      const auto same = std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.path == path; });
+      return same == list.end() ? std::string() : same->value;
+    };
+    for (const auto& set : a) {
+      const auto is = value_in(n, set.path);
+      const bool is_of_preset = set.leaf && set.depth == 0 && set.key != "like" && value_in(b, set.path) == set.value;
+      if (is_of_preset && !is.empty() && is != set.value)
+        deviations->push_back(join_path(path_, set.path) + " is " + is + ", " + c.like + " has " + set.value);
+    }
   }
 
   std::vector<Entry>& entries_;

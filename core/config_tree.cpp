@@ -400,6 +400,18 @@ std::string one_line(const ConfigNode& node) {
   return node.type == Type::list ? "[" + text + "]" : "{" + text + "}";
 }
 
+namespace {
+
+void mark(ConfigNode& node, const std::string& place) {
+  const bool is_meant = place.empty() ? !node.where.starts_with("--set") : node.where.starts_with(place);
+  node.recorded = node.recorded || is_meant;
+  for (auto& [key, item] : node.items) mark(item, place);
+}
+
+}  // namespace
+
+void ConfigTree::mark_recorded(const std::string& place) { mark(root_, place); }
+
 const ConfigNode* ConfigTree::find(const std::string& path) const {
   const ConfigNode* at = &root_;
   for (size_t begin = 0; at && begin <= path.size();) {

@@ -10,6 +10,7 @@
 
 #include "core/boxed.h"
 #include "core/config_rule.h"
+#include "core/kinds.h"
 
 namespace cloze::config_detail {
 
@@ -124,6 +125,50 @@ bool emplace_kind(V& variant, const std::string& kind) {
       return true;
     }
     return emplace_kind<V, I + 1>(variant, kind);
+  }
+}
+/// The same for a variant with keep_shared(from, to): what the kinds share stays.
+template <class V, size_t I = 0>
+void choose_kind(V& variant, const std::string& kind) {
+  if constexpr (I < std::variant_size_v<VariantIn<V>>) {
+    using Kind = std::variant_alternative_t<I, VariantIn<V>>;
+    if (kind == Kind::kind)
+      choose<Kind>(variant);
+    else
+      choose_kind<V, I + 1>(variant, kind);
+  }
+}
+/// `words: name = meaning; ...` for the kinds that have words.
+template <class V, size_t I = 0>
+std::string with_kinds(std::string words) {
+  if constexpr (I < std::variant_size_v<VariantIn<V>>) {
+    using Kind = std::variant_alternative_t<I, VariantIn<V>>;
+    if (*Kind::words)
+      words += (words.find(" = ") == std::string::npos ? ": " : "; ") + std::string(Kind::kind) + " = " + Kind::words;
+    return with_kinds<V, I + 1>(std::move(words));
+  }
+  return words;
+}
+/// The names of the keys of a described struct.
+struct KeyNames {
+  std::vector<std::string> names{};
+  void standalone() {}
+  template <class T, class Apply>
+  void formerly(const char*, const char*, const Apply&) {}
+  template <class T>
+  void operator()(const char* key, T&, const char*, const Rule& = {}) {
+    names.emplace_back(key);
+  }
+};
+/// The kinds of a variant that have a key of this name.
+template <class V, size_t I = 0>
+void kinds_with(const std::string& key, std::vector<std::string>& found) {
+  if constexpr (I < std::variant_size_v<VariantIn<V>>) {
+    std::variant_alternative_t<I, VariantIn<V>> kind{};
+    KeyNames keys;
+    describe(keys, kind);
+    if (std::find(keys.names.begin(), keys.names.end(), key) != keys.names.end()) found.emplace_back(kind.kind);
+    kinds_with<V, I + 1>(key, found);
   }
 }
 /// Appends the kinds of all alternatives.

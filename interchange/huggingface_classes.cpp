@@ -99,7 +99,7 @@ bool is_stored(Head head, const ModelConfig& model, const Family& family, const 
 /// The name of the class with these heads. Throws ConfigError if there is none.
 std::string class_name(const Family& family, Architecture architecture, const std::set<Head>& heads) {
   const auto* one = class_with(family, architecture, heads);
-  require<ConfigError>(one != nullptr, "Hugging Face has no class for ", kind_of(family.model),
+  require<ConfigError>(one != nullptr, "Hugging Face has no class for ", kind_of(family.table.model),
                        " with all of these heads; export to torchscript");
   return family.class_prefix + one->suffix;
 }

@@ -15,18 +15,18 @@ using nlohmann::json;
 namespace {
 
 /// Reads ids of generation_config.json: forced ids take precedence over config.json, other ids only fill gaps.
-void read_generation_ids(const json& config, const Family& family, BackboneConfig& c, const std::string& config_path) {
+void read_generation_ids(const json& config, const Family& family, ModelConfig& model, const std::string& config_path) {
   const auto path = std::filesystem::path(config_path).replace_filename("generation_config.json").string();
   if (!std::filesystem::exists(path)) return;
   const auto j = read_json(path);
-  for (const auto& key : family.keys) {
+  for (const auto& key : family.table.keys) {
     const bool forced = key.name.starts_with("forced_"),
                open = key.name == "eos_token_id" || key.name == "pad_token_id" || key.name == "decoder_start_token_id";
     if (!j.contains(key.name) || (!forced && !open)) continue;
     const auto& value = j[key.name];
     const bool given = config.contains(key.name) && !config[key.name].is_null();
     if (forced || (!given && !value.is_null()))
-      key.read(c, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
+      key.read(model, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
     else if (given && !value.is_null() && value != config[key.name])
       log_warning("import", words(path, ": '", key.name, "' is ", json_text(value), ", but ",
                                   json_text(config[key.name]), " in config.json, which is used"));
@@ -42,8 +42,8 @@ void read_text_ids(const json& j, const Family& family, BackboneConfig& c, const
     require<ConfigError>(id >= -1, path, ": ", key, " is ", id, ", must be an id, or null for none");
     return id;
   };
-  const bool has_eos_key =
-      std::any_of(family.keys.begin(), family.keys.end(), [](const auto& key) { return key.name == "eos_token_id"; });
+  const bool has_eos_key = std::any_of(family.table.keys.begin(), family.table.keys.end(),
+                                       [](const auto& key) { return key.name == "eos_token_id"; });
   c.bos_token_id = id_or_none("bos_token_id");
   if (!has_eos_key) c.eos_token_id = id_or_none("eos_token_id");
   // A default of the class beyond a reduced vocabulary is unused.
@@ -73,16 +73,16 @@ ModelConfig read_model(const json& j, const std::string& path) {
     log_warning("import", words(path, ": has no model_type, and is read as that of a model of the type '", name,
                                 "'; if it is another one, write its model_type into the file"));
   const auto& family = huggingface::family_named(name, path);
-  ModelConfig model = family.model;
+  ModelConfig model = family.table.model;
   auto& c = backbone_of(model);
   c.initializer = Initializer::normal;
   c.freeze_pad_embedding = false;
-  for (const auto& key : family.keys) {
+  for (const auto& key : family.table.keys) {
     const auto found = j.find(key.name);
     const bool given = found != j.end() && (key.may_be_null || !found->is_null());
-    key.read(c, {given ? *found : key.absent, j, key.name, path});
+    key.read(model, {given ? *found : key.absent, j, key.name, path});
   }
-  read_generation_ids(j, family, c, path);
+  read_generation_ids(j, family, model, path);
   read_text_ids(j, family, c, path);
   return model;
 }
@@ -91,8 +91,8 @@ json model_json(const ModelConfig& model) { return model_json(model, huggingface
 
 json model_json(const ModelConfig& model, const Family& family) {
   json j{{"model_type", family.model_type}};
-  for (const auto& key : family.keys)
-    if (auto value = key.write(backbone_of(model)); !value.is_discarded()) j[key.name] = std::move(value);
+  for (const auto& key : family.table.keys)
+    if (auto value = key.write(model); !value.is_discarded()) j[key.name] = std::move(value);
   return j;
 }
 

@@ -33,7 +33,7 @@ RunConfig described(const json& config, const std::string& path) {
 
 /// Gives `config` the keys of a family that are others in `now` than in `then`.
 void set_changed(json& config, const Family& family, const json& then, const json& now) {
-  for (const auto& key : family.keys) {
+  for (const auto& key : family.table.keys) {
     const auto before = then.find(key.name), after = now.find(key.name);
     if (before == then.end() && after == now.end()) continue;
     if (before != then.end() && after != now.end() && *before == *after) continue;
@@ -73,7 +73,7 @@ std::optional<json> config_of_origin(const LoadedRun& run) {
   if (!fs::exists(path)) return std::nullopt;
   auto config = read_json(path);
   const auto& family = huggingface::family_named(model_type_of(config, path), path);
-  if (kind_of(family.model) != kind_of(run.config.model)) return std::nullopt;
+  if (kind_of(family.table.model) != kind_of(run.config.model)) return std::nullopt;
   const auto came = described(config, path);
   const auto now = model_json(run.config.model, family);
   set_changed(config, family, model_json(came.model, family), now);

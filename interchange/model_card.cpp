@@ -150,7 +150,7 @@ std::string training(const LoadedRun& run, const json& provenance) {
                        {"tokens read", tokens},
                        {"FLOPs", digits(state.flops, 3)},
                        {"rows", rows},
-                       {"optimizer", words(name_of(config.optimizer.kind), ", peak learning rate ",
+                       {"optimizer", words(rules_of(config.optimizer), ", peak learning rate ",
                                            digits(config.optimizer.learning_rate, 4))},
                        {"seed", words(config.train.seed)}}};
   if (const auto changes = changes_of(provenance); !changes.empty()) table.rows.push_back({"changed", changes});

@@ -90,16 +90,26 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
   for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
 }
 
+void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
+  limits.forbid(part_in<Muon>(optimizer.rule),
+                "optimizer.kind muon updates matrices alone; give it a group of them "
+                "(optimizer.groups, with kind: muon and role: weight), and another kind the rest");
+  limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
+                "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
+}
+
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
-  limits.forbid(s.shape == ScheduleShape::transformer && s.warmup < 1,
+  limits.forbid(part_in<TransformerSchedule>(s.shape) && s.warmup < 1,
                 "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
                 "; give 1 or more (4000 in the paper)");
-  if (s.shape != ScheduleShape::wsd && s.shape != ScheduleShape::wsd_s) return;
-  limits.forbid(s.decay == 0, "schedule.shape ", s.shape,
+  const auto* decays = part_in<FinalDecay>(s.shape);
+  if (!decays) return;
+  const auto shape = kind_in(s.shape);
+  limits.forbid(decays->decay == 0, "schedule.shape ", shape,
                 " decays, and schedule.decay is 0; raise it, or choose constant");
   const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
   limits.forbid(warmup > stable_share(s), "schedule.warmup ", shortest(s.warmup),
-                " lasts into the decay of schedule.shape ", s.shape, ", which begins after ", shortest(stable_share(s)),
+                " lasts into the decay of schedule.shape ", shape, ", which begins after ", shortest(stable_share(s)),
                 " of the budget; shorten the warm-up or schedule.decay");
 }
 
@@ -126,22 +136,29 @@ RunConfig config_of_phase(const RunConfig& config, int64_t phase) {
   return found;
 }
 
+namespace {
+
+double stable_part(const LinearSchedule&) { return 0; }
+double stable_part(const CosineSchedule&) { return 0; }
+double stable_part(const OneCycleSchedule&) { return 0; }
+double stable_part(const ConstantSchedule&) { return 1; }
+double stable_part(const InverseSqrtSchedule&) { return 1; }
+double stable_part(const TransformerSchedule&) { return 1; }
+double stable_part(const WsdSchedule& s) { return 1 - s.decay; }
+double stable_part(const WsdSSchedule& s) { return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays)); }
+
+}  // namespace
+
+std::string rules_of(const OptimizerConfig& config) {
+  auto rules = kind_in(config.rule);
+  for (const auto& group : config.groups)
+    if (const auto kind = kind_in(group.rule); (", " + rules + ", ").find(", " + kind + ", ") == std::string::npos)
+      rules += ", " + kind;
+  return rules;
+}
+
 double stable_share(const ScheduleConfig& s) {
-  switch (s.shape) {
-    case ScheduleShape::linear:
-    case ScheduleShape::cosine:
-    case ScheduleShape::one_cycle:
-      return 0;
-    case ScheduleShape::constant:
-    case ScheduleShape::inverse_sqrt:
-    case ScheduleShape::transformer:
-      return 1;
-    case ScheduleShape::wsd:
-      return 1 - s.decay;
-    case ScheduleShape::wsd_s:
-      return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays));
-  }
-  fail("this shape of a schedule is not known");
+  return std::visit([](const auto& shape) { return stable_part(shape); }, s.shape);
 }
 
 bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
@@ -161,6 +178,7 @@ void validate(const RunConfig& c) {
   check_data(c, limits);
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);
+  check_optimizer(c.optimizer, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
   check_phases(c, limits);

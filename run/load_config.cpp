@@ -17,17 +17,24 @@ namespace {
 struct EarlierValue {
   std::string section, key, value;
   std::vector<std::string> models{};  ///< model kinds that it applies to; empty: all
+  std::string chooser{};              ///< the key of the section that chooses who has it; empty: all have it
+  std::vector<std::string> kinds{};   ///< those that have it
 };
 const std::vector<EarlierValue> earlier_values{
-    {"optimizer", "epsilon_hat", "false"},
+    {"optimizer", "epsilon_hat", "false", {}, "kind", {"adamw", "lamb"}},
     {"optimizer", "decay_score_biases", "true", {"t5", "xlnet"}},  // all matrices decayed
-    {"schedule", "decay_in_warmup", "false"},
+    {"schedule", "decay_in_warmup", "false", {}, "shape", {"linear", "cosine", "inverse_sqrt"}},
 };
 
+/// Whether the value at a path is one of `names`, or there is none.
+bool is_one_of(const ConfigTree& run, const std::string& path, const std::vector<std::string>& names) {
+  const auto* value = run.find(path);
+  return !value || std::find(names.begin(), names.end(), value->text) != names.end();
+}
+
 bool applies_to(const EarlierValue& key, const ConfigTree& run) {
-  const auto* kind = run.find("model.kind");
-  return key.models.empty() ||
-         (kind && std::find(key.models.begin(), key.models.end(), kind->text) != key.models.end());
+  if (!key.models.empty() && (!run.find("model.kind") || !is_one_of(run, "model.kind", key.models))) return false;
+  return key.kinds.empty() || is_one_of(run, key.section + "." + key.chooser, key.kinds);
 }
 
 /// A quoted YAML string.
@@ -48,10 +55,18 @@ ConfigTree load_resumed_config(const std::string& path, const std::vector<std::s
     if (!run.find(name) && !given.find(name) && applies_to(key, run))
       missing[key.section] += "  " + key.key + ": " + key.value + "\n";
   }
-  if (missing.empty()) return ConfigTree::load(path, overrides);
+  const bool is_recorded = path == run_yaml || !run_of_config(path).empty();
+  if (missing.empty()) {
+    auto tree = ConfigTree::load(path, overrides);
+    if (is_recorded) tree.mark_recorded();
+    return tree;
+  }
   auto yaml = "base: " + yaml_quoted(fs::path(path).filename().string()) + "\n";
   for (const auto& [section, lines] : missing) yaml += section + ":\n" + lines;
-  return ConfigTree::parse(yaml, path + " (of an earlier version)", overrides);
+  const auto name = path + " (of an earlier version)";
+  auto tree = ConfigTree::parse(yaml, name, overrides);
+  tree.mark_recorded(is_recorded ? "" : name);
+  return tree;
 }
 
 ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::string>& overrides) {

@@ -104,7 +104,7 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens) {
 
 double likely_memory(const RunConfig& config, double row_tokens) {
   const auto least = least_memory(config, row_tokens);
-  const bool has_moments = config.optimizer.kind != OptimizerKind::adafactor && !config.init.probe;
+  const bool has_moments = part_in<AdamMoments>(config.optimizer.rule) && !config.init.probe;
   const double with_moments = has_moments ? 2 : 1, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
   return with_moments * least.parameters + with_attention * least.activations;
 }

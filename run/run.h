@@ -40,18 +40,22 @@ struct Ledger {
   double checkpoint = 0;  ///< not part of `seconds`
 };
 
-/// Progress of a run at a checkpoint: everything besides tensors that a resume needs.
-struct TrainState {
+/// How far a run has come.
+struct RunProgress {
   int64_t step = 0;        ///< optimizer steps done
   uint64_t sequences = 0;  ///< sequences drawn from the sampler of the phase
   int64_t phase = 0;       ///< number of those of train.phases that have begun
   RowsStart phase_start{};
   int64_t tokens = 0;  ///< tokens read, without padding
   int64_t predicted_tokens = 0;
-  double flops = 0;  ///< of training
+  double flops = 0;    ///< of training
+  double seconds = 0;  ///< of training, without evaluation and saving
+};
+
+/// A run at a checkpoint: everything besides tensors that a resume needs.
+struct TrainState : RunProgress {
   double words = 0;  ///< of the raw text, each time they are seen; negative: not recorded in the checkpoint
   std::vector<int64_t> at_words{};  ///< the numbers of checkpoint.at_words that this step reached
-  double seconds = 0;               ///< of training, without evaluation and saving
   double best_loss = 0;             ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;

@@ -133,8 +133,9 @@ double parameters_of(const std::string& run, SizeCount count) {
 /// The evaluations at the ends of the decays of wsd_s, all but the last: each after the step in which a budget ended.
 std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std::vector<CurvePoint>& curve) {
   std::vector<CurvePoint> ends;
-  if (schedule.shape != ScheduleShape::wsd_s) return ends;
-  for (int64_t k = schedule.decays - 1; k >= 1; --k) {
+  const auto* repeated = part_in<WsdSSchedule>(schedule.shape);
+  if (!repeated) return ends;
+  for (int64_t k = repeated->decays - 1; k >= 1; --k) {
     const double budget = std::pow(0.5, static_cast<double>(k));
     const auto end = std::find_if(curve.begin(), curve.end(), [&](const CurvePoint& point) {
       const double steps_beyond = static_cast<double>(point.step) * (point.share - budget) / point.share;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/config_types.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
@@ -36,7 +37,8 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   short_run.init = {};
   short_run.schedule = {};
   short_run.optimizer = {};
-  short_run.optimizer.kind = config.optimizer.kind;
+  config_detail::emplace_kind(short_run.optimizer.rule, kind_in(config.optimizer.rule));
+  short_run.optimizer.groups = config.optimizer.groups;
   if (short_run.train.threads == 0) short_run.train.threads = threads;
   return short_run;
 }

@@ -203,7 +203,7 @@ Keys draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw) {
 
 bool can_continue(const RunConfig& config) {
   const auto& schedule = config.schedule;
-  const bool same_rate = schedule.shape == ScheduleShape::constant && (schedule.warmup == 0 || schedule.warmup >= 1);
+  const bool same_rate = part_in<ConstantSchedule>(schedule.shape) && (schedule.warmup == 0 || schedule.warmup >= 1);
   return same_rate && config.train.phases.empty() && !masking_follows_length(config.objectives);
 }
 

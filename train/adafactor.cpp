@@ -140,8 +140,8 @@ std::vector<double> scales(const Buffers& buffers) {
 
 }  // namespace
 
-void adafactor(const Step& step, const Buffers& buffers, const std::vector<Moments>& moments) {
-  const auto sizes = make_updates(step, buffers, moments);  // clipped to 1
+void update(const Adafactor&, const Step& step, const Buffers& buffers, const Memory& memory) {
+  const auto sizes = make_updates(step, buffers, memory.of_params);  // clipped to 1
   const auto scale = scales(buffers);
   parallel_each(buffers.chunks.size(), [&](size_t i) {
     const auto& chunk = buffers.chunks[i];
@@ -151,23 +151,24 @@ void adafactor(const Step& step, const Buffers& buffers, const std::vector<Momen
   });
 }
 
-void plain_adafactor(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m) {
+void update(const Adafactor&, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
+            const Moments& m) {
   const double decay_rate = second_decay(step.update);
   const auto size = [](const Tensor& t) { return t.square().mean().sqrt(); };
   const auto average = [&](const Tensor& of, const Tensor& now) {
     return of.mul_(decay_rate).add_(now + square_epsilon, 1 - decay_rate);
   };
   const auto squared = gradient.square();
-  Tensor update;
+  Tensor direction;
   if (m.exp_avg_sq.defined()) {
-    update = gradient / average(m.exp_avg_sq, squared).sqrt();
+    direction = gradient / average(m.exp_avg_sq, squared).sqrt();
   } else {
     const auto row = average(m.exp_avg_sq_row, squared.mean(1));
     const auto column = average(m.exp_avg_sq_col, squared.mean(0));
-    update = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
+    direction = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
   }
-  const auto rate = step.learning_rate * size(p).clamp_min(min_scale) / size(update).clamp_min(1);
-  p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(rate * update);
+  const auto rate = step.learning_rate * size(p).clamp_min(min_scale) / size(direction).clamp_min(1);
+  p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(rate * direction);
 }
 
 }  // namespace cloze::optimizers

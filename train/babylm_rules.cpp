@@ -31,28 +31,28 @@ std::vector<std::string> broken_babylm_rules(uint64_t text_words, double epochs)
   return broken;
 }
 
-double planned_epochs(const Session& session) {
-  const auto& train = session.config.train;
+double planned_epochs(const Training& training) {
+  const auto& train = training.config.train;
   double planned = std::numeric_limits<double>::infinity();
   const auto limit = [&](double epochs) {
     if (epochs > 0) planned = std::min(planned, epochs);
   };
-  const auto text_words = static_cast<double>(session.store.train_words().value_or(0));
+  const auto text_words = static_cast<double>(training.store.train_words().value_or(0));
   limit(train.budget.epochs);
   if (text_words > 0) limit(static_cast<double>(train.budget.words) / text_words);
   const auto rows = static_cast<double>(train.batch_size * train.accumulation);
   if (train.phases.empty())
-    limit(static_cast<double>(train.budget.steps) * rows / static_cast<double>(session.collator.size()));
+    limit(static_cast<double>(train.budget.steps) * rows / static_cast<double>(training.collator.size()));
   return planned;
 }
 
-void warn_of_babylm_rules(Session& session) {
-  if (session.warned.of_babylm || !follows_babylm(session.config)) return;
-  const double planned = planned_epochs(session);
-  const auto broken = broken_babylm_rules(session.store.train_words().value_or(0),
-                                          std::isfinite(planned) ? planned : usage(session).epochs);
+void BabylmRules::warn(const Training& training) {
+  if (warned_ || !follows_babylm(training.config)) return;
+  const double planned = planned_epochs(training);
+  const auto broken = broken_babylm_rules(training.store.train_words().value_or(0),
+                                          std::isfinite(planned) ? planned : usage(training).epochs);
   if (broken.empty()) return;
-  session.warned.of_babylm = true;
+  warned_ = true;
   end_progress();
   for (const auto& sentence : broken) log_warning("train", sentence);
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "train/session.h"
+#include "train/training.h"
 
 namespace cloze {
 
@@ -15,10 +15,18 @@ bool follows_babylm(const RunConfig& config);
 std::vector<std::string> broken_babylm_rules(uint64_t text_words, double epochs);
 
 /// The passes over the text that the budget allows; infinite where only its end will tell.
-double planned_epochs(const Session& session);
+double planned_epochs(const Training& training);
 
 /// Warns, once a process, of the rules that the run breaks by its text, by its budget, or, where that does not say how
 /// often it reads the text, by what it has read.
-void warn_of_babylm_rules(Session& session);
+class BabylmRules final : public Callback {
+ public:
+  void begin(Training& training) override { warn(training); }
+  void after_step(Training& training) override { warn(training); }
+
+ private:
+  void warn(const Training& training);
+  bool warned_ = false;
+};
 
 }  // namespace cloze

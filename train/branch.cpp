@@ -68,8 +68,8 @@ void check_stable(const std::string& whose, const ScheduleConfig& schedule, doub
   if (used <= stable + rounding) return;
   fail<ConfigError>(
       whose,
-      stable == 0 ? words(" (schedule.shape ", schedule.shape, ") depends on the budget from the start")
-                  : words(" (schedule.shape ", schedule.shape, ") begins its decay after ", shortest(stable),
+      stable == 0 ? words(" (schedule.shape ", kind_in(schedule.shape), ") depends on the budget from the start")
+                  : words(" (schedule.shape ", kind_in(schedule.shape), ") begins its decay after ", shortest(stable),
                           " of the budget, and the checkpoint stands at ", shortest(std::round(used * 1e4) / 1e4)),
       "; branch from a checkpoint before the decay of a run with schedule.shape constant or wsd, to a budget "
       "whose decay begins later");
@@ -103,8 +103,8 @@ void check_branch(const BranchPoint& point, const RunConfig& now, const TokenSto
   check_stable("the schedule of the branch", now.schedule, used_now);
   require<ConfigError>(same_stable_rates(point.config.schedule, now.schedule), point.checkpoint,
                        ": the branch would have had other learning rates up to here (schedule.shape ",
-                       point.config.schedule.shape, ", warmup ", shortest(point.config.schedule.warmup), " -> ",
-                       now.schedule.shape, ", warmup ", shortest(now.schedule.warmup),
+                       kind_in(point.config.schedule.shape), ", warmup ", shortest(point.config.schedule.warmup),
+                       " -> ", kind_in(now.schedule.shape), ", warmup ", shortest(now.schedule.warmup),
                        "); give both runs the same schedule.warmup in steps, and shapes of constant, wsd and wsd_s");
 }
 

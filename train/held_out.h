@@ -1,18 +1,65 @@
 #pragma once
 // The held-out evaluation of a run while it trains, and its best step.
-#include "train/session.h"
+#include <limits>
+#include <vector>
+
+#include "evaluation/evaluate.h"
+#include "train/checkpoints.h"
+#include "train/training.h"
+#include "train/training_log.h"
 
 namespace cloze {
 
-/// Whether an evaluation is due after a step that began at `share_before` of the budget.
-bool evaluation_is_due(const Session& session, double share_before);
+/// Evaluates at the steps that `evaluation` asks for and at the end, keeps track of the best step, of which a
+/// checkpoint is saved, and ends the run when evaluation.patience is over. A step that was evaluated before the run was
+/// resumed is not counted again, nor is one at which no objective of the evaluation is active. A loss that is not
+/// finite or far above that of guessing is never the best.
+class HeldOutEvaluation final : public Callback {
+ public:
+  HeldOutEvaluation(const Training& training, const TrainingLog& log, Checkpoints& checkpoints);
 
-/// Whether evaluation.patience has run out.
-bool patience_is_over(const Session& session);
+  void restore(Training& training, const SavedStep& saved) override;
+  void begin(Training& training) override;
+  void note_due(const Training& training, bool at_end) override;
+  void after_step(Training& training) override;
+  void finish(Training& training) override;
+  void save(TrainState& state) const override;
 
-/// Evaluates, and keeps track of the best step, of which a checkpoint is saved. A step that was evaluated before the
-/// run was resumed is not counted again, nor is one at which no objective of the evaluation is active. A loss that is
-/// not finite or far above that of guessing is never the best. Throws Interrupted after a signal, with nothing counted.
-void evaluate_held_out(Session& session);
+  bool is_due() const { return due_; }
+  /// The losses of the last evaluation; empty before the first.
+  const std::vector<HeldOut>& losses() const { return losses_; }
+  /// Their weighted sum, by which the best step is chosen; NaN: not evaluated.
+  double loss() const { return loss_; }
+  int64_t best_step() const { return best_step_; }
+  /// The unigram baseline of the first objective that predicts tokens; zeros without one.
+  Baseline unigram() const;
+  /// The content of held_out.json.
+  std::string file(const Training& training) const;
+
+ private:
+  void announce(const Training& training) const;
+  bool is_due_after(const Training& training) const;
+  void evaluate(Training& training);
+  void measure(Training& training);
+  void record(Training& training) const;
+  void report_nothing_measured(const Training& training);
+  void warn(const Training& training);
+  bool shows_divergence(Training& training) const;
+  void save_best(Training& training);
+  void stop_without_gain(Training& training) const;
+
+  const TrainingLog& log_;
+  Checkpoints& checkpoints_;
+  const std::vector<Measure> measures_;
+  const std::string protocol_;
+  std::vector<HeldOut> losses_{};
+  double loss_ = std::numeric_limits<double>::quiet_NaN();
+  bool due_ = false;
+  int64_t evaluated_at_ = -1;  ///< step
+  int64_t best_step_ = 0;      ///< 0: none
+  double best_loss_ = 0;
+  int64_t evaluations_without_gain_ = 0;
+  bool warned_of_few_replaced_ = false, reported_nothing_measured_ = false;
+};
 
 }  // namespace cloze

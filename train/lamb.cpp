@@ -11,16 +11,16 @@ double trust_ratio(double weights, double updates) { return weights > 0 && updat
 
 }  // namespace
 
-void lamb(const Step& step, const Buffers& buffers, float* m, float* v) {
+void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory) {
   const auto& chunks = buffers.chunks;
-  const auto& update = kernels::table().updates;
-  const auto adam = adam_at(step);
+  const auto& kernel = kernels::table().updates;
+  const auto adam = adam_at(rule, step);
   std::vector<std::array<double, 2>> sums(chunks.size()), norms(buffers.matrices.size());  // squares: weights, updates
   parallel_each(chunks.size(), [&](size_t i) {
-    const auto range = buffers.of(chunks[i], m, v);
+    const auto range = buffers.of(chunks[i], memory.exp_avg, memory.exp_avg_sq);
     const double decay = step.decay_of(buffers.matrix_of(chunks[i]).decays);
-    update.direction(adam, static_cast<float>(decay), range);
-    sums[i] = {update.sum_of_squares(range.n, range.p), update.sum_of_squares(range.n, range.g)};
+    kernel.direction(adam, static_cast<float>(decay), range);
+    sums[i] = {kernel.sum_of_squares(range.n, range.p), kernel.sum_of_squares(range.n, range.g)};
   });
   for (size_t i = 0; i < chunks.size(); ++i)
     for (size_t side : {0, 1}) norms[chunks[i].matrix][side] += sums[i][side];
@@ -28,12 +28,13 @@ void lamb(const Step& step, const Buffers& buffers, float* m, float* v) {
     const auto& [weights, steps] = norms[chunks[i].matrix];
     const bool decays = buffers.matrix_of(chunks[i]).decays;
     const double ratio = decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
-    update.descend(static_cast<float>(step.learning_rate * ratio), 0, buffers.of(chunks[i]));
+    kernel.descend(static_cast<float>(step.learning_rate * ratio), 0, buffers.of(chunks[i]));
   });
 }
 
-void plain_lamb(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m) {
-  auto direction = plain_adam_direction(step, gradient, m) + step.decay_of(decays) * p;
+void update(const Lamb& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
+            const Moments& m) {
+  auto direction = plain_adam_direction(rule, step, gradient, m) + step.decay_of(decays) * p;
   if (decays) {
     const auto weights = p.norm(), steps = direction.norm();
     direction = direction * at::where(weights.gt(0).logical_and(steps.gt(0)), weights / steps, at::ones_like(steps));

@@ -10,18 +10,21 @@
 
 #include "core/worker_threads.h"
 #include "objectives/batch.h"
+#include "train/processes.h"
 
 namespace cloze {
 
-/// Batch number n is `make(n)`, a pure function: the number of workers affects only the speed.
+/// Batch number n is `make(n)`, a pure function: the number of workers affects only the speed. Of `processes` that
+/// train together, that of rank r has the batches first + r, first + r + size, ...
 class Loader {
  public:
   /// Throws Error where the system does not start so many workers.
-  Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers)
+  Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers, const Processes& processes = {})
       : make_(std::move(make)),
-        ahead_(static_cast<uint64_t>(workers) + 3),
-        next_to_make_(first),
-        next_to_return_(first),
+        stride_(static_cast<uint64_t>(processes.size)),
+        ahead_((static_cast<uint64_t>(workers) + 3) * stride_),
+        next_to_make_(first + static_cast<uint64_t>(processes.rank)),
+        next_to_return_(next_to_make_),
         threads_(workers, [this] { work(); }, [this] { stop(); }, "lower train.workers or train.threads") {}
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -31,7 +34,8 @@ class Loader {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return error_ || ready_.count(next_to_return_) > 0; });
     if (error_) std::rethrow_exception(error_);
-    Batch batch = std::move(ready_.extract(next_to_return_++).mapped());
+    Batch batch = std::move(ready_.extract(next_to_return_).mapped());
+    next_to_return_ += stride_;
     lock.unlock();
     changed_.notify_all();
     return batch;
@@ -54,7 +58,8 @@ class Loader {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stop_ || error_ || next_to_make_ < next_to_return_ + ahead_; });
         if (stop_ || error_) return;
-        number = next_to_make_++;
+        number = next_to_make_;
+        next_to_make_ += stride_;
       }
       try {
         Batch batch = make_(number);
@@ -69,7 +74,8 @@ class Loader {
   }
 
   std::function<Batch(uint64_t)> make_;
-  uint64_t ahead_;  ///< batches that may be ready before they are wanted
+  uint64_t stride_;  ///< from one number to the next
+  uint64_t ahead_;   ///< numbers by which batches may be ready before they are wanted
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<uint64_t, Batch> ready_;

@@ -1,5 +1,7 @@
 #include "train/optimizer.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -30,20 +32,11 @@ struct Shape {
 };
 
 /// True for both moments of Adam, in flat buffers; else the second ones alone, of each parameter.
-bool has_adam_moments(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::adamw:
-    case OptimizerKind::lamb:
-      return true;
-    case OptimizerKind::adafactor:
-      return false;
-  }
-  return true;
-}
+bool has_adam_moments(const UpdateRule& rule) { return part_in<AdamMoments>(rule) != nullptr; }
 
 /// True for a matrix whose second moments are means of rows and columns.
-bool factors(const OptimizerConfig& config, const Shape& shape) {
-  return !has_adam_moments(config.kind) && std::min(shape.rows, shape.columns) >= min_factored_size;
+bool factors(const UpdateRule& rule, const Shape& shape) {
+  return part_in<Adafactor>(rule) && std::min(shape.rows, shape.columns) >= min_factored_size;
 }
 
 /// True if two matrices stand next to each other, and decay alike.
@@ -70,25 +63,35 @@ std::vector<Matrix> joined(const std::vector<Matrix>& matrices) {
   return found;
 }
 
-/// The unfrozen parameters as published code stores them.
-std::vector<Matrix> matrices_of(const OptimizerConfig& config, const FlatParameters& flat) {
-  std::vector<Matrix> found;
-  for (size_t k = 0; k < flat.ranges().size(); ++k) {
-    const auto& range = flat.ranges()[k];
-    const auto& param = range.param.param;
-    if (param.frozen() || param.fixed()) continue;
-    const Shape shape(param.value().sizes(), param.stacked());
-    for (int64_t part = 0; part < param.stacked(); ++part)
-      found.push_back({.param = k,
-                       .part = part,
-                       .offset = range.offset + part * shape.rows * shape.columns,
-                       .rows = shape.rows,
-                       .columns = shape.columns,
-                       .decays = decays(config, param),
-                       .factored = factors(config, shape)});
-  }
-  return found;
+bool is_in(const ParameterGroup& group, const NamedParam& named) {
+  const auto role = [&] {
+    switch (named.param.role()) {
+      case Role::weight:
+        return ParameterRole::weight;
+      case Role::embedding:
+        return ParameterRole::embedding;
+      case Role::bias:
+        return ParameterRole::bias;
+      case Role::score_bias:
+        return ParameterRole::score_bias;
+      case Role::norm:
+        return ParameterRole::norm;
+    }
+    return ParameterRole::any;
+  };
+  const auto matches = [&](const std::string& pattern) { return fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0; };
+  return (group.role == ParameterRole::any || group.role == role()) &&
+         (group.names.empty() || std::any_of(group.names.begin(), group.names.end(), matches));
 }
+
+/// The number of the first group that a parameter is in, from 1 on; 0: it is in none.
+size_t group_of(const OptimizerConfig& config, const NamedParam& named) {
+  const auto found = std::find_if(config.groups.begin(), config.groups.end(),
+                                  [&](const ParameterGroup& group) { return is_in(group, named); });
+  return found == config.groups.end() ? 0 : static_cast<size_t>(found - config.groups.begin()) + 1;
+}
+
+bool is_updated(const Param& param) { return !param.frozen() && !param.fixed(); }
 
 std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
   std::vector<Chunk> found;
@@ -109,7 +112,29 @@ std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
 
 }  // namespace
 
-bool decays(const OptimizerConfig& config, const Param& param) {
+const UpdateOptions& update_options(const OptimizerConfig& config, const NamedParam& param) {
+  const auto group = group_of(config, param);
+  return group == 0 ? static_cast<const UpdateOptions&>(config) : config.groups[group - 1];
+}
+
+void check_groups(const OptimizerConfig& config, const std::vector<NamedParam>& params) {
+  for (size_t k = 0; k < config.groups.size(); ++k) {
+    bool is_empty = true;
+    for (const auto& named : params) {
+      if (!is_updated(named.param) || group_of(config, named) != k + 1) continue;
+      is_empty = false;
+      const Shape shape(named.param.value().sizes(), named.param.stacked());
+      require<ConfigError>(!part_in<Muon>(config.groups[k].rule) || shape.rows > 1, "optimizer.groups.", k,
+                           ": muon updates matrices, and ", named.name, " is none; give the group role: weight");
+    }
+    require<ConfigError>(
+        !is_empty, "optimizer.groups.", k,
+        ": no parameter that is trained is in it, or all of them are in groups before it; names are those of "
+        "the weights.safetensors of a checkpoint");
+  }
+}
+
+bool decays(const UpdateOptions& config, const Param& param) {
   switch (param.role()) {
     case Role::weight:
     case Role::embedding:
@@ -123,29 +148,65 @@ bool decays(const OptimizerConfig& config, const Param& param) {
   return true;
 }
 
-int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked) {
+int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked) {
   const Shape shape(sizes, stacked);
-  if (factors(config, shape)) return 4 * stacked * (shape.rows + shape.columns);
-  return (has_adam_moments(config.kind) ? 8 : 4) * stacked * shape.rows * shape.columns;
+  if (factors(rule, shape)) return 4 * stacked * (shape.rows + shape.columns);
+  return (has_adam_moments(rule) ? 8 : 4) * stacked * shape.rows * shape.columns;
 }
 
-Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : config_(config), flat_(flat) {
-  const bool adam = has_adam_moments(config.kind);
+/// Parameters that are updated alike.
+struct Optimizer::Group {
+  UpdateOptions options;
+  double rate_factor = 1;  ///< on the learning rate of the optimizer
+  /// The matrices of its parameters that are not frozen, as published code stores them.
+  std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param,
+                               size_t number) const {
+    std::vector<Matrix> found;
+    for (size_t k = 0; k < flat.ranges().size(); ++k) {
+      const auto& range = flat.ranges()[k];
+      const auto& param = range.param.param;
+      if (!is_updated(param) || group_of_param[k] != number) continue;
+      const Shape shape(param.value().sizes(), param.stacked());
+      for (int64_t part = 0; part < param.stacked(); ++part)
+        found.push_back({.param = k,
+                         .part = part,
+                         .offset = range.offset + part * shape.rows * shape.columns,
+                         .rows = shape.rows,
+                         .columns = shape.columns,
+                         .decays = decays(options, param),
+                         .factored = factors(options.rule, shape)});
+    }
+    return found;
+  }
+};
+
+Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat_(flat) {
+  groups_.push_back({.options = config});
+  for (const auto& group : config.groups) {
+    const double factor = config.learning_rate > 0 ? group.learning_rate / config.learning_rate : 0;
+    groups_.push_back({.options = group, .rate_factor = factor});
+  }
+  const bool adam = std::any_of(groups_.begin(), groups_.end(),
+                                [](const Group& group) { return has_adam_moments(group.options.rule); });
   if (adam) {
     exp_avg_ = at::zeros_like(flat.values);
     exp_avg_sq_ = at::zeros_like(flat.values);
   }
   for (const auto& range : flat.ranges()) {
+    group_of_param_.push_back(group_of(config, range.param));
+    const auto& rule = groups_[group_of_param_.back()].options.rule;
     const auto sizes = range.param.param.value().sizes();
     const int64_t stacked = range.param.param.stacked();
     const Shape shape(sizes, stacked);
     const auto view = [&](const Tensor& t) { return t.narrow(0, range.offset, range.numel).view(sizes); };
     const auto zeros = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
     auto& moments = moments_.emplace_back();
-    if (adam) {
+    if (has_adam_moments(rule)) {
       moments.exp_avg = view(exp_avg_);
       moments.exp_avg_sq = view(exp_avg_sq_);
-    } else if (factors(config, shape)) {
+    } else if (part_in<Muon>(rule)) {
+      moments.momentum = zeros(sizes);
+    } else if (factors(rule, shape)) {
       moments.exp_avg_sq_row = zeros({stacked, shape.rows});
       moments.exp_avg_sq_col = zeros({stacked, shape.columns});
     } else {
@@ -154,13 +215,27 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : conf
   }
 }
 
+Optimizer::~Optimizer() = default;
+
 void Optimizer::step(double learning_rate, double grad_scale) {
   at::NoGradGuard no_grad;
   ++updates;
   const FusedScope kernels_wanted;
-  if (!use_fused(flat_.values)) return step_generic(learning_rate, grad_scale);
-  const auto matrices = matrices_of(config_, flat_);
-  const optimizers::Step step{config_, updates, learning_rate, grad_scale};
+  const bool fused = use_fused(flat_.values);
+  for (size_t number = 0; number < groups_.size(); ++number) {
+    const auto& group = groups_[number];
+    const auto matrices = group.matrices(flat_, group_of_param_, number);
+    const optimizers::Step step{updates, number == 0 ? learning_rate : learning_rate * group.rate_factor, grad_scale,
+                                group.options.weight_decay};
+    if (fused)
+      step_fused(group.options.rule, step, matrices);
+    else
+      step_generic(group.options.rule, step, matrices);
+  }
+  if (!fused) flat_.refresh_shadow();
+}
+
+void Optimizer::step_fused(const UpdateRule& rule, const optimizers::Step& step, const std::vector<Matrix>& matrices) {
   const auto& shadow = flat_.shadow;
   const optimizers::Buffers buffers{
       .matrices = matrices,
@@ -168,53 +243,48 @@ void Optimizer::step(double learning_rate, double grad_scale) {
       .values = flat_.values.data_ptr<float>(),
       .grads = flat_.grads.data_ptr<float>(),
       .shadow = shadow.defined() ? reinterpret_cast<uint16_t*>(shadow.data_ptr<at::BFloat16>()) : nullptr};
-  switch (config_.kind) {
-    case OptimizerKind::adamw:
-      return optimizers::adamw(step, buffers, exp_avg_.data_ptr<float>(), exp_avg_sq_.data_ptr<float>());
-    case OptimizerKind::lamb:
-      return optimizers::lamb(step, buffers, exp_avg_.data_ptr<float>(), exp_avg_sq_.data_ptr<float>());
-    case OptimizerKind::adafactor:
-      return optimizers::adafactor(step, buffers, moments_);
-  }
+  const bool adam = exp_avg_.defined();
+  const optimizers::Memory memory{.exp_avg = adam ? exp_avg_.data_ptr<float>() : nullptr,
+                                  .exp_avg_sq = adam ? exp_avg_sq_.data_ptr<float>() : nullptr,
+                                  .of_params = moments_};
+  std::visit([&](const auto& kind) { optimizers::update(kind, step, buffers, memory); }, rule);
 }
 
-void Optimizer::step_generic(double learning_rate, double grad_scale) {
-  auto matrices = matrices_of(config_, flat_);
-  if (config_.kind == OptimizerKind::adamw) matrices = joined(matrices);
-  for (const auto& matrix : matrices) {
+void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& step,
+                             const std::vector<Matrix>& matrices) {
+  for (const auto& matrix : part_in<AdamW>(rule) ? joined(matrices) : matrices) {
     const auto of = [&](const Tensor& flat) {
       return flat.narrow(0, matrix.offset, matrix.numel()).view({matrix.rows, matrix.columns});
     };
+    const auto part_of = [&](const Tensor& t) {
+      return t.view({-1, matrix.rows, matrix.columns}).select(0, matrix.part);
+    };
     const auto& m = moments_[matrix.param];
     Moments moments{};
-    if (has_adam_moments(config_.kind)) {
+    if (has_adam_moments(rule)) {
       moments.exp_avg = of(exp_avg_);
       moments.exp_avg_sq = of(exp_avg_sq_);
+    } else if (m.momentum.defined()) {
+      moments.momentum = part_of(m.momentum);
     } else if (matrix.factored) {
       moments.exp_avg_sq_row = m.exp_avg_sq_row.select(0, matrix.part);
       moments.exp_avg_sq_col = m.exp_avg_sq_col.select(0, matrix.part);
     } else {
-      moments.exp_avg_sq = m.exp_avg_sq.view({-1, matrix.rows, matrix.columns}).select(0, matrix.part);
+      moments.exp_avg_sq = part_of(m.exp_avg_sq);
     }
-    plain_update(config_, updates, learning_rate, grad_scale, matrix.decays, of(flat_.values), of(flat_.grads),
-                 moments);
+    const auto gradient = of(flat_.grads) * step.grad_scale;
+    std::visit(
+        [&](const auto& kind) { optimizers::update(kind, step, matrix.decays, of(flat_.values), gradient, moments); },
+        rule);
     of(flat_.grads).zero_();
   }
-  flat_.refresh_shadow();
 }
 
-void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays,
+void plain_update(const UpdateOptions& config, int64_t update, double learning_rate, double grad_scale, bool decays,
                   const Tensor& p, const Tensor& g, const Moments& m) {
-  const optimizers::Step step{config, update, learning_rate, grad_scale};
+  const optimizers::Step step{update, learning_rate, grad_scale, config.weight_decay};
   const auto gradient = g * grad_scale;
-  switch (config.kind) {
-    case OptimizerKind::adamw:
-      return optimizers::plain_adamw(step, decays, p, gradient, m);
-    case OptimizerKind::lamb:
-      return optimizers::plain_lamb(step, decays, p, gradient, m);
-    case OptimizerKind::adafactor:
-      return optimizers::plain_adafactor(step, decays, p, gradient, m);
-  }
+  std::visit([&](const auto& rule) { optimizers::update(rule, step, decays, p, gradient, m); }, config.rule);
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
@@ -225,7 +295,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
     for (const auto& [kind, tensor] : {std::pair{"exp_avg.", m.exp_avg},
                                        {"exp_avg_sq.", m.exp_avg_sq},
                                        {"exp_avg_sq_row.", m.exp_avg_sq_row},
-                                       {"exp_avg_sq_col.", m.exp_avg_sq_col}})
+                                       {"exp_avg_sq_col.", m.exp_avg_sq_col},
+                                       {"momentum.", m.momentum}})
       if (tensor.defined()) found.emplace_back(kind + name, tensor);
   }
   return found;

@@ -1,6 +1,6 @@
 #pragma once
 // One update by each kind of optimizer, in two forms: over chunks of the flat buffers with the kernels, and over one
-// tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp.
+// tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp, muon.cpp.
 #include <cmath>
 #include <vector>
 
@@ -12,12 +12,12 @@ namespace cloze::optimizers {
 
 /// The facts of an update that all tensors share.
 struct Step {
-  const OptimizerConfig& config;
   int64_t update;  ///< its number, from 1
   double learning_rate;
   double grad_scale;
+  double weight_decay;
 
-  double decay_of(bool decays) const { return decays ? config.weight_decay : 0; }
+  double decay_of(bool decays) const { return decays ? weight_decay : 0; }
 };
 
 /// A tensor as published code stores it: one of the stacked parts of a parameter.
@@ -59,18 +59,28 @@ void parallel_each(size_t count, const F& f) {
   each_part(static_cast<int64_t>(count), [&](int64_t i) { f(static_cast<size_t>(i)); });
 }
 
-/// With the kernels: updates the values, zeroes the gradients. `m`, `v`: the flat moments of AdamW and LAMB.
-void adamw(const Step& step, const Buffers& buffers, float* m, float* v);
-void lamb(const Step& step, const Buffers& buffers, float* m, float* v);
-void adafactor(const Step& step, const Buffers& buffers, const std::vector<Moments>& moments);
+/// The moments: the flat ones of Adam, or null, and those of each parameter.
+struct Memory {
+  float *exp_avg, *exp_avg_sq;
+  const std::vector<Moments>& of_params;
+};
 
-/// In plain operators; `gradient` is scaled already.
-void plain_adamw(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
-void plain_lamb(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
-void plain_adafactor(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
+/// With the kernels: updates the values, zeroes the gradients.
+void update(const AdamW& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+void update(const Adafactor& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+void update(const Muon& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+
+/// In plain operators, for one tensor; `gradient` is scaled already.
+void update(const AdamW& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
+            const Moments& m);
+void update(const Lamb& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
+void update(const Adafactor& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
+            const Moments& m);
+void update(const Muon& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
 
 /// Adam's hyperparameters at a step, and its direction in plain operators, which AdamW and LAMB share.
-kernels::Adam adam_at(const Step& step);
-Tensor plain_adam_direction(const Step& step, const Tensor& gradient, const Moments& m);
+kernels::Adam adam_at(const AdamMoments& options, const Step& step);
+Tensor plain_adam_direction(const AdamMoments& options, const Step& step, const Tensor& gradient, const Moments& m);
 
 }  // namespace cloze::optimizers

@@ -16,37 +16,37 @@ uint64_t first_sequence(double epochs, uint64_t size, uint64_t step_sequences) {
 
 }  // namespace
 
-void open_phase(Session& session) {
-  const auto& state = session.state;
-  const auto phases = static_cast<int64_t>(session.config.train.phases.size());
-  require<ConfigError>(state.phase <= phases, session.options.run, ": has begun phase ", state.phase,
+void open_phase(Training& training) {
+  const auto& progress = training.progress;
+  const auto phases = static_cast<int64_t>(training.config.train.phases.size());
+  require<ConfigError>(progress.phase <= phases, training.options.run, ": has begun phase ", progress.phase,
                        " of train.phases, which now has ", phases, "; name as many as before, or start a new run");
-  const auto config = config_of_phase(session.config, state.phase);
-  session.step_size = {config.train.batch_size, config.train.accumulation};
-  session.collator = training_collator(config, session.store, state.phase_start);
+  const auto config = config_of_phase(training.config, progress.phase);
+  training.step_size = {config.train.batch_size, config.train.accumulation, training.processes.size};
+  training.collator = training_collator(config, training.store, progress.phase_start);
 }
 
-bool phase_is_over(const Session& session) {
-  const auto& train = session.config.train;
-  const auto phase = static_cast<size_t>(session.state.phase);
-  return phase < train.phases.size() && used_share(train.budget, usage(session)) >= train.phases[phase].from;
+bool phase_is_over(const Training& training) {
+  const auto& train = training.config.train;
+  const auto phase = static_cast<size_t>(training.progress.phase);
+  return phase < train.phases.size() && budget_share(training) >= train.phases[phase].from;
 }
 
-void begin_due_phase(Session& session) {
-  if (!phase_is_over(session)) return;
-  auto& state = session.state;
-  while (phase_is_over(session)) {
-    const double epochs = usage(session).epochs;
-    ++state.phase;
-    state.phase_start = {.step = state.step, .sequence = 0, .epochs = epochs};
-    open_phase(session);
-    state.sequences = first_sequence(epochs, session.collator.size(), session.step_size.sequences());
-    state.phase_start.sequence = state.sequences;
-    open_phase(session);  // with the rows counted from there
+void begin_due_phase(Training& training) {
+  if (!phase_is_over(training)) return;
+  auto& progress = training.progress;
+  while (phase_is_over(training)) {
+    const double epochs = usage(training).epochs;
+    ++progress.phase;
+    progress.phase_start = {.step = progress.step, .sequence = 0, .epochs = epochs};
+    open_phase(training);
+    progress.sequences = first_sequence(epochs, training.collator.size(), training.step_size.sequences());
+    progress.phase_start.sequence = progress.sequences;
+    open_phase(training);  // with the rows counted from there
   }
   end_progress();
-  log_info("train", words("phase ", state.phase, " of train.phases begins after step ", state.step, ": ",
-                          rows_of_phase(session.config, state.phase), " a step"));
+  log_info("train", words("phase ", progress.phase, " of train.phases begins after step ", progress.step, ": ",
+                          rows_of_phase(training.config, progress.phase), " a step"));
 }
 
 std::string rows_of_phase(const RunConfig& config, int64_t phase) {

@@ -1,19 +1,19 @@
 #pragma once
 // The phases of a run: rows of other lengths and numbers from some share of the budget on.
-#include "train/session.h"
+#include "train/training.h"
 
 namespace cloze {
 
-/// Makes the rows of the phase that the state names, from where it says that they began. Throws ConfigError if the
+/// Makes the rows of the phase that the progress names, from where it says that they began. Throws ConfigError if the
 /// config has fewer phases.
-void open_phase(Session& session);
+void open_phase(Training& training);
 
 /// The next phase is due.
-bool phase_is_over(const Session& session);
+bool phase_is_over(const Training& training);
 
 /// Moves on to the phase that is due. Its order begins in the epoch that the run is in, as far into it as the run is,
 /// at the next step of the new size.
-void begin_due_phase(Session& session);
+void begin_due_phase(Training& training);
 
 /// `32 sequences of up to 128 tokens`, of a step in this phase.
 std::string rows_of_phase(const RunConfig& config, int64_t phase);

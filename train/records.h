@@ -1,27 +1,26 @@
 #pragma once
-// What training records: rows of metrics.jsonl, and summary.json.
+// The facts that rows of metrics.jsonl share, and summary.json.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
-#include "train/session.h"
+#include "suites/suite.h"
+#include "train/training.h"
 
 namespace cloze {
 
-/// Writes a row of metrics.jsonl. Throws CheckpointError where the folder of the run is no longer at its place, as do
-/// those that follow.
-void record_row(Session& session, const nlohmann::json& row);
+/// What every row of metrics.jsonl has: how far the run has come.
+nlohmann::json row_of(const Training& training);
 
-/// Writes a row of metrics.jsonl: means over the steps since the previous one.
-///
-/// rate    learning rate of the last step
-/// speed   tokens per second since the previous row
-void record_training(Session& session, double rate, double speed);
-
-/// Writes a row of metrics.jsonl: the held-out losses of this step.
-void record_held_out(Session& session);
+/// {NAME_loss, NAME_accuracy, ...} of held-out losses, as a row of metrics.jsonl has them.
+nlohmann::json flat_losses(const std::vector<HeldOut>& held_out);
 
 /// The content of summary.json: what was used up, held-out losses with their baselines, training losses, the best
-/// checkpoint, memory and times.
-std::string summary_of(const Session& session, const PretrainReport& report);
+/// checkpoint, memory and times, answers to suites.
+///
+/// losses    training losses of the last line of the log; null: this process has written none, and that of an earlier
+///           one is read
+std::string summary_of(const Training& training, const PretrainReport& report, const nlohmann::json& losses,
+                       const std::vector<SuiteResult>& suites);
 
 }  // namespace cloze

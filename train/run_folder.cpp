@@ -25,17 +25,17 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The config that a run was trained with until now.
-RunConfig config_before(const Session& session) {
-  auto before = decode<RunConfig>(load_run_config(session.options.run + "/run.yaml"));
+RunConfig config_before(const Training& training) {
+  auto before = decode<RunConfig>(load_run_config(training.options.run + "/run.yaml"));
   // A file of an earlier version lacks these keys.
-  take_special_ids(before.model, session.store.tokenizer().special());
+  take_special_ids(before.model, training.store.tokenizer().special());
   before.evaluation = resolved_evaluation(before);
   return before;
 }
 
 /// Throws ConfigError for changes that nobody allowed.
-void check_changes(const Session& session, const std::vector<ChangedKey>& changed, bool same_text) {
-  const auto& options = session.options;
+void check_changes(const Training& training, const std::vector<ChangedKey>& changed, bool same_text) {
+  const auto& options = training.options;
   std::string list;
   for (const auto& key : changed)
     if (!may_change(key.key)) list += "\n  " + to_text(key);
@@ -48,39 +48,44 @@ void check_changes(const Session& session, const std::vector<ChangedKey>& change
   require<ConfigError>(!is_untrained || options.overwrite_config, options.run,
                        ": was imported and not trained, so that there is no training to resume; begin one from it: ",
                        "cloze pretrain ", shell_word(options.run + "/run.yaml"), " --set init.from=", run,
-                       " --set data.tokens=", shell_word(session.config.data.tokens), " --run NAME");
+                       " --set data.tokens=", shell_word(training.config.data.tokens), " --run NAME");
   require<ConfigError>(same_text || options.overwrite_config, options.run, ": was trained on different tokens than ",
-                       session.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
+                       training.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
 }
 
 /// Whether the steps until now would have been others under the budget that the run goes on with.
-bool budget_counts(Session& session, const RunConfig& before, const std::string& checkpoint) {
-  const auto& now = session.config;
+bool budget_counts(Training& training, const RunConfig& before, const std::string& checkpoint) {
+  const auto& now = training.config;
   if (before.train.budget == now.train.budget || checkpoint.empty()) return false;
-  session.state = load_state(checkpoint, nullptr);
-  open_phase(session);
+  training.progress = load_state(checkpoint, nullptr);
+  open_phase(training);
   const auto follows = [&](const RunConfig& config) {
-    const auto used = used_share(config.train.budget, usage(session));
+    const auto used = used_share(config.train.budget, usage(training));
     return !config.train.phases.empty() || masking_follows_length(config.objectives) ||
-           follows_budget(config.schedule, session.state.step, used);
+           follows_budget(config.schedule, training.progress.step, used);
   };
   return follows(before) || follows(now);
 }
 
-/// What this process changes in a run that it goes on with. Throws ConfigError for what nobody allowed.
-Changes check_resumed(Session& session, const std::string& checkpoint, int64_t step) {
-  const auto& run = session.options.run;
-  const auto before = config_before(session);
-  Changes changes{.step = step, .keys = changed_keys(before, session.config)};
-  const auto text = recorded_data(run), new_text = session.store.fingerprint();
-  check_changes(session, changes.keys, text == new_text);
+/// What this process changes in a run that it goes on with.
+struct Resumed {
+  Changes changes{};
+  bool rows_differ = false;  ///< what it changes may give other rows
+};
+
+/// Throws ConfigError for what nobody allowed.
+Resumed check_resumed(Training& training, const std::string& checkpoint, int64_t step) {
+  const auto& run = training.options.run;
+  const auto before = config_before(training);
+  Changes changes{.step = step, .keys = changed_keys(before, training.config)};
+  const auto text = recorded_data(run), new_text = training.store.fingerprint();
+  check_changes(training, changes.keys, text == new_text);
   std::erase_if(changes.keys, [](const ChangedKey& changed) { return changed.key == "data.tokens"; });
   if (text != new_text) changes.keys.push_back({text_key, text.empty() ? "none" : text, new_text});
-  changes.budget_counts = budget_counts(session, before, checkpoint);
+  changes.budget_counts = budget_counts(training, before, checkpoint);
   const bool is_free = std::ranges::all_of(changes.keys, [](const auto& changed) { return may_change(changed.key); });
   // A run that went on with other tokens at this step or later may have lost its checkpoints since.
-  session.changed = !is_free || data_since(run).value_or(-1) >= step;
-  return changes;
+  return {.changes = changes, .rows_differ = !is_free || data_since(run).value_or(-1) >= step};
 }
 
 /// Says what a process changed.
@@ -91,21 +96,21 @@ void log_changes(const Changes& changes) {
   log_info("train", words("resumed at ", text, tells ? "; reports hold it apart from runs that never changed" : ""));
 }
 
-void write_provenance(const Session& session, const std::optional<BranchPoint>& branch) {
-  auto origin = provenance(session.store, session.options.command_line);
-  const int64_t step = branch ? session.state.step : 0;
+void write_provenance(const Training& training, const std::optional<BranchPoint>& branch) {
+  auto origin = provenance(training.store, training.options.command_line);
+  const int64_t step = branch ? training.progress.step : 0;
   if (branch) {
     origin["branched_from"] = {{"run", branch->run}, {"checkpoint", branch->checkpoint}, {"step", step}};
     origin["history"] = history_until(parse_json(read_text(branch->run + "/provenance.json", 16 << 20)), step);
   }
-  add_to_history(origin, process_entry(session.options.command_line), {.step = step});
-  write_atomic(session.options.run + "/provenance.json", json_text(origin, 2) + "\n");
+  add_to_history(origin, process_entry(training.options.command_line), {.step = step});
+  write_atomic(training.options.run + "/provenance.json", json_text(origin, 2) + "\n");
 }
 
 /// The tokenizer of the tokens, alone in its folder: files of another kind would be opened in its place.
-void save_tokenizer(const Session& session) {
-  StagedFolder staged(session.options.run + "/tokenizer");
-  session.store.tokenizer().save(staged.path());
+void save_tokenizer(const Training& training) {
+  StagedFolder staged(training.options.run + "/tokenizer");
+  training.store.tokenizer().save(staged.path());
   staged.commit();
 }
 
@@ -127,27 +132,28 @@ void copy_imported_facts(const Origin& origin, const std::string& run) {
 
 }  // namespace
 
-void open_run_folder(Session& session, const Origin& origin) {
-  const auto& run = session.options.run;
+bool open_run_folder(Training& training, const Origin& origin) {
+  const auto& run = training.options.run;
   const auto& branch = origin.branch;
-  session.lock.require_in_place();
-  const int64_t step = origin.checkpoint.empty() ? session.state.step : load_state(origin.checkpoint, nullptr).step;
-  if (!session.options.resume) clear_begun_run(run);
+  training.lock.require_in_place();
+  const int64_t step = origin.checkpoint.empty() ? training.progress.step : load_state(origin.checkpoint, nullptr).step;
+  if (!training.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
-  const auto changes = exists ? check_resumed(session, origin.checkpoint, step) : Changes{};
-  if (exists && !origin.checkpoint.empty() && !session.options.overwrite_config)
+  const auto [changes, rows_differ] = exists ? check_resumed(training, origin.checkpoint, step) : Resumed{};
+  if (exists && !origin.checkpoint.empty() && !training.options.overwrite_config)
     require_made_by(run, origin.checkpoint, std::nullopt);
-  if (!exists) write_provenance(session, branch);  // first: with it, a run that is killed here may begin anew
-  if (exists) record_changes(run, session.options.command_line, changes);  // before run.yaml forgets what was
+  if (!exists) write_provenance(training, branch);  // first: with it, a run that is killed here may begin anew
+  if (exists) record_changes(run, training.options.command_line, changes);  // before run.yaml forgets what was
   if (!exists) copy_imported_facts(origin, run);
   if (branch)
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
-  write_atomic(run + "/run.yaml", to_yaml(session.config));
-  save_tokenizer(session);
-  if (exists) record_data(run, session.store, step);
-  record_made_by(run, made_by(session));
+  write_atomic(run + "/run.yaml", to_yaml(training.config));
+  save_tokenizer(training);
+  if (exists) record_data(run, training.store, step);
+  record_made_by(run, made_by(training));
   set_log_file(run + "/log.txt");
   log_changes(changes);
+  return rows_differ;
 }
 
 }  // namespace cloze

@@ -24,18 +24,61 @@ double left_of_decay(DecayForm form, double part) {
   fail("this form of a decay is not known");
 }
 
-/// The part of a decay that is over when the next budget of wsd or wsd_s ends at `end`; 0 before it.
-double part_of_decay(const ScheduleConfig& s, double done, double end) {
-  const double start = end * (1 - s.decay);
-  return done <= start ? 0 : std::min(1.0, (done - start) / (end - start));
+/// Where an update stands.
+struct Moment {
+  double done, total, warmup;
+  double rise() const { return done < warmup ? done / warmup : 1; }
+  /// The share of what comes after the warm-up that is over.
+  double after_warmup() const { return std::clamp((done - warmup) / std::max(total - warmup, 1e-12), 0.0, 1.0); }
+};
+
+double above_floor(const EndFactor& end, double left) { return end.end_factor + (1 - end.end_factor) * left; }
+
+/// What is left of a decay over the whole budget, or over all but the warm-up.
+double left_at(const DecayStart& start, const Moment& at) {
+  return start.decay_from_start ? std::clamp(1 - at.done / at.total, 0.0, 1.0) : 1 - at.after_warmup();
 }
 
-/// The end of the budget that `done` lies in: of wsd `total`, of wsd_s also total / 2, total / 4, ...
-double next_end(const ScheduleConfig& s, double done, double total) {
-  double end = total;
-  if (s.shape == ScheduleShape::wsd_s)
-    for (int64_t k = 1; k < s.decays && done < end / 2; ++k) end /= 2;
-  return end;
+double factor(const LinearSchedule& s, const Moment& at) {
+  if (at.done < at.warmup && !s.multiplies_warmup()) return at.rise();
+  return at.rise() * above_floor(s, left_at(s, at));
+}
+
+double factor(const CosineSchedule& s, const Moment& at) {
+  if (at.done < at.warmup && !s.multiplies_warmup()) return at.rise();
+  return at.rise() * above_floor(s, half_cosine(1 - left_at(s, at)));
+}
+
+double factor(const ConstantSchedule&, const Moment& at) { return at.rise(); }
+
+double factor(const InverseSqrtSchedule& s, const Moment& at) {
+  if (at.done < at.warmup && !s.multiplies_warmup()) return at.rise();
+  return at.rise() * std::sqrt(std::max(at.warmup, 1.0) / std::max(at.done, 1.0));
+}
+
+/// The peak, and after it the decay of a budget that ends at `end`.
+double before_decay(const FinalDecay& s, const Moment& at, double end) {
+  const double start = end * (1 - s.decay);
+  const double part = at.done <= start ? 0 : std::min(1.0, (at.done - start) / (end - start));
+  return part > 0 ? above_floor(s, left_of_decay(s.decay_form, part)) : at.rise();
+}
+
+double factor(const WsdSchedule& s, const Moment& at) { return before_decay(s, at, at.total); }
+
+/// The budget ends at total / 2^k for each k of `decays`; the next end counts.
+double factor(const WsdSSchedule& s, const Moment& at) {
+  double end = at.total;
+  for (int64_t k = 1; k < s.decays && at.done < end / 2; ++k) end /= 2;
+  return before_decay(s, at, end);
+}
+
+double factor(const OneCycleSchedule& s, const Moment& at) {
+  if (at.done < at.warmup) return s.start_factor + (1 - s.start_factor) * (1 - half_cosine(at.done / at.warmup));
+  return above_floor(s, half_cosine(at.after_warmup()));
+}
+
+double factor(const TransformerSchedule&, const Moment& at) {
+  return std::min((at.done + 1) / at.warmup, std::sqrt(at.warmup / (at.done + 1)));
 }
 
 }  // namespace
@@ -43,50 +86,24 @@ double next_end(const ScheduleConfig& s, double done, double total) {
 double warmup_of(const ScheduleConfig& s, double total) { return s.warmup < 1 ? s.warmup * total : s.warmup; }
 
 double schedule_factor(const ScheduleConfig& s, double done, double total) {
-  const double warmup = warmup_of(s, total);
-  const bool multiplied = s.decay_in_warmup && s.decay_from_start;
-  const double rise = done < warmup ? done / warmup : 1;
-  const double after_warmup = std::clamp((done - warmup) / std::max(total - warmup, 1e-12), 0.0, 1.0);
-  const auto above_floor = [&](double left) { return s.end_factor + (1 - s.end_factor) * left; };
-  switch (s.shape) {
-    case ScheduleShape::linear:
-    case ScheduleShape::cosine: {
-      if (done < warmup && !multiplied) return rise;
-      const double left = s.decay_from_start ? std::clamp(1 - done / total, 0.0, 1.0) : 1 - after_warmup;
-      return rise * above_floor(s.shape == ScheduleShape::cosine ? half_cosine(1 - left) : left);
-    }
-    case ScheduleShape::constant:
-      return rise;
-    case ScheduleShape::inverse_sqrt:
-      if (done < warmup && !multiplied) return rise;
-      return rise * std::sqrt(std::max(warmup, 1.0) / std::max(done, 1.0));
-    case ScheduleShape::wsd:
-    case ScheduleShape::wsd_s: {
-      const double part = part_of_decay(s, done, next_end(s, done, total));
-      return part > 0 ? above_floor(left_of_decay(s.decay_form, part)) : rise;
-    }
-    case ScheduleShape::one_cycle:
-      if (done < warmup) return s.start_factor + (1 - s.start_factor) * (1 - half_cosine(done / warmup));
-      return above_floor(half_cosine(after_warmup));
-    case ScheduleShape::transformer:
-      return std::min((done + 1) / warmup, std::sqrt(warmup / (done + 1)));
-  }
-  fail("this shape of a schedule is not known");
+  const Moment at{done, total, warmup_of(s, total)};
+  return std::visit([&](const auto& shape) { return factor(shape, at); }, s.shape);
 }
 
 bool follows_budget(const ScheduleConfig& s, int64_t step, double used) {
   if (s.warmup > 0 && s.warmup < 1) return true;
-  const bool rises = static_cast<double>(step) <= s.warmup && !(s.decay_from_start && s.decay_in_warmup);
+  const auto* start = part_in<DecayStart>(s.shape);
+  const bool rises = static_cast<double>(step) <= s.warmup && !(start && start->multiplies_warmup());
   constexpr double rounding = 1e-9;
   return !rises && used > stable_share(s) + rounding;
 }
 
 bool same_stable_rates(const ScheduleConfig& a, const ScheduleConfig& b) {
-  const auto flat = [](ScheduleShape shape) {
-    return shape == ScheduleShape::constant || shape == ScheduleShape::wsd || shape == ScheduleShape::wsd_s;
+  const auto flat = [](const ScheduleShape& shape) {
+    return part_in<ConstantSchedule>(shape) || part_in<FinalDecay>(shape);
   };
   const bool in_steps = a.warmup >= 1 || a.warmup == 0;
-  return in_steps && a.warmup == b.warmup && (a.shape == b.shape || (flat(a.shape) && flat(b.shape)));
+  return in_steps && a.warmup == b.warmup && (a.shape.index() == b.shape.index() || (flat(a.shape) && flat(b.shape)));
 }
 
 }  // namespace cloze

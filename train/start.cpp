@@ -4,7 +4,6 @@
 
 #include "core/json.h"
 #include "core/log.h"
-#include "evaluation/held_out_file.h"
 #include "run/config_io.h"
 #include "run/device.h"
 #include "run/init.h"
@@ -12,24 +11,21 @@
 #include "run/process.h"
 #include "train/babylm_rules.h"
 #include "train/branch.h"
-#include "train/checkpoints.h"
-#include "train/events.h"
+#include "train/optimizer.h"
 #include "train/origin.h"
 #include "train/phases.h"
-#include "train/progress_log.h"
 #include "train/run_folder.h"
-#include "train/suites.h"
 
 namespace cloze {
 
 namespace {
 
-void check_data(const Session& session) {
+void check_data(const Training& training) {
   // Checking for seconds is cheaper than training for days on damaged text.
-  session.store.verify();
-  session.held_out_store.verify();
-  const auto& config = session.config;
-  if (session.store.train_words()) return;
+  training.store.verify();
+  training.held_out_store.verify();
+  const auto& config = training.config;
+  if (training.store.train_words()) return;
   require<ConfigError>(config.train.budget.words == 0, config.data.tokens,
                        ": was prepared without a count of its words, which train.budget.words needs; prepare the text "
                        "again with --force, or give another budget");
@@ -38,46 +34,45 @@ void check_data(const Session& session) {
                        "again with --force, or leave it out");
 }
 
-void draw_weights(Session& session) {
-  const auto& config = session.config;
+void draw_weights(Training& training) {
+  const auto& config = training.config;
   const auto& model = backbone_of(config.model);
-  session.network = std::make_shared<Network>(config.model, config.objectives);
-  initialize(collect_params(*session.network), model.initializer_range, is_truncated(model.initializer),
+  training.network = std::make_shared<Network>(config.model, config.objectives);
+  initialize(collect_params(*training.network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));
 }
 
-void check_branch_point(Session& session, const BranchPoint& branch) {
-  session.state = load_state(branch.checkpoint, nullptr);
-  open_phase(session);
+void check_branch_point(Training& training, const BranchPoint& branch) {
+  training.progress = load_state(branch.checkpoint, nullptr);
+  open_phase(training);
   const auto used = [&](const BudgetConfig& budget) {
-    const auto [done, total] = nearest_limit(budget, usage(session));
+    const auto [done, total] = nearest_limit(budget, usage(training));
     return done / total;
   };
-  const auto& config = session.config;
-  check_branch(branch, config, session.store, used(branch.config.train.budget), used(config.train.budget));
+  const auto& config = training.config;
+  check_branch(branch, config, training.store, used(branch.config.train.budget), used(config.train.budget));
 }
 
 /// Continues from the checkpoint of the origin, if it has one.
-void restore_origin(Session& session, const Origin& origin) {
+void restore_origin(Training& training, const Origin& origin, Checkpoints& checkpoints, bool rows_differ) {
   if (origin.branch)
-    restore(session, origin.branch->checkpoint);
+    checkpoints.restore_all(training, origin.branch->checkpoint, /*is_branch=*/true, rows_differ);
   else if (!origin.checkpoint.empty())
-    restore(session, origin.checkpoint);
-  else if (session.options.resume)
-    log_info("train", words(session.options.run, " has no checkpoint: the run starts from the beginning"));
-  if (!origin.branch) return;
-  session.state.best_step = 0;  // the best is searched for in this run
-  session.state.evaluations_without_gain = 0;
-  session.state.held_out_due = session.state.suites_due = false;  // of the origin
+    checkpoints.restore_all(training, origin.checkpoint, /*is_branch=*/false, rows_differ);
+  else if (training.options.resume)
+    log_info("train", words(training.options.run, " has no checkpoint: the run starts from the beginning"));
 }
 
-void open_metrics(Session& session) {
-  session.lock.require_in_place();
-  session.metrics = std::make_unique<Metrics>(session.options.run, session.state.metrics_bytes, session.state.step);
+/// Opens metrics.jsonl, without the rows that were written after the checkpoint.
+void open_metrics(Training& training, const std::optional<TrainState>& restored) {
+  if (!training.processes.writes()) return;
+  training.lock.require_in_place();
+  training.metrics =
+      std::make_unique<Metrics>(training.options.run, restored ? restored->metrics_bytes : 0, training.progress.step);
   std::vector<std::pair<std::string, std::string>> values;
-  for (const auto& entry : entries(session.config))
+  for (const auto& entry : entries(training.config))
     if (entry.leaf) values.emplace_back(entry.path, entry.value);
-  session.metrics->describe(to_yaml(session.config), values);
+  training.metrics->describe(to_yaml(training.config), values);
 }
 
 /// Compares the memory of every phase with that of the machine by `compare`.
@@ -87,46 +82,58 @@ void compare_memory(const RunConfig& config, double row_tokens, decltype(require
 }
 
 /// The mean number of tokens in a row of the first phase; those of longer phases have at least as many.
-double row_tokens(const Session& session) {
-  return static_cast<double>(session.store.num_tokens()) / static_cast<double>(session.collator.size());
+double row_tokens(const Training& training) {
+  return static_cast<double>(training.store.num_tokens()) / static_cast<double>(training.collator.size());
+}
+
+/// Compares memory, devices and tokens with what the config asks for.
+void check_means(const Training& training) {
+  const auto& config = training.config;
+  compare_memory(config, row_tokens(training), require_memory);
+  configure_threads(config.train.threads);
+  device_of(config.train.device);
+  check_data(training);
+}
+
+/// Opens the folder of the run, with the weights that it begins with. Returns whether its rows may differ from those of
+/// the run so far.
+bool open_folder(Training& training, const Origin& origin) {
+  const auto& config = training.config;
+  InitReport initialized;
+  if (!origin.initial.empty())
+    initialized = init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe);
+  if (config.init.probe) training.network->freeze_backbone();
+  const bool rows_differ = open_run_folder(training, origin);
+  compare_memory(config, row_tokens(training), warn_of_memory);  // in the log of the run, too
+  if (origin.initial.empty()) return rows_differ;
+  log_info("init", to_text(initialized));
+  training.write("init.json", json_text(to_json(initialized), 2) + "\n");
+  return rows_differ;
 }
 
 }  // namespace
 
-void start(Session& session) {
-  const auto& config = session.config;
-  compare_memory(config, row_tokens(session), require_memory);
-  configure_threads(config.train.threads);
-  device_of(config.train.device);
-  check_data(session);
-  open_suites(session);
-  draw_weights(session);
-  check_suites(session);
-  const auto origin = find_origin(config, session.options);
-  if (origin.branch) check_branch_point(session, *origin.branch);
-  InitReport initialized;
-  if (!origin.initial.empty())
-    initialized = init_from(origin.initial, *session.network, session.store.tokenizer(), config.init.probe);
-  if (config.init.probe) session.network->freeze_backbone();
-  open_run_folder(session, origin);
-  compare_memory(config, row_tokens(session), warn_of_memory);  // in the log of the run, too
-  if (!origin.initial.empty()) {
-    log_info("init", to_text(initialized));
-    session.lock.write("init.json", json_text(to_json(initialized), 2) + "\n");
-  }
-  session.stepper = std::make_unique<Stepper>(config, *session.network);
-  restore_origin(session, origin);
-  session.state.optimizer = name_of(config.optimizer.kind);
-  session.state.evaluation_protocol = evaluation_protocol(config, session.held_out_store);
-  check_disk(session);
-  open_metrics(session);
-  tell_started(session);
-  if (origin.branch) {
-    session.saved_at = -1;
-    save(session, true);
-  }
-  announce(session);
-  warn_of_babylm_rules(session);
+Callbacks prepare(Training& training) {
+  check_means(training);
+  auto checkpoints = std::make_unique<Checkpoints>();
+  auto suites = std::make_unique<SuiteEvaluation>(training, *checkpoints);
+  draw_weights(training);
+  check_groups(training.config.optimizer, collect_params(*training.network));
+  suites->check_lengths(training);
+  const auto origin = find_origin(training.config, training.options);
+  if (origin.branch) check_branch_point(training, *origin.branch);
+  const bool rows_differ = open_folder(training, origin);
+  training.stepper = std::make_unique<Stepper>(training.config, *training.network);
+  auto& log = training.add(std::make_unique<TrainingLog>());
+  auto& held_out = training.add(std::make_unique<HeldOutEvaluation>(training, log, *checkpoints));
+  auto& asked = training.add(std::move(suites));
+  training.add(std::make_unique<BabylmRules>());
+  const auto& milestones = training.add(std::make_unique<Milestones>(*checkpoints));
+  auto& last = training.add(std::move(checkpoints));
+  restore_origin(training, origin, last, rows_differ);
+  check_disk(training, milestones.ahead(training));
+  open_metrics(training, last.restored());
+  return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last};
 }
 
 }  // namespace cloze

@@ -1,11 +1,23 @@
 #pragma once
 // What comes before the first step of a process that trains a run.
-#include "train/session.h"
+#include "train/held_out.h"
+#include "train/milestones.h"
+#include "train/suites.h"
+#include "train/training.h"
+#include "train/training_log.h"
 
 namespace cloze {
 
-/// Checks what a run needs, makes its network with new weights or those of its origin, and opens its folder. Throws
-/// ConfigError, DataError, CheckpointError.
-void start(Session& session);
+/// The callbacks that the end of a run asks for what they know.
+struct Callbacks {
+  TrainingLog& log;
+  HeldOutEvaluation& held_out;
+  SuiteEvaluation& suites;
+  Checkpoints& checkpoints;
+};
+
+/// Checks what a run needs, makes its network with new weights or those of its origin, opens its folder, and adds its
+/// callbacks, which have not begun. Throws ConfigError, DataError, CheckpointError.
+Callbacks prepare(Training& training);
 
 }  // namespace cloze

@@ -21,13 +21,13 @@ SuiteOptions training_options() {
 }
 
 /// The network that is trained, as the run that a suite asks.
-LoadedRun run_of(const Session& session) {
-  return {.folder = session.options.run,
-          .checkpoint = words("step ", session.state.step),
-          .config = session.config,
-          .tokenizer = session.store.tokenizer(),
+LoadedRun run_of(const Training& training) {
+  return {.folder = training.options.run,
+          .checkpoint = words("step ", training.progress.step),
+          .config = training.config,
+          .tokenizer = training.store.tokenizer(),
           .has_tokenizer = true,
-          .network = session.network};
+          .network = training.network};
 }
 
 json figure_json(const SuiteFigure& figure) {
@@ -39,10 +39,10 @@ json figure_json(const SuiteFigure& figure) {
 
 /// The answers to all suites. One without an answer, such as one with a text that is too long and could not be known
 /// before, or one for which the device has too little memory, is told and left out: it is no reason to lose a training.
-std::vector<SuiteResult> answers_of(const Session& session) {
+std::vector<SuiteResult> answers_of(const Training& training, const std::vector<Suite>& suites) {
   std::vector<SuiteResult> answers;
-  const auto run = run_of(session);
-  for (const auto& suite : session.suites) {
+  const auto run = run_of(training);
+  for (const auto& suite : suites) {
     try {
       answers.push_back(run_suite(run, suite, training_options()));
     } catch (const Interrupted&) {
@@ -50,7 +50,7 @@ std::vector<SuiteResult> answers_of(const Session& session) {
     } catch (const std::exception& e) {  // also of LibTorch, whose text goes on with the stack
       const std::string text = e.what();
       end_progress();
-      log_warning("train", words("suite ", suite.name, " is left out at step ", session.state.step, ": ",
+      log_warning("train", words("suite ", suite.name, " is left out at step ", training.progress.step, ": ",
                                  text.substr(0, text.find('\n'))));
     }
   }
@@ -70,21 +70,22 @@ std::string to_text(const SuiteResult& answer) {
 
 }  // namespace
 
-void open_suites(Session& session) {
-  for (const auto& path : session.config.evaluation.suites) {
+SuiteEvaluation::SuiteEvaluation(const Training& training, Checkpoints& checkpoints) : checkpoints_(checkpoints) {
+  const auto& evaluation = training.config.evaluation;
+  for (const auto& path : evaluation.suites) {
     auto suite = open_suite(find_suite(path, "evaluation.suites"));
-    require_new(suite, session.suites, "evaluation.suites:");
-    const auto items = session.config.evaluation.suite_items;
+    require_new(suite, suites_, "evaluation.suites:");
+    const auto items = evaluation.suite_items;
     if (auto* ranking = std::get_if<RankingSuite>(&suite.items); ranking && items > 0) keep_first(*ranking, items);
-    const auto fault = suite_fault(session.config, suite, {});
+    const auto fault = suite_fault(training.config, suite, {});
     require<ConfigError>(fault.empty(), "evaluation.suites: ", fault);
-    session.suites.push_back(std::move(suite));
+    suites_.push_back(std::move(suite));
   }
 }
 
-void check_suites(const Session& session) {
-  const auto run = run_of(session);
-  for (const auto& suite : session.suites) {
+void SuiteEvaluation::check_lengths(const Training& training) const {
+  const auto run = run_of(training);
+  for (const auto& suite : suites_) {
     try {
       check_fit(run, suite, training_options());
     } catch (const DataError& e) {
@@ -93,33 +94,56 @@ void check_suites(const Session& session) {
   }
 }
 
-bool suites_are_due(const Session& session) {
-  const int64_t every = session.config.evaluation.suite_every;
-  return !session.suites.empty() && every > 0 && session.state.step % every == 0;
+void SuiteEvaluation::restore(Training&, const SavedStep& saved) {
+  answered_at_ = saved.state.suites_at;
+  due_ = saved.state.suites_due && !saved.is_branch;
 }
 
-void answer_suites(Session& session) {
-  if (session.suites.empty()) return;
+void SuiteEvaluation::begin(Training& training) {
+  due_ = due_ && training.config.evaluation.suite_every > 0 && !suites_.empty();
+  after_step(training);
+}
+
+void SuiteEvaluation::note_due(const Training& training, bool at_end) {
+  const int64_t step = training.progress.step, every = training.config.evaluation.suite_every;
+  const bool asked = at_end ? answered_at_ != step : is_within_budget(training) && every > 0 && step % every == 0;
+  due_ = asked && !suites_.empty();
+}
+
+void SuiteEvaluation::after_step(Training& training) {
+  if (due_) answer(training);
+}
+
+void SuiteEvaluation::finish(Training& training) {
+  if (due_ || results_.empty()) answer(training);
+}
+
+void SuiteEvaluation::save(TrainState& state) const {
+  state.suites_at = answered_at_;
+  state.suites_due = due_;
+}
+
+/// Answers all suites. Throws Interrupted after a signal.
+void SuiteEvaluation::answer(Training& training) {
+  if (suites_.empty()) return;
   const auto start = Clock::now();
-  const AveragedWeights averaged(*session.stepper);
-  const bool was_training = session.network->is_training();
-  session.network->eval();
-  session.suite_results = answers_of(session);
-  session.state.suites_due = false;
-  session.network->train(was_training);
+  const AveragedWeights averaged(*training.stepper);
+  const bool was_training = training.network->is_training();
+  training.network->eval();
+  results_ = answers_of(training, suites_);
+  due_ = false;
+  training.network->train(was_training);
   end_progress();
   std::string text;
-  for (const auto& answer : session.suite_results) text += (text.empty() ? " " : ", ") + to_text(answer);
-  if (!text.empty()) log_info("train", words("suites at step ", session.state.step, ":", text));
-  session.ledger.evaluation += seconds_since(start);
-  auto& answered_at = session.state.suites_at;
-  if (answered_at == session.state.step) return;
-  answered_at = session.state.step;
-  session.saved_at = -1;
-  record_row(session, {{"step", session.state.step},
-                       {"tokens", session.state.tokens},
-                       {"flops", session.state.flops},
-                       {"suites", to_json(session.suite_results)}});
+  for (const auto& answer : results_) text += (text.empty() ? " " : ", ") + to_text(answer);
+  if (!text.empty()) log_info("train", words("suites at step ", training.progress.step, ":", text));
+  training.ledger.evaluation += seconds_since(start);
+  if (answered_at_ == training.progress.step) return;
+  answered_at_ = training.progress.step;
+  checkpoints_.forget_saved();
+  auto row = row_of(training);
+  row["suites"] = to_json(results_);
+  training.record(row);
 }
 
 json to_json(const std::vector<SuiteResult>& answers) {

@@ -1,22 +1,43 @@
 #pragma once
 // The evaluation suites that a run answers while it trains.
-#include "train/session.h"
+#include <vector>
+
+#include "suites/suite.h"
+#include "train/checkpoints.h"
+#include "train/training.h"
 
 namespace cloze {
 
-/// Opens the suites of evaluation.suites. Throws DataError for a damaged file, ConfigError for a suite that the run
-/// cannot answer.
-void open_suites(Session& session);
+/// Answers evaluation.suites each evaluation.suite_every steps and at the end, and writes the figures of each as a row
+/// of metrics.jsonl. A step that was answered before the run was resumed is answered again, for its summary, without a
+/// row.
+class SuiteEvaluation final : public Callback {
+ public:
+  /// Opens the suites. Throws DataError for a damaged file, ConfigError for a suite that the run cannot answer.
+  SuiteEvaluation(const Training& training, Checkpoints& checkpoints);
+  /// Throws DataError for a suite with a text that is longer than the network, which has been made.
+  void check_lengths(const Training& training) const;
 
-/// Throws DataError for a suite with a text that is longer than the network, which has been made.
-void check_suites(const Session& session);
+  void restore(Training&, const SavedStep& saved) override;
+  void begin(Training& training) override;
+  void note_due(const Training& training, bool at_end) override;
+  void after_step(Training& training) override;
+  void finish(Training& training) override;
+  void save(TrainState& state) const override;
 
-/// Whether answers to the suites are due after the step that was made.
-bool suites_are_due(const Session& session);
+  bool is_due() const { return due_; }
+  /// The last answers.
+  const std::vector<SuiteResult>& results() const { return results_; }
 
-/// Answers all suites, and writes the figures of each as a row of metrics.jsonl. A step that was answered before the
-/// run was resumed is answered again, for its summary, without a row.
-void answer_suites(Session& session);
+ private:
+  void answer(Training& training);
+
+  Checkpoints& checkpoints_;
+  std::vector<Suite> suites_{};
+  std::vector<SuiteResult> results_{};
+  bool due_ = false;
+  int64_t answered_at_ = -1;  ///< step
+};
 
 /// {SUITE: {METRIC: {value, low, high, count, ties}, ..., groups: {GROUP: {METRIC: value}}}}: what metrics.jsonl and
 /// summary.json say of suites.

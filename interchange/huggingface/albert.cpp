@@ -5,7 +5,7 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys albert_keys() {
+Keys<AlbertConfig> albert_keys() {
   return with_defaults(encoder_keys(), {{"vocab_size", 30000},
                                         {"hidden_size", 4096},
                                         {"num_attention_heads", 64},
@@ -13,8 +13,8 @@ Keys albert_keys() {
                                         {"hidden_act", "gelu_new"},
                                         {"hidden_dropout_prob", 0},
                                         {"attention_probs_dropout_prob", 0}}) +
-         Keys{embedding_size(), size("num_hidden_groups", of_family<AlbertConfig>(&LayerSharing::num_hidden_groups), 1),
-              size("inner_group_num", of_family<AlbertConfig>(&LayerSharing::inner_group_num), 1), position_type()};
+         Keys<AlbertConfig>{embedding_size(), size("num_hidden_groups", &LayerSharing::num_hidden_groups, 1),
+                            size("inner_group_num", &LayerSharing::inner_group_num, 1), position_type()};
 }
 
 ParameterNames albert_names(const ModelConfig& model) {
@@ -44,8 +44,7 @@ Family albert() {
   using enum PositionEmbeddings;
   return {.model_type = "albert",
           .class_prefix = "Albert",
-          .model = AlbertConfig{},
-          .keys = albert_keys(),
+          .table = {AlbertConfig{}, albert_keys()},
           .classes = {{"ForPreTraining", {default_objective<MlmConfig>(), default_objective<SopConfig>()}},
                       {"ForMaskedLM", {default_objective<MlmConfig>()}},
                       {"Model"}},

@@ -6,7 +6,7 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys bart_keys() {
+Keys<EncoderDecoderConfig> bart_keys() {
   return {
       size("vocab_size", &BackboneConfig::vocab_size, 50265),
       size("d_model", &BackboneConfig::hidden_size, 1024),
@@ -33,15 +33,15 @@ Keys bart_keys() {
        .may_be_null = true,
        // Without a start token, the decoder starts with bos_token_id.
        .read =
-           [](BackboneConfig& c, const Given& in) {
-             auto& start = encoder_decoder(c).decoder_start_token_id;
+           [](EncoderDecoderConfig& c, const Given& in) {
+             auto& start = c.decoder_start_token_id;
              start = 0;
              if (in.value.is_null())
                take(in.file, "bos_token_id", start, in.path);
              else
                start = in.as<int64_t>();
            },
-       .write = [](const BackboneConfig& c) { return json(encoder_decoder(c).decoder_start_token_id); }},
+       .write = [](const EncoderDecoderConfig& c) { return json(c.decoder_start_token_id); }},
       id("forced_bos_token_id", &EncoderDecoderConfig::forced_bos_token_id, nullptr),
       id("forced_eos_token_id", &EncoderDecoderConfig::forced_eos_token_id, 2),
       derived("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
@@ -93,13 +93,13 @@ at::Tensor without_axis(const BackboneConfig&, const std::string& name, const at
 }
 
 /// A family with BART's keys and names.
-Family bart_like(const char* model_type, const char* class_prefix, const ModelConfig& model, const json& defaults,
+template <class Model>
+Family bart_like(const char* model_type, const char* class_prefix, const Model& model, const json& defaults,
                  const ObjectiveConfig& objective) {
   using enum Architecture;
   return {.model_type = model_type,
           .class_prefix = class_prefix,
-          .model = model,
-          .keys = with_defaults(bart_keys(), defaults),
+          .table = {model, with_defaults(bart_keys(), defaults)},
           .classes = {{"ForConditionalGeneration", {objective}, encoder_decoder},
                       {"ForCausalLM", {default_objective<ClmConfig>()}, decoder},
                       {"Model", {}, encoder_decoder}},
@@ -107,7 +107,7 @@ Family bart_like(const char* model_type, const char* class_prefix, const ModelCo
           .names = bart_names,
           .to_huggingface = with_axis,
           .from_huggingface = without_axis,
-          .positions = {backbone_of(model).position_embeddings},
+          .positions = {model.position_embeddings},
           .text_ids = {{"bos_token_id", 0}}};
 }
 

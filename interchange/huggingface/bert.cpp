@@ -19,8 +19,8 @@ Family bert() {
   using enum PositionEmbeddings;
   return {.model_type = "bert",
           .class_prefix = "Bert",
-          .model = BertConfig{},
-          .keys = encoder_keys() + encoder_or_decoder_keys(nullptr) + Keys{position_type()},
+          .table = {BertConfig{},
+                    encoder_keys() + encoder_or_decoder_keys(nullptr) + Keys<BackboneConfig>{position_type()}},
           .classes = {{"ForPreTraining", {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
                       {"ForMaskedLM", {default_objective<MlmConfig>()}},
                       causal_class("LMHeadModel"),

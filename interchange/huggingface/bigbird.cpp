@@ -8,7 +8,7 @@ namespace cloze::huggingface {
 namespace {
 
 /// A key of block-sparse attention, omitted for full attention.
-Key block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
+Key<BackboneConfig> block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
   return {.name = name,
           .absent = absent,
           .read =
@@ -18,11 +18,11 @@ Key block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64
           .write =
               [member](const BackboneConfig& c) {
                 const auto* blocks = std::get_if<BigBirdAttention>(&*c.attention);
-                return blocks ? json(blocks->*member) : Key::omitted;
+                return blocks ? json(blocks->*member) : omitted;
               }};
 }
 /// Block-sparse or full attention.
-Key attention_type() {
+Key<BackboneConfig> attention_type() {
   return {
       .name = "attention_type",
       .absent = "block_sparse",
@@ -49,16 +49,16 @@ Key attention_type() {
           }};
 }
 
-Keys bigbird_keys() {
+Keys<BackboneConfig> bigbird_keys() {
   return with_defaults(encoder_keys(),
                        {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) +
          encoder_or_decoder_keys(2) +
-         Keys{attention_type(),
-              block_sparse_key("block_size", &BigBirdAttention::block_size, 64),
-              block_sparse_key("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
-              only("use_bias", true),
-              only("rescale_embeddings", false),
-              only("position_embedding_type", "absolute")};
+         Keys<BackboneConfig>{attention_type(),
+                              block_sparse_key("block_size", &BigBirdAttention::block_size, 64),
+                              block_sparse_key("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
+                              only("use_bias", true),
+                              only("rescale_embeddings", false),
+                              only("position_embedding_type", "absolute")};
 }
 
 ParameterNames bigbird_names(const ModelConfig&) {
@@ -74,8 +74,7 @@ ParameterNames bigbird_names(const ModelConfig&) {
 Family big_bird() {
   return {.model_type = "big_bird",
           .class_prefix = "BigBird",
-          .model = BigBirdConfig{},
-          .keys = bigbird_keys(),
+          .table = {BigBirdConfig{}, bigbird_keys()},
           .classes = {{"ForPreTraining", {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
                       {"ForMaskedLM", {default_objective<MlmConfig>()}},
                       causal_class("ForCausalLM"),

@@ -5,7 +5,7 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys distilbert_keys() {
+Keys<BackboneConfig> distilbert_keys() {
   return {
       size("vocab_size", &BackboneConfig::vocab_size, 30522),
       size("dim", &BackboneConfig::hidden_size, 768),
@@ -48,8 +48,7 @@ Family distilbert() {
   using enum PositionEmbeddings;
   return {.model_type = "distilbert",
           .class_prefix = "DistilBert",
-          .model = DistilBertConfig{},
-          .keys = distilbert_keys(),
+          .table = {DistilBertConfig{}, distilbert_keys()},
           .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
           .prefix = "distilbert.",
           .names = distilbert_names,

@@ -6,10 +6,10 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys electra_keys() {
+Keys<BackboneConfig> electra_keys() {
   return with_defaults(encoder_keys(),
                        {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) +
-         encoder_or_decoder_keys(nullptr) + Keys{embedding_size(), position_type()};
+         encoder_or_decoder_keys(nullptr) + Keys<BackboneConfig>{embedding_size(), position_type()};
 }
 
 ParameterNames electra_names(const ModelConfig&) {
@@ -34,8 +34,7 @@ Family electra() {
   using enum PositionEmbeddings;
   return {.model_type = "electra",
           .class_prefix = "Electra",
-          .model = ElectraConfig{},
-          .keys = electra_keys(),
+          .table = {ElectraConfig{}, electra_keys()},
           .classes = {{"ForPreTraining", {discriminator()}},
                       {"ForMaskedLM", {MlmConfig{}}},
                       causal_class("ForCausalLM"),

@@ -31,7 +31,7 @@ at::Tensor same_layout(const BackboneConfig&, const std::string&, const at::Tens
 
 bool Family::has_architecture(Architecture architecture) const {
   return std::any_of(classes.begin(), classes.end(), [&](const Class& one) {
-    return one.architecture.value_or(backbone_of(model).architecture) == architecture;
+    return one.architecture.value_or(backbone_of(table.model).architecture) == architecture;
   });
 }
 
@@ -64,7 +64,7 @@ const Family& family_named(const std::string& model_type, const std::string& pat
 
 const Family& family_of(const ModelConfig& model) {
   for (const auto& family : families())
-    if (kind_of(family.model) == kind_of(model) && family.describes(backbone_of(model))) return family;
+    if (kind_of(family.table.model) == kind_of(model) && family.describes(backbone_of(model))) return family;
   fail<ConfigError>(kind_of(model), " has no class at Hugging Face; export to torchscript");
 }
 

@@ -36,8 +36,7 @@ at::Tensor same_layout(const BackboneConfig&, const std::string& name, const at:
 struct Family {
   std::string model_type;      ///< `bert`
   std::string class_prefix;    ///< `Bert`
-  ModelConfig model;           ///< the family here, with its defaults
-  Keys keys;                   ///< of config.json
+  Table table;                 ///< the family here, with its defaults, and the keys of config.json
   std::vector<Class> classes;  ///< of two with the same heads, the first one is written
   std::string prefix;          ///< of the names of the base model's parameters: `bert.`
   ParameterNames (*names)(const ModelConfig&);
@@ -56,7 +55,7 @@ struct Family {
   bool (*describes)(const BackboneConfig& model) = [](const BackboneConfig&) { return true; };
 
   /// The model generates text in the class with its head.
-  bool is_generative() const { return backbone_of(model).is_generative(); }
+  bool is_generative() const { return backbone_of(table.model).is_generative(); }
   /// The architectures that some class has.
   bool has_architecture(Architecture architecture) const;
   /// The classes of an architecture.

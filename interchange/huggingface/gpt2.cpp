@@ -5,7 +5,7 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys gpt2_keys() {
+Keys<BackboneConfig> gpt2_keys() {
   return {
       size("vocab_size", &BackboneConfig::vocab_size, 50257),
       size("n_embd", &BackboneConfig::hidden_size, 768),
@@ -63,8 +63,7 @@ at::Tensor transposed(const BackboneConfig&, const std::string& name, const at::
 Family gpt2() {
   return {.model_type = "gpt2",
           .class_prefix = "GPT2",
-          .model = Gpt2Config{},
-          .keys = gpt2_keys(),
+          .table = {Gpt2Config{}, gpt2_keys()},
           .classes = {{"LMHeadModel", {default_objective<ClmConfig>()}}, {"Model"}},
           .prefix = "transformer.",
           .names = gpt2_names,

@@ -10,18 +10,18 @@ std::string named_class(const json& config) {
   return named ? (*found)[0].get<std::string>() : "";
 }
 
-Key only(const char* name, json value) {
+Key<BackboneConfig> only(const char* name, json value) {
   return {.name = name, .absent = value, .read = [value](BackboneConfig&, const Given& in) {
             require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", json_text(in.value), "; only ",
                                  json_text(value), " can be imported");
           }};
 }
 
-Key derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write) {
+Key<BackboneConfig> derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write) {
   return {.name = name, .absent = std::move(absent), .may_be_null = true, .write = std::move(write)};
 }
 
-Key dropout(const char* name, double absent) {
+Key<BackboneConfig> dropout(const char* name, double absent) {
   return {.name = name,
           .absent = absent,
           .read =
@@ -31,7 +31,7 @@ Key dropout(const char* name, double absent) {
           .write = [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }};
 }
 
-Key padding(int64_t absent) {
+Key<BackboneConfig> padding(int64_t absent) {
   return {.name = "pad_token_id",
           .absent = absent,
           .may_be_null = true,
@@ -43,18 +43,7 @@ Key padding(int64_t absent) {
           .write = [](const BackboneConfig& c) { return json(c.pad_token_id); }};
 }
 
-Keys operator+(Keys a, const Keys& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Keys with_defaults(Keys keys, const json& absent) {
-  for (auto& key : keys)
-    if (absent.contains(key.name)) key.absent = absent[key.name];
-  return keys;
-}
-
-Key position_type() {
+Key<BackboneConfig> position_type() {
   return {.name = "position_embedding_type",
           .absent = "absolute",
           .read =
@@ -67,18 +56,18 @@ Key position_type() {
               },
           .write =
               [](const BackboneConfig& c) {
-                return c.has_relative_keys() ? json(name_of(c.position_embeddings)) : Key::omitted;
+                return c.has_relative_keys() ? json(name_of(c.position_embeddings)) : omitted;
               }};
 }
 
-Key embedding_size() {
+Key<BackboneConfig> embedding_size() {
   return {.name = "embedding_size",
           .absent = 128,
           .read = [](BackboneConfig& c, const Given& in) { c.embedding_size = in.at_least(1); },
           .write = [](const BackboneConfig& c) { return json(c.embedding_width()); }};
 }
 
-Keys encoder_keys() {
+Keys<BackboneConfig> encoder_keys() {
   return {size("vocab_size", &BackboneConfig::vocab_size, 30522),
           size("hidden_size", &BackboneConfig::hidden_size, 768),
           size("num_hidden_layers", &BackboneConfig::num_hidden_layers, 12, 0),
@@ -97,7 +86,7 @@ Keys encoder_keys() {
 
 namespace {
 
-Key is_decoder() {
+Key<BackboneConfig> is_decoder() {
   return {
       .name = "is_decoder",
       .absent = false,
@@ -108,10 +97,10 @@ Key is_decoder() {
 
 }  // namespace
 
-Keys encoder_or_decoder_keys(json eos_token_id) {
+Keys<BackboneConfig> encoder_or_decoder_keys(json eos_token_id) {
   auto end = id("eos_token_id", &BackboneConfig::eos_token_id, std::move(eos_token_id));
   end.write = [](const BackboneConfig& c) {
-    if (!c.is_decoder()) return Key::omitted;
+    if (!c.is_decoder()) return omitted;
     return c.eos_token_id >= 0 ? json(c.eos_token_id) : json();
   };
   return {is_decoder(), only("add_cross_attention", false), end};

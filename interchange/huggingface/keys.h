@@ -2,6 +2,7 @@
 // What the tables of config.json are made of: a key is read and written by one entry. Defaults are those of
 // transformers 5.23, as in tests/interchange/huggingface_defaults.json.
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <string>
 #include <vector>
@@ -49,40 +50,59 @@ struct Given {
   }
 };
 
-/// A key of config.json and its conversion from and to a model config.
+/// What `write` gives for a key that is left out.
+inline const json omitted = json(json::value_t::discarded);
+
+/// A key of config.json and its conversion from and to a config: a model's, or a part of one.
+template <class Config>
 struct Key {
   std::string name;
   json absent{};             ///< the default of the class for an absent key
   bool may_be_null = false;  ///< if false, null means that the key is absent
-  std::function<void(BackboneConfig&, const Given&)> read = [](BackboneConfig&, const Given&) {};
-  std::function<json(const BackboneConfig&)> write = [](const BackboneConfig&) { return omitted; };
-  inline static const json omitted = json(json::value_t::discarded);  ///< from `write`: no such key
-};
-using Keys = std::vector<Key>;
+  std::function<void(Config&, const Given&)> read = [](Config&, const Given&) {};
+  std::function<json(const Config&)> write = [](const Config&) { return omitted; };
 
-/// The part of a model config that declares a field, for `field` and others.
-template <class Owner>
-Owner& part(BackboneConfig& c) {
-  return static_cast<Owner&>(c);
-}
-template <class Owner>
-const Owner& part(const BackboneConfig& c) {
-  return static_cast<const Owner&>(c);
-}
-/// A field of a part, as one of the family that has the part.
-template <class Family, class T, class Part>
-constexpr T Family::* of_family(T Part::* member) {
-  return member;
-}
-inline EncoderDecoderConfig& encoder_decoder(BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
-inline const EncoderDecoderConfig& encoder_decoder(const BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
-template <>
-inline DecodingIds& part<DecodingIds>(BackboneConfig& c) {
-  return encoder_decoder(c);
-}
-template <>
-inline const DecodingIds& part<DecodingIds>(const BackboneConfig& c) {
-  return encoder_decoder(c);
+  /// The same key of a config that has this one as a part.
+  template <class Whole>
+    requires(std::derived_from<Whole, Config> && !std::same_as<Whole, Config>)
+  operator Key<Whole>() const {
+    return {.name = name, .absent = absent, .may_be_null = may_be_null, .read = read, .write = write};
+  }
+};
+template <class Config>
+using Keys = std::vector<Key<Config>>;
+
+/// A model, and the keys of config.json that read and write it: of its own struct and of those that it derives from.
+struct Table {
+  /// A key of whichever model.
+  struct Entry {
+    std::string name;
+    json absent;
+    bool may_be_null;
+    std::function<void(ModelConfig&, const Given&)> read;
+    std::function<json(const ModelConfig&)> write;
+  };
+  template <class Model, class Owner>
+    requires std::derived_from<Model, Owner>
+  Table(const Model& defaults, const Keys<Owner>& keys_of_model);
+  ModelConfig model;  ///< with its defaults
+  std::vector<Entry> keys{};
+};
+
+template <class Model, class Owner>
+  requires std::derived_from<Model, Owner>
+Table::Table(const Model& defaults, const Keys<Owner>& keys_of_model) : model(defaults) {
+  const auto own = [](auto& any) -> auto& {
+    auto* found = as<Model>(any);
+    require(found != nullptr, kind_of(any), " is not read and written by the keys of ", Model::kind);
+    return *found;
+  };
+  for (const auto& key : keys_of_model)
+    keys.push_back({.name = key.name,
+                    .absent = key.absent,
+                    .may_be_null = key.may_be_null,
+                    .read = [own, read = key.read](ModelConfig& c, const Given& in) { read(own(c), in); },
+                    .write = [own, write = key.write](const ModelConfig& c) { return write(own(c)); }});
 }
 
 /// A value as config.json has it, a choice by its name.
@@ -96,91 +116,99 @@ json json_of(const T& value) {
 
 /// A key with the same meaning in Cloze.
 template <class T, class Owner>
-Key field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
+Key<Owner> field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
   return {.name = name,
           .absent = json_of(absent),
-          .read = [member](BackboneConfig& c, const Given& in) { part<Owner>(c).*member = in.as<T>(); },
-          .write = [member](const BackboneConfig& c) { return json_of(part<Owner>(c).*member); }};
+          .read = [member](Owner& c, const Given& in) { c.*member = in.as<T>(); },
+          .write = [member](const Owner& c) { return json_of(c.*member); }};
 }
 
 /// A size, of at least `least`.
 template <class Owner>
-Key size(const char* name, int64_t Owner::* member, int64_t absent, int64_t least = 1) {
+Key<Owner> size(const char* name, int64_t Owner::* member, int64_t absent, int64_t least = 1) {
   auto key = field(name, member, absent);
-  key.read = [member, least](BackboneConfig& c, const Given& in) { part<Owner>(c).*member = in.at_least(least); };
+  key.read = [member, least](Owner& c, const Given& in) { c.*member = in.at_least(least); };
   return key;
 }
 
 /// An id; null means none, -1 in Cloze. A list of one id is that id.
 template <class Owner>
-Key id(const char* name, int64_t Owner::* member, json absent) {
+Key<Owner> id(const char* name, int64_t Owner::* member, json absent) {
   return {.name = name,
           .absent = std::move(absent),
           .may_be_null = true,
           .read =
-              [member](BackboneConfig& c, const Given& in) {
+              [member](Owner& c, const Given& in) {
                 require<ConfigError>(!in.value.is_array() || in.value.size() == 1, in.path, ": '", in.key, "' is ",
                                      json_text(in.value), ", but Cloze supports one id; give that one");
                 const json one = in.value.is_array() ? in.value[0] : in.value;
-                part<Owner>(c).*member = one.is_null() ? -1 : Given{one, in.file, in.key, in.path}.as<int64_t>();
+                c.*member = one.is_null() ? -1 : Given{one, in.file, in.key, in.path}.as<int64_t>();
               },
           .write =
-              [member](const BackboneConfig& c) {
-                const auto value = part<Owner>(c).*member;
+              [member](const Owner& c) {
+                const auto value = c.*member;
                 return value >= 0 ? json(value) : json();
               }};
 }
 
 /// A count; null means 0 in Cloze.
 template <class Owner>
-Key count_or_null(const char* name, int64_t Owner::* member, json absent) {
+Key<Owner> count_or_null(const char* name, int64_t Owner::* member, json absent) {
   return {.name = name,
           .absent = std::move(absent),
           .may_be_null = true,
-          .read = [member](BackboneConfig& c,
-                           const Given& in) { part<Owner>(c).*member = in.value.is_null() ? 0 : in.as<int64_t>(); },
+          .read = [member](Owner& c, const Given& in) { c.*member = in.value.is_null() ? 0 : in.as<int64_t>(); },
           .write =
-              [member](const BackboneConfig& c) {
-                const auto value = part<Owner>(c).*member;
+              [member](const Owner& c) {
+                const auto value = c.*member;
                 return value > 0 ? json(value) : json();
               }};
 }
 
 /// A size of the decoder; null, or 0 in Cloze, means that of the encoder.
 template <class Owner>
-Key decoder_size(const char* name, int64_t EncoderDecoderConfig::* member, int64_t Owner::* encoder, json absent) {
-  return {
-      .name = name,
-      .absent = std::move(absent),
-      .may_be_null = true,
-      .read = [=](BackboneConfig& c,
-                  const Given& in) { encoder_decoder(c).*member = in.value.is_null() ? c.*encoder : in.at_least(1); },
-      .write =
-          [=](const BackboneConfig& c) {
-            return json(encoder_decoder(c).*member > 0 ? encoder_decoder(c).*member : c.*encoder);
-          }};
+Key<EncoderDecoderConfig> decoder_size(const char* name, int64_t EncoderDecoderConfig::* member,
+                                       int64_t Owner::* encoder, json absent) {
+  return {.name = name,
+          .absent = std::move(absent),
+          .may_be_null = true,
+          .read = [=](EncoderDecoderConfig& c,
+                      const Given& in) { c.*member = in.value.is_null() ? c.*encoder : in.at_least(1); },
+          .write = [=](const EncoderDecoderConfig& c) { return json(c.*member > 0 ? c.*member : c.*encoder); }};
 }
 
 /// A key of which Cloze supports a single value.
-Key only(const char* name, json value);
+Key<BackboneConfig> only(const char* name, json value);
 /// A key that is written only, derived from other fields.
-Key derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write);
+Key<BackboneConfig> derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write);
 /// One dropout rate, for several fields of Cloze.
-Key dropout(const char* name, double absent);
+Key<BackboneConfig> dropout(const char* name, double absent);
 /// The padding id, whose embedding gets no gradient; null: all embeddings get gradients.
-Key padding(int64_t absent);
+Key<BackboneConfig> padding(int64_t absent);
 /// The kind of position embeddings, a key of transformers 4.
-Key position_type();
+Key<BackboneConfig> position_type();
 /// The width of factorised embeddings.
-Key embedding_size();
+Key<BackboneConfig> embedding_size();
 
 /// The keys that the encoders of BERT's kind share, with the defaults of BERT.
-Keys encoder_keys();
+Keys<BackboneConfig> encoder_keys();
 /// Keys of classes that may be encoder or decoder; only a decoder has an end token.
-Keys encoder_or_decoder_keys(json eos_token_id);
+Keys<BackboneConfig> encoder_or_decoder_keys(json eos_token_id);
 
-Keys operator+(Keys a, const Keys& b);
+/// The keys of a model besides those of a part of it.
+template <class Part, class Config>
+  requires std::derived_from<Config, Part>
+Keys<Config> operator+(const Keys<Part>& of_part, const Keys<Config>& own) {
+  Keys<Config> all(of_part.begin(), of_part.end());
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
 /// The same keys with other defaults.
-Keys with_defaults(Keys keys, const json& absent);
+template <class Config>
+Keys<Config> with_defaults(Keys<Config> keys, const json& absent) {
+  for (auto& key : keys)
+    if (absent.contains(key.name)) key.absent = absent[key.name];
+  return keys;
+}
 
 }  // namespace cloze::huggingface

@@ -9,7 +9,7 @@ namespace cloze::huggingface {
 namespace {
 
 /// One window for all layers, or a list with one for each.
-Key attention_window() {
+Key<BackboneConfig> attention_window() {
   return {.name = "attention_window",
           .absent = 512,
           .read =
@@ -49,9 +49,9 @@ ParameterNames longformer_names(const ModelConfig&) {
 Family longformer() {
   return {.model_type = "longformer",
           .class_prefix = "Longformer",
-          .model = LongformerConfig{},
-          .keys = with_defaults(encoder_keys(), {{"pad_token_id", 1}}) +
-                  Keys{attention_window(), only("position_embedding_type", "absolute")},
+          .table = {LongformerConfig{},
+                    with_defaults(encoder_keys(), {{"pad_token_id", 1}}) +
+                        Keys<BackboneConfig>{attention_window(), only("position_embedding_type", "absolute")}},
           .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
           .prefix = "longformer.",
           .names = longformer_names,

@@ -15,7 +15,7 @@ const AlternatingAttention& alternating(const BackboneConfig& c) {
 
 /// A key of ModernBERT's attention.
 template <class T>
-Key of_alternating(const char* name, T AlternatingAttention::* member, std::type_identity_t<T> absent) {
+Key<BackboneConfig> of_alternating(const char* name, T AlternatingAttention::* member, std::type_identity_t<T> absent) {
   return {.name = name,
           .absent = absent,
           .read = [member](BackboneConfig& c, const Given& in) { alternating(c).*member = in.as<T>(); },
@@ -23,7 +23,7 @@ Key of_alternating(const char* name, T AlternatingAttention::* member, std::type
 }
 
 /// Which layers have full attention: a key of transformers 4, where they are every n-th one.
-Key every_nth_layer() {
+Key<BackboneConfig> every_nth_layer() {
   return {.name = "global_attn_every_n_layers",
           .absent = 3,
           .read =
@@ -35,12 +35,12 @@ Key every_nth_layer() {
           .write =
               [](const BackboneConfig& c) {
                 const auto& kind = alternating(c);
-                return kind.global_layers.empty() ? json(kind.global_attn_every_n_layers) : Key::omitted;
+                return kind.global_layers.empty() ? json(kind.global_attn_every_n_layers) : omitted;
               }};
 }
 
 /// The same as transformers 5 has it, layer by layer; it counts where both are there.
-Key layer_types() {
+Key<BackboneConfig> layer_types() {
   return {.name = "layer_types",
           .may_be_null = true,
           .read =
@@ -81,7 +81,7 @@ Key layer_types() {
 
 /// The base of local layers: a key of transformers 4, where null means that of the full layers. Source: its
 /// ModernBertAttention.
-Key local_rope_theta() {
+Key<BackboneConfig> local_rope_theta() {
   auto key = of_alternating("local_rope_theta", &AlternatingAttention::local_rope_theta, 10000);
   key.may_be_null = true;
   key.read = [](BackboneConfig& c, const Given& in) {
@@ -104,7 +104,7 @@ void check_rope_parameters(const Given& in) {
 }
 
 /// Rotary positions as transformers 5 has them; what it says counts before global_rope_theta and local_rope_theta.
-Key rope_parameters() {
+Key<BackboneConfig> rope_parameters() {
   return {.name = "rope_parameters",
           .may_be_null = true,
           .read =
@@ -133,7 +133,7 @@ Key rope_parameters() {
               }};
 }
 
-Keys modernbert_keys() {
+Keys<BackboneConfig> modernbert_keys() {
   return {size("vocab_size", &BackboneConfig::vocab_size, 50368),
           size("hidden_size", &BackboneConfig::hidden_size, 768),
           size("num_hidden_layers", &BackboneConfig::num_hidden_layers, 22, 0),
@@ -190,8 +190,7 @@ Family modernbert() {
   return {
       .model_type = "modernbert",
       .class_prefix = "ModernBert",
-      .model = ModernBertConfig{},
-      .keys = modernbert_keys(),
+      .table = {ModernBertConfig{}, modernbert_keys()},
       .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
       .prefix = "model.",
       .names = modernbert_names,

@@ -17,9 +17,8 @@ Family roberta_like(const char* model_type, const char* class_prefix, int64_t vo
   using enum PositionEmbeddings;
   return {.model_type = model_type,
           .class_prefix = class_prefix,
-          .model = RobertaConfig{},
-          .keys = with_defaults(encoder_keys(), {{"pad_token_id", 1}, {"vocab_size", vocab_size}}) +
-                  encoder_or_decoder_keys(2) + Keys{position_type()},
+          .table = {RobertaConfig{}, with_defaults(encoder_keys(), {{"pad_token_id", 1}, {"vocab_size", vocab_size}}) +
+                                         encoder_or_decoder_keys(2) + Keys<BackboneConfig>{position_type()}},
           .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, causal_class("ForCausalLM"), {"Model"}},
           .prefix = "roberta.",
           .names = roberta_names,

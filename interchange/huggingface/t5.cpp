@@ -6,10 +6,10 @@ namespace cloze::huggingface {
 namespace {
 
 /// The blocks of the decoder, which the class of an encoder does not read.
-Key decoder_layers() {
+Key<EncoderDecoderConfig> decoder_layers() {
   auto key = decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers,
                           &BackboneConfig::num_hidden_layers, nullptr);
-  key.read = [read = key.read](BackboneConfig& c, const Given& in) {
+  key.read = [read = key.read](EncoderDecoderConfig& c, const Given& in) {
     const bool unread = named_class(in.file).ends_with("EncoderModel");
     read(c, {unread ? json() : in.value, in.file, in.key, in.path});
   };
@@ -17,7 +17,7 @@ Key decoder_layers() {
 }
 
 /// Keys that T5 and mT5 share.
-Keys t5_and_mt5_keys() {
+Keys<T5Config> t5_and_mt5_keys() {
   return {
       size("vocab_size", &BackboneConfig::vocab_size, 32128),
       size("d_model", &BackboneConfig::hidden_size, 512),
@@ -31,9 +31,8 @@ Keys t5_and_mt5_keys() {
       size("num_heads", &BackboneConfig::num_attention_heads, 8),
       dropout("dropout_rate", 0.1),
       field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
-      field("relative_attention_num_buckets", of_family<T5Config>(&RelativeBias::relative_attention_num_buckets), 32),
-      field("relative_attention_max_distance", of_family<T5Config>(&RelativeBias::relative_attention_max_distance),
-            128),
+      field("relative_attention_num_buckets", &RelativeBias::relative_attention_num_buckets, 32),
+      field("relative_attention_max_distance", &RelativeBias::relative_attention_max_distance, 128),
       {.name = "feed_forward_proj",
        .absent = "relu",
        .read =
@@ -65,37 +64,39 @@ Keys t5_and_mt5_keys() {
 
 /// The class ties its head whatever the file says, unless the weights differ (`tie_tables`). The value in the file
 /// decides whether states are scaled before the head: version 1.1 has false.
-Keys t5_keys() {
+Keys<T5Config> t5_keys() {
   return t5_and_mt5_keys() +
-         Keys{{.name = "tie_word_embeddings",
-               .absent = true,
-               .read = [](BackboneConfig& c,
-                          const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
-               .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
-              {.name = "scale_decoder_outputs",
-               .read =
-                   [](BackboneConfig& c, const Given& in) {
-                     if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
-                   },
-               .write = [](const BackboneConfig& c) { return json(c.scale_decoder_outputs); }}};
+         Keys<T5Config>{
+             {.name = "tie_word_embeddings",
+              .absent = true,
+              .read = [](BackboneConfig& c,
+                         const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
+              .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
+             {.name = "scale_decoder_outputs",
+              .read =
+                  [](BackboneConfig& c, const Given& in) {
+                    if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
+                  },
+              .write = [](const BackboneConfig& c) { return json(c.scale_decoder_outputs); }}};
 }
 
-Keys mt5_keys() {
+Keys<T5Config> mt5_keys() {
   return with_defaults(t5_and_mt5_keys(), {{"vocab_size", 250112},
                                            {"d_ff", 1024},
                                            {"num_layers", 8},
                                            {"num_heads", 6},
                                            {"feed_forward_proj", "gated-gelu"}}) +
-         Keys{{.name = "tie_word_embeddings",
-               .absent = true,
-               .read =
-                   [](BackboneConfig& c, const Given& in) {
-                     c.tie_word_embeddings = in.as<bool>();
-                     c.scale_decoder_outputs = false;
-                   },
-               .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings); }},
-              // T5's class, which reads such a folder too, scales states unless the file says that it does not.
-              derived("scale_decoder_outputs", nullptr, [](const BackboneConfig&) { return json(false); })};
+         Keys<T5Config>{
+             {.name = "tie_word_embeddings",
+              .absent = true,
+              .read =
+                  [](BackboneConfig& c, const Given& in) {
+                    c.tie_word_embeddings = in.as<bool>();
+                    c.scale_decoder_outputs = false;
+                  },
+              .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings); }},
+             // T5's class, which reads such a folder too, scales states unless the file says that it does not.
+             derived("scale_decoder_outputs", nullptr, [](const BackboneConfig&) { return json(false); })};
 }
 
 Names block_names(bool decoder, bool gated) {
@@ -141,12 +142,11 @@ ParameterNames t5_names(const ModelConfig& model) {
 /// mT5 ties its head without scaling states, which T5's class cannot.
 bool is_mt5(const BackboneConfig& c) { return c.tie_word_embeddings && !c.scale_decoder_outputs; }
 
-Family t5_like(const char* model_type, const char* class_prefix, Keys keys) {
+Family t5_like(const char* model_type, const char* class_prefix, const Keys<T5Config>& keys) {
   using enum Architecture;
   return {.model_type = model_type,
           .class_prefix = class_prefix,
-          .model = T5Config{},
-          .keys = std::move(keys),
+          .table = {T5Config{}, keys},
           .classes = {{"ForConditionalGeneration", {default_objective<SpanCorruptionConfig>()}, encoder_decoder},
                       {"EncoderModel", {}, encoder},
                       {"Model", {}, encoder_decoder}},

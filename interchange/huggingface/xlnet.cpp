@@ -5,7 +5,7 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys xlnet_keys() {
+Keys<XlnetConfig> xlnet_keys() {
   return {
       size("vocab_size", &BackboneConfig::vocab_size, 32000),
       {.name = "n_token",  // files of old versions
@@ -36,13 +36,13 @@ Keys xlnet_keys() {
       {.name = "attn_type",
        .absent = "bi",
        .read =
-           [](BackboneConfig& c, const Given& in) {
+           [](TwoStreamConfig& c, const Given& in) {
              const auto type = in.as<std::string>();
              require<ConfigError>(type == "bi" || type == "uni", in.path, ": attn_type is '", type,
                                   "'; 'bi' and 'uni' can be imported");
-             part<TwoStreamConfig>(c).attn_type = choice_of<AttentionDirection>(type);
+             c.attn_type = choice_of<AttentionDirection>(type);
            },
-       .write = [](const BackboneConfig& c) { return json(name_of(part<TwoStreamConfig>(c).attn_type)); }},
+       .write = [](const TwoStreamConfig& c) { return json(name_of(c.attn_type)); }},
       field("clamp_len", &TwoStreamConfig::clamp_len, -1),
       count_or_null("mem_len", &TwoStreamConfig::mem_len, 512),
       count_or_null("reuse_len", &TwoStreamConfig::reuse_len, nullptr),
@@ -95,8 +95,7 @@ at::Tensor joined_heads(const BackboneConfig&, const std::string& name, const at
 Family xlnet() {
   return {.model_type = "xlnet",
           .class_prefix = "XLNet",
-          .model = XlnetConfig{},
-          .keys = xlnet_keys(),
+          .table = {XlnetConfig{}, xlnet_keys()},
           .classes = {{"LMHeadModel", {default_objective<PlmConfig>()}}, {"Model"}},
           .prefix = "transformer.",
           .names = xlnet_names,

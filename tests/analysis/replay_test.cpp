@@ -12,7 +12,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/objective.h"
 #include "tests/support/tiny.h"
-#include "train/session.h"
+#include "train/training.h"
 #include "train/stepper.h"
 
 using namespace cloze;

@@ -53,6 +53,11 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "model.attention.global_layers names layer 4 of a stack with 4, whose first one is 0; leave it out"},
       {"modernbert/tiny.yaml --set 'objectives=[{kind: mlm}, {kind: nsp}]'",
        "nsp needs two segment types, modernbert has none; choose another model, or remove nsp from the objectives"},
+      {"bert/tiny.yaml --set optimizer.kind=muon",
+       "optimizer.kind muon updates matrices alone; give it a group of them (optimizer.groups, with kind: muon and "
+       "role: weight), and another kind the rest"},
+      {"bert/tiny.yaml --set optimizer.learning_rate=0 --set 'optimizer.groups=[{kind: muon, role: weight}]'",
+       "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it"},
       {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'",
        "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives"},
       {"electra/tiny.yaml --set objectives.0.generator_steps=10",

@@ -203,14 +203,41 @@ TEST_CASE("YAML output decodes to the same config and contains every default", "
 TEST_CASE("a preset applies to every part that has it, and explicit keys win", "[core][config]") {
   const auto config =
       accepted("like: google-bert\noptimizer: {epsilon: 1e-7}\nobjectives: [{kind: mlm, like: huggingface}]\n");
-  CHECK_FALSE(config.optimizer.bias_correction);
-  CHECK(config.schedule.decay_from_start);
-  CHECK(config.optimizer.epsilon == 1e-7);
+  CHECK_FALSE(std::get<AdamW>(config.optimizer.rule).bias_correction);
+  CHECK(std::get<LinearSchedule>(config.schedule.shape).decay_from_start);
+  CHECK(std::get<AdamW>(config.optimizer.rule).epsilon == 1e-7);
   CHECK(as<MlmConfig>(config.objectives[0])->count == CountRule::bernoulli);
   CHECK(deviations(config) == std::vector<std::string>{"optimizer.epsilon is 1e-07, google-bert has 1e-06"});
   CHECK(refused("like: gogle-bert") ==
         "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, "
         "spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
+}
+
+TEST_CASE("an option of another kind of optimizer or schedule is refused with the kinds that have it",
+          "[core][config]") {
+  CHECK(refused("optimizer: {kind: adafactor, beta1: 0.5}") ==
+        "run.yaml:1:30: 'optimizer.beta1' is an option of adamw and lamb, and 'optimizer.kind' is adafactor; leave it "
+        "out, or choose one of them");
+  CHECK(refused("schedule: {decays: 2}") ==
+        "run.yaml:1:12: 'schedule.decays' is an option of wsd_s, and 'schedule.shape' is linear; leave it out, or "
+        "choose wsd_s");
+  CHECK(refused("like: t5", {"optimizer.epsilon=1e-3"}) ==
+        "--set optimizer.epsilon=1e-3: 'optimizer.epsilon' is an option of adamw and lamb, and 'optimizer.kind' is "
+        "adafactor; leave it out, or choose one of them");
+  CHECK(refused("optimizer: {kind: adafactor, beta3: 0.5}").find("unknown key 'optimizer.beta3'") != std::string::npos);
+}
+
+TEST_CASE("what kinds of optimizer or schedule share stays as a preset has it where another kind is chosen",
+          "[core][config]") {
+  const auto lamb = accepted("like: huggingface\noptimizer: {kind: lamb}").optimizer;
+  CHECK(std::get<Lamb>(lamb.rule).epsilon == 1e-8);
+  const auto cosine = accepted("like: electra\nschedule: {shape: cosine}").schedule;
+  CHECK(std::get<CosineSchedule>(cosine.shape).multiplies_warmup());
+  const auto wsd = accepted("schedule: {like: xlnet, shape: wsd}").schedule;
+  CHECK(std::get<WsdSchedule>(wsd.shape).end_factor == 1e-3);
+  CHECK(std::get<WsdSchedule>(wsd.shape).decay == 0.2);
+  const auto adamw = accepted("like: t5\noptimizer: {kind: adamw}").optimizer;
+  CHECK(std::get<AdamW>(adamw.rule).epsilon == AdamW{}.epsilon);
 }
 
 TEST_CASE("a copy of a config has a model, objectives and attention of its own", "[core][config]") {
@@ -233,19 +260,20 @@ TEST_CASE("a preset at the root sets schedule and optimizer as published, and pa
     const auto config = accepted("like: " + name);
     INFO(name);
     CHECK(config.schedule.like == name);
-    CHECK(config.schedule
-              .decay_from_start);  // their decay counts from step 0, that of Hugging Face from the end of the warm-up
-    CHECK(config.schedule.decay_in_warmup == (name == "electra"));
+    const auto& linear = std::get<LinearSchedule>(config.schedule.shape);
+    CHECK(linear.decay_from_start);  // from step 0; that of Hugging Face from the end of the warm-up
+    CHECK(linear.decay_in_warmup == (name == "electra"));
     CHECK(config.optimizer.like == name);
     CHECK(kind_of(config.model) == "bert");
     CHECK(deviations(config).empty());
   }
   const auto spanbert = accepted("like: spanbert").optimizer;
-  CHECK((spanbert.decay_norm_and_bias && spanbert.epsilon_hat && spanbert.bias_correction));
-  CHECK(spanbert.epsilon == 1e-8);
-  CHECK(accepted("like: fairseq-roberta").optimizer.epsilon_hat);
+  const auto& adam = std::get<AdamW>(spanbert.rule);
+  CHECK((spanbert.decay_norm_and_bias && adam.epsilon_hat && adam.bias_correction));
+  CHECK(adam.epsilon == 1e-8);
+  CHECK(std::get<AdamW>(accepted("like: fairseq-roberta").optimizer.rule).epsilon_hat);
   const auto xlnet = accepted("like: xlnet\nmodel: {kind: xlnet}\nobjectives: [{kind: plm}]");
-  CHECK_FALSE(xlnet.optimizer.bias_correction);
+  CHECK_FALSE(std::get<AdamW>(xlnet.optimizer.rule).bias_correction);
   CHECK(xlnet.optimizer.decay_score_biases);
   CHECK(deviations(xlnet).empty());
   CHECK(deviations(accepted("like: bart\nmodel: {kind: bart}\nobjectives: [{kind: denoising}]")) ==

@@ -1,12 +1,17 @@
 #include "interchange/huggingface/family.h"
 
+#include <filesystem>
 #include <set>
 
+#include "core/file.h"
+#include "core/json.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_config.h"
 #include "models/families/families.h"
 #include "objectives/causal_lm.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
+#include "tests/support/families.h"
 
 using namespace cloze;
 using huggingface::Class;
@@ -18,7 +23,7 @@ namespace {
 /// A tiny model of a family, in the architecture of a class.
 RunConfig tiny(const Family& family, const Class& one) {
   RunConfig config;
-  config.model = family.model;
+  config.model = family.table.model;
   auto& c = backbone_of(config.model);
   c.vocab_size = 40;
   c.hidden_size = 12;
@@ -29,12 +34,69 @@ RunConfig tiny(const Family& family, const Class& one) {
   c.d_kv = 0;
   c.pad_token_id = 1;
   if (one.architecture) c.architecture = *one.architecture;
-  if (!backbone_of(family.model).is_generative() && c.is_decoder()) c.attention = FullAttention{};
+  if (!backbone_of(family.table.model).is_generative() && c.is_decoder()) c.attention = FullAttention{};
   config.objectives = one.objectives;
   return config;
 }
 
+/// A file of the tests.
+std::string listed_in(const std::string& file) { return read_text(SOURCE_DIR "/tests/" + file, 16 << 20); }
+
+/// The names that a file does not have between quotes.
+std::set<std::string> missing_in(const std::string& file, std::set<std::string> names) {
+  std::erase_if(names, [text = listed_in(file)](const std::string& name) {
+    return text.find("\"" + name + "\"") != std::string::npos;
+  });
+  return names;
+}
+
+std::set<std::string> kinds_of_models() {
+  std::set<std::string> kinds;
+  const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (kinds.insert(Kinds::kind), ...); };
+  each(static_cast<const ModelFamily*>(nullptr));
+  return kinds;
+}
+
+/// The kinds of the golden cases.
+std::set<std::string> golden_kinds() {
+  std::set<std::string> kinds;
+  for (const auto& folder : std::filesystem::directory_iterator(SOURCE_DIR "/tests/parity"))
+    if (const auto config = folder.path() / "config.json"; std::filesystem::exists(config))
+      kinds.insert(kind_of(read_model(parse_json(read_text(config.string(), 1 << 20)), config.string())));
+  return kinds;
+}
+
 }  // namespace
+
+// A key of another family's struct does not compile.
+static_assert(std::is_convertible_v<huggingface::Key<EncoderDecoderConfig>, huggingface::Key<T5Config>>);
+static_assert(!std::is_convertible_v<huggingface::Key<EncoderDecoderConfig>, huggingface::Key<BertConfig>>);
+static_assert(std::is_constructible_v<huggingface::Table, T5Config, huggingface::Keys<BackboneConfig>>);
+static_assert(!std::is_constructible_v<huggingface::Table, BertConfig, huggingface::Keys<T5Config>>);
+
+TEST_CASE("a family of transformers is in every list by which the tests go through families", "[families]") {
+  const std::set<std::string> none;
+  std::set<std::string> types, kinds;
+  for (const auto& family : huggingface::families()) {
+    types.insert(family.model_type);
+    kinds.insert(kind_of(family.table.model));
+  }
+  for (const std::string file :
+       {"interchange/huggingface_defaults.json", "parity/random_cases.py", "acceptance/layouts.py"}) {
+    INFO(file);
+    CHECK(missing_in(file, types) == none);
+  }
+  for (const auto& kind : golden_kinds()) kinds.erase(kind);
+  CHECK(kinds == none);
+}
+
+TEST_CASE("a model is in every list by which the tests go through models", "[families]") {
+  const std::set<std::string> none;
+  auto kinds = kinds_of_models();
+  CHECK(missing_in("acceptance/attack/world.py", kinds) == none);
+  for (const auto& family : every_family()) kinds.erase(kind_of(family.model));
+  CHECK(kinds == none);
+}
 
 TEST_CASE("every class of a family is written under its name, and read as the model that was written",
           "[interchange][families]") {

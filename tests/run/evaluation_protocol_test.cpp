@@ -284,7 +284,7 @@ TEST_CASE("a held-out loss that is not finite is never the best, and the run can
           "[train][evaluation][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
+  config.schedule.shape = ConstantSchedule{}, config.schedule.warmup = 0;
   config.optimizer.learning_rate = 1e30;  // one step makes all weights non-finite
   const auto report = pretrain(config, {.run = dir / "run"});
   CHECK_FALSE(std::isfinite(report.held_out_loss));

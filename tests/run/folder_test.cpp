@@ -49,7 +49,7 @@ TEST_CASE("a run that was killed in its first file operations begins anew, resum
 TEST_CASE("a branch that was killed in its first file operations begins anew, resumed or not", "[run][folder]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 1;
   pretrain(config, {.run = dir / "stem"});
   config.train.budget.steps = 4;

@@ -23,6 +23,11 @@ std::string earlier_yaml(const std::string& written) {
 
 std::string earlier_yaml(const RunConfig& config) { return earlier_yaml(to_yaml(config)); }
 
+AdamMoments adam_of(const RunConfig& config) { return *part_in<AdamMoments>(config.optimizer.rule); }
+bool multiplies_warmup(const RunConfig& config) {
+  return part_in<DecayStart>(config.schedule.shape)->multiplies_warmup();
+}
+
 RunConfig config_of(const std::string& yaml) { return decode<RunConfig>(ConfigTree::parse(yaml, "config.yaml")); }
 
 }  // namespace
@@ -36,15 +41,15 @@ TEST_CASE("a key that is missing in a run.yaml matches the behaviour of its vers
     return decode<RunConfig>(load_run_config(yaml, overrides));
   };
   auto roberta = config_of("like: fairseq-roberta\nmodel: {kind: roberta}\n");
-  REQUIRE(roberta.optimizer.epsilon_hat);
-  CHECK_FALSE(read(earlier_yaml(roberta)).optimizer.epsilon_hat);
-  CHECK(read(to_yaml(roberta)).optimizer.epsilon_hat);
-  CHECK(read(earlier_yaml(roberta), {"optimizer.epsilon_hat=true"}).optimizer.epsilon_hat);
+  REQUIRE(adam_of(roberta).epsilon_hat);
+  CHECK_FALSE(adam_of(read(earlier_yaml(roberta))).epsilon_hat);
+  CHECK(adam_of(read(to_yaml(roberta))).epsilon_hat);
+  CHECK(adam_of(read(earlier_yaml(roberta), {"optimizer.epsilon_hat=true"})).epsilon_hat);
 
   const auto electra = config_of("like: electra\nmodel: {kind: electra}\n");
-  REQUIRE(electra.schedule.decay_in_warmup);
-  CHECK_FALSE(read(earlier_yaml(electra)).schedule.decay_in_warmup);
-  CHECK(read(to_yaml(electra)).schedule.decay_in_warmup);
+  REQUIRE(multiplies_warmup(electra));
+  CHECK_FALSE(multiplies_warmup(read(earlier_yaml(electra))));
+  CHECK(multiplies_warmup(read(to_yaml(electra))));
 
   for (const std::string kind : {"t5", "xlnet"}) {
     const auto config = config_of("model: {kind: " + kind + "}\nobjectives: []\n");
@@ -59,11 +64,28 @@ TEST_CASE("a key that is missing in a run.yaml matches the behaviour of its vers
 
   // Files outside run directories follow today's presets; `explain` tells where a value comes from.
   dir.write("run/run.yaml", earlier_yaml(roberta));
-  CHECK(decode<RunConfig>(load_config(yaml)).optimizer.epsilon_hat);
+  CHECK(adam_of(decode<RunConfig>(load_config(yaml))).epsilon_hat);
   dir.write("run/provenance.json", "{}");
-  CHECK_FALSE(decode<RunConfig>(load_config(yaml)).optimizer.epsilon_hat);
+  CHECK_FALSE(adam_of(decode<RunConfig>(load_config(yaml))).epsilon_hat);
   CHECK_THAT(explain<RunConfig>(load_config(yaml), "optimizer.epsilon_hat"),
              Catch::Contains("= false") && Catch::Contains("run/run.yaml (of an earlier version):3:16"));
+}
+
+TEST_CASE("options of other kinds that an earlier version wrote into a run.yaml are ignored", "[train][config]") {
+  TempDir dir;
+  const auto yaml = dir / "run/run.yaml";
+  dir.write("run/run.yaml",
+            "optimizer: {like: '', kind: adafactor, beta1: 0.9, epsilon_hat: false, weight_decay: 0}\n"
+            "schedule: {shape: constant, warmup: 2, end_factor: 0.5, decay_in_warmup: true}\n");
+  const auto config = decode<RunConfig>(load_run_config(yaml));
+  CHECK(part_in<Adafactor>(config.optimizer.rule));
+  CHECK(config.optimizer.weight_decay == 0);
+  CHECK(config.schedule.warmup == 2);
+  CHECK_THROWS_WITH(decode<RunConfig>(load_run_config(yaml, {"optimizer.beta1=0.9"})),
+                    Catch::Contains("'optimizer.beta1' is an option of adamw and lamb"));
+  CHECK_THROWS_WITH(decode<RunConfig>(load_config(yaml)), Catch::Contains("'optimizer.beta1' is an option"));
+  dir.write("run/provenance.json", "{}");
+  CHECK_NOTHROW(decode<RunConfig>(load_config(yaml)));
 }
 
 TEST_CASE(
@@ -71,12 +93,13 @@ TEST_CASE(
     "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   fairseq_roberta_optimizer(config.optimizer);
   config.optimizer.like = "fairseq-roberta";
-  config.optimizer.epsilon = 1e-2;  // large, so that the form of epsilon matters
-  config.optimizer.epsilon_hat = false;
+  auto& adam = std::get<AdamW>(config.optimizer.rule);
+  adam.epsilon = 1e-2;  // large, so that the form of epsilon matters
+  adam.epsilon_hat = false;
   pretrain(config, {.run = dir / "whole"});
   config.train.budget.steps = 4;
   pretrain(config, {.run = dir / "half"});

@@ -14,7 +14,7 @@ TEST_CASE("a line of metrics gives means over the steps since the previous line,
           "[train][metrics][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "each"});
   config.checkpoint.log_every = 5;

@@ -77,8 +77,9 @@ TEST_CASE("the runs of the scaling study have eight sizes, and are evaluated at 
   std::set<int64_t> widths;
   for (const auto& run : plan.runs) {
     const auto& schedule = run.config.schedule;
-    CHECK(schedule.shape == ScheduleShape::wsd_s);
-    CHECK(run.config.evaluation.points % (int64_t{1} << (schedule.decays - 1)) == 0);
+    const auto* repeated = part_in<WsdSSchedule>(schedule.shape);
+    REQUIRE(repeated);
+    CHECK(run.config.evaluation.points % (int64_t{1} << (repeated->decays - 1)) == 0);
     const int64_t width = backbone_of(run.config.model).hidden_size;
     widths.insert(width);
     CHECK(run.config.optimizer.learning_rate * static_cast<double>(width) == Approx(0.1).epsilon(0.02));

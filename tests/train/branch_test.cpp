@@ -9,7 +9,7 @@ namespace {
 /// A run of 8 steps at the peak after a warm-up of 2, with a checkpoint every second step.
 RunConfig stable_run(const TempDir& dir) {
   auto config = tiny_run(dir, 8);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 2;
   config.checkpoint.every = 2;
   config.checkpoint.keep = 10;
@@ -18,8 +18,7 @@ RunConfig stable_run(const TempDir& dir) {
 
 RunConfig decayed_run(const RunConfig& stable, int64_t steps) {
   auto config = stable;
-  config.schedule.shape = ScheduleShape::wsd;
-  config.schedule.decay = 0.4;
+  choose<WsdSchedule>(config.schedule.shape).decay = 0.4;
   config.train.budget.steps = steps;
   return config;
 }
@@ -104,7 +103,7 @@ TEST_CASE("a branch that would not have had these weights is refused before its 
   other = decayed_run(stable, 20);
   other.schedule.warmup = 0.1;
   refused(other, at_six, "warmup 2 -> wsd, warmup 0.1); give both runs the same schedule.warmup in steps");
-  other.schedule.shape = ScheduleShape::cosine;
+  other.schedule.shape = CosineSchedule{};
   refused(other, at_six, "(schedule.shape cosine) depends on the budget from the start");
   refused(decayed_run(stable, 20), dir / ("stable" + step_folder(5)), "there is no checkpoint to branch from");
   refused(decayed_run(stable, 20), dir / "nowhere", "is neither a run directory nor a step folder of one");

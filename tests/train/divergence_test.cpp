@@ -12,7 +12,7 @@ namespace {
 /// A run whose weights leave every sensible range at once, though its losses stay finite.
 RunConfig diverging(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   config.optimizer.learning_rate = 50;
   return config;

@@ -25,7 +25,7 @@ std::string kinds_of(const std::vector<json>& events) {
 
 RunConfig exploding(const TempDir& dir) {
   auto config = tiny_run(dir, 12);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   config.optimizer.learning_rate = 50;
   return config;

@@ -13,7 +13,7 @@ json recorded(const std::string& run) { return json::parse(read_file(run + "/pro
 /// A run whose rates follow no budget.
 RunConfig steady_run(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   return config;
 }
@@ -80,11 +80,11 @@ TEST_CASE("a longer budget is a change of the training once the rates have follo
   bool counts = false;
   SECTION("constant") {}
   SECTION("linear") {
-    config.schedule.shape = ScheduleShape::linear;
+    config.schedule.shape = LinearSchedule{};
     counts = true;
   }
   SECTION("wsd") {
-    config.schedule.shape = ScheduleShape::wsd;
+    config.schedule.shape = WsdSchedule{};
     counts = true;
   }
   pretrain(config, {.run = dir / "run"});

@@ -241,6 +241,15 @@ TEST_CASE("rows with mems come in the same order for any number of workers", "[t
   }
 }
 
+TEST_CASE("processes that train together have the batches of a step in turn", "[train][mems]") {
+  TempDir dir;
+  const ManualRun run(run_with_mems(dir, 1));
+  const auto make = [&](uint64_t n) { return run.collator.batch(4 * n, 4); };
+  Loader alone(make, 4, 1), first(make, 4, 2, {.rank = 0, .size = 2}), second(make, 4, 1, {.rank = 1, .size = 2});
+  for (int step = 0; step < 9; ++step)
+    for (auto* loader : {&first, &second}) CHECK(at::equal(loader->next().input_ids, alone.next().input_ids));
+}
+
 TEST_CASE("an XLNet with mems learns the language, and after a kill and a resume it ends with the same bits",
           "[train][learning][resume][mems]") {
   TempDir dir;

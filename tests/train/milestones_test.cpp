@@ -81,7 +81,7 @@ TEST_CASE("a run that is killed and resumed keeps the same milestones with the s
 TEST_CASE("milestones that are asked for in the middle of a run begin there", "[train][milestones]") {
   const TempDir dir;
   auto config = tiny_run(dir, 10);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "run"});
   const auto state = load_state(dir / "run/step-00000010", nullptr);

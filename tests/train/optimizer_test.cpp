@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/config.h"
 #include "core/tensor/ops.h"
 #include "tests/support/isa.h"
 #include "tests/support/numbers.h"
@@ -47,10 +48,32 @@ std::vector<NamedParam> parameters() {
   return found;
 }
 
-OptimizerConfig of(OptimizerKind kind) {
+const std::vector<UpdateRule> rules{AdamW{}, Lamb{}, Adafactor{}};
+
+OptimizerConfig of(const UpdateRule& rule, double weight_decay = 0.01) {
   OptimizerConfig config;
-  config.kind = kind;
+  config.rule = rule;
+  config.weight_decay = weight_decay;
   return config;
+}
+
+/// AdamW, and Muon at twice its rate for matrices.
+OptimizerConfig with_muon(MuonScale scale, double weight_decay) {
+  auto config = of(AdamW{}, weight_decay);
+  auto& group = config.groups.emplace_back();
+  static_cast<UpdateOptions&>(group) = config;
+  group.rule = Muon{.momentum = 0.9, .scale = scale};
+  group.learning_rate = 2 * config.learning_rate;
+  group.role = ParameterRole::weight;
+  return config;
+}
+
+/// Adam's options in one of its kinds.
+template <class Kind>
+UpdateRule with(const AdamMoments& options) {
+  Kind kind;
+  static_cast<AdamMoments&>(kind) = options;
+  return kind;
 }
 
 Tensor gradient(const Sample& sample, int t) {
@@ -75,12 +98,10 @@ struct Reference {
     return std::sqrt(sum / static_cast<double>(x.size()));
   }
   void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool decays) {
-    const double decay = decays ? c.weight_decay : 0,
-                 scale = c.kind == OptimizerKind::adafactor ? std::max(1e-3, size(p)) : 1;
-    const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1,
-                 c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
+    const double decay = decays ? c.weight_decay : 0;
     std::vector<double> u(p.size());
-    if (c.kind == OptimizerKind::adafactor) {
+    if (part_in<Adafactor>(c.rule)) {
+      const double scale = std::max(1e-3, size(p));
       const double keep = 1 - std::pow(t, -0.8);
       if (rows >= 128 && columns >= 128) {
         std::vector<double> of_row(row.size()), of_column(column.size());
@@ -103,16 +124,19 @@ struct Reference {
       for (size_t i = 0; i < p.size(); ++i) p[i] -= lr * decay * p[i] + lr * scale * u[i] / clip;
       return;
     }
+    const auto& adam = *part_in<AdamMoments>(c.rule);
+    const bool is_lamb = part_in<Lamb>(c.rule);
+    const double c1 = adam.bias_correction ? 1 - std::pow(adam.beta1, t) : 1,
+                 c2 = adam.bias_correction ? 1 - std::pow(adam.beta2, t) : 1;
     for (size_t i = 0; i < p.size(); ++i) {
-      m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
-      v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
-      u[i] = c.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + c.epsilon)
-                           : m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);  // fairseq, optim/adam.py
-      if (c.kind == OptimizerKind::lamb) u[i] += decay * p[i];
+      m[i] = adam.beta1 * m[i] + (1 - adam.beta1) * g[i];
+      v[i] = adam.beta2 * v[i] + (1 - adam.beta2) * g[i] * g[i];
+      u[i] = adam.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + adam.epsilon)
+                              : m[i] / c1 / (std::sqrt(v[i] / c2) + adam.epsilon);  // fairseq, optim/adam.py
+      if (is_lamb) u[i] += decay * p[i];
     }
-    const double ratio = c.kind == OptimizerKind::lamb && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
-    for (size_t i = 0; i < p.size(); ++i)
-      p[i] -= c.kind == OptimizerKind::lamb ? lr * ratio * u[i] : lr * decay * p[i] + lr * u[i];
+    const double ratio = is_lamb && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
+    for (size_t i = 0; i < p.size(); ++i) p[i] -= is_lamb ? lr * ratio * u[i] : lr * decay * p[i] + lr * u[i];
   }
 };
 
@@ -122,7 +146,7 @@ std::vector<double> doubles(const Tensor& t) {
 }
 
 void check_updates(const OptimizerConfig& config) {
-  INFO(config.kind << ", bias_correction " << config.bias_correction << ", " << kernels::table().isa);
+  INFO(to_yaml(config) << kernels::table().isa);
   FlatParameters flat(parameters(), at::kCPU);
   flat.use_bf16(true);
   Optimizer optimizer(config, flat);
@@ -134,7 +158,7 @@ void check_updates(const OptimizerConfig& config) {
     plain.emplace_back();
     for (const auto& part :
          flat.ranges()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
-      const bool factored = config.kind == OptimizerKind::adafactor && s.rows >= 128 && s.columns >= 128;
+      const bool factored = part_in<Adafactor>(config.rule) && s.rows >= 128 && s.columns >= 128;
       references[k].emplace_back(s, doubles(part));
       plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})}
                                                    : Moments{at::zeros_like(part), at::zeros_like(part)});
@@ -174,45 +198,171 @@ void check_updates(const OptimizerConfig& config) {
 
 TEST_CASE("AdamW, LAMB and Adafactor update weights by their formulas, tensor by tensor, and clear gradients",
           "[optimizer]") {
+  auto corrected = of(with<AdamW>({.beta2 = 0.99, .epsilon = 1e-2, .epsilon_hat = true}), 0.1);
+  corrected.decay_score_biases = true;
   for (const auto& isa : tested_isas()) {
     const UseIsa use(isa);
-    for (const auto& [kind, name, words] : choices(OptimizerKind{}))
-      for (const bool changed : {false, true})
-        check_updates({.like = "",
-                       .kind = kind,
-                       .beta2 = 0.99,
-                       .weight_decay = 0.1,
-                       .decay_norm_and_bias = changed,
-                       .bias_correction = changed});
-    check_updates({.like = "",
-                   .kind = OptimizerKind::adamw,
-                   .beta2 = 0.99,
-                   .epsilon = 1e-2,
-                   .weight_decay = 0.1,
-                   .epsilon_hat = true,
-                   .decay_score_biases = true});
+    for (const bool changed : {false, true})
+      for (const auto& rule : {with<AdamW>({.beta2 = 0.99, .bias_correction = changed}),
+                               with<Lamb>({.beta2 = 0.99, .bias_correction = changed}), UpdateRule(Adafactor{})}) {
+        auto config = of(rule, 0.1);
+        config.decay_norm_and_bias = changed;
+        check_updates(config);
+      }
+    check_updates(corrected);
   }
   set_fused(false);  // as on other devices
-  for (const auto& [kind, name, words] : choices(OptimizerKind{}))
-    check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
-  check_updates({.like = "",
-                 .kind = OptimizerKind::adamw,
-                 .beta2 = 0.99,
-                 .epsilon = 1e-2,
-                 .weight_decay = 0.1,
-                 .epsilon_hat = true,
-                 .decay_score_biases = true});
+  for (const auto& rule : rules) check_updates(of(rule, 0.1));
+  check_updates(corrected);
   set_fused(true);
 }
 
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;
+
+Matrix product(const Matrix& a, const Matrix& b) {
+  Matrix found(a.size(), std::vector<double>(b[0].size()));
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t k = 0; k < b.size(); ++k)
+      for (size_t j = 0; j < b[0].size(); ++j) found[i][j] += a[i][k] * b[k][j];
+  return found;
+}
+
+Matrix transposed(const Matrix& a) {
+  Matrix found(a[0].size(), std::vector<double>(a.size()));
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < a[0].size(); ++j) found[j][i] = a[i][j];
+  return found;
+}
+
+/// zeropower_via_newtonschulz5 of KellerJordan/Muon.
+Matrix newton_schulz(Matrix x) {
+  double sum = 0;
+  for (const auto& row : x)
+    for (const double value : row) sum += value * value;
+  for (auto& row : x)
+    for (double& value : row) value /= std::sqrt(sum) + 1e-7;
+  for (int step = 0; step < 5; ++step) {
+    const auto square = product(x, transposed(x)), fourth = product(square, square);
+    auto factor = square;
+    for (size_t i = 0; i < factor.size(); ++i)
+      for (size_t j = 0; j < factor.size(); ++j) factor[i][j] = -4.7750 * square[i][j] + 2.0315 * fourth[i][j];
+    const auto change = product(factor, x);
+    for (size_t i = 0; i < x.size(); ++i)
+      for (size_t j = 0; j < x[0].size(); ++j) x[i][j] = 3.4445 * x[i][j] + change[i][j];
+  }
+  return x;
+}
+
+Matrix rows_of(const Tensor& t) {
+  const auto values = doubles(t);
+  Matrix found;
+  const auto columns = static_cast<size_t>(t.size(1));
+  for (size_t at = 0; at < values.size(); at += columns)
+    found.emplace_back(values.begin() + static_cast<int64_t>(at), values.begin() + static_cast<int64_t>(at + columns));
+  return found;
+}
+
+/// Three updates of a wide, a tall and a stacked matrix by Muon, and of a bias by AdamW.
+void check_muon(MuonScale scale) {
+  const auto config = with_muon(scale, 0.1);
+  std::vector<NamedParam> params{{"wide", Param(numbers({6, 40}, 0.3), Init::weight, Role::weight)},
+                                 {"tall", Param(numbers({50, 12}, 0.3), Init::weight, Role::weight)},
+                                 {"qkv", Param(numbers({24, 10}, 0.3), Init::weight, Role::weight)},
+                                 {"bias", Param(numbers({45}, 0.3), Init::zero, Role::bias)}};
+  params[2].param.set_stacked(3);
+  FlatParameters flat(params, at::kCPU);
+  Optimizer optimizer(config, flat);
+  std::vector<Matrix> weights, momenta;
+  const auto parts_of = [&](size_t k, const Tensor& of) {
+    const int64_t parts = k == 2 ? 3 : 1;
+    return of.reshape({parts, of.size(0) / parts, of.size(1)}).unbind();
+  };
+  const auto value = [&](size_t k) { return flat.ranges()[k].param.param.value(); };
+  for (size_t k = 0; k < 3; ++k)
+    for (const auto& part : parts_of(k, value(k).detach())) {
+      weights.push_back(rows_of(part));
+      momenta.emplace_back(weights.back().size(), std::vector<double>(weights.back()[0].size()));
+    }
+  for (int t = 1; t <= 3; ++t) {
+    for (size_t k = 0; k < 4; ++k) value(k).mutable_grad().copy_(numbers(value(k).sizes(), 0.2 / t) + 0.01 * t);
+    size_t next = 0;
+    std::vector<Matrix> gradients;
+    for (size_t k = 0; k < 3; ++k)
+      for (const auto& part : parts_of(k, value(k).grad() * 0.5)) gradients.push_back(rows_of(part));
+    optimizer.step(0.01 * t, 0.5);
+    for (size_t k = 0; k < 3; ++k)
+      for (const auto& part : parts_of(k, value(k).detach())) {
+        auto &w = weights[next], &m = momenta[next];
+        const auto& g = gradients[next++];
+        auto nesterov = g;
+        for (size_t i = 0; i < w.size(); ++i)
+          for (size_t j = 0; j < w[0].size(); ++j) {
+            m[i][j] = 0.9 * m[i][j] + 0.1 * g[i][j];
+            nesterov[i][j] = 0.1 * g[i][j] + 0.9 * m[i][j];
+          }
+        const bool is_tall = w.size() > w[0].size();
+        const auto step = is_tall ? transposed(newton_schulz(transposed(nesterov))) : newton_schulz(nesterov);
+        const auto rows = static_cast<double>(w.size()), columns = static_cast<double>(w[0].size());
+        const double factor = scale == MuonScale::rows ? std::sqrt(std::max(1.0, rows / columns))
+                                                       : 0.2 * std::sqrt(std::max(rows, columns));
+        const double rate = 0.02 * t;
+        const auto found = rows_of(part);
+        for (size_t i = 0; i < w.size(); ++i)
+          for (size_t j = 0; j < w[0].size(); ++j) {
+            w[i][j] -= rate * 0.1 * w[i][j] + rate * factor * step[i][j];
+            CHECK(found[i][j] == Approx(w[i][j]).margin(2e-6));
+          }
+      }
+  }
+  CHECK(flat.grads.abs().max().item<float>() == 0);
+  std::vector<NamedParam> alone{{"bias", Param(numbers({45}, 0.3), Init::zero, Role::bias)}};
+  FlatParameters flat_bias(alone, at::kCPU);
+  Optimizer adamw(of(AdamW{}, 0.1), flat_bias);
+  for (int t = 1; t <= 3; ++t) {
+    flat_bias.grads.narrow(0, 0, 45).copy_(numbers({45}, 0.2 / t) + 0.01 * t);
+    adamw.step(0.01 * t, 0.5);
+  }
+  CHECK(at::equal(value(3).detach(), flat_bias.ranges()[0].param.param.value().detach()));
+}
+
+}  // namespace
+
+TEST_CASE("Muon makes the momentum of a matrix orthogonal as published, and AdamW updates the rest", "[optimizer]") {
+  for (const auto scale : {MuonScale::rows, MuonScale::adamw}) {
+    check_muon(scale);
+    set_fused(false);  // as on other devices
+    check_muon(scale);
+    set_fused(true);
+  }
+}
+
+TEST_CASE("a group has the parameters of its role and names, and keeps moments of its own", "[optimizer]") {
+  auto config = with_muon(MuonScale::rows, 0.1);
+  config.groups[0].names = {"qkv", "narr*"};
+  FlatParameters flat(parameters(), at::kCPU);
+  std::string names;
+  for (const auto& [name, tensor] : Optimizer(config, flat).state())
+    if (name.starts_with("momentum.")) names += name + " ";
+  CHECK(names == "momentum.qkv momentum.narrow ");
+  config.groups[0].names = {"nothing"};
+  CHECK_THROWS_WITH(check_groups(config, parameters()),
+                    Catch::Contains("optimizer.groups.0: no parameter that is trained is in it"));
+  config.groups[0].names = {};
+  config.groups[0].role = ParameterRole::bias;
+  CHECK_THROWS_WITH(check_groups(config, {{"b", Param(at::ones({4}), Init::zero, Role::bias)}}),
+                    "optimizer.groups.0: muon updates matrices, and b is none; give the group role: weight");
+}
+
 TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
-  for (const auto& [kind, name, words] : choices(OptimizerKind{})) {
+  for (const auto& config : {of(AdamW{}), of(Lamb{}), of(Adafactor{}), with_muon(MuonScale::rows, 0.1)}) {
     std::vector<Tensor> found;
     for (const int threads : {1, 2, 3}) {
       at::set_num_threads(threads);
       std::vector<NamedParam> wide{{"wide", Param(numbers({1000, 300}, 0.1), Init::weight)}};
       FlatParameters flat(wide, at::kCPU);
-      Optimizer optimizer(of(kind), flat);
+      Optimizer optimizer(config, flat);
       flat.grads.copy_(numbers({flat.grads.numel()}, 0.7));
       optimizer.step(0.01, global_norm(flat.grads) / 1000);
       found.push_back(flat.values.clone());
@@ -224,14 +374,14 @@ TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
 }
 
 TEST_CASE("moments are restored by name, and those of another kind are rejected", "[optimizer]") {
-  const auto values = [](OptimizerKind kind, bool interrupted) {
+  const auto values = [](const OptimizerConfig& config, bool interrupted) {
     FlatParameters flat(parameters(), at::kCPU);
-    auto optimizer = std::make_unique<Optimizer>(of(kind), flat);
+    auto optimizer = std::make_unique<Optimizer>(config, flat);
     for (int t = 1; t <= 2; ++t) {
       if (t == 2 && interrupted) {
         std::vector<std::pair<std::string, Tensor>> saved;
         for (const auto& [name, tensor] : optimizer->state()) saved.emplace_back(name, tensor.clone());
-        optimizer = std::make_unique<Optimizer>(of(kind), flat);
+        optimizer = std::make_unique<Optimizer>(config, flat);
         optimizer->load(saved), optimizer->updates = 1;
       }
       for (size_t k = 0; k < samples.size(); ++k)
@@ -240,15 +390,14 @@ TEST_CASE("moments are restored by name, and those of another kind are rejected"
     }
     return flat.values.clone();
   };
-  for (const auto& [kind, name, words] : choices(OptimizerKind{}))
-    CHECK(at::equal(values(kind, true), values(kind, false)));
+  for (const auto& rule : rules) CHECK(at::equal(values(of(rule), true), values(of(rule), false)));
   FlatParameters flat(parameters(), at::kCPU);
-  Optimizer adamw(of(OptimizerKind::adamw), flat), adafactor(of(OptimizerKind::adafactor), flat);
+  Optimizer adamw(of(AdamW{}), flat), adafactor(of(Adafactor{}), flat);
   CHECK_THROWS_WITH(adafactor.load(adamw.state()),
                     Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
-  CHECK(moment_bytes(of(OptimizerKind::adafactor), {280, 130}, 2) == 4 * 2 * (140 + 130));
-  CHECK(moment_bytes(of(OptimizerKind::adafactor), {33}, 1) == 4 * 33);
-  CHECK(moment_bytes(of(OptimizerKind::adamw), {280, 130}, 2) == 8 * 280 * 130);
+  CHECK(moment_bytes(Adafactor{}, {280, 130}, 2) == 4 * 2 * (140 + 130));
+  CHECK(moment_bytes(Adafactor{}, {33}, 1) == 4 * 33);
+  CHECK(moment_bytes(AdamW{}, {280, 130}, 2) == 8 * 280 * 130);
 }
 
 }  // namespace cloze

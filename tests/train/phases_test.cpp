@@ -5,7 +5,7 @@
 #include "run/run.h"
 #include "run/training_rows.h"
 #include "tests/support/runs.h"
-#include "train/session.h"
+#include "train/training.h"
 #include "tests/support/objective.h"
 
 using namespace cloze;
@@ -16,7 +16,7 @@ namespace {
 RunConfig phased_run(const TempDir& dir) {
   auto config = tiny_run(dir, 12);
   config.objectives = {default_objective<MlmConfig>()};
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   config.train.phases = {{.from = 0.5, .max_seq_length = 16, .batch_size = 4}};
   return config;

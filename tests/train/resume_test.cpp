@@ -5,6 +5,7 @@
 
 #include "models/families/families.h"
 #include "objectives/kinds.h"
+#include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -53,7 +54,7 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
     const auto report = pretrain(config, {.run = dir / name});
     CHECK(report.held_out_loss < c.share * report.unigram_loss);
     config.train.budget.steps = 4;
-    config.schedule.shape = ScheduleShape::constant;
+    config.schedule.shape = ConstantSchedule{};
     config.schedule.warmup = 0;
     auto longer = config;
     longer.train.budget.steps = 8;
@@ -119,7 +120,7 @@ TEST_CASE("redrawn random features, and a discriminator initialized from its gen
 TEST_CASE("a run with static masking resumes to the same bits after its masks have returned", "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 60);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "dynamic"});
   as<MlmConfig>(config.objectives[0])->dupe_factor = 1;
@@ -146,7 +147,7 @@ TEST_CASE("a run of an earlier version whose held-out objectives have options wi
           "[train][resume][branch]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   MlmConfig mlm;
   config.evaluation.objectives = {mlm};
@@ -292,7 +293,7 @@ TEST_CASE(
   auto config = tiny_run(dir, 4);
   pretrain(config, {.run = dir / "a"});
   fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
-  config.optimizer.kind = OptimizerKind::lamb;
+  config.optimizer.rule = Lamb{};
   config.train.budget.steps = 8;
   config.checkpoint.every = 2;
   pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
@@ -307,6 +308,30 @@ TEST_CASE(
   for (const std::string run : {"b", "c"})
     for (const std::string file : {"weights.safetensors", "optimizer.safetensors"})
       CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
+}
+
+TEST_CASE(
+    "a run with Muon for the matrices of its stack learns, and after a kill and a resume it ends with the same bits",
+    "[train][resume][optimizer]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 40);
+  auto& group = config.optimizer.groups.emplace_back();
+  static_cast<UpdateOptions&>(group) = config.optimizer;
+  group.rule = Muon{};
+  group.role = ParameterRole::weight;
+  group.names = {"backbone.stack.*"};
+  group.learning_rate = 0.02;
+  config.checkpoint.every = 7;
+  config.evaluation.every = 20;
+  check_killed_run(config, dir, "step-00000014", "step-00000040", {"weights.safetensors", "optimizer.safetensors"});
+  const auto moments = SafeTensors::open(dir / "a/step-00000040/optimizer.safetensors").names();
+  const auto count = [&](const std::string& beginning) {
+    return std::count_if(moments.begin(), moments.end(), [&](const auto& name) { return name.starts_with(beginning); });
+  };
+  CHECK(count("momentum.backbone.stack.") > 0);
+  CHECK(count("momentum.") == count("momentum.backbone.stack."));
+  CHECK(count("exp_avg.backbone.embeddings.") > 0);
+  CHECK(load_state(dir / "a/step-00000040", nullptr).optimizer == "adamw, muon");
 }
 
 TEST_CASE("a run that ended, by its budget or by patience, is unchanged when it is resumed", "[train][resume]") {
@@ -340,7 +365,7 @@ TEST_CASE("times are summed over all processes of a run, without those that an o
           "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   const auto run = dir / "run";
   pretrain(config, {.run = run});

@@ -64,7 +64,7 @@ TEST_CASE("a resumed run that ends before its next line of the log has the train
           "[train][summary][resume]") {
   const TempDir dir;
   auto config = tiny_run(dir, 2);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   config.checkpoint.log_every = 100;  // only the first step has a line
   pretrain(config, {.run = dir / "run"});
@@ -79,7 +79,7 @@ TEST_CASE("a resumed run that ends before its next line of the log has the train
 TEST_CASE("a run without a best step has no best checkpoint in its summary", "[train][summary]") {
   const TempDir dir;
   auto config = tiny_run(dir, 1);
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   config.optimizer.learning_rate = 50;
   REQUIRE(pretrain(config, {.run = dir / "run"}).best_step == 0);

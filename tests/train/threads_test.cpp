@@ -62,7 +62,7 @@ TEST_CASE(
   auto base = tiny_run(dir, 4);
   base.train.precision = Precision::fp32;
   base.schedule.warmup = 0;
-  base.optimizer.epsilon = 1e-3;  // gradients that are zero up to rounding must not make steps
+  std::get<AdamW>(base.optimizer.rule).epsilon = 1e-3;  // gradients that are zero up to rounding must not make steps
   base.optimizer.learning_rate = 1e-3;
   const auto marked = prepare_marked(dir);
   for (const auto& family : every_family()) {
@@ -94,7 +94,7 @@ TEST_CASE("every family has the gradient norms of its kernels with plain operato
   auto base = tiny_run(dir, 5);
   base.train.precision = Precision::fp32;
   base.schedule.warmup = 0;
-  base.optimizer.epsilon = 1e-3;  // as above
+  std::get<AdamW>(base.optimizer.rule).epsilon = 1e-3;  // as above
   base.optimizer.learning_rate = 1e-3;
   const auto marked = prepare_marked(dir);
   for (const auto& family : every_family()) {

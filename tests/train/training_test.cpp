@@ -206,7 +206,7 @@ TEST_CASE("a loss that is not finite stops the run before the update, with step 
   config.optimizer.learning_rate = 900;
   config.optimizer.max_grad_norm = 0;
   config.schedule.warmup = 0;
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   as<BertConfig>(config.model)->initializer_range = 9;
   try {
     pretrain(config, {.run = dir / "run"});
@@ -323,23 +323,21 @@ TEST_CASE("schedules match their closed forms", "[train][schedule]") {
   CHECK(schedule_factor(s, 10, 100) == 1);
   CHECK(schedule_factor(s, 55, 100) == Approx(0.5));
   CHECK(schedule_factor(s, 100, 100) == 0);
-  s.decay_from_start = true;  // google-bert: the decay counts from step 0, so the rate drops at the end of the warm-up
+  auto* linear = part_in<LinearSchedule>(s.shape);
+  linear->decay_from_start = true;  // google-bert: from step 0, so the rate drops at the end of the warm-up
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
-  s.decay_in_warmup = true;  // electra: warm-up times decay
+  linear->decay_in_warmup = true;  // electra: warm-up times decay
   CHECK(schedule_factor(s, 5, 100) == Approx(0.5 * 0.95));
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
-  s.decay_in_warmup = false;
-  s.decay_from_start = false;
-  s.shape = ScheduleShape::cosine;
-  s.end_factor = 0.1;
+  s.shape = CosineSchedule{};
+  part_in<EndFactor>(s.shape)->end_factor = 0.1;
   CHECK(schedule_factor(s, 55, 100) == Approx(0.1 + 0.9 * 0.5));
   CHECK(schedule_factor(s, 100, 100) == Approx(0.1));
-  s.shape = ScheduleShape::constant;
+  s.shape = ConstantSchedule{};
   CHECK(schedule_factor(s, 99, 100) == 1);
-  s.shape = ScheduleShape::inverse_sqrt;
+  s.shape = InverseSqrtSchedule{};
   CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
-  s.shape = ScheduleShape::linear;
-  s.end_factor = 0;
+  s.shape = LinearSchedule{};
   s.warmup = 0.1;
   CHECK(schedule_factor(s, 50, 1000) == 0.5);  // below 1: a fraction of the budget
 }
@@ -389,7 +387,7 @@ TEST_CASE("a warm-up in steps counts steps, whichever limit ends the run", "[tra
   TempDir dir;
   auto config = tiny_run(dir, 0);
   config.schedule.warmup = 6;
-  config.schedule.shape = ScheduleShape::linear;
+  config.schedule.shape = LinearSchedule{};
   config.checkpoint.log_every = 1;
   config.train.budget.tokens = 3000;
   pretrain(config, {.run = dir / "a"});

@@ -87,7 +87,7 @@ TEST_CASE("an averaged run resumes to the same bits", "[train][average][resume]"
   const TempDir dir;
   auto config = averaged_run(dir);
   pretrain(config, {.run = dir / "whole"});
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "constant"});
   config.train.budget.steps = 6;
@@ -106,7 +106,7 @@ TEST_CASE("an average can begin in the middle of a run, and end there", "[train]
   const TempDir dir;
   auto config = averaged_run(dir);
   config.train.ema_decay = 0;
-  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   config.train.budget.steps = 4;
   pretrain(config, {.run = dir / "run"});

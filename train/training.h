@@ -1,0 +1,100 @@
+#pragma once
+// A run while a process trains it: what the loop advances and its callbacks read.
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run/folder.h"
+#include "run/metrics.h"
+#include "train/budget.h"
+#include "train/callback.h"
+#include "train/pretrain.h"
+#include "train/processes.h"
+#include "train/stepper.h"
+
+namespace cloze {
+
+/// The sequences of an optimizer step.
+struct StepSize {
+  int64_t batch_size = 0;    ///< in a forward pass
+  int64_t accumulation = 1;  ///< forward passes
+  int64_t processes = 1;     ///< that each make as many
+  uint64_t sequences() const { return static_cast<uint64_t>(batch_size * accumulation * processes); }
+};
+
+/// A step that was made.
+struct StepDone {
+  Stepper::Result result{};
+  double learning_rate = 0;
+  double share_before = 0;  ///< of the budget that was used before it
+};
+
+/// The config with the values that depend on the data. Throws ConfigError if model and tokenizer do not fit.
+RunConfig resolved_config(RunConfig config, const TokenStore& store);
+
+/// The rows that a run is trained on with this config, which has no phases, from `start` on.
+Collator training_collator(const RunConfig& config, const TokenStore& store, const RowsStart& start);
+
+/// A run while a process trains it. The loop alone advances `progress` and `last`; what a callback remembers is its
+/// own.
+struct Training {
+  Training(const RunConfig& given, const PretrainOptions& asked, RunLock& held);
+
+  /// Adds a callback to the end of the list.
+  template <class C>
+  C& add(std::unique_ptr<C> callback) {
+    C& added = *callback;
+    callbacks.push_back(std::move(callback));
+    return added;
+  }
+  /// Tells all callbacks of an event: its kind, and its facts besides those of every event.
+  void tell(const char* kind, nlohmann::json facts) const;
+  /// Writes a row of metrics.jsonl. Throws CheckpointError where the folder of the run is no longer at its place.
+  void record(const nlohmann::json& row);
+  /// Writes a file of the run at once or not at all. Throws as `record`, and Error with the system's reason.
+  void write(const std::string& name, const std::string& content);
+
+  const PretrainOptions options;
+  const Processes processes{};
+  RunLock& lock;  ///< of the run's folder, without which nothing is written there
+  const TokenStore store, held_out_store;
+  const RunConfig config;  ///< resolved
+  Collator collator;       ///< of the phase
+  StepSize step_size;      ///< of the phase
+  std::shared_ptr<Network> network{};
+  std::unique_ptr<Stepper> stepper{};
+  std::unique_ptr<Metrics> metrics{};
+  RunProgress progress{};
+  StepDone last{};               ///< the last step of this process
+  Ledger ledger{};               ///< without the times that the stepper measures
+  double uncounted_seconds = 0;  ///< before a checkpoint that has no ledger
+  std::string stop_reason{};     ///< why a callback ends the run before its budget; empty: it goes on
+  bool has_diverged = false;     ///< that has been reported
+  std::vector<std::unique_ptr<Callback>> callbacks{};
+};
+
+/// What makes the weights from here on.
+MadeBy made_by(const Training& training);
+
+/// What the run has used up so far.
+Usage usage(const Training& training);
+
+/// The amount done and the total in the currency of the budget that is closest to its limit.
+std::pair<double, double> budget_progress(const Training& training);
+
+/// Whether something of the budget is left.
+bool is_within_budget(const Training& training);
+
+/// The share of the budget that is used, in [0, 1].
+double budget_share(const Training& training);
+
+/// The times of this process and of those before it.
+Ledger full_ledger(const Training& training);
+
+/// Reports, once a process, that the run has diverged: as an event, and as a warning. Throws Diverged where
+/// train.on_divergence is stop.
+void report_divergence(Training& training, const std::string& warning);
+
+}  // namespace cloze
