@@ -98,7 +98,7 @@ Key<BackboneConfig> is_decoder() {
 }  // namespace
 
 Keys<BackboneConfig> encoder_or_decoder_keys(json eos_token_id) {
-  auto end = id("eos_token_id", &BackboneConfig::eos_token_id, std::move(eos_token_id));
+  Key<BackboneConfig> end = id("eos_token_id", &BackboneConfig::eos_token_id, std::move(eos_token_id));
   end.write = [](const BackboneConfig& c) {
     if (!c.is_decoder()) return omitted;
     return c.eos_token_id >= 0 ? json(c.eos_token_id) : json();

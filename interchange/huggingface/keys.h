@@ -57,10 +57,10 @@ inline const json omitted = json(json::value_t::discarded);
 template <class Config>
 struct Key {
   std::string name;
-  json absent{};             ///< the default of the class for an absent key
-  bool may_be_null = false;  ///< if false, null means that the key is absent
-  std::function<void(Config&, const Given&)> read = [](Config&, const Given&) {};
-  std::function<json(const Config&)> write = [](const Config&) { return omitted; };
+  json absent{};                                      ///< the default of the class for an absent key
+  bool may_be_null = false;                           ///< if false, null means that the key is absent
+  std::function<void(Config&, const Given&)> read{};  ///< none: the key is not read
+  std::function<json(const Config&)> write{};         ///< none: it is left out
 
   /// The same key of a config that has this one as a part.
   template <class Whole>
@@ -98,11 +98,15 @@ Table::Table(const Model& defaults, const Keys<Owner>& keys_of_model) : model(de
     return *found;
   };
   for (const auto& key : keys_of_model)
-    keys.push_back({.name = key.name,
-                    .absent = key.absent,
-                    .may_be_null = key.may_be_null,
-                    .read = [own, read = key.read](ModelConfig& c, const Given& in) { read(own(c), in); },
-                    .write = [own, write = key.write](const ModelConfig& c) { return write(own(c)); }});
+    keys.push_back(
+        {.name = key.name,
+         .absent = key.absent,
+         .may_be_null = key.may_be_null,
+         .read =
+             [own, read = key.read](ModelConfig& c, const Given& in) {
+               if (read) read(own(c), in);
+             },
+         .write = [own, write = key.write](const ModelConfig& c) { return write ? write(own(c)) : omitted; }});
 }
 
 /// A value as config.json has it, a choice by its name.
