@@ -42,6 +42,7 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from, Sharing sha
     if (c.feed_forward == FeedForward::gated)
       gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.mlp_bias));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.mlp_bias));
+    output->weight.set_projection(Projection::residual);
   }
 }
 

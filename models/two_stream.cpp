@@ -40,6 +40,7 @@ struct TwoStreamAttention : Layer {
     key_value = linear("key_value", c.hidden_size, 2 * c.heads_width(), 2);
     position = linear("position", c.hidden_size, c.heads_width());
     output = linear("output", c.heads_width(), c.hidden_size);
+    output->weight.set_projection(Projection::residual);
     const auto bias = [&](const char* name) {
       return own_param(name, {heads, c.head_width()}, Init::weight, Role::score_bias);
     };
@@ -93,6 +94,7 @@ struct TwoStreamBlock : Layer {
     output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c));
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
+    output->weight.set_projection(Projection::residual);
   }
   static constexpr uint32_t sites = 8;  ///< number of dropout sites in a block, four for each stream
 
