@@ -1,6 +1,7 @@
 #pragma once
 // A described struct as a list of entries, which is written as YAML, as a table, or as the explanation of a value.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -26,6 +27,7 @@ struct Perturber {
   void standalone() {}
   template <class T, class Apply>
   void formerly(const char*, const char*, const Apply&) {}
+  void refuse(const char*, const std::string&) {}
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
     if constexpr (is_choice<T>)
@@ -36,6 +38,8 @@ struct Perturber {
       field += "?";
     else if constexpr (is_scalar<T>)
       field += 1;
+    else if constexpr (is_list<T>)
+      field.emplace_back();
   }
 };
 
@@ -62,6 +66,7 @@ class Walker {
   void standalone() { whole_.clear(); }
   template <class T, class Apply>
   void formerly(const char*, const char*, const Apply&) {}
+  void refuse(const char*, const std::string&) {}
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
     if constexpr (std::is_same_v<T, AnyKeys>)
@@ -142,17 +147,33 @@ class Walker {
   template <class S>
   void compare_with_preset(const S& c, void (*apply)(S&)) {
     S plain{}, perturbed{}, now = c;
+    const auto before = values_of(plain);
     Perturber perturb;
     describe(perturb, perturbed);
+    const auto changed = values_of(perturbed);
     apply(plain);
     apply(perturbed);
-    std::vector<Entry> a, b, n;
-    Walker(a).walk(plain);
-    Walker(b).walk(perturbed);
-    Walker(n).walk(now);
-    for (size_t i = 0; i < a.size() && i < b.size() && i < n.size(); ++i)
-      if (a[i].leaf && a[i].depth == 0 && a[i].key != "like" && a[i].value == b[i].value && n[i].value != a[i].value)
-        deviations->push_back(join_path(path_, a[i].path) + " is " + n[i].value + ", " + c.like + " has " + a[i].value);
+    const auto a = values_of(plain), b = values_of(perturbed);
+    std::vector<Entry> entries;
+    Walker(entries).walk(now);
+    for (const auto& entry : entries) {
+      const auto& key = entry.key;
+      if (!entry.leaf || entry.depth > 0 || !a.contains(key) || !b.contains(key) || !changed.contains(key)) continue;
+      // Where a change is lost, the value depends on another key, and the preset is not known to set it.
+      const bool preset = a.at(key) == b.at(key) && changed.at(key) != before.at(key);
+      if (preset && entry.value != a.at(key))
+        deviations->push_back(join_path(path_, key) + " is " + entry.value + ", " + c.like + " has " + a.at(key));
+    }
+  }
+  /// The values of a struct itself, by key.
+  template <class S>
+  static std::map<std::string, std::string> values_of(S& c) {
+    std::vector<Entry> entries;
+    Walker(entries).walk(c);
+    std::map<std::string, std::string> values;
+    for (const auto& entry : entries)
+      if (entry.leaf && entry.depth == 0 && entry.key != "like") values.emplace(entry.key, entry.value);
+    return values;
   }
 
   std::vector<Entry>& entries_;

@@ -296,8 +296,9 @@ std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& c) {
   require_default("norm_place", c.norm_place == NormPlacement::post);
   require_default("norm_kind", c.norm_kind == NormKind::layer);
   require_default("feed_forward", c.feed_forward == FeedForward::plain);
-  require_default("position_embeddings", c.position_embeddings == PositionEmbeddings::none);
-  require_default("relative_positions", c.relative_positions == 0);
+  const auto positions = keys_of(c.positions);
+  require_default("position_embeddings", positions.position_embeddings == PositionEmbeddings::none);
+  require_default("relative_positions", positions.relative_positions == 0);
   require_default("architecture", c.is_two_stream());
   require_default("attention", is_full(c.attention));
   require<ConfigError>(c.hidden_size % c.num_attention_heads == 0, "hidden_size ", c.hidden_size,
