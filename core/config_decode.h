@@ -143,6 +143,12 @@ class Decoder {
       issues_.push_back({node->where, "'" + join_path(path_, key) + "' is " + node->text + ": " + mistake});
   }
 
+  /// A value that does not go with those described before it: what is wrong with it, or "".
+  void refuse(const char* key, const std::string& mistake) {
+    const ConfigNode* node = map_ && !mistake.empty() ? map_->find(key) : nullptr;
+    if (!mistake.empty()) issues_.push_back({node ? node->where : "", "'" + join_path(path_, key) + "' " + mistake});
+  }
+
   /// A list whose elements start as copies of `whole` and are changed by their own presets and keys.
   template <class T, class Whole>
   void parts(const char* key, std::vector<T>& field, const Whole& whole, const char*) {

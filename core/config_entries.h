@@ -1,6 +1,7 @@
 #pragma once
 // A described struct as a list of entries, which is written as YAML, as a table, or as the explanation of a value.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -35,6 +36,7 @@ struct Perturber {
     choose_kind(field, kinds[(field.index() + 1) % kinds.size()]);
     std::visit([&](auto& own) { describe(*this, own); }, field);
   }
+  void refuse(const char*, const std::string&) {}
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
     if constexpr (is_choice<T>)
@@ -45,6 +47,8 @@ struct Perturber {
       field += "?";
     else if constexpr (is_scalar<T>)
       field += 1;
+    else if constexpr (is_list<T>)
+      field.emplace_back();
   }
 };
 
@@ -71,6 +75,7 @@ class Walker {
   void standalone() { whole_.clear(); }
   template <class T, class Apply>
   void formerly(const char*, const char*, const Apply&) {}
+  void refuse(const char*, const std::string&) {}
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
     if constexpr (std::is_same_v<T, AnyKeys>)
@@ -158,24 +163,35 @@ class Walker {
   template <class S>
   void compare_with_preset(const S& c, void (*apply)(S&)) {
     S plain{}, perturbed{}, now = c;
+    const auto before = values_of(plain);
     Perturber perturb;
     describe(perturb, perturbed);
+    const auto changed = values_of(perturbed);
     apply(plain);
     apply(perturbed);
-    std::vector<Entry> a, b, n;
-    Walker(a).walk(plain);
-    Walker(b).walk(perturbed);
-    Walker(n).walk(now);
-    const auto value_in = [](const std::vector<Entry>& list, const std::string& path) {
-      const auto same = std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.path == path; });
-      return same == list.end() ? std::string() : same->value;
-    };
-    for (const auto& set : a) {
-      const auto is = value_in(n, set.path);
-      const bool is_of_preset = set.leaf && set.depth == 0 && set.key != "like" && value_in(b, set.path) == set.value;
-      if (is_of_preset && !is.empty() && is != set.value)
-        deviations->push_back(join_path(path_, set.path) + " is " + is + ", " + c.like + " has " + set.value);
+    const auto preset = values_of(plain), of_preset = values_of(perturbed), given = values_of(now);
+    std::vector<Entry> entries;
+    Walker(entries).walk(plain);
+    for (const auto& entry : entries) {
+      const auto& path = entry.path;
+      if (!preset.contains(path) || !of_preset.contains(path) || !given.contains(path)) continue;
+      // Where a change is lost, the value depends on another key, and the preset is not known to set it.
+      const bool is_lost = before.contains(path) && changed.contains(path) && changed.at(path) == before.at(path);
+      const bool is_set = preset.at(path) == of_preset.at(path) && !is_lost;
+      if (is_set && given.at(path) != preset.at(path))
+        deviations->push_back(join_path(path_, path) + " is " + given.at(path) + ", " + c.like + " has " +
+                              preset.at(path));
     }
+  }
+  /// The values of a struct itself, by path.
+  template <class S>
+  static std::map<std::string, std::string> values_of(S& c) {
+    std::vector<Entry> entries;
+    Walker(entries).walk(c);
+    std::map<std::string, std::string> values;
+    for (const auto& entry : entries)
+      if (entry.leaf && entry.depth == 0 && entry.key != "like") values.emplace(entry.path, entry.value);
+    return values;
   }
 
   std::vector<Entry>& entries_;

@@ -40,8 +40,10 @@ void require_stack(const ModelConfig& model, const Family& family) {
   };
   option("norm_place", c.norm_place, c.norm_place == standard.norm_place);
   option("norm_kind", c.norm_kind, c.norm_kind == standard.norm_kind);
-  option("position_embeddings", c.position_embeddings, contains(family.positions, c.position_embeddings));
-  option("relative_positions", c.relative_positions, c.relative_positions == 0);
+  const auto positions = keys_of(c.positions);
+  option("position_embeddings", positions.position_embeddings,
+         contains(family.positions, positions.position_embeddings));
+  option("relative_positions", positions.relative_positions, positions.relative_positions == 0);
   option("feed_forward", c.feed_forward, contains(family.feed_forward, c.feed_forward));
   option("architecture", c.architecture, family.has_architecture(c.architecture));
   const bool has_prefix = part_of<PrefixAttention>(model).prefix_lm;
@@ -49,8 +51,8 @@ void require_stack(const ModelConfig& model, const Family& family) {
   const auto sharing = part_of<LayerSharing>(model);
   const bool shares_parts = sharing.num_hidden_groups > 0 && sharing.num_hidden_groups != c.num_hidden_layers;
   option("share", sharing.share, !shares_parts || sharing.share == Sharing::all);
-  if (c.has_relative_keys())
-    log_warning("export", words("position_embedding_type ", c.position_embeddings,
+  if (std::holds_alternative<RelativeKeys>(c.positions.relative))
+    log_warning("export", words("position_embedding_type ", positions.position_embeddings,
                                 " is computed by transformers 4, but ignored by transformers 5"));
 }
 

@@ -90,6 +90,7 @@ class Backbone : public Layer {
 /// Optional parts of a backbone: those that objectives need, and those of the family, which `make_backbone` sets.
 struct BackboneParts {
   bool pooler = false;
+  bool frozen_pooler = false;                ///< kept as it is: no objective uses it
   std::shared_ptr<Embeddings> embeddings{};  ///< the embeddings of another network, tied to this one's
   bool own_norm = false;                     ///< tie only the token and position tables
   StackParts stack{};

@@ -103,8 +103,9 @@ struct BackboneConfig : StackConfig, EmbeddingConfig, TokenHeadConfig, NextToken
   static constexpr int64_t unlimited_length = int64_t{1} << 40;  ///< longer than any text
   /// Maximum input length in tokens.
   int64_t max_input_length() const {
-    const bool sized = position_embeddings != PositionEmbeddings::none || bounds_length(attention);
-    const bool after_padding = positions_after_padding && position_embeddings != PositionEmbeddings::rotary;
+    const bool sized = positions.table != PositionTable::none || facts_of(positions.relative).bounds_length ||
+                       bounds_length(attention);
+    const bool after_padding = positions_after_padding && !std::holds_alternative<Rotary>(positions.relative);
     return sized ? max_position_embeddings - (after_padding ? pad_token_id + 1 : 0) : unlimited_length;
   }
 };
@@ -155,12 +156,7 @@ void describe_positions(V& v, BackboneConfig& c) {
     "rows of the position table: the maximum sequence length [tokens], plus pad_token_id + 1 where position ids start "
     "after the padding id",
     in_range(1, limits::tokens));
-  v("position_embeddings", c.position_embeddings, "the position embeddings");
-  v("rope_theta", c.rope_theta, "base of the wavelengths of rotary positions", in_range(1, 1e12));
-  v("relative_positions", c.relative_positions,
-    "maximum distance of relative position embeddings, which are added to keys and values in every layer (Shaw et al. "
-    "2018); 0 = none",
-    in_range(0, 1 << 14));
+  describe_keys(v, c.positions);
   v("type_vocab_size", c.type_vocab_size, "number of segment types", in_range(1, 1 << 20));
 }
 template <class V>

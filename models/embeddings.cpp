@@ -9,19 +9,16 @@ namespace cloze {
 namespace {
 
 /// The initialisation of the position table.
-Init position_init(PositionEmbeddings kind) {
-  switch (kind) {
-    case PositionEmbeddings::sinusoidal:
+Init position_init(PositionTable table) {
+  switch (table) {
+    case PositionTable::sinusoidal:
       return Init::fixed_sinusoid;
-    case PositionEmbeddings::sinusoidal_halves:
+    case PositionTable::sinusoidal_halves:
       return Init::fixed_sinusoid_halves;
-    case PositionEmbeddings::sinusoidal_start:
+    case PositionTable::sinusoidal_start:
       return Init::sinusoid;
-    case PositionEmbeddings::learned:
-    case PositionEmbeddings::none:
-    case PositionEmbeddings::rotary:
-    case PositionEmbeddings::relative_key:
-    case PositionEmbeddings::relative_key_query:
+    case PositionTable::learned:
+    case PositionTable::none:
       return Init::embedding;
   }
   return Init::embedding;
@@ -35,12 +32,13 @@ std::shared_ptr<Embeddings> make_embeddings(const BackboneConfig& c, const TiedT
                        " leaves no position after the padding id ", c.pad_token_id, "; raise it");
   require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id,
                        " lies outside model.vocab_size ", c.vocab_size, "; choose an id of the vocabulary");
+  const bool has_table = c.positions.table != PositionTable::none;
   auto made = std::make_shared<Embeddings>(
       EmbeddingSizes{.vocab = c.vocab_size,
                      .width = c.embedding_width(),
-                     .positions = c.has_position_table() ? c.max_position_embeddings + c.position_offset : 0,
+                     .positions = has_table ? c.max_position_embeddings + c.position_offset : 0,
                      .types = c.token_types ? c.type_vocab_size : 0,
-                     .position = position_init(c.position_embeddings),
+                     .position = position_init(c.positions.table),
                      .norm = c.embedding_norm ? std::optional<NormConfig>(c) : std::nullopt,
                      .scale = c.scale_embedding ? std::sqrt(static_cast<double>(c.hidden_size)) : 1},
       tied);

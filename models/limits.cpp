@@ -8,8 +8,6 @@ namespace cloze {
 
 namespace {
 
-bool is_full(const BackboneConfig& m) { return is_full(m.attention); }
-
 void check_sizes(const BackboneConfig& m, const LayerSharing& sharing, Limits& limits) {
   limits.forbid(m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0, "model.hidden_size ", m.hidden_size,
                 " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
@@ -20,46 +18,29 @@ void check_sizes(const BackboneConfig& m, const LayerSharing& sharing, Limits& l
                 " is outside model.vocab_size ", m.vocab_size, "; name an id of the vocabulary");
 }
 
-void check_relative_buckets(const BackboneConfig& m, const RelativeBias& bias, Limits& limits) {
-  if (bias.relative_attention_num_buckets == 0) return;
-  limits.forbid(!is_full(m) || m.relative_positions > 0,
-                "model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are ",
-                kind_of(m.attention), " and ", m.relative_positions, "; choose those, or another model");
-  limits.forbid(bias.relative_attention_max_distance <= bias.relative_attention_num_buckets / 2,
-                "model.relative_attention_max_distance ", bias.relative_attention_max_distance,
-                " leaves no distances for the logarithmic buckets; raise it above ",
-                bias.relative_attention_num_buckets / 2);
-}
-
-void check_relative_keys(const BackboneConfig& m, const StackParts& parts, Limits& limits) {
-  if (!m.has_relative_keys()) return;
-  const bool other_positions = m.relative_positions > 0 || parts.relative_bias.relative_attention_num_buckets > 0;
-  limits.forbid(!is_full(m) || other_positions || m.is_encoder_decoder() || parts.prefix.prefix_lm,
-                "model.position_embeddings ", m.position_embeddings,
-                " needs an encoder-only or decoder-only model, attention of kind full, and neither other relative "
-                "positions nor prefix_lm; choose other position embeddings");
-}
-
-void check_rotary(const BackboneConfig& m, Limits& limits) {
-  if (m.position_embeddings != PositionEmbeddings::rotary) return;
-  const bool rotates = is_full(m) || std::holds_alternative<AlternatingAttention>(*m.attention);
-  limits.forbid(!rotates || m.relative_positions > 0,
-                "model.position_embeddings rotary needs attention of kind full or alternating and "
-                "relative_positions 0, they are ",
-                kind_of(m.attention), " and ", m.relative_positions, "; choose those, or other positions");
-  limits.forbid(m.head_width() % 2 != 0,
-                "model.position_embeddings rotary rotates pairs of numbers, and heads of width ", m.head_width(),
+/// What the relative positions of a model ask of the rest of it.
+void check_positions(const BackboneConfig& m, const PrefixAttention& prefix, Limits& limits) {
+  const auto& relative = m.positions.relative;
+  const auto& facts = facts_of(relative);
+  const auto name = named_in_config(m.positions);
+  limits.forbid(!computes(m.attention, relative), "model.", name, " needs attention of kind ", attention_for(relative),
+                ", it is ", kind_of(m.attention), "; choose that, or other positions");
+  limits.forbid(facts.even_heads && m.head_width() % 2 != 0, "model.", name,
+                " rotates pairs of numbers, and heads of width ", m.head_width(),
                 " are odd; choose model.hidden_size and num_attention_heads with an even quotient");
+  limits.forbid(!facts.two_stacks && m.is_encoder_decoder(), "model.", name,
+                " is for models of one stack; choose model.architecture: encoder or decoder, or other positions");
+  limits.forbid(prefix.prefix_lm && !facts.prefix, "model.", name,
+                " does not go with model.prefix_lm; choose other positions, or set prefix_lm to false");
+  const auto* bias = std::get_if<BucketBias>(&relative);
+  limits.forbid(bias && bias->max_distance <= bias->buckets / 2, "model.relative_attention_max_distance ",
+                bias ? bias->max_distance : 0, " leaves no distances for the logarithmic buckets; raise it above ",
+                bias ? bias->buckets / 2 : 0);
 }
 
-void check_relative_positions(const BackboneConfig& m, const PrefixAttention& prefix, Limits& limits) {
-  limits.forbid(m.relative_positions > 0 && !is_full(m),
-                "model.relative_positions needs attention of kind full, it is ", kind_of(m.attention),
-                "; set relative_positions to 0, or choose kind: full");
-  limits.forbid(prefix.prefix_lm && (!is_full(m) || m.relative_positions > 0),
-                "model.prefix_lm needs attention of kind full without relative positions, it has kind ",
-                kind_of(m.attention), " and relative_positions ", m.relative_positions,
-                "; choose those, or set prefix_lm to false");
+void check_prefix(const BackboneConfig& m, const PrefixAttention& prefix, Limits& limits) {
+  limits.forbid(prefix.prefix_lm && !is_full(m.attention), "model.prefix_lm needs attention of kind full, it is ",
+                kind_of(m.attention), "; choose that, or set prefix_lm to false");
 }
 
 /// What each kind of attention forbids.
@@ -106,10 +87,8 @@ struct AttentionLimits {
 
 void check_limits(const BackboneConfig& model, const StackParts& parts, Limits& limits) {
   check_sizes(model, parts.sharing, limits);
-  check_relative_buckets(model, parts.relative_bias, limits);
-  check_relative_keys(model, parts, limits);
-  check_rotary(model, limits);
-  check_relative_positions(model, parts.prefix, limits);
+  check_positions(model, parts.prefix, limits);
+  check_prefix(model, parts.prefix, limits);
   std::visit(AttentionLimits{model, limits}, *model.attention);
 }
 

@@ -25,7 +25,9 @@ struct SingleStack final : Backbone {
     if (projection && parts.projection.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
       set_xavier(projection->weight);
     stack = own("stack", std::make_shared<Stack>(stack_of(c), parts.stack));
-    if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
+    if (!parts.pooler) return;
+    pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
+    for (auto [name, param] : pooler->own_params()) param.set_frozen(parts.frozen_pooler);
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {

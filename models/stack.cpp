@@ -17,13 +17,14 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
 
 }  // namespace
 
-Block::Block(const StackConfig& c, int64_t layer, const Block* from, Sharing share) : config(c) {
+Block::Block(const StackConfig& c, int64_t layer, PositionScheme& positions, const Block* from, Sharing share)
+    : config(c) {
   const auto norm = [&](const char* name) { return own(name, std::make_shared<Norm>(c.hidden_size, c)); };
   if (from && share == Sharing::attention) {
     attention = from->attention;
     attention_norm = from->attention_norm;
   } else {
-    attention = own("attention", make_attention(c, layer));
+    attention = own("attention", make_attention(c, layer, positions));
     if (layer > 0 || c.first_attention_norm || c.norm_place == NormPlacement::post)
       attention_norm = norm("attention_norm");
   }
@@ -42,6 +43,7 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from, Sharing sha
     if (c.feed_forward == FeedForward::gated)
       gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.mlp_bias));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.mlp_bias));
+    output->weight.set_projection(Projection::residual);
   }
 }
 
@@ -95,9 +97,8 @@ double Block::multiply_adds(const RowSizes& row, double outputs, double encoded)
   return sum;
 }
 
-Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c) {
+Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c), positions(make_positions(c, c.causal, *this)) {
   const auto& sharing = parts.sharing;
-  const auto& bias = parts.relative_bias;
   // A layer shares its blocks, or one of their sublayers, with the first layer of its group.
   const int64_t count = c.num_hidden_layers, groups = sharing.groups_of(count);
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
@@ -110,15 +111,10 @@ Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c) {
     }
     for (int64_t j = 0; j < sharing.inner_group_num; ++j) {
       const Block* from = leader < 0 ? nullptr : layers[static_cast<size_t>(leader)][static_cast<size_t>(j)].get();
-      layer.push_back(own(std::to_string(children().size()), std::make_shared<Block>(c, i, from, sharing.share)));
+      layer.push_back(
+          own(std::to_string(children().size()), std::make_shared<Block>(c, i, *positions, from, sharing.share)));
     }
     if (leader < 0) leader = i;
-  }
-  if (bias.relative_attention_num_buckets > 0) {
-    buckets.emplace(bias.relative_attention_num_buckets, bias.relative_attention_max_distance, c.causal);
-    relative_attention_bias =
-        own_param("relative_attention_bias", {bias.relative_attention_num_buckets, c.num_attention_heads}, Init::weight,
-                  Role::score_bias);
   }
   if (c.norm_place == NormPlacement::pre) final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c));
 }
@@ -150,15 +146,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
                       const Tensor& read_positions) const {
   context.causal = config.causal;
   if (trace) context.probabilities = &trace->attentions;
-  if (relative_attention_bias.defined()) {
-    // Relative positions of T queries that end at the last of S keys: -(S - 1) ... T - 1.
-    const auto queries = position_range(x);
-    auto keys = queries;
-    if (cache && cache->at(0).self.defined())
-      keys = position_range(at::cat({cache->at(0).self.select(-1, 0), x.select(-1, 0)}, 1));
-    const auto distance = at::cat({keys - keys.slice(0, -1), queries.slice(0, 1)});
-    context.distance_bias = at::embedding(relative_attention_bias.value(), (*buckets)(distance)).t();  // [H, T + S - 1]
-  }
+  context.distance_bias = positions->distance_bias(x, cache ? cache->at(0).self : Tensor());
   const auto record = [&](const Tensor& state) {
     if (trace) trace->hidden_states.push_back(state);
   };

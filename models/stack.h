@@ -1,9 +1,6 @@
 #pragma once
 // The stack of blocks that every family shares.
-#include <optional>
-
 #include "models/attention/attention.h"
-#include "models/attention/distance_buckets.h"
 #include "models/backbone.h"
 
 namespace cloze {
@@ -15,7 +12,7 @@ namespace cloze {
 struct Block : Layer {
   /// The block of layer `layer`; with `from`, it shares that block's attention or feed-forward sublayer, as `share`
   /// says.
-  Block(const StackConfig& c, int64_t layer, const Block* from, Sharing share);
+  Block(const StackConfig& c, int64_t layer, PositionScheme& positions, const Block* from, Sharing share);
   static constexpr uint32_t sites = 6;  ///< number of dropout sites in a block
   /// x [B, T, D]; `site` is this block's first dropout site. `cache`, if given, holds the keys and values of earlier
   /// tokens, and those of x are appended. With `indices` into the flattened [B T], everything after self-attention is
@@ -52,10 +49,9 @@ struct Stack : Layer {
   /// Number of blocks that run; shared ones count each time.
   int64_t depth() const;
   StackConfig config;
+  std::shared_ptr<PositionScheme> positions;
   std::vector<std::vector<std::shared_ptr<Block>>> layers;
-  std::shared_ptr<Norm> final_norm;  ///< pre-norm only
-  Param relative_attention_bias;     ///< [buckets, H]; undefined: no RelativeBias
-  std::optional<DistanceBuckets> buckets;
+  std::shared_ptr<Norm> final_norm;     ///< pre-norm only
   bool gradient_checkpointing = false;  ///< recompute each block in the backward pass
 };
 

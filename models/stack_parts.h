@@ -34,20 +34,6 @@ void describe_sharing(V& v, LayerSharing& c) {
   v("share", c.share, "the weights that the layers of a group share (table 4 of the paper)");
 }
 
-/// A trained bias of the scores, one for each head and bucket of relative positions, shared by all layers.
-/// Source: Raffel et al. 2020, section 2.1 (arXiv 1910.10683).
-struct RelativeBias {
-  int64_t relative_attention_num_buckets = 0;  ///< 0: no such bias
-  int64_t relative_attention_max_distance = 128;
-};
-template <class V>
-void describe_relative_bias(V& v, RelativeBias& c) {
-  v("relative_attention_num_buckets", c.relative_attention_num_buckets,
-    "buckets of relative positions, each with a bias for every head", in_range(2, 1 << 20));
-  v("relative_attention_max_distance", c.relative_attention_max_distance,
-    "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
-}
-
 /// Attention of a causal stack that is bidirectional within the source, but for its last token.
 /// Source: Raffel et al. 2020, section 3.2.1 (arXiv 1910.10683).
 struct PrefixAttention {
@@ -71,7 +57,6 @@ struct EmbeddingProjection {
 /// The parts of a stack.
 struct StackParts {
   LayerSharing sharing{};
-  RelativeBias relative_bias{};
   PrefixAttention prefix{};
 };
 

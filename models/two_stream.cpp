@@ -40,6 +40,7 @@ struct TwoStreamAttention : Layer {
     key_value = linear("key_value", c.hidden_size, 2 * c.heads_width(), 2);
     position = linear("position", c.hidden_size, c.heads_width());
     output = linear("output", c.heads_width(), c.hidden_size);
+    output->weight.set_projection(Projection::residual);
     const auto bias = [&](const char* name) {
       return own_param(name, {heads, c.head_width()}, Init::weight, Role::score_bias);
     };
@@ -93,6 +94,7 @@ struct TwoStreamBlock : Layer {
     output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c));
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
+    output->weight.set_projection(Projection::residual);
   }
   static constexpr uint32_t sites = 8;  ///< number of dropout sites in a block, four for each stream
 
@@ -294,8 +296,9 @@ std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& c) {
   require_default("norm_place", c.norm_place == NormPlacement::post);
   require_default("norm_kind", c.norm_kind == NormKind::layer);
   require_default("feed_forward", c.feed_forward == FeedForward::plain);
-  require_default("position_embeddings", c.position_embeddings == PositionEmbeddings::none);
-  require_default("relative_positions", c.relative_positions == 0);
+  const auto positions = keys_of(c.positions);
+  require_default("position_embeddings", positions.position_embeddings == PositionEmbeddings::none);
+  require_default("relative_positions", positions.relative_positions == 0);
   require_default("architecture", c.is_two_stream());
   require_default("attention", is_full(c.attention));
   require<ConfigError>(c.hidden_size % c.num_attention_heads == 0, "hidden_size ", c.hidden_size,

@@ -19,12 +19,10 @@ void check_decoder(const ObjectiveSetting& in, Limits& limits) {
                 "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and "
                 "model.attention of kind ",
                 kind_of(m.attention), " has none; choose kind: full, or model.architecture: encoder");
-  limits.forbid(full && (m.relative_positions > 0 || m.has_relative_keys()),
-                "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and "
-                "attention with relative_positions ",
-                m.relative_positions, " and position_embeddings ", m.position_embeddings,
-                " has none; set relative_positions to 0 and position_embeddings to learned, or choose "
-                "model.architecture: encoder");
+  limits.forbid(full && !facts_of(m.positions.relative).prefix,
+                "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and attention "
+                "with model.",
+                named_in_config(m.positions), " has none; choose other positions, or model.architecture: encoder");
   limits.forbid(is_pair(in.data.packing),
                 "objective mntp trains a decoder on rows of one segment, and data.packing is ", in.data.packing,
                 "; choose document, full, doc_sentences or full_sentences");

@@ -33,10 +33,7 @@ struct Make {
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const bool pooler =
       configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), classifies_pairs);
-  backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
-  if (!pooler && keeps_pooler(model))
-    for (auto [name, param] : collect_params(*backbone))
-      if (name.starts_with("pooler.")) param.set_frozen(true);
+  backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model), .frozen_pooler = !pooler}));
   for (const auto& config : configs) {
     auto objective = std::visit(Make{model, *backbone}, *config);
     for (const auto& other : objectives)

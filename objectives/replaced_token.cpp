@@ -30,6 +30,7 @@ struct ReplacedToken final : Objective {
     parts.own_norm = c.tie == EmbeddingTie::tables;
     generator = own("generator", make_backbone(g, parts));
     head = own("generator_head", make_token_head(backbone_of(g)));
+    head->transform->weight.set_projection(Projection::other);  // the depth that others are scaled by is not its own
   }
 
   /// With two stages: first only the generator trains; then the discriminator, from the generator's weights, with the

@@ -20,8 +20,7 @@ double stack_weights(const StackConfig& c, double blocks) {
   const double width = size(c.hidden_size), heads = size(c.heads_width()), positions = size(c.max_position_embeddings);
   double sum = 4 * width * heads + (c.feed_forward == FeedForward::gated ? 3 : 2) * width * size(c.intermediate_size);
   if (c.cross_attention) sum += 4 * width * heads;
-  if (c.relative_positions > 0) sum += 4 * size(c.relative_positions) * size(c.head_width());
-  if (c.has_relative_keys()) sum += (2 * positions - 1) * size(c.head_width());
+  sum += size(vectors_of(c.positions, c.max_position_embeddings)) * size(c.head_width());
   if (const auto* projected = std::get_if<LinformerAttention>(&*c.attention))
     sum += (projected->shared_kv_compressed ? 1 : 2) * std::floor(positions / size(projected->compressed)) * positions;
   return blocks * sum;
@@ -47,9 +46,9 @@ double own_blocks(const ModelConfig& model) {
 
 /// The table of positions, in weights: a fixed one has no gradient, and counts half.
 double position_weights(const BackboneConfig& c) {
-  if (!c.has_position_table()) return 0;
-  const bool fixed = c.position_embeddings == PositionEmbeddings::sinusoidal ||
-                     c.position_embeddings == PositionEmbeddings::sinusoidal_halves;
+  const auto table = c.positions.table;
+  if (table == PositionTable::none) return 0;
+  const bool fixed = table == PositionTable::sinusoidal || table == PositionTable::sinusoidal_halves;
   return (fixed ? 0.5 : 1) * size(c.max_position_embeddings) * size(c.embedding_width());
 }
 

@@ -41,6 +41,15 @@ enum class Role { weight, embedding, bias, score_bias, norm };
 /// The default role of a parameter with this initialisation.
 Role role_of(Init init);
 
+/// What a weight matrix projects to, where its initial values may depend on that.
+enum class Projection {
+  other,
+  query,     ///< queries, or queries, keys and values stacked
+  residual,  ///< the residual stream of a stack
+  sequence,  ///< fewer positions (Linformer)
+  output     ///< the output embedding: the dense layer of a prediction head
+};
+
 /// The distribution of initial weights: that of the network (normal, truncated or not), or uniform with the same
 /// standard deviation.
 enum class Spread { network, uniform };
@@ -88,6 +97,8 @@ class Param {
   }
   int64_t init_rows() const { return state_->init_rows; }
   double init_factor() const { return state_->init_factor; }
+  Projection projection() const { return state_->projection; }
+  void set_projection(Projection projection) { state_->projection = projection; }
   /// Number of tensors of one shape stacked along the first axis (queries, keys and values, which most published code
   /// stores separately). An optimizer that uses norms of whole tensors uses the norm of each.
   int64_t stacked() const { return state_->stacked; }
@@ -103,6 +114,7 @@ class Param {
     bool frozen = false;
     double init_range = 0;
     Spread init_spread = Spread::network;
+    Projection projection = Projection::other;
     int64_t init_rows = 0;
     double init_factor = 1;
     int64_t stacked = 1;

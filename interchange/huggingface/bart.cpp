@@ -107,7 +107,7 @@ Family bart_like(const char* model_type, const char* class_prefix, const Model& 
           .names = bart_names,
           .to_huggingface = with_axis,
           .from_huggingface = without_axis,
-          .positions = {model.position_embeddings},
+          .positions = {keys_of(backbone_of(model).positions).position_embeddings},
           .text_ids = {{"bos_token_id", 0}}};
 }
 

@@ -54,8 +54,7 @@ ParameterNames gpt2_names(const ModelConfig&) {
 
 /// Linear layers are [in, out] there.
 at::Tensor transposed(const BackboneConfig&, const std::string& name, const at::Tensor& value) {
-  const bool linear = name.starts_with("backbone.stack.") && name.find("norm") == std::string::npos;
-  return linear && value.dim() == 2 ? value.t() : value;
+  return name.starts_with("backbone.stack.") && value.dim() == 2 ? value.t() : value;
 }
 
 }  // namespace

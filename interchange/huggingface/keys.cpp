@@ -52,11 +52,12 @@ Key<BackboneConfig> position_type() {
                 require<ConfigError>(type == "absolute" || type == "relative_key" || type == "relative_key_query",
                                      in.path, ": position_embedding_type is '", type,
                                      "'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
-                if (type != "absolute") c.position_embeddings = choice_of<PositionEmbeddings>(type);
+                if (type != "absolute") c.positions = RelativeKeys{.with_keys = type == "relative_key_query"};
               },
           .write =
               [](const BackboneConfig& c) {
-                return c.has_relative_keys() ? json(name_of(c.position_embeddings)) : omitted;
+                const auto* keys = std::get_if<RelativeKeys>(&c.positions.relative);
+                return keys ? json(keys->with_keys ? "relative_key_query" : "relative_key") : omitted;
               }};
 }
 

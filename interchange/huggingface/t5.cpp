@@ -16,6 +16,16 @@ Key<EncoderDecoderConfig> decoder_layers() {
   return key;
 }
 
+/// A key of the buckets of relative positions.
+Key<BackboneConfig> of_buckets(const char* name, int64_t BucketBias::* member, int64_t absent) {
+  return {
+      .name = name,
+      .absent = absent,
+      .read = [member](BackboneConfig& c,
+                       const Given& in) { std::get<BucketBias>(c.positions.relative).*member = in.as<int64_t>(); },
+      .write = [member](const BackboneConfig& c) { return json(std::get<BucketBias>(c.positions.relative).*member); }};
+}
+
 /// Keys that T5 and mT5 share.
 Keys<T5Config> t5_and_mt5_keys() {
   return {
@@ -31,8 +41,8 @@ Keys<T5Config> t5_and_mt5_keys() {
       size("num_heads", &BackboneConfig::num_attention_heads, 8),
       dropout("dropout_rate", 0.1),
       field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
-      field("relative_attention_num_buckets", &RelativeBias::relative_attention_num_buckets, 32),
-      field("relative_attention_max_distance", &RelativeBias::relative_attention_max_distance, 128),
+      of_buckets("relative_attention_num_buckets", &BucketBias::buckets, 32),
+      of_buckets("relative_attention_max_distance", &BucketBias::max_distance, 128),
       {.name = "feed_forward_proj",
        .absent = "relu",
        .read =

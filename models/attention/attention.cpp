@@ -10,16 +10,19 @@ namespace {
 struct Make {
   const AttentionSizes& config;
   int64_t layer;
+  PositionScheme& positions;
   std::shared_ptr<Attention> operator()(const FullAttention&) const {
-    if (config.relative_positions > 0 || config.has_relative_keys()) return make_relative_attention(config);
-    return make_full_attention(config, {.window = -1, .rope_theta = config.rope_theta});
+    return make_full_attention(config, {}, positions);
   }
   std::shared_ptr<Attention> operator()(const WindowAttention& kind) const {
     return make_window_attention(kind, config, layer);
   }
   std::shared_ptr<Attention> operator()(const AlternatingAttention& kind) const {
-    if (kind.is_global(layer)) return make_full_attention(config, {.window = -1, .rope_theta = kind.global_rope_theta});
-    return make_full_attention(config, {.window = kind.window(), .rope_theta = kind.local_rope_theta});
+    const bool global = kind.is_global(layer);
+    return make_full_attention(
+        config,
+        {.window = global ? -1 : kind.window(), .rope_theta = global ? kind.global_rope_theta : kind.local_rope_theta},
+        positions);
   }
   std::shared_ptr<Attention> operator()(const PerformerAttention& kind) const {
     return make_performer_attention(kind, config);
@@ -40,18 +43,16 @@ Tensor Attention::mix_cached(const Tensor&, Tensor&, const AttentionContext&) {
       "full, model.relative_positions: 0 and a position table");
 }
 
-std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer) {
+std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer, PositionScheme& positions) {
   require<ConfigError>(config.d_kv > 0 || config.hidden_size % config.num_attention_heads == 0, "hidden_size ",
                        config.hidden_size, " is not a multiple of num_attention_heads ", config.num_attention_heads,
                        "; choose a width that the heads divide");
-  const bool full = is_full(config.attention) && config.relative_positions == 0;
-  const bool rotary = config.position_embeddings == PositionEmbeddings::rotary;
-  require<ConfigError>(!rotary || full || std::holds_alternative<AlternatingAttention>(*config.attention),
-                       "position_embeddings rotary needs attention of kind full or alternating without relative "
-                       "positions; choose one of those");
-  require<ConfigError>(!rotary || config.head_width() % 2 == 0, "heads of width ", config.head_width(),
-                       " are odd, and rotary positions rotate pairs; choose an even width");
-  return std::visit(Make{config, layer}, *config.attention);
+  const auto& relative = config.positions.relative;
+  require<ConfigError>(computes(config.attention, relative), named_in_config(config.positions),
+                       " needs attention of kind ", attention_for(relative), "; choose that");
+  require<ConfigError>(!facts_of(relative).even_heads || config.head_width() % 2 == 0, "heads of width ",
+                       config.head_width(), " are odd, and rotary positions rotate pairs; choose an even width");
+  return std::visit(Make{config, layer, positions}, *config.attention);
 }
 
 }  // namespace cloze

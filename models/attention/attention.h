@@ -1,12 +1,10 @@
 #pragma once
 // The attention layers. One that does not support an option of the context throws ShapeError.
-#include <optional>
-
 #include "core/tensor/plain.h"
-#include "models/attention/rotary.h"
 #include "models/attention/sizes.h"
 #include "models/layers/cost.h"
 #include "models/layers/layers.h"
+#include "models/positions/scheme.h"
 
 namespace cloze {
 
@@ -22,7 +20,10 @@ struct Attention : Layer {
   explicit Attention(const AttentionSizes& c)
       : heads(c.num_attention_heads),
         output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.attention_bias))),
-        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.attention_bias, 3))) {}
+        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.attention_bias, 3))) {
+    output->weight.set_projection(Projection::residual);
+    qkv->weight.set_projection(Projection::query);
+  }
   /// x [B, T, D]; returns the concatenated heads [B, T, H C], before the output projection.
   virtual Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) = 0;
   /// The same with a key-value cache: `past` [B, S, 2 H C] holds the keys and values of earlier tokens, and those of x
@@ -64,27 +65,31 @@ struct CrossAttention : Layer {
   std::shared_ptr<Linear> output, query, key_value;
 };
 
-/// The attention of layer `layer`, from 0. Throws ConfigError.
-std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer);
+/// The positions of a stack with this attention, whose parameters the stack owns.
+inline std::shared_ptr<PositionScheme> make_positions(const AttentionSizes& c, bool causal, Layer& stack) {
+  return make_positions(c.positions.relative,
+                        {.heads = c.num_attention_heads,
+                         .head_width = c.head_width(),
+                         .max_positions = c.max_position_embeddings,
+                         .causal = causal},
+                        stack);
+}
+/// The attention of layer `layer`, from 0, in a stack with these positions. Throws ConfigError.
+std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer, PositionScheme& positions);
 /// What the layers of a stack with alternating attention differ in.
 struct AttentionReach {
-  int64_t window;     ///< keys on either side that a query attends to; -1: all
-  double rope_theta;  ///< of rotary positions
+  int64_t window = -1;    ///< keys on either side that a query attends to; -1: all
+  double rope_theta = 0;  ///< base of rotary positions; 0: that of the stack
 };
 /// Over all keys or in a window.
-std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach);
-std::shared_ptr<Attention> make_relative_attention(const AttentionSizes& config);
+std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach,
+                                               PositionScheme& positions);
 std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const AttentionSizes& config,
                                                  int64_t layer);
 std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const AttentionSizes& config);
 std::shared_ptr<Attention> make_linformer_attention(const LinformerAttention& kind, const AttentionSizes& config);
 std::shared_ptr<Attention> make_bigbird_attention(const BigBirdAttention& kind, const AttentionSizes& config,
                                                   int64_t layer);
-
-/// 0, 1, 2, ... along axis 1 of x [B, T, ...], int64 [T]. Reads no sizes, so that a trace generalises to other lengths.
-inline Tensor position_range(const Tensor& x) {
-  return at::ones_like(x.dim() > 2 ? x.select(-1, 0).select(0, 0) : x.select(0, 0), at::kLong).cumsum(0) - 1;
-}
 
 using plain::heads_of;
 using plain::masked_softmax;
@@ -98,11 +103,6 @@ struct SplitHeads {
 inline SplitHeads split_heads(const Tensor& qkv, int64_t heads) {
   const auto parts = qkv.chunk(3, -1);
   return {heads_of(parts[0], heads), heads_of(parts[1], heads), heads_of(parts[2], heads)};
-}
-
-/// The type in which the attention scores of `x` are accumulated.
-inline at::ScalarType accumulation_type(const Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
 }  // namespace cloze

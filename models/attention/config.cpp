@@ -20,5 +20,13 @@ bool is_full(const AttentionConfig& attention) { return std::holds_alternative<F
 bool bounds_length(const AttentionConfig& attention) {
   return std::visit([](const auto& kind) { return kind.bounds_length; }, *attention);
 }
+bool computes(const AttentionConfig& attention, const RelativePositions& relative) {
+  const auto& facts = facts_of(relative);
+  return !facts.full_attention || is_full(attention) ||
+         (facts.alternating && std::holds_alternative<AlternatingAttention>(*attention));
+}
+std::string attention_for(const RelativePositions& relative) {
+  return facts_of(relative).alternating ? "full or alternating" : "full";
+}
 
 }  // namespace cloze

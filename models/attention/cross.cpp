@@ -8,7 +8,10 @@ CrossAttention::CrossAttention(const AttentionSizes& c)
       scale(c.scale_scores ? 0 : 1),
       output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.attention_bias))),
       query(own("query", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.attention_bias))),
-      key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.attention_bias, 2))) {}
+      key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.attention_bias, 2))) {
+  output->weight.set_projection(Projection::residual);
+  query->weight.set_projection(Projection::query);
+}
 
 Tensor CrossAttention::mix(const Tensor& x, const EncoderOutput& encoded, const Tensor& cached,
                            const AttentionContext& context, const Dropout& drop) const {

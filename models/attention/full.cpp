@@ -1,22 +1,46 @@
+#include <cmath>
+
 #include "models/attention/attention.h"
 
 namespace cloze {
 
 namespace {
 
-/// softmax(Q K' / sqrt(C)) V, over all keys or in a window; with rotary positions of rotated queries and keys.
+/// softmax(Q K' / sqrt(C)) V, over all keys or in a window, with what the positions of the stack are to it: rotated
+/// queries and keys, or terms of distances.
 struct FullAttentionLayer final : Attention {
-  FullAttentionLayer(const AttentionSizes& c, const AttentionReach& reach)
-      : Attention(c), scale(c.scale_scores ? 0 : 1), window(reach.window) {
-    if (c.position_embeddings == PositionEmbeddings::rotary) rotary.emplace(reach.rope_theta, c.head_width());
-  }
+  FullAttentionLayer(const AttentionSizes& c, const AttentionReach& reach, PositionScheme& positions)
+      : Attention(c),
+        scale(c.scale_scores ? 0 : 1),
+        window(reach.window),
+        rotary(positions.rotary(reach.rope_theta)),
+        terms(positions.terms(*this)) {}
   Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
+    if (terms) return mix_with_terms(x, given, drop);
     auto context = given;
     context.scale = scale;
     context.window = window;
     if (rotary)
       return self_attention(linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x)), Param(), heads, context, drop);
     return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
+  }
+  /// The same in plain operators.
+  Tensor mix_with_terms(const Tensor& x, const AttentionContext& context, const Dropout& drop) const {
+    const auto [q, k, v] = split_heads(qkv->forward(x), heads);
+    const auto scores = terms->added_to_scores(cloze::matmul(q, k.transpose(-1, -2)), q, k).to(accumulation_type(x)) /
+                        std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, T, T]
+    Tensor masked;
+    if (context.key_mask.defined()) masked = context.key_mask.logical_not().unsqueeze(1).unsqueeze(1);
+    if (context.causal) {
+      const auto positions = position_range(x);
+      const auto later =
+          positions.unsqueeze(0).gt(positions.unsqueeze(1));  // [T, T], true = the key is after the query
+      masked = masked.defined() ? masked.logical_or(later) : later;
+    }
+    const auto probabilities = masked_softmax(scores, masked);
+    if (context.probabilities) context.probabilities->push_back(probabilities);
+    const auto taken = dropout(probabilities, drop).to(x.scalar_type());
+    return join_heads(terms->added_to_values(cloze::matmul(taken, v), taken));
   }
   Tensor mix_cached(const Tensor& x, Tensor& past, const AttentionContext& given) override {
     if (!has_cache()) return Attention::mix_cached(x, past, given);
@@ -28,21 +52,24 @@ struct FullAttentionLayer final : Attention {
     past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
     return cached_attention(parts[0], past, heads, context);
   }
-  bool has_cache() const override { return window < 0; }
+  bool has_cache() const override { return window < 0 && !terms; }
   double multiply_adds(const RowSizes& row, bool causal) const override {
     const double pairs = window < 0 ? attended_pairs(row, causal)
                                     : row.length + 2 * pairs_within(row.length, static_cast<double>(window));
-    return row.length * qkv->multiply_adds() + 2 * pairs * width();
+    const double of_terms = terms ? terms->products(row, causal) : 0;
+    return row.length * qkv->multiply_adds() + (2 * pairs + of_terms) * width();
   }
   double scale;  // 0: 1 / sqrt(C)
   int64_t window;
-  std::optional<RotaryTable> rotary;
+  std::shared_ptr<const RotaryTable> rotary;
+  std::shared_ptr<const DistanceTerms> terms;
 };
 
 }  // namespace
 
-std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach) {
-  return std::make_shared<FullAttentionLayer>(config, reach);
+std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach,
+                                               PositionScheme& positions) {
+  return std::make_shared<FullAttentionLayer>(config, reach, positions);
 }
 
 }  // namespace cloze

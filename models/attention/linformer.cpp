@@ -20,7 +20,9 @@ struct LinformerAttentionLayer final : Attention {
                            ? compress_key
                            : own_param("compress_value",
                                        {c.max_position_embeddings / kind.compressed, c.max_position_embeddings},
-                                       Init::weight)) {}
+                                       Init::weight)) {
+    for (auto projection : {compress_key, compress_value}) projection.set_projection(Projection::sequence);
+  }
 
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
     const auto type = x.scalar_type();

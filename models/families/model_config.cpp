@@ -54,14 +54,11 @@ template const EncoderDecoderConfig* as<EncoderDecoderConfig>(const ModelConfig&
 template const TwoStreamConfig* as<TwoStreamConfig>(const ModelConfig&);
 template const DecodingIds* as<DecodingIds>(const ModelConfig&);
 template const LayerSharing* as<LayerSharing>(const ModelConfig&);
-template const RelativeBias* as<RelativeBias>(const ModelConfig&);
 template const PrefixAttention* as<PrefixAttention>(const ModelConfig&);
 template const EmbeddingProjection* as<EmbeddingProjection>(const ModelConfig&);
 
 StackParts stack_parts_of(const ModelConfig& model) {
-  return {.sharing = part_of<LayerSharing>(model),
-          .relative_bias = part_of<RelativeBias>(model),
-          .prefix = part_of<PrefixAttention>(model)};
+  return {.sharing = part_of<LayerSharing>(model), .prefix = part_of<PrefixAttention>(model)};
 }
 bool shares_embeddings(const ModelConfig& model) {
   const auto* both = as<EncoderDecoderConfig>(model);

@@ -25,7 +25,7 @@ struct ModernBertConfig : BackboneConfig {
     feed_forward = FeedForward::gated;
     norm_place = NormPlacement::pre;
     layer_norm_eps = 1e-5;
-    position_embeddings = PositionEmbeddings::rotary;
+    positions = Rotary{};
     attention = AlternatingAttention{};
     initializer = Initializer::truncated_normal_scaled;
     freeze_pad_embedding = true;

@@ -12,7 +12,7 @@ struct PegasusConfig : BartConfig {
   PegasusConfig() {
     norm_place = NormPlacement::pre;
     hidden_act = Activation::relu;
-    position_embeddings = PositionEmbeddings::sinusoidal_halves;
+    positions = PositionTable::sinusoidal_halves;
     pad_token_id = 0;
     max_position_embeddings = 512;
     scale_embedding = true;

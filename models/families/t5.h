@@ -1,18 +1,17 @@
 #pragma once
 #include "models/encoder_decoder_config.h"
-#include "models/stack_parts.h"
 
 namespace cloze {
 
 /// T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1): an encoder and a decoder of pre-norm blocks with RMS norms
 /// and without biases. Positions enter as a relative position bias of the scores, one scalar for each head and bucket
 /// of distances, shared by all layers. The defaults are version 1.0; 1.1 has feed_forward: gated, hidden_act: gelu_new,
-/// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp; RelativeBias of
-/// models/stack_parts.h. Trained with: span_corruption.
+/// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp;
+/// models/positions/bucket_bias.cpp. Trained with: span_corruption.
 /// Hugging Face: interchange/huggingface/t5.cpp, with mT5. Option names shared with BERT (d_model = hidden_size, d_ff =
 /// intermediate_size).
 /// Shapes: configs/t5. Parameters: t5/small 60,506,624; t5/base 222,903,552; t5/v1_1-small 76,961,152.
-struct T5Config : EncoderDecoderConfig, RelativeBias {
+struct T5Config : EncoderDecoderConfig {
   static constexpr const char* kind = "t5";
   T5Config() {
     hidden_size = 512;
@@ -23,9 +22,8 @@ struct T5Config : EncoderDecoderConfig, RelativeBias {
     norm_place = NormPlacement::pre;
     norm_kind = NormKind::rms;
     layer_norm_eps = 1e-6;
-    relative_attention_num_buckets = 32;
     d_kv = 64;
-    position_embeddings = PositionEmbeddings::none;
+    positions = BucketBias{};
     type_vocab_size = 1;
     initializer = Initializer::fan_in;
     activation_dropout = 0.1;
@@ -43,7 +41,7 @@ template <class V>
 void describe(V& v, T5Config& c) {
   describe_encoder_decoder(v, c);
   v("d_kv", c.d_kv, "head width; 0 = hidden_size / num_attention_heads", in_range(0, limits::head_width));
-  describe_relative_bias(v, c);
+  if (auto* bias = std::get_if<BucketBias>(&c.positions.relative)) describe(v, *bias);
   v("scale_decoder_outputs", c.scale_decoder_outputs,
     "hidden states are divided by sqrt(hidden_size) before the LM head, as in version 1.0");
 }

@@ -17,7 +17,7 @@ struct TransformerConfig : EncoderDecoderConfig {
     intermediate_size = 2048;
     hidden_act = Activation::relu;
     layer_norm_eps = 1e-6;
-    position_embeddings = PositionEmbeddings::sinusoidal;
+    positions = PositionTable::sinusoidal;
     type_vocab_size = 1;
     attention_probs_dropout_prob = 0;
     initializer = Initializer::xavier;

@@ -16,7 +16,7 @@ struct XlnetConfig : TwoStreamConfig {
   XlnetConfig() {
     type_vocab_size = 3;
     pad_token_id = 5;
-    position_embeddings = PositionEmbeddings::none;
+    positions = PositionTable::none;
     initializer = Initializer::normal;
     activation_dropout = 0.1;
     logits_bias = LogitsBias::trained;

@@ -20,6 +20,7 @@ struct TokenHead : Layer {
       : transform(own("transform", std::make_shared<Linear>(s.hidden, s.embedding, s.biases.classifier_bias))),
         norm(own("norm", std::make_shared<Norm>(s.embedding, s.norm))),
         act(s.activation) {
+    transform->weight.set_projection(Projection::output);
     if (s.biases.decoder_bias) bias = own_param("bias", {s.vocab}, Init::zero);
     if (!s.tied) decoder = own_param("decoder", {s.vocab, s.embedding}, Init::weight, Role::embedding);
   }

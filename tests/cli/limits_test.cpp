@@ -36,12 +36,17 @@ TEST_CASE("options that do not go together are refused, each with what to choose
       {"bert/tiny.yaml --set model.attention.kind=linformer --set model.attention.compressed=4096",
        "model.attention.compressed 4096 is more than model.max_position_embeddings 128; lower it"},
       {"performer/tiny.yaml --set model.relative_positions=8",
-       "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose "
-       "kind: full"},
+       "model.relative_positions 8 needs attention of kind full, it is performer; choose that, or other positions"},
       {"performer/tiny.yaml --set model.position_embeddings=rotary",
-       "model.position_embeddings rotary needs attention of kind full or alternating and relative_positions 0, they "
-       "are "
-       "performer and 0; choose those, or other positions"},
+       "model.position_embeddings rotary needs attention of kind full or alternating, it is performer; choose that, or "
+       "other positions"},
+      {"bert/tiny.yaml --set model.position_embeddings=alibi --set model.relative_positions=4",
+       "'model.relative_positions' is 4, and position_embeddings alibi are relative positions too; leave one of the "
+       "two "
+       "out"},
+      {"bart/tiny.yaml --set model.position_embeddings=relative_key",
+       "model.position_embeddings relative_key is for models of one stack; choose model.architecture: encoder or "
+       "decoder, or other positions"},
       {"bert/tiny.yaml --set model.position_embeddings=rotary --set model.hidden_size=126 --set "
        "model.num_attention_heads=6",
        "model.position_embeddings rotary rotates pairs of numbers, and heads of width 21 are odd; choose "
@@ -87,15 +92,16 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "objective clm has no input prefix, which model.prefix_lm needs; choose pairs, or "
        "span_corruption with corruption: prefix_lm, or set prefix_lm to false"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4",
-       "model.prefix_lm needs attention of kind full without relative positions, it has kind full and "
-       "relative_positions 4; choose those, or set prefix_lm to false"},
+       "model.relative_positions 4 does not go with model.prefix_lm; choose other positions, or set prefix_lm to "
+       "false"},
+      {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.attention.kind=performer",
+       "model.prefix_lm needs attention of kind full, it is performer; choose that, or set prefix_lm to false"},
       {"bart/tiny.yaml --set model.decoder_attention_heads=3",
        "model.hidden_size 128 is not a multiple of model.decoder_attention_heads 3; choose a number of heads that "
        "divides it"},
       {"t5/tiny.yaml --set model.attention.kind=linformer",
-       "model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are linformer "
-       "and 0; choose those, or another model"},
-      {"t5/tiny.yaml --set model.relative_positions=4", "they are full and 4; choose those, or another model"},
+       "model.relative_attention_num_buckets 32 needs attention of kind full, it is linformer; choose that, or other "
+       "positions"},
       {"t5/tiny.yaml --set model.relative_attention_max_distance=16",
        "model.relative_attention_max_distance 16 leaves no distances for the logarithmic buckets; raise it above 16"},
       {"bart/tiny.yaml --set model.is_decoder=true",

@@ -164,7 +164,7 @@ TEST_CASE("a model that no class computes is refused with the option to change",
   refused(of(longformer, {default_objective<ClmConfig>()}),
           "model.architecture decoder has no class at Hugging Face for longformer");
   auto bert = BertConfig{};
-  bert.position_embeddings = PositionEmbeddings::sinusoidal;
+  bert.positions = PositionTable::sinusoidal;
   refused(of(bert, {default_objective<MlmConfig>()}),
           "model.position_embeddings sinusoidal has no class at Hugging Face for bert");
   auto albert = AlbertConfig{};

@@ -280,7 +280,7 @@ TEST_CASE("a GPT-2 with rotary positions is exported to TorchScript, and has no 
   auto base = tiny_run(dir, 1);
   base.data.short_seq_prob = 0;
   auto rotary = small_model<Gpt2Config>();
-  rotary.position_embeddings = PositionEmbeddings::rotary;
+  rotary.positions = Rotary{};
   base.model = rotary;
   base.objectives = {ClmConfig{}};
   pretrain(base, {.run = dir / "rotary"});
@@ -430,7 +430,8 @@ TEST_CASE(
          c.feed_forward = FeedForward::gated;
        },
        "model.norm_place pre has no class at Hugging Face for bert; export to torchscript"},
-      {"relative", [](auto& c) { c.relative_positions = 4; }, "model.relative_positions 4 has no class"},
+      {"relative", [](auto& c) { c.positions = {PositionTable::learned, ShawVectors{4}}; },
+       "model.relative_positions 4 has no class"},
       {"performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; },
        "model.attention of kind performer has no class"},
       {"causal",

@@ -24,7 +24,8 @@ AttentionSizes sizes(const std::function<void(AttentionSizes&)>& change) {
 }
 
 std::shared_ptr<Attention> layer_of(const AttentionSizes& c, int64_t layer) {
-  auto made = make_attention(c, layer);
+  Layer stack;
+  auto made = make_attention(c, layer, *make_positions(c, false, stack));
   initialize(collect_params(*made), 0.3, false, Rng(1));
   made->eval();
   return made;
@@ -80,7 +81,7 @@ TEST_CASE("a pair of a query and a key that attend to each other costs the width
   const auto none = GlobalTokens::none, first = GlobalTokens::first;
   const std::vector<Case> cases = {
       {"full", sizes([](auto&) {})},
-      {"full, rotary", sizes([](auto& c) { c.position_embeddings = PositionEmbeddings::rotary; })},
+      {"full, rotary", sizes([](auto& c) { c.positions = Rotary{}; })},
       {"causal", sizes([](auto&) {}), true},
       {"window", window({8}, {1}, 0, none)},
       {"window, global token", window({8}, {1}, 0, first), false, true},
@@ -133,9 +134,10 @@ TEST_CASE("distances are scored for each pair, or once for each distance that a 
         CHECK(attention->multiply_adds({.length = static_cast<double>(length)}, causal) ==
               counted_in(*attention, length, {.causal = causal}).weights + of_heads * width);
       };
-      check(sizes([](auto& c) { c.relative_positions = max_distance; }), 2 * pairs + 2 * distances);
-      check(sizes([](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key; }), 3 * pairs);
-      check(sizes([](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; }), 4 * pairs);
+      check(sizes([](auto& c) { c.positions = {PositionTable::learned, ShawVectors{max_distance}}; }),
+            2 * pairs + 2 * distances);
+      check(sizes([](auto& c) { c.positions = RelativeKeys{}; }), 3 * pairs);
+      check(sizes([](auto& c) { c.positions = RelativeKeys{.with_keys = true}; }), 4 * pairs);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "models/families/backbone.h"
 #include "models/families/families.h"
+#include "models/positions/bucket_bias.h"
 #include "models/stack.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -33,13 +34,15 @@ std::vector<std::pair<std::string, ModelConfig>> families() {
   gated.hidden_act = Activation::gelu_new;
   auto prefix = small(Gpt2Config{});
   prefix.prefix_lm = true;
-  const auto rotary = [](auto config) {
-    config.position_embeddings = PositionEmbeddings::rotary;
+  const auto with = [](auto config, const Positions& positions) {
+    config.positions = positions;
     return config;
   };
-  return {{"gpt2, rotary", rotary(small(Gpt2Config{}))},
-          {"t5, rotary", rotary(small(T5Config{}))},
-          {"bart, rotary", rotary(small(BartConfig{}))},
+  return {{"gpt2, rotary", with(small(Gpt2Config{}), Rotary{})},
+          {"t5, rotary", with(small(T5Config{}), Rotary{})},
+          {"bart, rotary", with(small(BartConfig{}), Rotary{})},
+          {"gpt2, alibi", with(small(Gpt2Config{}), Alibi{})},
+          {"bart, alibi", with(small(BartConfig{}), Alibi{})},
           {"gpt2", small(Gpt2Config{})},
           {"gpt2, prefix", prefix},
           {"t5", small(T5Config{})},
@@ -319,7 +322,7 @@ TEST_CASE("a model that cannot generate is rejected with a message", "[models][d
   auto estimates = small(Gpt2Config{}), flat = small(Gpt2Config{});
   auto relative = small(TransformerConfig{});
   estimates.attention = PerformerAttention{.nb_features = 4};
-  relative.relative_positions = 3;
+  relative.positions = {PositionTable::sinusoidal, ShawVectors{3}};
   flat.num_hidden_layers = 0;
   rejected(estimates, no_cache);
   rejected(relative, no_cache);

@@ -1,5 +1,5 @@
 // Tables of rotary angles that several threads use.
-#include "models/attention/rotary.h"
+#include "models/positions/rotary.h"
 
 #include <ATen/ATen.h>
 

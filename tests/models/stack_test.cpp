@@ -32,20 +32,18 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
     c.hidden_act = Activation::silu;
   });
   add("gated", [](auto& c) { c.feed_forward = FeedForward::gated; });
-  add("relative", [](auto& c) {
-    c.relative_positions = 3;
-    c.position_embeddings = PositionEmbeddings::none;
-  });
-  add("relative_key", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key; });
-  add("relative_key_query", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; });
-  add("no positions", [](auto& c) { c.position_embeddings = PositionEmbeddings::none; });
-  add("sinusoidal", [](auto& c) { c.position_embeddings = PositionEmbeddings::sinusoidal; });
-  add("rotary", [](auto& c) { c.position_embeddings = PositionEmbeddings::rotary; });
+  add("relative", [](auto& c) { c.positions = ShawVectors{3}; });
+  add("relative_key", [](auto& c) { c.positions = RelativeKeys{}; });
+  add("relative_key_query", [](auto& c) { c.positions = RelativeKeys{.with_keys = true}; });
+  add("no positions", [](auto& c) { c.positions = PositionTable::none; });
+  add("sinusoidal", [](auto& c) { c.positions = PositionTable::sinusoidal; });
+  add("rotary", [](auto& c) { c.positions = Rotary{}; });
+  add("alibi", [](auto& c) { c.positions = Alibi{}; });
   add("alternating",
       [](auto& c) { c.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 4}; });
   add("alternating, rotary, pre-norm, without biases", [](auto& c) {
     c.attention = AlternatingAttention{.global_layers = {1}, .local_attention = 7};
-    c.position_embeddings = PositionEmbeddings::rotary;
+    c.positions = Rotary{};
     c.norm_place = NormPlacement::pre;
     c.feed_forward = FeedForward::gated;
     c.attention_bias = c.mlp_bias = c.norm_bias = c.first_attention_norm = false;
@@ -286,13 +284,10 @@ TEST_CASE("rotary angles do not depend on the table's length, and continue after
 TEST_CASE("rotary positions are refused with attention that does not rotate, and with heads of odd width",
           "[models][stack]") {
   auto config = small();
-  config.position_embeddings = PositionEmbeddings::rotary;
+  config.positions = Rotary{};
   config.attention = PerformerAttention{.nb_features = 4};
   CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("rotary needs attention of kind full or alternating"));
   config.attention = FullAttention{};
-  config.relative_positions = 3;
-  CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("rotary needs attention of kind full or alternating"));
-  config.relative_positions = 0;
   config.num_attention_heads = 4;
   CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("heads of width 3 are odd"));
 }
@@ -300,9 +295,9 @@ TEST_CASE("rotary positions are refused with attention that does not rotate, and
 TEST_CASE("relative positions are Shaw's equations, as loops", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.relative_positions = 2;
+  config.positions = {PositionTable::learned, ShawVectors{2}};
   config.causal = GENERATE(false, true);
-  const auto attention = make_attention(config, 0);
+  const auto attention = attention_of(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);
   const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
@@ -330,10 +325,11 @@ TEST_CASE("relative positions are Shaw's equations, as loops", "[models][stack]"
 TEST_CASE("relative_key and relative_key_query are their formulas, as loops", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.position_embeddings = GENERATE(PositionEmbeddings::relative_key, PositionEmbeddings::relative_key_query);
+  const bool with_keys = GENERATE(false, true);
+  config.positions = RelativeKeys{with_keys};
   config.causal = GENERATE(false, true);
   config.max_position_embeddings = 7;  // one more than the tokens
-  const auto attention = make_attention(config, 0);
+  const auto attention = attention_of(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);
   const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
@@ -350,7 +346,7 @@ TEST_CASE("relative_key and relative_key_query are their formulas, as loops", "[
         if (!mask[0][j].item<bool>() || (config.causal && j > i)) continue;
         const auto k = qkv[j].narrow(0, 12 + 4 * h, 4), a = vectors[i - j + 6];
         auto score = (q * k).sum() + (q * a).sum();
-        if (config.position_embeddings == PositionEmbeddings::relative_key_query) score += (k * a).sum();
+        if (with_keys) score += (k * a).sum();
         const double e = std::exp(score.item<double>() / 2);
         sum += e * qkv[j].narrow(0, 24 + 4 * h, 4);
         total += e;
@@ -359,12 +355,43 @@ TEST_CASE("relative_key and relative_key_query are their formulas, as loops", "[
     }
 }
 
+TEST_CASE("ALiBi lowers each head's scores by its slope times the distance, as loops in double", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  auto config = small();
+  config.positions = Alibi{};
+  config.causal = GENERATE(false, true);
+  Layer stack;
+  const auto positions = make_positions(config, config.causal, stack);
+  const auto attention = make_attention(config, 0, *positions);
+  initialize(collect_params(*attention), 0.3, false, Rng(2));
+  convert_params(*attention, at::kDouble);
+  const auto x = numbers({1, 6, 12}, 0.3).to(at::kDouble);
+  const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
+  const auto got = attention->mix(
+      x, {.key_mask = mask, .causal = config.causal, .distance_bias = positions->distance_bias(x, {})}, {});
+  const auto qkv = Weights(*attention).linear(x, "qkv")[0];
+  const double slopes[] = {1.0 / 16, 1.0 / 256, 1.0 / 4};  // those of two heads, then the first of four
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t i = 0; i < 6; ++i) {
+      auto sum = at::zeros({4}, at::kDouble);
+      double total = 0;
+      for (int64_t j = 0; j < 6; ++j) {
+        if (!mask[0][j].item<bool>() || (config.causal && j > i)) continue;
+        const auto product = (qkv[i].narrow(0, 4 * h, 4) * qkv[j].narrow(0, 12 + 4 * h, 4)).sum().item<double>();
+        const double e = std::exp(product / 2 - slopes[h] * std::abs(static_cast<double>(i - j)));
+        sum += e * qkv[j].narrow(0, 24 + 4 * h, 4);
+        total += e;
+      }
+      CHECK(error_of(got[0][i].narrow(0, 4 * h, 4), sum / total) < 1e-12);
+    }
+}
+
 TEST_CASE("Linformer projects the sequence, adds the biases, then attends to the projected positions",
           "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
   config.attention = LinformerAttention{.compressed = 8};  // 5 projected positions
-  const auto attention = make_attention(config, 0);
+  const auto attention = attention_of(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({2, 9, 12}, 0.3);
   auto mask = at::ones({2, 9}, at::kBool);
@@ -393,7 +420,7 @@ TEST_CASE(
   const int64_t block = 3, random = 2, length = 35, blocks = 12;  // the last block is short
   auto config = small();
   config.attention = BigBirdAttention{.block_size = block, .num_random_blocks = random};
-  const auto attention = make_attention(config, 1);
+  const auto attention = attention_of(config, 1);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, length, 12}, 0.3).set_requires_grad(true);
   const auto got = attention->mix(x, {}, {});  // [1, T, D]
@@ -429,9 +456,9 @@ TEST_CASE(
 TEST_CASE("BigBird is full attention on short texts, and ignores padded keys", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  const auto full = make_attention(config, 0);
+  const auto full = attention_of(config, 0);
   config.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 2};
-  const auto blocks = make_attention(config, 0);
+  const auto blocks = attention_of(config, 0);
   for (const auto& layer : {full, blocks}) initialize(collect_params(*layer), 0.3, false, Rng(2));
   for (const int64_t length : {1, 4, 5, 24}) {  // up to 4 + r blocks
     const auto x = numbers({2, length, 12}, 0.3);
@@ -502,7 +529,7 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or no weights with
 
 TEST_CASE("sinusoidal position embeddings are the formula, and are not trained", "[models][stack]") {
   auto config = small();
-  config.position_embeddings = PositionEmbeddings::sinusoidal;
+  config.positions = PositionTable::sinusoidal;
   auto model = make(config);
   for (const auto& [name, param] : collect_params(*model)) {
     if (name != "embeddings.position") continue;

@@ -160,8 +160,7 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
        masked_batch()},
       {"gpt2", small<Gpt2Config>(), {ClmConfig{}}, causal_batch(), 2 * rows * later(length) * masked_pair},
       {"gpt2, rotary, untied",
-       small<Gpt2Config>(
-           [](auto& c) { c.position_embeddings = PositionEmbeddings::rotary, c.tie_word_embeddings = false; }),
+       small<Gpt2Config>([](auto& c) { c.positions = Rotary{}, c.tie_word_embeddings = false; }),
        {ClmConfig{}},
        causal_batch(),
        2 * rows * later(length) * masked_pair},

@@ -112,11 +112,11 @@ TEST_CASE("tables of positions, types and outputs, decoders and generators are w
   BertConfig positions;
   positions.max_position_embeddings = 40'000'000;
   refused(positions, {default_objective<MlmConfig>()});
-  positions.position_embeddings = PositionEmbeddings::sinusoidal;
+  positions.positions = PositionTable::sinusoidal;
   refused(positions, {default_objective<MlmConfig>()});
-  positions.position_embeddings = PositionEmbeddings::relative_key;
+  positions.positions = RelativeKeys{};
   refused(positions, {default_objective<MlmConfig>()});
-  positions.position_embeddings = PositionEmbeddings::rotary;
+  positions.positions = Rotary{};
   RunConfig rotated;
   rotated.model = positions;
   CHECK_NOTHROW(require_memory(rotated, 0, machine));

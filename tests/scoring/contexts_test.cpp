@@ -15,7 +15,7 @@ const std::vector<std::string> completions{" sing", " see a bird", " see the riv
 LoadedRun causal_run(const TempDir& dir, const std::string& name) {
   if (name != "rotary") return random_run(dir, name);
   auto one = family("gpt2");
-  backbone_of(one.model).position_embeddings = PositionEmbeddings::rotary;
+  backbone_of(one.model).positions = Rotary{};
   return random_run(dir, one.model, one.objectives);
 }
 

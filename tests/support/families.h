@@ -37,15 +37,17 @@ inline std::vector<FamilyCase> every_family() {
   modernbert.attention_probs_dropout_prob = modernbert.activation_dropout = 0.1;
   modernbert.num_hidden_layers = 3;
   auto rotary = small(Gpt2Config{});
-  rotary.position_embeddings = PositionEmbeddings::rotary;
+  rotary.positions = Rotary{};
   auto performer = small(PerformerConfig{});
   performer.attention = PerformerAttention{.nb_features = 24};
   auto linformer = small(BertConfig{});
   linformer.attention = LinformerAttention{.compressed = 4};
   auto distances = small(BertConfig{});
-  distances.relative_positions = 5;
+  distances.positions = {PositionTable::learned, ShawVectors{5}};
+  auto sloped = small(BertConfig{});
+  sloped.positions = Alibi{};
   auto keyed = small(BertConfig{});
-  keyed.position_embeddings = PositionEmbeddings::relative_key_query;
+  keyed.positions = RelativeKeys{.with_keys = true};
   return {{"bert", small(BertConfig{}), {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
           {"spanbert", small(BertConfig{}), {default_objective<MlmConfig>(), default_objective<SboConfig>()}},
           {"roberta", small(RobertaConfig{}), {default_objective<MlmConfig>()}},
@@ -57,6 +59,7 @@ inline std::vector<FamilyCase> every_family() {
           {"performer", performer, {default_objective<MlmConfig>()}},
           {"linformer", linformer, {default_objective<MlmConfig>()}},
           {"distances", distances, {default_objective<MlmConfig>()}},
+          {"alibi", sloped, {default_objective<MlmConfig>()}},
           {"keyed", keyed, {default_objective<MlmConfig>()}},
           {"modernbert", modernbert, {default_objective<MlmConfig>()}},
           {"gpt2", small(Gpt2Config{}), {default_objective<ClmConfig>()}},

@@ -21,6 +21,12 @@ inline std::shared_ptr<cloze::Backbone> make(const cloze::ModelConfig& c) {
   return model;
 }
 
+/// The attention of a layer, alone.
+inline std::shared_ptr<cloze::Attention> attention_of(const cloze::AttentionSizes& c, int64_t layer) {
+  cloze::Layer stack;
+  return cloze::make_attention(c, layer, *cloze::make_positions(c, false, stack));
+}
+
 /// Ids of `small` networks, int64 [rows, columns].
 inline at::Tensor some_ids(int64_t rows, int64_t columns) {
   return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns});

@@ -77,6 +77,15 @@ TEST_CASE("an untied head of T5 is initialized with 1 / sqrt(width), as a dense 
   check_normal(found.at("backbone.encoder.0.attention.qkv.weight").slice(0, 256), 0.0625);
 }
 
+TEST_CASE("T5 initializes the queries of a decoder with heads of its own as those of the encoder", "[train][init]") {
+  auto t5 = of_width<T5Config>(256);
+  t5.decoder_attention_heads = 2;
+  const auto found = initial_weights(t5, {default_objective<SpanCorruptionConfig>()});
+  check_normal(found.at("backbone.decoder.0.attention.qkv.weight").slice(0, 0, 128), 0.0625 / 8);
+  check_normal(found.at("backbone.decoder.0.attention.qkv.weight").slice(0, 128), 0.0625);
+  check_normal(found.at("backbone.decoder.0.cross_attention.query.weight"), 0.0625 / 8);
+}
+
 TEST_CASE("xavier initializes queries, keys and values each by the shape of its own matrix, in decoder attention too",
           "[train][init]") {
   auto c = of_width<TransformerConfig>(256);

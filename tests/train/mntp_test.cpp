@@ -147,8 +147,8 @@ TEST_CASE("what mntp does not support is refused with the value and a remedy", "
       [](auto&, auto& m, auto&) { m.attention = PerformerAttention{}; },
       "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and model.attention of "
       "kind performer has none; choose kind: full, or model.architecture: encoder");
-  refused([](auto&, auto& m, auto&) { m.relative_positions = 4; },
-          "attention with relative_positions 4 and position_embeddings learned has none; set relative_positions to 0");
+  refused([](auto&, auto& m, auto&) { m.positions = {PositionTable::learned, ShawVectors{4}}; },
+          "attention with model.relative_positions 4 has none; choose other positions, or model.architecture: encoder");
   refused([](auto&, auto& m, auto&) { m.attention = WindowAttention{}; }, "model.attention of kind window");
   refused([](auto& c, auto&, auto&) { c.model = BartConfig{}; },
           "objective mntp trains a single stack, and model.architecture of bart is encoder_decoder; set it to decoder "

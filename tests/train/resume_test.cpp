@@ -41,14 +41,15 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
     double share;  // of the unigram loss that may stay
   };
   auto rotary = small(Gpt2Config{});
-  rotary.position_embeddings = PositionEmbeddings::rotary;
+  rotary.positions = Rotary{};
   for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{rotary, {ClmConfig{}}, 0.5},
                         Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
     auto config = base;
     config.model = c.model;
     config.objectives = c.objectives;
     config.data.tokens = marked.out;
-    const auto kind = kind_of(c.model), name = kind + "-" + name_of(backbone_of(c.model).position_embeddings);
+    const auto kind = kind_of(c.model),
+               name = kind + "-" + name_of(keys_of(backbone_of(c.model).positions).position_embeddings);
     INFO(name);
     if (kind != "gpt2") config.train.budget.steps = 900;
     const auto report = pretrain(config, {.run = dir / name});

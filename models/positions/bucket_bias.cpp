@@ -1,8 +1,10 @@
-#include "models/attention/distance_buckets.h"
+#include "models/positions/bucket_bias.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "models/positions/scheme.h"
 
 namespace cloze {
 
@@ -26,6 +28,26 @@ Tensor DistanceBuckets::operator()(const Tensor& distance) const {
   const auto magnitude = causal_ ? (-distance).clamp_min(0) : distance.abs();
   const auto bucket = magnitude.clamp_max(exact_) + magnitude.unsqueeze(-1).ge(begins_.to(distance.device())).sum(-1);
   return causal_ ? bucket : bucket + distance.gt(0).to(at::kLong) * count_;
+}
+
+namespace {
+
+/// A scalar for each bucket and head, which the layers of a stack share.
+struct BucketScheme final : PositionScheme {
+  BucketScheme(const BucketBias& kind, const PositionSizes& sizes, Layer& stack)
+      : buckets(kind.buckets, kind.max_distance, sizes.causal),
+        bias(stack.own_param("relative_attention_bias", {kind.buckets, sizes.heads}, Init::weight, Role::score_bias)) {}
+  Tensor distance_bias(const Tensor& x, const Tensor& past) const override {
+    return at::embedding(bias.value(), buckets(distance_range(x, past))).t();
+  }
+  DistanceBuckets buckets;
+  Param bias;  // [buckets, H]
+};
+
+}  // namespace
+
+std::shared_ptr<PositionScheme> make_scheme(const BucketBias& kind, const PositionSizes& sizes, Layer& stack) {
+  return std::make_shared<BucketScheme>(kind, sizes, stack);
 }
 
 }  // namespace cloze

@@ -1,10 +1,11 @@
-#include "models/attention/rotary.h"
+#include "models/positions/rotary.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <map>
 #include <mutex>
 
-#include "models/attention/attention.h"
+#include "models/positions/scheme.h"
 
 namespace cloze {
 
@@ -40,6 +41,27 @@ Tensor RotaryTable::of(const Tensor& x, const Tensor& past) const {
     table_ = at::cat({at::cos(angle), at::sin(angle)}, -1).to(at::kFloat);
   }
   return table_.narrow(0, before, x.size(1));
+}
+
+namespace {
+
+/// The tables of a stack: one for each base that its layers have.
+struct RotaryScheme final : PositionScheme {
+  RotaryScheme(const Rotary& kind, const PositionSizes& sizes) : theta(kind.theta), head_width(sizes.head_width) {}
+  std::shared_ptr<const RotaryTable> rotary(double own_theta) override {
+    auto& table = tables[own_theta > 0 ? own_theta : theta];
+    if (!table) table = std::make_shared<RotaryTable>(own_theta > 0 ? own_theta : theta, head_width);
+    return table;
+  }
+  double theta;
+  int64_t head_width;
+  std::map<double, std::shared_ptr<const RotaryTable>> tables;
+};
+
+}  // namespace
+
+std::shared_ptr<PositionScheme> make_scheme(const Rotary& kind, const PositionSizes& sizes, Layer&) {
+  return std::make_shared<RotaryScheme>(kind, sizes);
 }
 
 }  // namespace cloze
