@@ -108,7 +108,7 @@ std::vector<DocumentedKey> all_keys() {
   add_keys(all, keys_of_every_run());
   add_kinds(all, "model", static_cast<const ModelFamily*>(nullptr));
   add_kinds(all, "model.attention", static_cast<const AttentionKind*>(nullptr));
-  add_kinds(all, "objectives.N", static_cast<const ObjectiveKind*>(nullptr));
+  add_kinds(all, "objectives.N", static_cast<const ObjectiveVariant*>(nullptr));
   add_keys(all, keys_of("objectives.N.mixture.N", MaskingPart{}));
   add_keys(all, keys_of("train.phases.N", PhaseConfig{}));
   return all;
@@ -157,7 +157,7 @@ std::string reference_of_keys() {
   return section("Every run", run).substr(1) +
          sections("model", "Every model", static_cast<const ModelFamily*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +
-         sections("objectives.N", "Every objective", static_cast<const ObjectiveKind*>(nullptr)) +
+         sections("objectives.N", "Every objective", static_cast<const ObjectiveVariant*>(nullptr)) +
          section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +
          section("An element of `phases`", keys_of("train.phases.N", PhaseConfig{}));
 }

@@ -95,7 +95,7 @@ std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore
     const auto objectives = row_objectives(objective);
     const Collator collator(store, objectives, rows, Rng(static_cast<uint64_t>(evaluation.seed)), "valid", model);
     const auto scored = std::min(evaluation.sequences, static_cast<int64_t>(collator.size()));
-    const double weight = terms_of(objective).weight;
+    const double weight = as_kind(objective).weight;
     auto& measure = measures.emplace_back(Measure{.name = short_form(objective),
                                                   .head = head_of(objective),
                                                   .weight = weight,

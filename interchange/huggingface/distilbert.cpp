@@ -50,7 +50,7 @@ Family distilbert() {
           .class_prefix = "DistilBert",
           .model = DistilBertConfig{},
           .keys = distilbert_keys(),
-          .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
+          .classes = {masked_class(), {"Model"}},
           .prefix = "distilbert.",
           .names = distilbert_names,
           .positions = {learned, sinusoidal, sinusoidal_halves, sinusoidal_start}};

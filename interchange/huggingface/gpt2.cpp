@@ -65,7 +65,7 @@ Family gpt2() {
           .class_prefix = "GPT2",
           .model = Gpt2Config{},
           .keys = gpt2_keys(),
-          .classes = {{"LMHeadModel", {default_objective<ClmConfig>()}}, {"Model"}},
+          .classes = {causal_class("LMHeadModel", /*transform=*/false), {"Model"}},
           .prefix = "transformer.",
           .names = gpt2_names,
           .to_huggingface = transposed,

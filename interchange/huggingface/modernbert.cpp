@@ -192,7 +192,7 @@ Family modernbert() {
       .class_prefix = "ModernBert",
       .model = ModernBertConfig{},
       .keys = modernbert_keys(),
-      .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
+      .classes = {masked_class(), {"Model"}},
       .prefix = "model.",
       .names = modernbert_names,
       .halved = ".Wi",

@@ -4,7 +4,7 @@
 
 #include "interchange/huggingface_classes.h"
 #include "models/families/families.h"
-#include "objectives/causal_lm.h"
+#include "objectives/clm/clm.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 
