@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "objectives/kinds.h"
+#include "objectives/denoising/denoising.h"
 
 namespace cloze {
 
@@ -75,13 +75,15 @@ struct GapSentencesChecks final : GenerativeChecks {
 
 }  // namespace
 
-std::unique_ptr<GenerativeChecks> make_checks(const ClmConfig&) { return std::make_unique<CausalLmChecks>(); }
+std::unique_ptr<GenerativeChecks> make_checks(const ObjectiveKind& kind) {
+  if (kind.layout()) return std::make_unique<GenerativeChecks>();
+  return std::make_unique<CausalLmChecks>();
+}
 std::unique_ptr<GenerativeChecks> make_checks(const DenoisingConfig& config) {
   return std::make_unique<DenoisingChecks>(config);
 }
 std::unique_ptr<GenerativeChecks> make_checks(const GapSentencesConfig&) {
   return std::make_unique<GapSentencesChecks>();
 }
-std::unique_ptr<GenerativeChecks> make_checks(const PairsConfig&) { return std::make_unique<GenerativeChecks>(); }
 
 }  // namespace cloze

@@ -28,11 +28,19 @@ class GenerativeChecks {
   virtual void conclude(Inspection& found) { found.lengths.resize(1); }
 };
 
-std::unique_ptr<GenerativeChecks> make_checks(const ClmConfig& config);
+/// Those of most kinds: nothing for sources and targets, and for a text of its own that its labels are the next tokens.
+std::unique_ptr<GenerativeChecks> make_checks(const ObjectiveKind& kind);
 std::unique_ptr<GenerativeChecks> make_checks(const SpanCorruptionConfig& config);
 std::unique_ptr<GenerativeChecks> make_checks(const DenoisingConfig& config);
 std::unique_ptr<GenerativeChecks> make_checks(const GapSentencesConfig& config);
-std::unique_ptr<GenerativeChecks> make_checks(const PairsConfig& config);
+
+std::unique_ptr<RowInspector> make_generative_inspector(std::unique_ptr<GenerativeChecks> checks,
+                                                        const InspectedRun& run);
+template <class Config>
+  requires std::derived_from<Config, GenerativeKind<Config>>
+std::unique_ptr<RowInspector> make_inspector(const Config& config, const InspectedRun& run) {
+  return make_generative_inspector(make_checks(config), run);
+}
 
 /// The share of a text's tokens that are missing from the source.
 struct HiddenShare {

@@ -5,7 +5,6 @@
 
 #include "analysis/replacements.h"
 #include "analysis/row_inspector.h"
-#include "objectives/replaced_token.h"
 
 namespace cloze {
 
@@ -71,7 +70,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
   const InspectedRun run(config);
   const auto inspector = make_row_inspector(run);
   std::optional<Replacements> replacements;
-  if (examples > 0 && first_of<RtdConfig>(config.objectives)) replacements.emplace(run);
+  if (examples > 0 && any_that(config.objectives, &ObjectiveKind::replaces_tokens)) replacements.emplace(run);
   const int64_t all = inspected_rows(run, std::max(examples, sequences)), rows = config.train.batch_size;
   Inspection found;
   RowTotals totals;

@@ -1,26 +1,14 @@
 // Rows of generative objectives: sources and targets.
 #include "analysis/generative_checks.h"
-#include "objectives/kinds.h"
 
 namespace cloze {
 
 namespace {
 
-std::unique_ptr<GenerativeChecks> checks_of(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& o) -> std::unique_ptr<GenerativeChecks> {
-        if constexpr (is_generative_kind<std::decay_t<decltype(o)>>)
-          return make_checks(o);
-        else
-          fail<ConfigError>("objective '", o.kind, "' is not generative");
-      },
-      *objective);
-}
-
 class GenerativeInspector final : public RowInspector {
  public:
-  GenerativeInspector(const InspectedRun& run, const ObjectiveConfig& objective)
-      : run_(run), two_(run.model().is_encoder_decoder()), checks_(checks_of(objective)) {}
+  GenerativeInspector(std::unique_ptr<GenerativeChecks> checks, const InspectedRun& run)
+      : run_(run), two_(run.model().is_encoder_decoder()), checks_(std::move(checks)) {}
 
   std::vector<InspectedExample> count(const Batch& batch, const std::vector<RowDraws>& draws, uint64_t) override {
     auto rows = rows_of(batch);
@@ -166,8 +154,9 @@ class GenerativeInspector final : public RowInspector {
 
 }  // namespace
 
-std::unique_ptr<RowInspector> make_generative_inspector(const InspectedRun& run, const ObjectiveConfig& objective) {
-  return std::make_unique<GenerativeInspector>(run, objective);
+std::unique_ptr<RowInspector> make_generative_inspector(std::unique_ptr<GenerativeChecks> checks,
+                                                        const InspectedRun& run) {
+  return std::make_unique<GenerativeInspector>(std::move(checks), run);
 }
 
 }  // namespace cloze

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analysis/masking_checks.h"
-#include "objectives/masked_lm.h"
+#include "objectives/masking_config.h"
 
 namespace cloze {
 

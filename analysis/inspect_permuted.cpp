@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analysis/masking_checks.h"
-#include "objectives/permutation_lm.h"
+#include "objectives/plm/plm.h"
 
 namespace cloze {
 
@@ -69,7 +69,7 @@ class PermutedInspector final : public RowInspector {
 
 }  // namespace
 
-std::unique_ptr<RowInspector> make_permuted_inspector(const InspectedRun& run, const PlmConfig& config) {
+std::unique_ptr<RowInspector> make_inspector(const PlmConfig& config, const InspectedRun& run) {
   return std::make_unique<PermutedInspector>(run, config);
 }
 

@@ -1,7 +1,7 @@
 // Rows of masked next-token prediction: held against the rows of the unmasked text.
 #include "analysis/masking_checks.h"
-#include "objectives/causal_lm.h"
-#include "objectives/mntp.h"
+#include "objectives/clm/clm.h"
+#include "objectives/mntp/mntp.h"
 
 namespace cloze {
 
@@ -69,8 +69,9 @@ class ShiftedInspector final : public RowInspector {
   /// Objectives whose rows are the same text, unmasked.
   Objectives unmasked() const {
     if (is_decoder()) return {ClmConfig{}};
-    MlmConfig none;
-    none.mlm_probability = 0;
+    auto none = config_;
+    none.mlm_probability = none.initial_mlm_probability = 0;
+    none.dupe_factor = 0;
     Objectives objectives{none};
     for (const auto& other : run_.config.objectives)
       if (!as<MntpConfig>(other)) objectives.push_back(other);
@@ -147,7 +148,7 @@ class ShiftedInspector final : public RowInspector {
 
 }  // namespace
 
-std::unique_ptr<RowInspector> make_shifted_inspector(const InspectedRun& run, const MntpConfig& config) {
+std::unique_ptr<RowInspector> make_inspector(const MntpConfig& config, const InspectedRun& run) {
   return std::make_unique<ShiftedInspector>(run, config);
 }
 

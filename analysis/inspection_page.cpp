@@ -92,7 +92,7 @@ std::string rules_html(const InspectedConfig& one) {
   auto html = words("<h3>", escaped_html(one.name), "</h3>\n<p class=\"kicker\">",
                     escaped_html(kind_of(one.config.model) + ", " + listed(kinds_of(one.config), "and")), "</p>\n");
   for (const auto& objective : one.config.objectives)
-    html += "<p>" + escaped_html(kind_of(objective) + " predicts " + prediction_words(objective)) + ".</p>\n";
+    html += "<p>" + escaped_html(kind_of(objective) + " predicts " + as_kind(objective).prediction()) + ".</p>\n";
   return html;
 }
 

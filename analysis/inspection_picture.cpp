@@ -6,7 +6,7 @@
 #include "core/chart.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "objectives/kinds.h"
+#include "objectives/config.h"
 
 namespace cloze {
 
@@ -62,17 +62,6 @@ ChartPanel panel_of(const LengthCounts& l) {
   return panel;
 }
 
-/// Whether the rows of an objective have spans, whose lengths are counted.
-struct HasLengths {
-  bool operator()(const MlmConfig&) const { return true; }
-  bool operator()(const RtdConfig&) const { return true; }
-  bool operator()(const MntpConfig&) const { return true; }
-  bool operator()(const PlmConfig&) const { return true; }
-  bool operator()(const DenoisingConfig& c) const { return c.mask_length == MaskLength::span_poisson; }
-  bool operator()(const SpanCorruptionConfig& c) const { return c.blank() == Placeholder::sentinel; }
-  bool operator()(const ObjectiveTerms&) const { return false; }
-};
-
 constexpr const char* no_lengths =
     ": this objective has no spans, so there are no lengths to plot; leave --picture out";
 
@@ -80,8 +69,7 @@ constexpr const char* no_lengths =
 
 void check_picture(const Objectives& objectives, const std::string& file) {
   require<ConfigError>(std::filesystem::path(file).extension() == ".svg", file, ": must end in .svg");
-  const auto has_lengths = [](const ObjectiveConfig& objective) { return std::visit(HasLengths{}, *objective); };
-  require<ConfigError>(std::ranges::any_of(objectives, has_lengths), file, no_lengths);
+  require<ConfigError>(any_that(objectives, &ObjectiveKind::draws_lengths), file, no_lengths);
 }
 
 void draw_lengths(const Inspection& found, const std::string& file) {

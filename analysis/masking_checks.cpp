@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "objectives/masked_lm.h"
+#include "objectives/masking_config.h"
 
 namespace cloze {
 

@@ -1,8 +1,8 @@
 #include "analysis/replacements.h"
 
 #include "models/initialization.h"
-#include "objectives/objective.h"
-#include "objectives/replaced_token.h"
+#include "objectives/rtd/replacement_numbers.h"
+#include "objectives/rtd/rtd.h"
 #include "run/init.h"
 #include "train/training.h"
 #include "train/stepper.h"

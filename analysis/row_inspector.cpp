@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "objectives/mntp.h"
-#include "objectives/permutation_lm.h"
+#include "analysis/generative_checks.h"
+#include "objectives/kinds.h"
 #include "objectives/special_tokens.h"
 #include "run/open_tokens.h"
 #include "run/training_rows.h"
@@ -33,17 +33,7 @@ Collator InspectedRun::rows_of(const Objectives& objectives) const {
 std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run) {
   const auto* own = row_objective_of(run.config.objectives);
   if (!own) return make_masked_inspector(run);
-  switch (rows_of(*own)) {
-    case RowKind::masked:
-      return make_masked_inspector(run);
-    case RowKind::shifted:
-      return make_shifted_inspector(run, *as<MntpConfig>(*own));
-    case RowKind::generative:
-      return make_generative_inspector(run, *own);
-    case RowKind::permuted:
-      return make_permuted_inspector(run, *as<PlmConfig>(*own));
-  }
-  return make_masked_inspector(run);
+  return std::visit([&](const auto& kind) { return make_inspector(kind, run); }, **own);
 }
 
 double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }

@@ -41,10 +41,14 @@ class RowInspector {
 
 /// The inspector of the run's rows.
 std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run);
+/// Of kinds that make no rows of their own.
 std::unique_ptr<RowInspector> make_masked_inspector(const InspectedRun& run);
-std::unique_ptr<RowInspector> make_shifted_inspector(const InspectedRun& run, const MntpConfig& config);
-std::unique_ptr<RowInspector> make_generative_inspector(const InspectedRun& run, const ObjectiveConfig& objective);
-std::unique_ptr<RowInspector> make_permuted_inspector(const InspectedRun& run, const PlmConfig& config);
+inline std::unique_ptr<RowInspector> make_inspector(const ObjectiveKind&, const InspectedRun& run) {
+  return make_masked_inspector(run);
+}
+// Of kinds that do; those of generative kinds are in analysis/generative_checks.h.
+std::unique_ptr<RowInspector> make_inspector(const MntpConfig& config, const InspectedRun& run);
+std::unique_ptr<RowInspector> make_inspector(const PlmConfig& config, const InspectedRun& run);
 
 /// part / all; 0 if all is 0.
 double share(int64_t part, int64_t all);

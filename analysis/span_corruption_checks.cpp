@@ -1,8 +1,8 @@
 #include <numeric>
 
 #include "analysis/generative_checks.h"
-#include "objectives/span_corruption.h"
-#include "objectives/span_corruption_noise.h"
+#include "objectives/span_corruption/span_corruption.h"
+#include "objectives/span_corruption/noise.h"
 
 namespace cloze {
 

@@ -8,7 +8,7 @@
 #include "babylm/track.h"
 #include "run/config.h"
 #include "generation/search.h"
-#include "scoring/form.h"
+#include "objectives/scoring_form.h"
 #include "scoring/passage.h"
 #include "scoring/pooling.h"
 #include "suites/babylm_backend.h"

@@ -87,7 +87,7 @@ Words words_of(const CLI::App& app) {
   words.values["config"] = config_parts();
   collect_kinds("model.", static_cast<const ModelFamily*>(nullptr), words);
   collect_kinds("model.attention.", static_cast<const AttentionKind*>(nullptr), words);
-  collect_kinds("objectives.0.", static_cast<const ObjectiveKind*>(nullptr), words);
+  collect_kinds("objectives.0.", static_cast<const ObjectiveVariant*>(nullptr), words);
   collect_kinds("optimizer.", static_cast<const UpdateRule*>(nullptr), words);
   collect_kinds("schedule.", static_cast<const ScheduleShape*>(nullptr), words);
   collect_keys("", entries(RunConfig{}), words);

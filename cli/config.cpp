@@ -72,7 +72,7 @@ template <class F>
 void for_each_kind(const F& part) {
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
   each(static_cast<const ModelFamily*>(nullptr));
-  each(static_cast<const ObjectiveKind*>(nullptr));
+  each(static_cast<const ObjectiveVariant*>(nullptr));
   part(WindowAttention{});
   part(AlternatingAttention{});
   part(LinformerAttention{});  // performer and bigbird are documented with their models

@@ -131,7 +131,7 @@ std::vector<DocumentedKey> all_keys() {
   add_keys(all, keys_of_every_run());
   add_kinds(all, "model", static_cast<const ModelFamily*>(nullptr));
   add_kinds(all, "model.attention", static_cast<const AttentionKind*>(nullptr));
-  add_kinds(all, "objectives.N", static_cast<const ObjectiveKind*>(nullptr));
+  add_kinds(all, "objectives.N", static_cast<const ObjectiveVariant*>(nullptr));
   add_kinds(all, "optimizer", static_cast<const UpdateRule*>(nullptr));
   add_kinds(all, "schedule", static_cast<const ScheduleShape*>(nullptr));
   add_keys(all, keys_of("objectives.N.mixture.N", MaskingPart{}));
@@ -183,7 +183,7 @@ std::string reference_of_keys() {
   return section("Every run", run).substr(1) +
          sections("model", "Every model", static_cast<const ModelFamily*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +
-         sections("objectives.N", "Every objective", static_cast<const ObjectiveKind*>(nullptr)) +
+         sections("objectives.N", "Every objective", static_cast<const ObjectiveVariant*>(nullptr)) +
          sections_of_kinds("optimizer", "kind", static_cast<const UpdateRule*>(nullptr)) +
          sections_of_kinds("schedule", "shape", static_cast<const ScheduleShape*>(nullptr)) +
          section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +

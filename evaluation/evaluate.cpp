@@ -24,13 +24,15 @@ std::string fixed(double value) {
 }
 
 /// Adds the predictions of a batch to their sequences; `first` is the index of the batch's first sequence.
-void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const Predictions& single) {
-  const auto rows = single.row.to(at::kCPU).contiguous();
-  const auto losses = single.loss.to(at::kCPU, at::kDouble).contiguous();
+void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const LossPart& part) {
+  const auto rows = part.single.row.to(at::kCPU).contiguous();
+  const auto losses = part.single.loss.to(at::kCPU, at::kDouble).contiguous();
+  const auto weights = part.weights.defined() ? part.weights.to(at::kCPU, at::kDouble).contiguous() : Tensor();
   for (int64_t i = 0; i < rows.numel(); ++i) {
     auto& sequence = sequences[static_cast<size_t>(first + rows.data_ptr<int64_t>()[i])];
-    sequence.sum += losses.data_ptr<double>()[i];
-    ++sequence.count;
+    const double weight = weights.defined() ? weights.data_ptr<double>()[i] : 1;
+    sequence.sum += weight * losses.data_ptr<double>()[i];
+    sequence.count += weight;
   }
 }
 
@@ -45,6 +47,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
   std::vector<HeldOut> found;
   std::vector<BinaryCounts> binary;
+  std::vector<double> weights;  // of all predictions of a loss
   for (int64_t first = 0; first < available; first += batch_size) {
     if (interrupted) throw Interrupted("stopped in a held-out evaluation");
     const auto batch =
@@ -52,6 +55,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of `rewrite`
     found.resize(parts.size());
     binary.resize(parts.size());
+    weights.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
       auto& part = found[k];
       part.name = parts[k].name;
@@ -59,18 +63,20 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
       part.weight = parts[k].weight;
       part.accuracy += static_cast<double>(parts[k].correct);
       part.count += parts[k].count;
+      weights[k] += parts[k].total_weight();
       part.sequences.resize(static_cast<size_t>(available));
-      if (parts[k].single.loss.defined()) add_predictions(part.sequences, first, parts[k].single);
+      if (parts[k].single.loss.defined()) add_predictions(part.sequences, first, parts[k]);
       if (!parts[k].binary) continue;
       binary[k] += *parts[k].binary;
       part.baseline = majority_baseline(binary[k].positives, part.count);
       if (binary[k].detects) part.f1 = f1_score(binary[k]);
     }
   }
-  for (auto& part : found) {
-    const double n = std::max<double>(1, static_cast<double>(part.count));
-    for (const auto& sequence : part.sequences) part.loss += sequence.sum / n;
-    part.accuracy /= n;
+  for (size_t k = 0; k < found.size(); ++k) {
+    auto& part = found[k];
+    const double all = weights[k] > 0 ? weights[k] : 1;
+    for (const auto& sequence : part.sequences) part.loss += sequence.sum / all;
+    part.accuracy /= std::max<double>(1, static_cast<double>(part.count));
     part.standard_error = standard_error(part.sequences);
   }
   network.train(was_training);
@@ -95,7 +101,7 @@ std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore
     const auto objectives = row_objectives(objective);
     const Collator collator(store, objectives, rows, Rng(static_cast<uint64_t>(evaluation.seed)), "valid", model);
     const auto scored = std::min(evaluation.sequences, static_cast<int64_t>(collator.size()));
-    const double weight = terms_of(objective).weight;
+    const double weight = as_kind(objective).weight;
     auto& measure = measures.emplace_back(Measure{.name = short_form(objective),
                                                   .head = head_of(objective),
                                                   .weight = weight,
@@ -151,13 +157,13 @@ std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences)
   double sum = 0, count = 0, used = 0;
   for (const auto& sequence : sequences) {
     sum += sequence.sum;
-    count += static_cast<double>(sequence.count);
+    count += sequence.count;
     used += sequence.count > 0;
   }
   if (used < 2) return std::nullopt;
   double squares = 0;
   for (const auto& sequence : sequences) {
-    const double excess = sequence.sum - sum / count * static_cast<double>(sequence.count);
+    const double excess = sequence.sum - sum / count * sequence.count;
     squares += excess * excess;
   }
   return std::sqrt(used / (used - 1) * squares) / count;

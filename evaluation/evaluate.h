@@ -21,8 +21,8 @@ struct Baseline {
 /// The summed loss of one sequence: the sampling unit of standard errors, since predictions within a sequence are
 /// correlated.
 struct SequenceLoss {
-  double sum = 0;
-  int64_t count = 0;
+  double sum = 0;    ///< each prediction times its weight
+  double count = 0;  ///< predictions, each counted by its weight
 };
 
 /// One held-out loss.
@@ -30,7 +30,7 @@ struct HeldOut {
   std::string name;         ///< short form of the objective: `mlm`, `mlm:0.4`, `nsp`
   bool of_rewrite = false;  ///< of the network that changes the rows, a generator, with a name and a weight of its own
   double weight = 1;        ///< in the sum of losses
-  double loss = 0;          ///< mean over predictions
+  double loss = 0;          ///< mean over predictions, by their weights
   double accuracy = 0;
   int64_t count = 0;
   std::optional<double> standard_error{};  ///< of `loss`, over sequences; none for fewer than two

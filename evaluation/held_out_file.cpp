@@ -26,7 +26,7 @@ std::string held_out_file(int64_t step, const std::string& measured, const std::
     std::vector<double> sums, counts;
     for (const auto& sequence : part.sequences) {
       sums.push_back(sequence.sum);
-      counts.push_back(static_cast<double>(sequence.count));
+      counts.push_back(sequence.count);
     }
     all[part.name] = {{"sum", sums}, {"count", counts}};
     const auto measure =

@@ -6,7 +6,7 @@
 
 #include "data/tokenizers/scripts.h"
 #include "data/tokenizers/utf8.h"
-#include "objectives/permutation.h"
+#include "objectives/plm/permutation.h"
 #include "objectives/rows.h"
 #include "generation/generate.h"
 
@@ -71,7 +71,7 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
 /// Throws if the run cannot fill blanks.
 void check_fills(const LoadedRun& run) {
   const auto& objectives = run.config.objectives;
-  const bool predicts = std::any_of(objectives.begin(), objectives.end(), fills_masks);
+  const bool predicts = any_that(objectives, &ObjectiveKind::fills_masks);
   require<ConfigError>(
       predicts, run.folder,
       ": was trained without masked or permutation language modelling, so it cannot fill blanks; train a model with "
@@ -141,8 +141,7 @@ std::vector<MaskPrediction> candidates(const Tokenizer& tokenizer, const Tensor&
 std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
   LoadedRun run = given;
   // Of rtd the generator predicts tokens, not the discriminator.
-  for (const auto& o : given.config.objectives)
-    if (as<RtdConfig>(o)) take_generator(run);
+  if (any_that(given.config.objectives, &ObjectiveKind::replaces_tokens)) take_generator(run);
   at::NoGradGuard no_grad;
   const auto segments = segments_of(text);
   check_fills(run);
@@ -175,7 +174,7 @@ namespace {
 Placeholder masked_by(const LoadedRun& run) {
   if (!backbone_of(run.config.model).is_encoder_decoder()) return Placeholder::none;
   const auto* objective = generative_of(run.config.objectives);
-  return objective ? blank_of(*objective) : Placeholder::none;
+  return objective ? as_kind(*objective).blank() : Placeholder::none;
 }
 
 /// The segments of a text with the tokens between them that `generated` has after each sentinel.

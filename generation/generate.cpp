@@ -10,7 +10,6 @@
 #include "core/text.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/generative_rows.h"
-#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -164,7 +163,7 @@ std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::ve
   search.pad_token_id = model.pad_token_id;
   // A decoder-only model continues the text, or generates its target after the end token.
   const auto* objective = generative_of(run.config.objectives);
-  const bool continues = !model.is_encoder_decoder() && (!objective || continues_source(*objective));
+  const bool continues = !model.is_encoder_decoder() && (!objective || as_kind(*objective).continues_source());
   if (options.truncate)
     search.max_new_tokens = std::clamp<int64_t>(
         search.max_new_tokens, 1,
@@ -188,11 +187,9 @@ std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::ve
     if (model.is_encoder_decoder()) prompt.prefix = {decoding.decoder_start_token_id};
     prompt.number = prompts.size() - 1;
   }
-  const auto* mntp = first_of<MntpConfig>(run.config.objectives);
-  if (mntp && mntp->causal_share == 0)
-    log_warning("generate", words(run.folder,
-                                  ": was trained by mntp with causal_share 0, so it has not learned causal "
-                                  "prediction; for better text, train it with causal rows"));
+  for (const auto& one : run.config.objectives)
+    if (const auto warning = as_kind(one).generation_warning(); !warning.empty())
+      log_warning("generate", run.folder + ": " + warning);
   const PackedWeights packed(*run.network);
   std::vector<std::vector<Generated>> all;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {

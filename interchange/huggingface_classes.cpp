@@ -52,7 +52,7 @@ Objectives objectives_of_class(const std::string& architecture, ModelConfig& mod
   }
   log_warning("import", words(path, ": ", architecture,
                               " without is_decoder is bidirectional; it is imported as a masked language model"));
-  return {default_objective<MlmConfig>()};
+  return huggingface::masked_class().objectives;
 }
 
 namespace {

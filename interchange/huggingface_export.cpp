@@ -11,7 +11,7 @@
 #include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
 #include "interchange/model_card.h"
-#include "objectives/objective.h"
+#include "objectives/network.h"
 #include "run/checksums.h"
 #include "run/milestones.h"
 

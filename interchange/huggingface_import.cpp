@@ -8,10 +8,11 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface.h"
+#include "interchange/huggingface/family.h"
 #include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
-#include "objectives/objective.h"
-#include "objectives/replaced_token.h"
+#include "objectives/network.h"
+#include "objectives/rtd/rtd.h"
 #include "run/checksums.h"
 #include "run/config_io.h"
 
@@ -51,17 +52,17 @@ EmbeddingTie tie_of(const HuggingFaceModel& discriminator, const HuggingFaceMode
   return all ? EmbeddingTie::all : EmbeddingTie::tables;
 }
 
-/// The class of the model has the head of this objective, and no other.
-template <class Objective>
-bool has_head(const HuggingFaceModel& model) {
-  const auto& heads = model.config.objectives;
-  return heads.size() == 1 && as<Objective>(heads[0]);
+/// The class of the model has this head, and no other.
+bool has_head(const HuggingFaceModel& model, huggingface::Head head) {
+  const auto& objectives = model.config.objectives;
+  return objectives.size() == 1 && huggingface::heads_of(objectives) == std::set{head};
 }
 
 /// Extends the config of a discriminator to both networks: the sizes of the generator as shares of the discriminator's,
 /// and which embeddings are tied. Throws ConfigError for a generator that cannot be in one run with this discriminator.
 void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, const std::string& folder) {
-  require<ConfigError>(has_head<RtdConfig>(model) && has_head<MlmConfig>(generator), "--generator ", folder,
+  require<ConfigError>(has_head(model, huggingface::Head::rtd) && has_head(generator, huggingface::Head::mlm),
+                       "--generator ", folder,
                        ": needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these are ",
                        generator.architecture, " and ", model.architecture);
   require<ConfigError>(kind_of(model.config.model) == kind_of(generator.config.model), "--generator ", folder,

@@ -69,11 +69,17 @@ void require_attention(const ModelConfig& model, const Family& family) {
   }
 }
 
+/// The LM head has a dense layer, an activation and a norm before the output embedding.
+bool has_transform(const ObjectiveConfig& objective) {
+  const auto* terms = as_kind(objective).next_token();
+  return terms && terms->transform;
+}
+
 /// The class of the language modeling head has a dense layer before the output embedding, or has none, and so must the
 /// model.
 void require_transform(const ObjectiveConfig& objective, bool of_class, const std::string& model) {
   if (has_transform(objective) == of_class) return;
-  const std::string kind = as<MntpConfig>(objective) ? "mntp" : "clm";
+  const std::string kind = as_kind(objective).predicts_shifted() ? kind_of(objective) : "clm";
   fail<ConfigError>("a language modeling head ", of_class ? "without" : "with",
                     " a transform has no class at Hugging Face for ", model, "; train with `kind: ", kind,
                     ", transform: ", of_class ? "true" : "false", "`, or export to torchscript");
@@ -95,7 +101,7 @@ void require_heads(const RunConfig& config, const Family& family) {
                        "Hugging Face's class of a decoder without encoder needs a head, and this model has none; "
                        "export to torchscript");
   for (const auto& o : config.objectives) {
-    require<ConfigError>(rows_of(o) != RowKind::shifted || known.count(Head::lm),
+    require<ConfigError>(!as_kind(o).predicts_shifted() || known.count(Head::lm),
                          "Hugging Face has no class for an encoder whose hidden states predict the next token (mntp); "
                          "export to torchscript");
     for (const auto head : heads_of({o}))

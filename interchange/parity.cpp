@@ -7,8 +7,6 @@
 #include "interchange/interchange.h"
 #include "interchange/parity_case.h"
 #include "models/attention/config.h"
-#include "objectives/masked_lm.h"
-#include "objectives/sentence_pair.h"
 
 namespace cloze {
 
@@ -123,7 +121,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
 
 /// The mean of a loss, without rows of the class -100, which transformers ignores.
 Tensor mean_of(const LossPart& part, const Batch& batch) {
-  const bool of_pairs = part.name == NspConfig::kind || part.name == SopConfig::kind;
+  const bool of_pairs = part.binary && !part.binary->detects;
   const auto count = of_pairs ? batch.pair_label.ne(-100).sum().item<int64_t>() : part.count;
   return part.sum / static_cast<double>(count);
 }
@@ -131,7 +129,7 @@ Tensor mean_of(const LossPart& part, const Batch& batch) {
 /// The losses of the heads that have targets: of BigBird's two, the first needs no pair labels.
 std::vector<LossPart> losses_of(Network& network, const Batch& batch) {
   const bool alone = network.objectives.size() > 1 && !batch.pair_label.defined();
-  return alone ? network.losses_at(MlmConfig::kind, batch, 0) : network.losses(batch, 0);
+  return alone ? network.losses_at(network.objectives.front()->head_name(), batch, 0) : network.losses(batch, 0);
 }
 
 /// Compares the loss and the gradients, computed as in training: fused operators, predicted positions only.

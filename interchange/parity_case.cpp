@@ -72,14 +72,16 @@ void add_labels(Batch& batch, const SafeTensors& in, const RunConfig& config) {
   if (!in.contains("labels")) return;
   const auto& objectives = config.objectives;
   auto labels = in.get("labels").to(at::kLong);
-  if (!objectives.empty() && as<RtdConfig>(objectives[0])) {
+  if (!objectives.empty() && as_kind(objectives[0]).replaces_tokens()) {
     batch.replaced = labels;
     return;
   }
   if (backbone_of(config.model).is_encoder_decoder() && !batch.decoder_input_ids.defined())
     batch.decoder_input_ids = shifted_right(labels, config.model);
   const bool labels_are_shifted = as<EncoderDecoderConfig>(config.model);  // BartForCausalLM does not shift labels
-  if (!objectives.empty() && as<ClmConfig>(objectives[0]) && !labels_are_shifted)
+  const bool of_next =
+      !objectives.empty() && as_kind(objectives[0]).is_generative() && !as_kind(objectives[0]).layout();
+  if (of_next && !labels_are_shifted)
     labels = at::cat({labels.slice(1, 1), at::full_like(labels.narrow(1, 0, 1), -100)}, 1);  // of the next position
   labels = labels.flatten();
   batch.positions = labels.ne(-100).nonzero().flatten();

@@ -152,7 +152,7 @@ void check_shapes(const CaseInputs& inputs) {
 /// Labels are ids, or classes of the tokens that the mask shows.
 void check_labels(const CaseInputs& inputs) {
   if (!inputs.in.contains("labels")) return;
-  if (!first_of<RtdConfig>(inputs.config.objectives)) {
+  if (!any_that(inputs.config.objectives, &ObjectiveKind::replaces_tokens)) {
     inputs.ids("labels", -100);
     return;
   }

@@ -14,6 +14,7 @@ struct Batch {
   Tensor global_attention_mask;   ///< bool [B, T]; undefined: as the model's config says
   Tensor positions;               ///< int64 [N], flat indices into [B T] of the predicted tokens
   Tensor labels;                  ///< int64 [N], their ids
+  Tensor weights;                 ///< fp32 [N], factors of their losses; undefined: ones
   Tensor pair_label;              ///< int64 [B]: 0 = B follows A, 1 = random or swapped
   Tensor prefix;                  ///< int64 [B], decoder-only models: length of the prefix; undefined: no prefix
   Tensor decoder_input_ids;       ///< int64 [B, U], the decoder's input; `positions` are then flat indices into [B U]
@@ -29,10 +30,21 @@ struct Batch {
   bool continues = false;    ///< each row continues the same row of the previous step, and may attend to its mems
 
   std::vector<Tensor*> tensors() {
-    std::vector<Tensor*> all{
-        &input_ids,        &attention_mask, &token_type_ids,    &global_attention_mask,  &positions, &labels,
-        &pair_label,       &prefix,         &decoder_input_ids, &decoder_attention_mask, &visible,   &backward,
-        &target_positions, &replaced};
+    std::vector<Tensor*> all{&input_ids,
+                             &attention_mask,
+                             &token_type_ids,
+                             &global_attention_mask,
+                             &positions,
+                             &labels,
+                             &weights,
+                             &pair_label,
+                             &prefix,
+                             &decoder_input_ids,
+                             &decoder_attention_mask,
+                             &visible,
+                             &backward,
+                             &target_positions,
+                             &replaced};
     for (auto& mem : mems) all.push_back(&mem);
     return all;
   }
@@ -71,7 +83,7 @@ inline BinaryCounts& operator+=(BinaryCounts& all, const BinaryCounts& some) {
 /// The individual predictions of a held-out loss.
 struct Predictions {
   Tensor row{};   ///< int64 [N], row in the batch
-  Tensor loss{};  ///< fp32 [N]
+  Tensor loss{};  ///< fp32 [N], not weighted
 };
 
 /// One loss of a step.
@@ -79,11 +91,17 @@ struct LossPart {
   std::string name;         ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
   bool of_rewrite = false;  ///< of the network that changed the batch, as a generator does
   double weight = 1;
-  Tensor sum{};                          ///< fp32 [], summed over `count`
+  Tensor sum{};                          ///< fp32 [], summed over `count`, each times its weight
   int64_t count = 0;                     ///< predictions
+  Tensor weights{};                      ///< fp32 [N], of each prediction; undefined: ones
   int64_t correct = 0;                   ///< predictions whose argmax is the label
   std::optional<BinaryCounts> binary{};  ///< of nsp, sop, rtd
   Predictions single{};                  ///< without gradients only
+
+  /// What the sum is divided by: the sum of the weights.
+  double total_weight() const {
+    return weights.defined() ? weights.sum(at::kDouble).item<double>() : static_cast<double>(count);
+  }
 };
 
 }  // namespace cloze

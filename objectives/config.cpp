@@ -1,14 +1,15 @@
 #include "objectives/config.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "core/boxed.inc"
+#include "objectives/generator.h"
 #include "objectives/kinds.h"
+#include "objectives/masking_config.h"
 
 namespace cloze {
 
-template class Boxed<ObjectiveKind>;
+template class Boxed<ObjectiveVariant>;
 
 template <class Kind>
 ObjectiveConfig default_objective() {
@@ -26,7 +27,7 @@ const Kind* first_of(const Objectives& objectives) {
 }
 
 #define CLOZE_FUNCTIONS_OF(Kind)                         \
-  template Boxed<ObjectiveKind>::Boxed(Kind);            \
+  template Boxed<ObjectiveVariant>::Boxed(Kind);         \
   template ObjectiveConfig default_objective<Kind>();    \
   template const Kind* as<Kind>(const ObjectiveConfig&); \
   template const Kind* first_of<Kind>(const Objectives&)
@@ -46,87 +47,48 @@ CLOZE_FUNCTIONS_OF(MntpConfig);
 
 Objectives default_objectives() { return {MlmConfig{}, NspConfig{}}; }
 
-std::string kind_of(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return std::string(o.kind); }, *objective);
+const ObjectiveKind& as_kind(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& own) -> const ObjectiveKind& { return own; }, *objective);
 }
-const ObjectiveTerms& terms_of(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) -> const ObjectiveTerms& { return o; }, *objective);
+ObjectiveKind& as_kind(ObjectiveConfig& objective) {
+  return const_cast<ObjectiveKind&>(as_kind(std::as_const(objective)));
 }
-RowKind rows_of(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return o.rows; }, *objective);
-}
-bool classifies_pairs(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return o.classifies_pairs; }, *objective);
-}
-std::string prediction_words(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return prediction_words(o); }, *objective);
-}
-bool predicts_tokens(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return o.predicts_tokens; }, *objective);
-}
-bool fills_masks(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return o.fills_masks; }, *objective);
-}
-bool reads_text_pairs(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return o.reads_text_pairs; }, *objective);
-}
-Placeholder blank_of(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& o) {
-        if constexpr (requires { o.blank(); }) return o.blank();
-        return Placeholder::none;
-      },
-      *objective);
-}
-bool continues_source(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& o) {
-        if constexpr (requires { o.continues_source(); }) return o.continues_source();
-        return false;
-      },
-      *objective);
-}
+std::string kind_of(const ObjectiveConfig& objective) { return as_kind(objective).name(); }
 std::string head_of(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& o) {
-        return std::string(std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>> ? "lm" : o.kind);
-      },
-      *objective);
-}
-bool has_transform(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& o) {
-        if constexpr (requires { o.transform; }) return o.transform;
-        return false;
-      },
-      *objective);
+  return as_kind(objective).next_token() ? "lm" : kind_of(objective);
 }
 
+// The answers of most kinds, of types that objectives/kind.h does not know.
+std::vector<MaskingPart> ObjectiveKind::maskings() const { return {}; }
+std::optional<Generator> ObjectiveKind::generator(const ModelConfig&) const { return {}; }
+bool ObjectiveKind::draws_lengths() const { return !maskings().empty(); }
+
+bool any_that(const Objectives& objectives, bool (ObjectiveKind::*answer)() const) {
+  return std::any_of(objectives.begin(), objectives.end(), [&](const auto& one) { return (as_kind(one).*answer)(); });
+}
 const ObjectiveConfig* row_objective_of(const Objectives& objectives) {
   for (const auto& objective : objectives)
-    if (rows_of(objective) != RowKind::masked) return &objective;
+    if (as_kind(objective).makes_rows()) return &objective;
   return objectives.empty() ? nullptr : &objectives.front();
 }
 bool predicts_shifted(const Objectives& objectives) {
   const auto* found = row_objective_of(objectives);
-  return found && rows_of(*found) == RowKind::shifted;
+  return found && as_kind(*found).predicts_shifted();
 }
-bool is_generative(const ObjectiveConfig& objective) { return rows_of(objective) == RowKind::generative; }
 const ObjectiveConfig* generative_of(const Objectives& objectives) {
   const auto* found = row_objective_of(objectives);
-  return found && is_generative(*found) ? found : nullptr;
+  return found && as_kind(*found).is_generative() ? found : nullptr;
+}
+std::optional<PairShares> pairs_of(const Objectives& objectives) {
+  for (const auto& objective : objectives)
+    if (const auto shares = as_kind(objective).pairs()) return shares;
+  return std::nullopt;
 }
 
 std::vector<MaskingPart> maskings_of(const Objectives& objectives) {
-  std::vector<MaskingPart> found;
   for (const auto& objective : objectives)
-    std::visit(
-        [&](const auto& o) {
-          if constexpr (requires { maskings_of(o); })
-            if (found.empty()) found = maskings_of(o);
-        },
-        *objective);
-  return found;
+    if (auto maskings = as_kind(objective).maskings(); !maskings.empty()) return maskings;
+  return {};
 }
 bool masks_tokens(const Objectives& objectives) { return !maskings_of(objectives).empty(); }
 bool masking_follows_length(const Objectives& objectives) {
@@ -136,15 +98,9 @@ bool masking_follows_length(const Objectives& objectives) {
   });
 }
 int64_t dupe_factor_of(const Objectives& objectives) {
-  int64_t found = 0;
   for (const auto& objective : objectives)
-    std::visit(
-        [&](const auto& o) {
-          if constexpr (requires { dupe_factor_of(o); })
-            if (found == 0) found = dupe_factor_of(o);
-        },
-        *objective);
-  return found;
+    if (const auto versions = as_kind(objective).versions(); versions > 0) return versions;
+  return 0;
 }
 
 }  // namespace cloze

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "models/config.h"
 #include "models/stack_parts.h"
-#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -11,22 +11,9 @@ std::vector<RowSizes> expected_rows(const ObjectiveSetting& in) {
   std::vector<RowSizes> rows{
       {.count = static_cast<double>(in.batch_size), .length = static_cast<double>(in.data.max_seq_length)}};
   if (in.objectives.empty()) rows[0].read = rows[0].length;
-  for (const auto& objective : in.objectives) std::visit([&](const auto& o) { expect_rows(o, in, rows); }, *objective);
+  for (const auto& objective : in.objectives) as_kind(objective).expect(in, rows);
   for (auto& row : rows) row.read = std::min(row.length, row.read);
   return rows;
-}
-
-double expected_masks(const std::vector<MaskingPart>& maskings, double length) {
-  double sum = 0;
-  for (const auto& masking : maskings) sum += masking.share * masking.mlm_probability * length;
-  return sum;
-}
-
-void expect_masks(const std::vector<MaskingPart>& maskings, std::vector<RowSizes>& rows) {
-  for (auto& row : rows) {
-    row.predicted = expected_masks(maskings, row.length);
-    row.read += row.predicted;
-  }
 }
 
 void expect_source_target(double share, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {

@@ -1,28 +1,14 @@
 #include "objectives/generative_rows.h"
 
-#include "core/error.h"
-#include "objectives/kinds.h"
-
 namespace cloze {
 
 namespace {
 
-std::unique_ptr<SourceTargetBuilder> builder_of(const ObjectiveConfig& objective, const RowContext& context) {
-  return std::visit(
-      [&](const auto& o) -> std::unique_ptr<SourceTargetBuilder> {
-        if constexpr (is_generative_kind<std::decay_t<decltype(o)>>)
-          return make_builder(o, context);
-        else
-          fail<ConfigError>("objective '", o.kind, "' is not generative");
-      },
-      *objective);
-}
-
 class GenerativeRows final : public RowMaker {
  public:
-  GenerativeRows(const RowContext& context, const ObjectiveConfig& objective)
+  GenerativeRows(std::unique_ptr<SourceTargetBuilder> builder, const RowContext& context)
       : in_(context),
-        builder_(builder_of(objective, context)),
+        builder_(std::move(builder)),
         sampler_(context.sampler({.packing = builder_->packing(), .length = builder_->length()})) {}
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
@@ -60,8 +46,9 @@ class GenerativeRows final : public RowMaker {
 
 }  // namespace
 
-std::unique_ptr<RowMaker> make_generative_rows(const RowContext& context, const ObjectiveConfig& objective) {
-  return std::make_unique<GenerativeRows>(context, objective);
+std::unique_ptr<RowMaker> make_generative_rows(std::unique_ptr<SourceTargetBuilder> builder,
+                                               const RowContext& context) {
+  return std::make_unique<GenerativeRows>(std::move(builder), context);
 }
 
 }  // namespace cloze

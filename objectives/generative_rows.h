@@ -1,10 +1,10 @@
 #pragma once
 // Rows of generative objectives: sources and targets.
+#include <concepts>
 #include <memory>
 
 #include "objectives/rows.h"
 #include "objectives/source_target.h"
-#include "objectives/span_corruption_noise.h"
 #include "objectives/special_tokens.h"
 
 namespace cloze {
@@ -70,12 +70,15 @@ class CorruptionBuilder : public SourceTargetBuilder {
   void shorten(ExampleText& text, double length) const;
 };
 
-/// The builder of a generative objective. Throws ConfigError if the tokenizer or the prepared tokens do not fit it.
-std::unique_ptr<SourceTargetBuilder> make_builder(const ClmConfig& config, const RowContext& context);
-std::unique_ptr<SourceTargetBuilder> make_builder(const SpanCorruptionConfig& config, const RowContext& context);
-std::unique_ptr<SourceTargetBuilder> make_builder(const DenoisingConfig& config, const RowContext& context);
-std::unique_ptr<SourceTargetBuilder> make_builder(const GapSentencesConfig& config, const RowContext& context);
-std::unique_ptr<SourceTargetBuilder> make_builder(const PairsConfig& config, const RowContext& context);
+/// The rows of a generative objective, whose folder has its builder:
+///   std::unique_ptr<SourceTargetBuilder> make_builder(const Config& config, const RowContext& context);
+/// which throws ConfigError if the tokenizer or the prepared tokens do not fit it.
+std::unique_ptr<RowMaker> make_generative_rows(std::unique_ptr<SourceTargetBuilder> builder, const RowContext& context);
+template <class Config>
+  requires std::derived_from<Config, GenerativeKind<Config>>
+std::unique_ptr<RowMaker> make_rows(const Config& config, const RowContext& context) {
+  return make_generative_rows(make_builder(config, context), context);
+}
 
 /// The batch of rows. Encoder-decoders: the encoder's input is the source, the decoder's the target shifted right by
 /// one. Decoder-only models: the input is source and target concatenated, the labels are the target.

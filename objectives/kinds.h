@@ -4,28 +4,24 @@
 #include <variant>
 
 #include "objectives/config.h"
-#include "objectives/causal_lm.h"
-#include "objectives/denoising.h"
-#include "objectives/gap_sentences.h"
-#include "objectives/masked_lm.h"
-#include "objectives/mntp.h"
-#include "objectives/parallel_text.h"
-#include "objectives/permutation_lm.h"
-#include "objectives/replaced_token.h"
-#include "objectives/sentence_pair.h"
-#include "objectives/span_boundary.h"
-#include "objectives/span_corruption.h"
+#include "objectives/clm/clm.h"
+#include "objectives/denoising/denoising.h"
+#include "objectives/gap_sentences/gap_sentences.h"
+#include "objectives/mlm/mlm.h"
+#include "objectives/mntp/mntp.h"
+#include "objectives/pairs/pairs.h"
+#include "objectives/plm/plm.h"
+#include "objectives/rtd/rtd.h"
+#include "objectives/nsp_sop/nsp_sop.h"
+#include "objectives/sbo/sbo.h"
+#include "objectives/span_corruption/span_corruption.h"
 
 namespace cloze {
 
-struct ObjectiveKind
+struct ObjectiveVariant
     : std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig, ClmConfig, SpanCorruptionConfig,
                    DenoisingConfig, GapSentencesConfig, PairsConfig, PlmConfig, MntpConfig> {
   using variant::variant;
 };
-
-/// The objective trains generation: its rows are sources and targets.
-template <class Kind>
-inline constexpr bool is_generative_kind = Kind::rows == RowKind::generative;
 
 }  // namespace cloze

@@ -6,7 +6,6 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "models/families/families.h"
-#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -24,7 +23,7 @@ std::set<std::string> kinds_of(const Objectives& objectives) {
 }
 
 void check_steps(const ObjectiveConfig& objective, Limits& limits) {
-  const auto& terms = terms_of(objective);
+  const ObjectiveTerms& terms = as_kind(objective);
   limits.forbid(terms.until_step > 0 && terms.until_step <= terms.from_step, "objective ", kind_of(objective),
                 ": until_step ", terms.until_step, " is not after from_step ", terms.from_step,
                 "; raise it, or set it to 0");
@@ -42,12 +41,12 @@ void forbid_doubles(const Objectives& objectives, Limits& limits) {
 void require_active_loss(const Objectives& objectives, Limits& limits) {
   std::set<int64_t> changes{0};
   for (const auto& objective : objectives) {
-    changes.insert(terms_of(objective).from_step);
-    changes.insert(terms_of(objective).until_step);
+    changes.insert(as_kind(objective).from_step);
+    changes.insert(as_kind(objective).until_step);
   }
   const auto idle = std::find_if(changes.begin(), changes.end(), [&](int64_t step) {
     return std::none_of(objectives.begin(), objectives.end(),
-                        [&](const auto& objective) { return terms_of(objective).active(step); });
+                        [&](const auto& objective) { return as_kind(objective).active(step); });
   });
   limits.forbid(!objectives.empty() && idle != changes.end(), "no objective is active at step ",
                 idle == changes.end() ? 0 : *idle, "; let one begin earlier or end later (from_step, until_step)");
@@ -60,7 +59,7 @@ void check_limits(const ObjectiveSetting& in, Limits& limits) {
   forbid_doubles(in.objectives, limits);
   for (const auto& objective : in.objectives) {
     check_steps(objective, limits);
-    std::visit([&](const auto& one) { check_limits(one, in, limits); }, *objective);
+    as_kind(objective).check(in, limits);
   }
   require_active_loss(in.objectives, limits);
 }
@@ -76,7 +75,7 @@ void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits&
 }
 
 void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in, Limits& limits) {
-  require_lm_head(kind, terms, ClmConfig::kind, in, limits);
+  require_lm_head(kind, terms, "clm", in, limits);
   forbid_two_streams(kind, in, limits);
   limits.forbid(in.backbone().is_encoder(), "objective ", kind, " needs a generative model, ", kind_of(in.model),
                 " is bidirectional; choose ", families_that(&BackboneConfig::is_generative),
@@ -123,45 +122,6 @@ void require_segments(const std::string& subject, const std::string& remedy, con
                 remedy);
   limits.forbid(in.data.max_seq_length < 5, subject, " needs room for two segments, data.max_seq_length is ",
                 in.data.max_seq_length, "; raise it to at least 5");
-}
-
-void check_masking(const std::string& name, const Masking& m, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(m.mask_prob + m.random_prob > 1 + 1e-9, name, ": mask_prob ", shortest(m.mask_prob),
-                " and random_prob ", shortest(m.random_prob), " add up to more than 1; lower one of them");
-  limits.forbid(m.draw_per == DrawPer::word && !is_of_words(m.unit), name,
-                ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
-  limits.forbid(m.count == CountRule::bernoulli && m.unit != MaskingUnit::token && m.unit != MaskingUnit::word, name,
-                ": count: bernoulli draws single tokens or words; with unit: ", m.unit,
-                " choose count: rounded, ceil or stochastic");
-  limits.forbid(m.mask_special && m.unit == MaskingUnit::span, name,
-                ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
-  limits.forbid(m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0 && !in.ends_by_text, name,
-                ": initial_mlm_probability ", shortest(m.initial_mlm_probability),
-                " changes to mlm_probability over the steps, epochs or words of train.budget, which has none of them; "
-                "set one, or decay_steps, or set initial_mlm_probability to 0");
-}
-
-void check_static_masking(const std::string& name, const StaticMasking& repeated,
-                          const std::vector<MaskingPart>& maskings, Limits& limits) {
-  if (repeated.dupe_factor == 0) return;
-  const auto changes = [](const auto& part) { return part.initial_mlm_probability > 0; };
-  const auto masks = [](const auto& part) { return part.mlm_probability > 0; };
-  const bool changing = std::any_of(maskings.begin(), maskings.end(), changes);
-  limits.forbid(changing, name, ": dupe_factor ", repeated.dupe_factor,
-                " repeats masks, and initial_mlm_probability changes how many there are from step to step; set one of "
-                "them to 0");
-  limits.forbid(!changing && std::none_of(maskings.begin(), maskings.end(), masks), name, ": dupe_factor ",
-                repeated.dupe_factor,
-                " repeats masks, and mlm_probability 0 makes none; raise it, or set dupe_factor to 0");
-}
-
-void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits) {
-  check_static_masking(name, mlm, maskings_of(mlm), limits);
-  const auto& mixture = mlm.mixture;
-  if (mixture.empty()) return check_masking(name, mlm, in, limits);
-  for (size_t i = 0; i < mixture.size(); ++i) check_masking(words(name, ".mixture.", i), mixture[i], in, limits);
-  const bool empty = std::all_of(mixture.begin(), mixture.end(), [](const auto& part) { return part.share == 0; });
-  limits.forbid(empty, name, ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
 }
 
 }  // namespace cloze

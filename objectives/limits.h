@@ -1,7 +1,5 @@
 #pragma once
-// What the objectives of a run forbid. Each has its own rules in a function
-//   void check_limits(const MlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
-// and the rules below are those that several share.
+// What the objectives of a run forbid: each its own (ObjectiveKind::check), and what several do.
 #include "core/limits.h"
 #include "data/config.h"
 #include "models/families/model_config.h"
@@ -17,6 +15,7 @@ struct ObjectiveSetting {
   int64_t batch_size = 0;        ///< sequences in a forward pass
   int64_t accumulation = 1;      ///< forward passes in an optimizer step
   int64_t steps = 0;             ///< optimizer steps of the run; 0: unknown
+  double ema_decay = 0;          ///< of an average of the weights; 0: none
   bool ends_by_text = false;     ///< the run has a number of words or epochs
 
   const BackboneConfig& backbone() const { return backbone_of(model); }
@@ -47,12 +46,5 @@ void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& lim
 /// Two segments in a row. `subject` needs them, `remedy` does without.
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
                       Limits& limits);
-/// A masking; `name` is its key path.
-void check_masking(const std::string& name, const Masking& masking, const ObjectiveSetting& in, Limits& limits);
-/// Static masking repeats masks, of which there must be some, the same number each time.
-void check_static_masking(const std::string& name, const StaticMasking& repeated,
-                          const std::vector<MaskingPart>& maskings, Limits& limits);
-/// The masking of mlm, or those of its mixture.
-void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

@@ -3,7 +3,8 @@
 
 #include "core/error.h"
 #include "objectives/collator.h"
-#include "objectives/kinds.h"
+#include "objectives/masking_config.h"
+#include "objectives/plm/plm.h"
 
 namespace cloze {
 

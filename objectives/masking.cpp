@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "objectives/masked_lm.h"
+#include "objectives/masking_config.h"
 
 namespace cloze {
 

@@ -5,37 +5,16 @@
 #include "core/error.h"
 #include "models/initialization.h"
 #include "objectives/kinds.h"
-#include "objectives/objective.h"
+#include "objectives/next_token.h"
 
 namespace cloze {
 
-namespace {
-
-struct Make {
-  const ModelConfig& model;
-  const Backbone& backbone;
-  const BackboneConfig& base = backbone_of(model);
-  std::shared_ptr<Objective> operator()(const MlmConfig& c) const { return make_mlm(c, base); }
-  std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, base); }
-  std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, base); }
-  std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
-  std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, base); }
-  std::shared_ptr<Objective> operator()(const MntpConfig& c) const { return make_mntp(c, base); }
-  std::shared_ptr<Objective> operator()(const PlmConfig& c) const { return make_plm(c, base); }
-  template <std::derived_from<NextTokenTerms> Config>
-  std::shared_ptr<Objective> operator()(const Config& c) const {
-    return make_next_token(Config::kind, c, base);
-  }
-};
-
-}  // namespace
-
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
-  const bool pooler =
-      configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), classifies_pairs);
+  const bool pooler = configs.empty() ? base_model_has_pooler(model) : pairs_of(configs).has_value();
   backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model), .frozen_pooler = !pooler}));
   for (const auto& config : configs) {
-    auto objective = std::visit(Make{model, *backbone}, *config);
+    auto objective =
+        std::visit([&](const auto& own) { return make_head(own, HeadContext{model, *backbone}); }, *config);
     for (const auto& other : objectives)
       require<ConfigError>(other->head_name() != objective->head_name(), "objectives '", other->name(), "' and '",
                            objective->name(),

@@ -15,8 +15,9 @@ NextTokenHead::NextTokenHead(const BackboneConfig& m)
     bias = own_param("bias", {m.vocab_size}, fixed_bias ? Init::fixed_zero : Init::zero);
 }
 
-NextTokenPrediction::NextTokenPrediction(const std::string& kind, const NextTokenTerms& t, const BackboneConfig& m)
-    : Objective(t), terms(t), kind_name(kind) {
+NextTokenPrediction::NextTokenPrediction(const std::string& kind, const ObjectiveTerms& of_all, const NextTokenTerms& t,
+                                         const BackboneConfig& m)
+    : Objective(of_all), weight(of_all.weight), terms(t), kind_name(kind) {
   if (t.transform)
     token_head = own("head", make_token_head(m));
   else
@@ -24,7 +25,7 @@ NextTokenPrediction::NextTokenPrediction(const std::string& kind, const NextToke
 }
 
 std::vector<LossPart> NextTokenPrediction::parts(const Batch& batch) const {
-  return {{.name = kind_name, .weight = terms.weight, .count = batch.positions.numel()}};
+  return {{.name = kind_name, .weight = weight, .count = batch.positions.numel(), .weights = batch.weights}};
 }
 
 Cost NextTokenPrediction::cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const {
@@ -64,13 +65,13 @@ const Param& NextTokenPrediction::table(const Backbone& backbone) const {
   return head ? head->table(backbone.token_embedding()) : token_head->table(backbone.token_embedding());
 }
 
-std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
-                                           const BackboneConfig& model) {
+std::shared_ptr<Objective> make_next_token(const std::string& name, const ObjectiveTerms& of_all,
+                                           const NextTokenTerms& terms, const BackboneConfig& model) {
   require<ConfigError>(!model.is_two_stream(), "objective '", name, "' does not support model.architecture ",
                        model.architecture, ", which predicts from its query stream; choose objective kind: plm");
   require<ConfigError>(model.is_generative(), "objective '", name, "' needs a generative model; choose ",
                        families_that(&BackboneConfig::is_generative), ", or set model.architecture: decoder");
-  return std::make_shared<NextTokenPrediction>(name, terms, model);
+  return std::make_shared<NextTokenPrediction>(name, of_all, terms, model);
 }
 
 }  // namespace cloze

@@ -16,7 +16,8 @@ struct NextTokenHead : Layer {
 
 /// Cross entropy of the label at each predicted position, from the hidden state at that position.
 struct NextTokenPrediction : Objective {
-  NextTokenPrediction(const std::string& kind, const NextTokenTerms& terms, const BackboneConfig& model);
+  NextTokenPrediction(const std::string& kind, const ObjectiveTerms& of_all, const NextTokenTerms& terms,
+                      const BackboneConfig& model);
 
   std::string name() const override { return kind_name; }
   std::string head_name() const override { return "lm"; }
@@ -26,12 +27,13 @@ struct NextTokenPrediction : Objective {
   std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override;
   std::optional<VocabularyProjection> projection(const Backbone& backbone, const Tensor& hidden) const override;
 
-  NextTokenTerms terms;
-
  protected:
   /// Fills `part` with the loss at `positions` int64 [N], flat indices into hidden [B, T, D].
   void fill(LossPart& part, const Backbone& backbone, const Tensor& hidden, const Tensor& positions,
             const Tensor& labels) const;
+
+  double weight;
+  NextTokenTerms terms;
 
  private:
   Tensor transformed(const Tensor& hidden) const;
@@ -42,5 +44,14 @@ struct NextTokenPrediction : Objective {
   std::shared_ptr<NextTokenHead> head;  // exactly one of the two is set
   std::shared_ptr<TokenHead> token_head;
 };
+
+/// Cross entropy of the target tokens of a generative objective; `name` is its kind. Throws ConfigError for a model
+/// that does not generate.
+std::shared_ptr<Objective> make_next_token(const std::string& name, const ObjectiveTerms& of_all,
+                                           const NextTokenTerms& terms, const BackboneConfig& model);
+template <std::derived_from<NextTokenTerms> Config>
+std::shared_ptr<Objective> make_head(const Config& config, const HeadContext& in) {
+  return make_next_token(Config::kind, config, config, in.base);
+}
 
 }  // namespace cloze

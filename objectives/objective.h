@@ -1,22 +1,82 @@
 #pragma once
-// Factories of the objectives, each defined in the objective's .cpp file, and the helpers that they share.
+// A loss on the hidden states of a backbone, and its head.
+#include <optional>
+
+#include "models/families/backbone.h"
 #include "models/layers/heads.h"
-#include "objectives/network.h"
+#include "objectives/batch.h"
+#include "objectives/config.h"
 
 namespace cloze {
 
-std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const ModelConfig& model, const Backbone& backbone);
-std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
-/// Cross entropy of the targets of the query stream. Throws ConfigError for a model without one.
-std::shared_ptr<Objective> make_plm(const PlmConfig& config, const BackboneConfig& model);
-/// Cross entropy of the target tokens of a generative objective; `name` is its kind. Throws ConfigError for a model
-/// that does not generate.
-std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
-                                           const BackboneConfig& model);
+/// A projection to the vocabulary: the logits of its rows are rows E' + bias.
+struct VocabularyProjection {
+  Tensor rows;  ///< [N, E]
+  Param table;  ///< [V, E]
+  Param bias;   ///< [V], or undefined
+};
+
+/// A loss on a backbone's hidden states, and its head.
+class Objective : public Layer {
+ public:
+  explicit Objective(const ObjectiveTerms& terms) : terms_(terms) {}
+  virtual std::string name() const = 0;
+  /// Prefix of the head's parameter names. Next-token objectives share `lm`, so that one can start from the weights of
+  /// another.
+  virtual std::string head_name() const { return name(); }
+  /// The loss counts in the step last given to set_step.
+  bool active() const { return terms_.active(step_); }
+  void set_step(int64_t step) { step_ = step; }
+  /// The steps at which its part in training changes.
+  virtual std::vector<int64_t> changes() const { return {terms_.from_step, terms_.until_step}; }
+  /// `prefix` makes rows of this objective bidirectional in a decoder.
+  virtual bool uses_prefix() const { return false; }
+  /// `losses` uses the backbone's hidden states.
+  virtual bool reads_backbone() const { return true; }
+  /// Unique indices into the flattened [B T] of the hidden states that `losses` uses, int64 [N]; undefined: all.
+  virtual Tensor read_positions(const Batch&) const { return {}; }
+  /// Multiply-adds outside the backbone for a batch of these rows: of the head, and of networks of its own.
+  virtual Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const = 0;
+  /// Fills in the sizes of a batch's rows that only this objective knows.
+  virtual void count_predictions(const Batch&, std::vector<RowSizes>&) const {}
+  bool before_step(int64_t step, const Rng& rng) override {
+    set_step(step);
+    return Layer::before_step(step, rng);
+  }
+  /// The losses of a batch; those of `rewrite` come before them in the order of `parts`. hidden [B, T, D]: of the batch
+  /// after `rewrite`.
+  virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
+  /// Name, weight, number of predictions and their weights of each loss, known before the forward pass.
+  virtual std::vector<LossPart> parts(const Batch& batch) const = 0;
+  /// Changes the batch before the backbone runs; returns the losses of the network that did so. `key` is the random key
+  /// of this pass.
+  virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
+  /// Rows of a batch for held-out losses: as many as asked for, or a fixed number where the draws of `rewrite` depend
+  /// on it.
+  virtual int64_t scored_batch_size(int64_t asked) const { return asked; }
+  /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
+  virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
+  /// The head's logits of hidden states [N, D], before they are multiplied; none of a head without a vocabulary.
+  virtual std::optional<VocabularyProjection> projection(const Backbone&, const Tensor&) const { return {}; }
+
+ protected:
+  int64_t step() const { return step_; }
+
+ private:
+  ObjectiveTerms terms_;
+  int64_t step_ = 0;
+};
+
+/// What a head is made for. Each kind of objective has
+///   std::shared_ptr<Objective> make_head(const Config& config, const HeadContext& in);
+/// in its folder; next-token objectives share that of objectives/next_token.h.
+struct HeadContext {
+  const ModelConfig& model;
+  const Backbone& backbone;
+  const BackboneConfig& base = backbone_of(model);
+};
+
+// What the objectives share.
 
 /// Flat indices of predictions into [B width], int64 [N].
 struct FlatIndices {
@@ -28,32 +88,15 @@ inline LossOptions in_training(const ZLoss& terms, bool is_training) {
   return {.z_loss = is_training ? terms.z_loss : 0};
 }
 
-/// Fills `part` with the cross entropy of `hidden` [N, D] against the output embedding: the sum and, without gradients,
-/// the individual predictions.
+/// Fills `part`, whose weights count, with the cross entropy of `hidden` [N, D] against the output embedding: the sum
+/// and, without gradients, the individual predictions.
 void fill_by_tokens(LossPart& part, const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                     const FlatIndices& flat, const LossOptions& shape = {}, TokenDraw* draw = nullptr);
 /// The same for binary classification: `losses` fp32 [N], `predictions` and `labels` [N], nonzero = positive.
 void fill_by_answers(LossPart& part, const Tensor& losses, const Tensor& predictions, const Tensor& labels,
                      const FlatIndices& flat);
 
-/// The numbers fp64 [n] in [0, 1) by which the generator of rtd draws the replacements in a pass of this key: the first
-/// token whose cumulative probability is above the number.
-Tensor replacement_numbers(int64_t n, uint64_t key);
-
-/// The targets of the span boundary objective: the tokens of each run of predicted positions, at most `max_targets` per
-/// run. A run next to [CLS] or [SEP] has no targets. Source: facebookresearch/SpanBERT, fairseq/data/masking.py,
-/// span_masking.
-struct SpanTargets {
-  std::vector<int64_t> left, right;  ///< flat indices into [B T] of the tokens next to the run
-  std::vector<int64_t> position;     ///< of the token in its run, from 0
-  std::vector<int64_t> prediction;   ///< index of the token in Batch::positions
-};
-/// The targets of a batch whose rows are [CLS] text [SEP], or [CLS] A [SEP] B [SEP].
-SpanTargets span_targets(const Batch& batch, int64_t max_targets);
-
 /// The MLM head of `model`.
 std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& model);
-/// The generator of this discriminator, a model of its family. Source: Clark et al. 2020, section 3.2.
-ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminator);
 
 }  // namespace cloze

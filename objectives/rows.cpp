@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "objectives/mntp.h"
-#include "objectives/permutation_lm.h"
+#include "objectives/generative_rows.h"
+#include "objectives/kinds.h"
 #include "objectives/special_tokens.h"
 
 namespace cloze {
@@ -69,17 +69,7 @@ std::unique_ptr<RowMaker> make_rows(const RowContext& context) {
   require_special_tokens(objectives, backbone_of(context.model), context.store.tokenizer(), context.data.tokens);
   const auto* own = row_objective_of(objectives);
   if (!own) return make_masked_rows(context);
-  switch (rows_of(*own)) {
-    case RowKind::masked:
-      return make_masked_rows(context);
-    case RowKind::shifted:
-      return make_mntp_rows(context, *as<MntpConfig>(*own));
-    case RowKind::generative:
-      return make_generative_rows(context, *own);
-    case RowKind::permuted:
-      return make_permuted_rows(context, *as<PlmConfig>(*own));
-  }
-  return make_masked_rows(context);
+  return std::visit([&](const auto& kind) { return make_rows(kind, context); }, **own);
 }
 
 Packing packing_of(RowPacking packing) {

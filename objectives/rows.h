@@ -1,5 +1,5 @@
 #pragma once
-// Makers of the rows of batches: masked, generative and permuted.
+// What makes the rows of batches.
 #include <memory>
 #include <optional>
 
@@ -72,12 +72,15 @@ class RowMaker {
   virtual double random_next_share() const { return 0; }
 };
 
-/// The maker of the rows of the context's objectives.
+/// The maker of the rows of the context's objectives. A kind that makes its own rows has
+///   std::unique_ptr<RowMaker> make_rows(const Config& config, const RowContext& context);
+/// in its folder; generative kinds share that of objectives/generative_rows.h.
 std::unique_ptr<RowMaker> make_rows(const RowContext& context);
+/// Of kinds that make no rows of their own: texts or segment pairs, masked where an objective masks.
 std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context);
-std::unique_ptr<RowMaker> make_generative_rows(const RowContext& context, const ObjectiveConfig& objective);
-std::unique_ptr<RowMaker> make_mntp_rows(const RowContext& context, const MntpConfig& config);
-std::unique_ptr<RowMaker> make_permuted_rows(const RowContext& context, const PlmConfig& config);
+inline std::unique_ptr<RowMaker> make_rows(const ObjectiveKind&, const RowContext& context) {
+  return make_masked_rows(context);
+}
 
 /// The packing of rows with a single segment.
 Packing packing_of(RowPacking packing);

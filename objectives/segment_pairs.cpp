@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "objectives/sentence_pair.h"
-
 namespace cloze {
 
 namespace {
@@ -41,10 +39,9 @@ void truncate(Span& a, Span& b, uint64_t budget, Stream& stream) {
 
 std::optional<SegmentPairRule> segment_pair_rule(const Objectives& objectives, RowPacking packing) {
   const bool single = packing == RowPacking::sentence_pair;
-  if (const auto* nsp = first_of<NspConfig>(objectives))
-    return SegmentPairRule{.random_next_prob = nsp->random_next_prob, .single_sentences = single};
-  if (const auto* sop = first_of<SopConfig>(objectives))
-    return SegmentPairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
+  if (const auto shares = pairs_of(objectives))
+    return SegmentPairRule{
+        .random_next_prob = shares->random_next, .swap_prob = shares->swapped, .single_sentences = single};
   if (is_pair(packing)) return SegmentPairRule{.single_sentences = single};
   return std::nullopt;
 }

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "models/encoder_decoder_config.h"
-#include "objectives/kinds.h"
 
 namespace cloze {
 
@@ -14,17 +13,10 @@ struct NeededTokens {
   bool pad = false, cls = false, sep = true, mask = false;
 };
 
-NeededTokens generative_needs(const ObjectiveConfig& objective, const BackboneConfig& model) {
-  NeededTokens needs{.pad = model.is_encoder_decoder(), .cls = model.prepend_bos};
-  std::visit(
-      [&](const auto& o) {
-        if constexpr (is_generative_kind<std::decay_t<decltype(o)>>) {
-          needs.mask = o.uses_mask();
-          needs.cls = needs.cls || o.uses_cls();
-        }
-      },
-      *objective);
-  return needs;
+NeededTokens generative_needs(const ObjectiveKind& objective, const BackboneConfig& model) {
+  return {.pad = model.is_encoder_decoder(),
+          .cls = model.prepend_bos || objective.uses_cls(),
+          .mask = objective.uses_mask()};
 }
 
 int64_t decoder_start_id(DecoderStart kind, const SpecialIds& special) {
@@ -44,7 +36,7 @@ int64_t decoder_start_id(DecoderStart kind, const SpecialIds& special) {
 int64_t needed_sentinels(const Objectives& objectives) {
   constexpr int64_t of_t5 = 100;
   const bool are_needed = std::any_of(objectives.begin(), objectives.end(), [](const auto& objective) {
-    return blank_of(objective) == Placeholder::sentinel;
+    return as_kind(objective).blank() == Placeholder::sentinel;
   });
   return are_needed ? of_t5 : 0;
 }
@@ -61,9 +53,9 @@ void require_special_tokens(const Objectives& objectives, const BackboneConfig& 
                             const std::string& tokens) {
   if (objectives.empty()) return;
   const auto* generative = generative_of(objectives);
-  const bool rows_of_clm = model.is_decoder() && rows_of(objectives[0]) == RowKind::shifted;
+  const bool rows_of_clm = model.is_decoder() && as_kind(objectives[0]).predicts_shifted();
   const NeededTokens needs = generative
-                                 ? generative_needs(*generative, model)
+                                 ? generative_needs(as_kind(*generative), model)
                                  : NeededTokens{.pad = model.freeze_pad_embedding || model.positions_after_padding,
                                                 .cls = model.prepend_bos || !rows_of_clm,
                                                 .mask = !maskings_of(objectives).empty()};

@@ -1,36 +1,13 @@
 #pragma once
 // The options that objectives share.
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "core/config_rule.h"
 
 namespace cloze {
 
-class Limits;
-struct ObjectiveSetting;
-struct RowSizes;
-
-/// The rows that an objective is trained on; each kind has a RowMaker, and checks of `inspect`.
-enum class RowKind {
-  masked,      ///< a text or a segment pair, with some tokens masked
-  shifted,     ///< the same with labels one position earlier, of a decoder mixed with causal rows
-  generative,  ///< a source and a target
-  permuted     ///< a text with a factorisation order
-};
-
-/// What stands in a source for a corrupted token.
-enum class Placeholder { none, sentinel, mask };
-
 /// The options of every objective.
 struct ObjectiveTerms {
-  static constexpr RowKind rows = RowKind::masked;
-  static constexpr const char* share_key = "";     ///< of the value after the colon of a short form, `mlm:0.4`
-  static constexpr bool classifies_pairs = false;  ///< predicts a label of a segment pair from the pooled [CLS]
-  static constexpr bool predicts_tokens = true;    ///< its loss is one of tokens; false: of labels 0 and 1
-  static constexpr bool fills_masks = false;       ///< predicts a masked token from the text on both sides
-  static constexpr bool reads_text_pairs = false;  ///< of prepared sources and targets
   double weight = 1.0;
   int64_t from_step = 0;
   int64_t until_step = 0;
@@ -57,21 +34,13 @@ void describe_z_loss(V& v, ZLoss& c) {
 }
 
 /// The options of every next-token objective.
-struct NextTokenTerms : ObjectiveTerms, ZLoss {
-  static constexpr RowKind rows = RowKind::generative;
+struct NextTokenTerms : ZLoss {
   double label_smoothing = 0;
   bool transform = false;
-  /// Special tokens in the rows of a generative objective.
-  bool uses_mask() const { return false; }
-  bool uses_cls() const { return false; }
-  /// What stands in the source of an encoder-decoder for a blank that the decoder fills; none: it fills no blanks.
-  Placeholder blank() const { return Placeholder::none; }
-  /// In a decoder the target continues the source, with no end token between them.
-  bool continues_source() const { return false; }
 };
 
-template <class V>
-void describe_next_token(V& v, NextTokenTerms& c) {
+template <class V, class Config>
+void describe_next_token(V& v, Config& c) {
   describe_terms(v, c, "factor of this loss in the sum");
   v("label_smoothing", c.label_smoothing,
     "share of the label's probability that is spread over all tokens, in training", in_range(0, 1, open_end));

@@ -6,7 +6,6 @@
 #include "core/spelling.h"
 #include "models/config.h"
 #include "models/families/limits.h"
-#include "objectives/kinds.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
 
@@ -24,7 +23,7 @@ void check_data(const RunConfig& c, Limits& limits) {
                     : "",
                 "; shorten the sequences or give the model more positions");
   const auto in = setting_of(c);
-  if (is_pair(c.data.packing) && !in.has<NspConfig>() && !in.has<SopConfig>())
+  if (is_pair(c.data.packing) && !pairs_of(c.objectives))
     require_segments(words("data.packing ", c.data.packing), "choose another packing", in, limits);
 }
 
@@ -65,15 +64,6 @@ void check_phases(const RunConfig& c, Limits& limits) {
     check_rows_of_phase(c, static_cast<int64_t>(i) + 1, name, limits);
     before = phases[i].from;
   }
-}
-
-/// An average knows nothing of weights that are replaced at once.
-void check_average(const RunConfig& c, Limits& limits) {
-  const auto* rtd = first_of<RtdConfig>(c.objectives);
-  limits.forbid(
-      c.train.ema_decay > 0 && rtd && rtd->generator_steps > 0, "train.ema_decay ", shortest(c.train.ema_decay),
-      " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
-      "the middle of the run; set one of them to 0");
 }
 
 void check_device(const std::string& device, Limits& limits) {
@@ -122,6 +112,7 @@ ObjectiveSetting setting_of(const RunConfig& config) {
           .batch_size = config.train.batch_size,
           .accumulation = config.train.accumulation,
           .steps = config.train.budget.steps,
+          .ema_decay = config.train.ema_decay,
           .ends_by_text = config.train.budget.words > 0 || config.train.budget.epochs > 0};
 }
 
@@ -162,13 +153,8 @@ double stable_share(const ScheduleConfig& s) {
 }
 
 bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
-  const auto same = [&](const auto& objective) {
-    if constexpr (requires { objective.generator_only(a); })
-      if (objective.generator_only(a) != objective.generator_only(b)) return false;
-    return objective.active(a) == objective.active(b);
-  };
   return std::all_of(config.objectives.begin(), config.objectives.end(),
-                     [&](const ObjectiveConfig& objective) { return std::visit(same, *objective); });
+                     [&](const ObjectiveConfig& objective) { return as_kind(objective).has_same_losses(a, b); });
 }
 
 void validate(const RunConfig& c) {
@@ -182,7 +168,6 @@ void validate(const RunConfig& c) {
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
   check_phases(c, limits);
-  check_average(c, limits);
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
   std::string text;

@@ -4,33 +4,18 @@
 
 #include "core/text.h"
 #include "models/two_stream_config.h"
-#include "objectives/hybrid_losses.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
 
 ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& own) -> ObjectiveConfig {
-        std::decay_t<decltype(own)> standard{};
-        if constexpr (requires { own.standard_form(); }) standard = own.standard_form();
-        standard.weight = own.weight;
-        standard.from_step = 0;
-        standard.until_step = 0;
-        return standard;
-      },
-      *objective);
+  auto standard = as_kind(objective).standard_form();
+  static_cast<ObjectiveTerms&>(as_kind(standard)) = {.weight = as_kind(objective).weight};
+  return standard;
 }
 
 Objectives separate_losses(const ObjectiveConfig& objective) {
-  const auto losses = std::visit(
-      [](const auto& own) {
-        if constexpr (requires { hybrid_losses(own); })
-          return hybrid_losses(own);
-        else
-          return Objectives{};
-      },
-      *objective);
+  const auto losses = as_kind(objective).separate_losses();
   return losses.empty() ? Objectives{objective} : losses;
 }
 
@@ -67,14 +52,9 @@ ModelConfig held_out_model(const ModelConfig& model) {
 }
 
 Objectives row_objectives(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& own) -> Objectives {
-        if constexpr (requires { own.row_objective(); })
-          return {own.row_objective(), own};
-        else
-          return {own};
-      },
-      *objective);
+  auto all = as_kind(objective).row_makers();
+  all.push_back(objective);
+  return all;
 }
 
 std::vector<std::string> evaluation_errors(const RunConfig& config) {

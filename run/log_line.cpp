@@ -12,7 +12,7 @@ double LogLine::loss() const {
   double all = 0;
   bool has_predictions = false;
   for (const auto& part : parts) {
-    if (part.count == 0) continue;
+    if (part.total == 0) continue;
     has_predictions = true;
     all += part.weight * part.loss();
   }
@@ -27,6 +27,7 @@ void LogLine::add(const std::vector<LossPart>& losses, double norm) {
     auto part = std::find_if(parts.begin(), parts.end(), same);
     if (part == parts.end()) part = parts.insert(part, LinePart{.name = loss.name, .weight = loss.weight});
     part->sum += loss.sum.item<double>();
+    part->total += loss.total_weight();
     part->count += loss.count;
     part->correct += loss.correct;
     if (!loss.binary) continue;
@@ -43,6 +44,7 @@ json to_json(const LogLine& line) {
                      {"sum", part.sum},
                      {"count", part.count},
                      {"correct", part.correct}});
+    if (part.total != static_cast<double>(part.count)) parts.back()["total"] = part.total;
     if (part.binary)
       parts.back()["yes_no"] = {{"yes", part.binary->positives},
                                 {"answered", part.binary->predicted},
@@ -58,6 +60,7 @@ LogLine log_line_from(const json& saved) {
     line.parts.push_back({.name = part.at("name"),
                           .weight = part.at("weight"),
                           .sum = part.at("sum"),
+                          .total = part.value("total", part.at("count").get<double>()),
                           .count = part.at("count"),
                           .correct = part.at("correct")});
     if (!part.contains("yes_no")) continue;

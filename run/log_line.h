@@ -10,10 +10,11 @@ namespace cloze {
 struct LinePart {
   std::string name;
   double weight = 1, sum = 0;
+  double total = 0;  ///< weights of the predictions, by which the sum is divided
   int64_t count = 0, correct = 0;
   std::optional<BinaryCounts> binary{};  ///< counts of a binary classification
-  /// Means over the predictions; NaN, which is null in JSON, without any.
-  double loss() const { return sum / static_cast<double>(count); }
+  /// Means over the predictions, of the loss by their weights; NaN, which is null in JSON, without any.
+  double loss() const { return sum / total; }
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(count); }
 };
 

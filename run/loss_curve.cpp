@@ -57,7 +57,7 @@ struct Panel {
 /// Whether the loss `name` is one of tokens: that of an objective which predicts them, or of a generator.
 bool is_of_tokens(const std::string& name, const Objectives& objectives) {
   return std::none_of(objectives.begin(), objectives.end(), [&](const ObjectiveConfig& objective) {
-    return kind_of(objective) == name && !predicts_tokens(objective);
+    return kind_of(objective) == name && !as_kind(objective).predicts_tokens();
   });
 }
 

@@ -6,8 +6,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "models/attention/config.h"
-#include "objectives/objective.h"
-#include "objectives/replaced_token.h"
+#include "objectives/generator.h"
 
 namespace cloze {
 
@@ -65,16 +64,15 @@ double output_weights(const BackboneConfig& c) {
   return size(c.vocab_size) * size(std::min(c.embedding_width(), c.hidden_size));
 }
 
-/// The generator of replaced token detection; 0 for other objectives.
+/// The generators of objectives that have one.
 double generator_weights(const RunConfig& config) {
   double sum = 0;
   for (const auto& objective : config.objectives) {
-    const auto* rtd = as<RtdConfig>(objective);
-    if (rtd == nullptr || rtd->replace_by != ReplaceBy::generator) continue;
-    const auto model = generator_of(*rtd, config.model);
-    const auto& generator = backbone_of(model);
-    sum += stack_weights(generator, own_blocks(model)) + output_weights(generator);
-    if (rtd->tie == EmbeddingTie::none) sum += embedding_weights(generator);
+    const auto generator = as_kind(objective).generator(config.model);
+    if (!generator) continue;
+    const auto& model = backbone_of(generator->model);
+    sum += stack_weights(model, own_blocks(generator->model)) + output_weights(model);
+    if (generator->own_embeddings) sum += embedding_weights(model);
   }
   return sum;
 }
@@ -82,7 +80,7 @@ double generator_weights(const RunConfig& config) {
 /// The weights of the largest matrices.
 double least_weights(const RunConfig& config) {
   const auto& model = backbone_of(config.model);
-  const bool has_output = std::any_of(config.objectives.begin(), config.objectives.end(), predicts_tokens);
+  const bool has_output = any_that(config.objectives, &ObjectiveKind::predicts_tokens);
   return stack_weights(model, own_blocks(config.model)) + embedding_weights(model) +
          decoder_weights(config.model, position_weights(model)) + (has_output ? output_weights(model) : 0) +
          generator_weights(config);

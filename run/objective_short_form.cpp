@@ -24,14 +24,13 @@ ObjectiveConfig from_keys(const std::string& kind, const std::string& name, cons
 enum class Scope { held_out, training, network };
 
 /// The scope of the option at a path of an objective.
-Scope scope_of(const std::string& kind, const std::string& path) {
+Scope scope_of(const ObjectiveConfig& objective, const std::string& path) {
   static const std::set<std::string> of_training{"weight",          "from_step",   "until_step",
                                                  "label_smoothing", "z_loss",      "initial_mlm_probability",
                                                  "decay_steps",     "dupe_factor", "positions"};
   const auto last = path.substr(path.rfind('.') == std::string::npos ? 0 : path.rfind('.') + 1);
   if (of_training.count(last) > 0) return Scope::training;
-  const bool of_networks = kind == SboConfig::kind || (kind == RtdConfig::kind && !path.starts_with("mlm."));
-  return of_networks || last == "transform" ? Scope::network : Scope::held_out;
+  return last == "transform" || as_kind(objective).is_of_network(path) ? Scope::network : Scope::held_out;
 }
 
 /// Why an option has no effect on a held-out loss; empty where it has one.
@@ -57,11 +56,6 @@ bool has_value(const std::vector<config_detail::Entry>& all, const config_detail
                      [&](const auto& other) { return other.path == entry.path && other.value == entry.value; });
 }
 
-/// The key of the value after the colon of a short form; empty: the kind has none.
-std::string share_key(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return std::string(o.share_key); }, *objective);
-}
-
 std::string like_of(const ObjectiveConfig& objective) {
   return std::visit(
       [](const auto& o) {
@@ -81,7 +75,7 @@ ObjectiveConfig plain_form(const ObjectiveConfig& objective) {
 
 std::vector<std::string> known_kinds() {
   std::vector<std::string> kinds;
-  config_detail::kinds_of<ObjectiveKind>(kinds);
+  config_detail::kinds_of<ObjectiveVariant>(kinds);
   return kinds;
 }
 
@@ -106,17 +100,18 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 /// The key of the kind's share, which stands after the colon. Throws ConfigError for a kind without one.
 std::string required_share_key(const std::string& kind, const std::string& option) {
-  const auto share = share_key(from_keys(kind, option, {}));
+  const std::string share = as_kind(from_keys(kind, option, {})).share_key();
   require<ConfigError>(!share.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
                        ",KEY=VALUE");
   return share;
 }
 
 /// Throws ConfigError for a change that has no effect on a held-out loss.
-void check_effects(const std::string& kind, const std::vector<std::string>& changes, const std::string& option) {
+void check_effects(const ObjectiveConfig& objective, const std::vector<std::string>& changes,
+                   const std::string& option) {
   for (const auto& change : changes) {
     const auto key = change.substr(0, change.find('='));
-    const auto why = why_ignored(scope_of(kind, key));
+    const auto why = why_ignored(scope_of(objective, key));
     require<ConfigError>(why.empty(), option, ": '", key, "'", why);
   }
 }
@@ -142,16 +137,16 @@ ObjectiveConfig parse_objective(const std::string& text, const std::string& sour
   } catch (const ConfigError& e) {
     throw ConfigError(option + ": " + e.what());
   }
-  check_effects(kind, changes, option);
+  check_effects(objective, changes, option);
   return objective;
 }
 
 std::string short_form(const ObjectiveConfig& objective) {
-  const auto kind = kind_of(objective), like = like_of(objective), share = share_key(objective);
+  const std::string kind = kind_of(objective), like = like_of(objective), share = as_kind(objective).share_key();
   std::string text = like.empty() ? "" : ",like=" + like, head = kind;
   const auto before = entries_of(plain_form(objective));
   for (const auto& entry : entries_of(objective)) {
-    if (!entry.leaf || scope_of(kind, entry.path) != Scope::held_out || entry.key == "like") continue;
+    if (!entry.leaf || scope_of(objective, entry.path) != Scope::held_out || entry.key == "like") continue;
     if (has_value(before, entry)) continue;
     if (entry.path == share)
       head += ":" + entry.value;
@@ -170,7 +165,7 @@ void refuse_ignored_options(const RunConfig& config) {
   for (const auto& objective : config.evaluation.objectives) {
     const auto plain = entries_of(plain_form(objective));
     for (const auto& entry : entries_of(objective)) {
-      const auto scope = scope_of(kind_of(objective), entry.path);
+      const auto scope = scope_of(objective, entry.path);
       // The weight counts in the sum of the held-out losses.
       if (!entry.leaf || scope == Scope::held_out || entry.path == "weight" || has_value(plain, entry)) continue;
       if (scope == Scope::network && is_of_own(entry)) continue;

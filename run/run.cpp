@@ -6,8 +6,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "objectives/objective.h"
-#include "objectives/replaced_token.h"
+#include "objectives/generator.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/run_files.h"
@@ -97,14 +96,14 @@ std::vector<std::pair<Param, Param>> generator_params(const Network& joint, cons
 }
 
 void take_generator(LoadedRun& run) {
-  const RtdConfig* rtd = nullptr;
-  for (const auto& o : run.config.objectives)
-    if (const auto* found = as<RtdConfig>(o)) rtd = found;
-  require<ConfigError>(rtd && rtd->replace_by == ReplaceBy::generator, run.folder,
+  std::optional<Generator> generator;
+  for (const auto& objective : run.config.objectives)
+    if (auto found = as_kind(objective).generator(run.config.model)) generator = std::move(found);
+  require<ConfigError>(generator.has_value(), run.folder,
                        ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
   RunConfig config = run.config;
-  config.model = generator_of(*rtd, run.config.model);
-  config.objectives = {rtd->mlm};
+  config.model = generator->model;
+  config.objectives = {generator->objective};
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   at::NoGradGuard no_grad;
   for (const auto& [joint, standalone] : generator_params(*run.network, *network))

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "objectives/kinds.h"
 #include "scoring/scorer.h"
 
 namespace cloze {
@@ -13,33 +12,6 @@ namespace {
 
 using enum ScoringForm;
 using Forms = std::vector<ScoringForm>;
-
-/// The forms of each kind of objective.
-struct FormsOf {
-  const BackboneConfig& model;
-
-  Forms operator()(const MlmConfig&) const { return {pll, pll_word_l2r, pll_span}; }
-  Forms operator()(const NspConfig&) const { return {}; }
-  Forms operator()(const SopConfig&) const { return {}; }
-  Forms operator()(const SboConfig&) const { return {}; }
-  Forms operator()(const RtdConfig& rtd) const {
-    return rtd.replace_by == ReplaceBy::generator ? Forms{detection, pll, pll_word_l2r, pll_span} : Forms{detection};
-  }
-  Forms operator()(const MntpConfig& mntp) const {
-    return model.is_decoder() && mntp.causal_share > 0 ? Forms{pll, pll_word_l2r, pll_span, likelihood}
-                                                       : Forms{pll, pll_word_l2r, pll_span};
-  }
-  Forms operator()(const ClmConfig&) const { return {likelihood}; }
-  Forms operator()(const PlmConfig&) const { return {likelihood}; }
-  Forms operator()(const SpanCorruptionConfig& spans) const {
-    if (spans.corruption == Corruption::deshuffle) return {};  // its source is the text that it predicts
-    return placeholder_of(spans.corruption) == Placeholder::none ? Forms{likelihood}
-                                                                 : Forms{pll, pll_word_l2r, pll_span, likelihood};
-  }
-  Forms operator()(const DenoisingConfig&) const { return {pll, pll_word_l2r, pll_span, likelihood}; }
-  Forms operator()(const GapSentencesConfig&) const { return {likelihood}; }
-  Forms operator()(const PairsConfig&) const { return {likelihood}; }
-};
 
 /// Why no objective of a run answers a form.
 const char* reason(ScoringForm form) {
@@ -60,7 +32,7 @@ const char* reason(ScoringForm form) {
 Forms all_forms(const RunConfig& config) {
   Forms all;
   for (const auto& objective : config.objectives)
-    for (const auto form : forms_of(objective, backbone_of(config.model)))
+    for (const auto form : as_kind(objective).forms(backbone_of(config.model)))
       if (std::find(all.begin(), all.end(), form) == all.end()) all.push_back(form);
   return all;
 }
@@ -76,13 +48,9 @@ std::string no_form(const RunConfig& config) {
 
 }  // namespace
 
-std::vector<ScoringForm> forms_of(const ObjectiveConfig& objective, const BackboneConfig& model) {
-  return std::visit(FormsOf{model}, *objective);
-}
-
 const ObjectiveConfig* scored_objective(const Objectives& objectives, const BackboneConfig& model, ScoringForm form) {
   for (const auto& objective : objectives) {
-    const auto forms = forms_of(objective, model);
+    const auto forms = as_kind(objective).forms(model);
     if (std::find(forms.begin(), forms.end(), form) != forms.end()) return &objective;
   }
   return nullptr;

@@ -4,13 +4,9 @@
 #include <vector>
 
 #include "run/config.h"
-#include "scoring/form.h"
+#include "objectives/scoring_form.h"
 
 namespace cloze {
-
-/// The forms that a run with this objective can be scored by, the usual one first; empty: its head gives no
-/// probabilities of tokens.
-std::vector<ScoringForm> forms_of(const ObjectiveConfig& objective, const BackboneConfig& model);
 
 /// The first objective that answers `form`, or null.
 const ObjectiveConfig* scored_objective(const Objectives& objectives, const BackboneConfig& model, ScoringForm form);

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "objectives/kinds.h"
 #include "scoring/form_rules.h"
 #include "scoring/scorer.h"
 
@@ -46,29 +45,6 @@ size_t masked_end(const EncodedPassage& passage, size_t at, size_t end, ScoringF
 
 namespace {
 
-/// Makes the rows of each kind of objective.
-struct MakeRows {
-  const LoadedRun& run;
-  const ObjectiveConfig& objective;
-  ScoringForm form;
-  using Made = std::unique_ptr<RowsOfPassages>;
-
-  Made operator()(const MlmConfig&) const { return make_masked_scoring(run, form); }
-  Made operator()(const MntpConfig&) const {
-    return form == ScoringForm::likelihood ? make_causal_scoring(run) : make_masked_scoring(run, form);
-  }
-  Made operator()(const RtdConfig&) const { return make_detection_scoring(run); }
-  Made operator()(const ClmConfig&) const { return make_causal_scoring(run); }
-  Made operator()(const PlmConfig&) const { return make_permuted_scoring(run); }
-  template <class Kind>
-  Made operator()(const Kind&) const {
-    if constexpr (is_generative_kind<Kind>)
-      return make_source_target_scoring(run, objective, form);
-    else
-      fail<ConfigError>(run.folder, ": ", scoring_fault(run.config, form));
-  }
-};
-
 /// Hash of what makes rows equal.
 uint64_t hash_of(const ScoringRow& row) {
   const auto seed = static_cast<uint64_t>(row.ids.size()) << 32 | static_cast<uint32_t>(row.prefix);
@@ -86,7 +62,10 @@ bool equal(const ScoringRow& a, const ScoringRow& b) {
 std::unique_ptr<RowsOfPassages> make_scoring_rows(const LoadedRun& run, ScoringForm form) {
   const auto* objective = scored_objective(run.config.objectives, backbone_of(run.config.model), form);
   require<ConfigError>(objective != nullptr, run.folder, ": ", scoring_fault(run.config, form));
-  return std::visit(MakeRows{run, *objective, form}, **objective);
+  if (form == ScoringForm::detection) return make_detection_scoring(run);
+  if (as_kind(*objective).layout()) return make_source_target_scoring(run, *objective, form);
+  if (form != ScoringForm::likelihood) return make_masked_scoring(run, form);
+  return backbone_of(run.config.model).is_two_stream() ? make_permuted_scoring(run) : make_causal_scoring(run);
 }
 
 std::vector<ScoringRow> next_rows(const RowsOfPassages& rows, std::span<EncodedPassage> passages, size_t stride,

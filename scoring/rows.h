@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 #include "scoring/encoded_passage.h"
-#include "scoring/form.h"
+#include "objectives/scoring_form.h"
 
 namespace cloze {
 

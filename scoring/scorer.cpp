@@ -24,7 +24,7 @@ constexpr size_t tokens_at_once = 2 << 20;
 LoadedRun scored_run(const LoadedRun& run, ScoringForm form) {
   auto scored = run;
   const auto* objective = scored_objective(run.config.objectives, backbone_of(run.config.model), form);
-  if (objective && as<RtdConfig>(*objective) && form != ScoringForm::detection) take_generator(scored);
+  if (objective && as_kind(*objective).replaces_tokens() && form != ScoringForm::detection) take_generator(scored);
   return scored;
 }
 

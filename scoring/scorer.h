@@ -5,7 +5,7 @@
 #include <span>
 
 #include "run/run.h"
-#include "scoring/form.h"
+#include "objectives/scoring_form.h"
 #include "scoring/passage.h"
 
 namespace cloze {

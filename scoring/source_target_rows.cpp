@@ -3,7 +3,6 @@
 
 #include "core/error.h"
 #include "models/stack_parts.h"
-#include "objectives/kinds.h"
 #include "scoring/rows.h"
 
 namespace cloze {
@@ -12,52 +11,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-/// The layout of a likelihood: the source that stands for a context, and how its target begins.
-enum class Prefix {
-  none,         ///< the run gives no likelihood
-  source,       ///< source: the context; target: the completion
-  sentinel,     ///< source: the context and a sentinel; target: the sentinel and the completion
-  placeholder,  ///< source: the context and one placeholder; target: the completion
-  repeated,     ///< source: the context and one mask; target: context and completion
-  masks         ///< source: the context and a mask for each token; target: context and completion
-};
-
-/// How an objective writes a masked token and a completion.
-struct Layout {
-  Prefix prefix = Prefix::none;
-  bool target_has_text = false;  ///< of a masked token: the target is the whole text, not what is masked
-  bool one_mask = true;          ///< several masked tokens have one placeholder
-  bool pair = false;             ///< both sides are texts of their own, each with its end token
-};
-
-struct LayoutOf {
-  Layout operator()(const SpanCorruptionConfig& spans) const {
-    switch (spans.corruption) {
-      case Corruption::spans:
-      case Corruption::iid:
-        return {.prefix = Prefix::sentinel};
-      case Corruption::mass:
-      case Corruption::bert:
-        return {.prefix = Prefix::masks, .target_has_text = true, .one_mask = false};
-      case Corruption::drop:
-      case Corruption::prefix_lm:
-        return {.prefix = Prefix::source};
-      case Corruption::deshuffle:
-        return {};
-    }
-    return {};
-  }
-  Layout operator()(const DenoisingConfig& noise) const {
-    const bool one = noise.replace_length != -1;
-    return {.prefix = one ? Prefix::repeated : Prefix::masks, .target_has_text = true, .one_mask = one};
-  }
-  Layout operator()(const GapSentencesConfig&) const { return {.prefix = Prefix::placeholder}; }
-  Layout operator()(const PairsConfig&) const { return {.prefix = Prefix::source, .pair = true}; }
-  template <class Other>
-  Layout operator()(const Other&) const {
-    return {};
-  }
-};
+using Prefix = SourceTargetLayout::Prefix;
 
 class SourceTargetScoring final : public RowsOfPassages {
  public:
@@ -66,15 +20,15 @@ class SourceTargetScoring final : public RowsOfPassages {
         model_(backbone_of(run.config.model)),
         prefix_(part_of<PrefixAttention>(run.config.model)),
         decoding_(decoding_ids_of(run.config.model)),
-        layout_(std::visit(LayoutOf{}, *objective)),
+        layout_(*as_kind(objective).layout()),
         length_(row_length(run, 0)),
         length_of_windows_(row_length(run, 1)),
         bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
         eos_(static_cast<int32_t>(run.tokenizer.special().sep)) {
     require_token(run, eos_, "[SEP] or </s>", "the token that ends a source");
     if (model_.prepend_bos) require_token(run, bos_, "[CLS] or <s>", "the token that begins a text");
-    placeholder_ = placeholder_of_run(run, objective);
-    ends_source_ = model_.is_encoder_decoder() || !continues_source(objective);
+    placeholder_ = placeholder_of_run(run);
+    ends_source_ = model_.is_encoder_decoder() || !as_kind(objective).continues_source();
   }
 
   PassageText text() const override {
@@ -119,7 +73,7 @@ class SourceTargetScoring final : public RowsOfPassages {
   }
 
  private:
-  int32_t placeholder_of_run(const LoadedRun& run, const ObjectiveConfig& objective) const {
+  int32_t placeholder_of_run(const LoadedRun& run) const {
     const auto& special = run.tokenizer.special();
     if (layout_.prefix == Prefix::sentinel) {
       const auto& sentinels = run.tokenizer.sentinels();
@@ -127,8 +81,7 @@ class SourceTargetScoring final : public RowsOfPassages {
       return static_cast<int32_t>(sentinels[0]);
     }
     if (layout_.prefix == Prefix::source) return -1;
-    const bool sentences = as<GapSentencesConfig>(objective);
-    const auto id = sentences ? special.sentence_mask : special.mask;
+    const auto id = layout_.of_sentences ? special.sentence_mask : special.mask;
     require_token(run, id, "[MASK] or <mask>", "the token that replaces a masked one");
     return static_cast<int32_t>(id);
   }
@@ -202,7 +155,7 @@ class SourceTargetScoring final : public RowsOfPassages {
   const BackboneConfig& model_;
   PrefixAttention prefix_;
   DecodingIds decoding_;
-  Layout layout_;
+  SourceTargetLayout layout_;
   int64_t length_, length_of_windows_;  // of a row
   int32_t bos_, eos_, placeholder_ = -1;
   bool ends_source_ = true;

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "run/run.h"
-#include "scoring/form.h"
+#include "objectives/scoring_form.h"
 
 namespace cloze {
 

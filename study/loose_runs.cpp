@@ -56,8 +56,8 @@ std::vector<std::string> tokens_of(const std::vector<LooseRun>& runs) {
 
 /// Refuses a unit that says nothing of this loss.
 void check_unit(LossUnit unit, const std::string& metric) {
-  require<ConfigError>(unit == LossUnit::nats || is_generative(parse_objective(metric, "--metric")), "--unit ", unit,
-                       ": ", metric,
+  require<ConfigError>(unit == LossUnit::nats || as_kind(parse_objective(metric, "--metric")).is_generative(),
+                       "--unit ", unit, ": ", metric,
                        " predicts a part of the text only; choose a generative loss such as clm with "
                        "--metric, or compare in nats");
 }

@@ -84,8 +84,8 @@ ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
 /// The objective of the metric. Throws ConfigError for one that the unit cannot measure.
 ObjectiveConfig metric_of(const StudyConfig& study, const std::string& file) {
   auto objective = parse_objective(study.metric.objective, file + ": metric.objective");
-  require<ConfigError>(study.metric.unit == LossUnit::nats || is_generative(objective), file, ": metric.unit is ",
-                       study.metric.unit, ", and ", study.metric.objective,
+  require<ConfigError>(study.metric.unit == LossUnit::nats || as_kind(objective).is_generative(), file,
+                       ": metric.unit is ", study.metric.unit, ", and ", study.metric.objective,
                        " predicts a part of the text only; choose a generative objective such as clm, or nats");
   return objective;
 }

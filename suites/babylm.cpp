@@ -15,10 +15,9 @@ namespace cloze {
 namespace {
 
 std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool encoder_decoder) {
-  if (encoder_decoder && is_generative(objective)) return BabylmBackend::enc_dec_prefix;
-  if (as<MlmConfig>(objective)) return BabylmBackend::mlm;
-  if (as<MntpConfig>(objective)) return BabylmBackend::mntp;
-  if (as<ClmConfig>(objective)) return BabylmBackend::causal;
+  if (encoder_decoder && as_kind(objective).is_generative()) return BabylmBackend::enc_dec_prefix;
+  for (const auto backend : {BabylmBackend::mlm, BabylmBackend::mntp, BabylmBackend::causal})
+    if (trains_for(objective, backend)) return backend;
   return {};
 }
 
@@ -38,6 +37,22 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+bool trains_for(const ObjectiveConfig& objective, BabylmBackend backend) {
+  const auto& kind = as_kind(objective);
+  switch (backend) {
+    case BabylmBackend::mlm:
+      return kind.fills_masks() && !kind.next_token();
+    case BabylmBackend::mntp:
+      return kind.predicts_shifted();
+    case BabylmBackend::causal:
+      return kind.is_generative() && !kind.layout();
+    case BabylmBackend::enc_dec_mask:
+    case BabylmBackend::enc_dec_prefix:
+      return kind.is_generative() && kind.layout();
+  }
+  return false;
+}
 
 std::optional<BabylmBackend> babylm_backend(const RunConfig& config) {
   const bool encoder_decoder = backbone_of(config.model).is_encoder_decoder();

@@ -1,5 +1,7 @@
 #include "suites/babylm_sums.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/text.h"
 #include "scoring/encoded_passage.h"
@@ -128,6 +130,11 @@ std::string kinds_of(const RunConfig& config) {
   return listed(kinds, "and");
 }
 
+bool is_trained_for(const RunConfig& config, BabylmBackend backend) {
+  return std::any_of(config.objectives.begin(), config.objectives.end(),
+                     [&](const auto& objective) { return trains_for(objective, backend); });
+}
+
 /// A backend that scores other runs than this one.
 std::string other_run(const RunConfig& config, BabylmBackend backend, const std::string& scored) {
   const auto own = babylm_backend(config);
@@ -144,15 +151,12 @@ std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
   switch (backend) {
     case BabylmBackend::causal:
       if (two) return words("backend ", name, " scores decoders; use enc_dec_prefix or enc_dec_mask");
-      if (!first_of<ClmConfig>(run.config.objectives) && !first_of<MntpConfig>(run.config.objectives))
+      if (!is_trained_for(run.config, backend) && !is_trained_for(run.config, BabylmBackend::mntp))
         return other_run(run.config, backend, "runs of clm");
       return "";
     case BabylmBackend::mlm:
-    case BabylmBackend::mntp: {
-      const bool trained = backend == BabylmBackend::mlm ? first_of<MlmConfig>(run.config.objectives) != nullptr
-                                                         : first_of<MntpConfig>(run.config.objectives) != nullptr;
-      return trained ? "" : other_run(run.config, backend, words("runs of ", name));
-    }
+    case BabylmBackend::mntp:
+      return is_trained_for(run.config, backend) ? "" : other_run(run.config, backend, words("runs of ", name));
     case BabylmBackend::enc_dec_mask:
     case BabylmBackend::enc_dec_prefix:
       if (!two) return other_run(run.config, backend, "encoder-decoders");

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Checks that every #include follows an arrow declared in CMakeLists.txt, and that every arrow is followed by one.
+# Checks that every #include follows an arrow declared in CMakeLists.txt, and that every arrow is followed by one. A
+# folder without arrows of its own is part of the one that it stands in.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0
+declared=" $(sed -nE 's/^set\(ARROWS_([^ ]+) .*/\1/p' CMakeLists.txt | tr '\n' ' ')"
+room_of() { case "$declared" in *" $1 "*) echo "$1" ;; *) dirname "$1" ;; esac; }
 while read -r folder arrows; do
   used=" "
-  for file in "$folder"/*.h "$folder"/*.cpp "$folder"/*.inc; do
-    [ -e "$file" ] || continue
+  for file in "$folder"/*.h "$folder"/*.cpp "$folder"/*.inc "$folder"/*/*.h "$folder"/*/*.cpp; do
+    [ -e "$file" ] && [ "$(room_of "$(dirname "$file")")" = "$folder" ] || continue
     while read -r included; do
-      target=$(dirname "$included")
+      target=$(room_of "$(dirname "$included")")
       used="$used$target "
       case " $folder $arrows " in *" $target "*) ;; *) echo "$file includes $included, but $folder has no arrow to $target"; status=1 ;; esac
     done < <(sed -nE 's/^#include "([^"]+)".*/\1/p' "$file")

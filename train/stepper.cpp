@@ -14,23 +14,24 @@ namespace cloze {
 
 namespace {
 
-/// Predictions of each loss over all micro-batches.
-std::vector<int64_t> count_predictions(const Network& network, const std::vector<Batch>& batches) {
-  std::vector<int64_t> counts;
+/// The weights of the predictions of each loss over all micro-batches: their number, unless they have weights.
+std::vector<double> total_weights(const Network& network, const std::vector<Batch>& batches) {
+  std::vector<double> totals;
   for (const auto& batch : batches) {
     const auto parts = network.parts(batch);
-    counts.resize(parts.size());
-    for (size_t k = 0; k < parts.size(); ++k) counts[k] += parts[k].count;
+    totals.resize(parts.size());
+    for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].total_weight();
   }
-  return counts;
+  return totals;
 }
 
-/// The weighted sum of losses, each divided by its predictions in all micro-batches; undefined without predictions.
-Tensor weighted_loss(const std::vector<LossPart>& parts, const std::vector<int64_t>& predictions) {
+/// The weighted sum of losses, each divided by the weights of its predictions in all micro-batches; undefined without
+/// predictions.
+Tensor weighted_loss(const std::vector<LossPart>& parts, const std::vector<double>& totals) {
   Tensor total;
   for (size_t k = 0; k < parts.size(); ++k) {
-    if (predictions[k] == 0) continue;
-    const auto share = parts[k].sum * (parts[k].weight / static_cast<double>(predictions[k]));
+    if (totals[k] == 0) continue;
+    const auto share = parts[k].sum * (parts[k].weight / totals[k]);
     total = total.defined() ? total + share : share;
   }
   return total;
@@ -46,6 +47,7 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
   for (size_t k = 0; k < parts.size(); ++k) {
     sums[k].sum += parts[k].sum;
     sums[k].count += parts[k].count;
+    if (parts[k].weights.defined()) sums[k].weights = at::cat({sums[k].weights, parts[k].weights});
     sums[k].correct += parts[k].correct;
     if (parts[k].binary) *sums[k].binary += *parts[k].binary;
   }
@@ -112,14 +114,14 @@ struct Stepper::Impl {
   }
 
   /// Forward and backward passes of one micro-batch; the times go to `ledger`.
-  std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<int64_t>& predictions,
+  std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<double>& totals,
                              Ledger& ledger) {
     const auto start = Clock::now();
     auto batch = to_device(given, device);
     std::vector<Tensor> new_mems;
     if (layers > 0) batch.mems = mems_before(micro, batch);
     auto parts = network.losses(batch, key, layers > 0 ? &new_mems : nullptr);
-    const auto total = weighted_loss(parts, predictions);
+    const auto total = weighted_loss(parts, totals);
     ledger.forward += seconds_since(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
@@ -133,9 +135,10 @@ struct Stepper::Impl {
   void sum_up(Result& result) const {
     bool has_predictions = false;
     for (const auto& part : result.parts) {
-      if (part.count == 0) continue;
+      const double total = part.total_weight();
+      if (total == 0) continue;
       has_predictions = true;
-      const double mean = part.sum.item<double>() / static_cast<double>(part.count);
+      const double mean = part.sum.item<double>() / total;
       result.loss += part.weight * mean;
       if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
     }
@@ -166,7 +169,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   in.network.train();
   const bool prepared = in.network.before_step(number, in.rng);
   if (prepared) in.flat.refresh_shadow();
-  const auto predictions = count_predictions(in.network, batches);
+  const auto totals = total_weights(in.network, batches);
   const auto mems_before = in.mems;
   if (in.layers > 0) in.mems.resize(batches.size());
   Result result;
@@ -178,7 +181,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
       return result;
     }
     const auto& batch = batches[micro];
-    add(result.parts, in.pass(batch, micro, pass_key(in.rng, number, micro), predictions, ledger));
+    add(result.parts, in.pass(batch, micro, pass_key(in.rng, number, micro), totals, ledger));
     result.tokens += batch.tokens;
     if (batch.labels.defined()) result.predicted_tokens += batch.labels.numel();
     result.flops += in.network.training_flops(batch);

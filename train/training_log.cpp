@@ -50,7 +50,7 @@ void announce_model(const Training& training) {
   log_info("train", words(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
                           threads, threads == 1 ? " thread" : " threads"));
   for (const auto& objective : config.objectives)
-    log_info("train", words(kind_of(objective), " predicts ", prediction_words(objective)));
+    log_info("train", words(kind_of(objective), " predicts ", as_kind(objective).prediction()));
   for (size_t i = 0; i < config.train.phases.size(); ++i)
     log_info("train", words("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
                             rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
 
 #include "core/log.h"
+#include "core/spelling.h"
 #include "core/text.h"
-#include "objectives/kinds.h"
+#include "objectives/config.h"
+#include "objectives/masking_config.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
@@ -20,36 +21,20 @@ std::string percent(double share) {
   return text;
 }
 
-/// A share and the key that sets it.
-struct ConfiguredShare {
-  const char* key;
-  double share;
-};
-
-/// The share of pairs with label 1; nullopt: an objective without pairs.
-std::optional<ConfiguredShare> label_1_share(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& o) -> std::optional<ConfiguredShare> {
-        if constexpr (requires { o.label_1_share(); }) return ConfiguredShare{o.share_key, o.label_1_share()};
-        return std::nullopt;
-      },
-      *objective);
-}
-
 }  // namespace
 
 std::string pair_warning(const Objectives& objectives, const Collator& collator) {
   constexpr int64_t sequences = 1000;
   constexpr double tolerance = 0.1;
   for (const auto& objective : objectives) {
-    const auto configured = label_1_share(objective);
-    if (!configured) continue;
+    const auto shares = as_kind(objective).pairs();
+    if (!shares) continue;
     const auto batch = collator.batch(0, sequences);
     const double measured = batch.pair_label.to(at::kDouble).mean().item<double>();
-    if (std::abs(measured - configured->share) <= tolerance) continue;
+    if (std::abs(measured - shares->label_1()) <= tolerance) continue;
     return words(
-        kind_of(objective), ": ", percent(measured), " of the pairs have label 1, ", configured->key, " is ",
-        percent(configured->share),
+        kind_of(objective), ": ", percent(measured), " of the pairs have label 1, ", as_kind(objective).share_key(),
+        " is ", percent(shares->label_1()),
         ": a segment of one sentence is always paired with text of another document, as in BERT's code; prepare "
         "longer documents, or compare the accuracy with the majority baseline");
   }
@@ -58,16 +43,14 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
 
 std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation) {
   for (const auto& objective : evaluation.objectives) {
-    const auto* rtd = as<RtdConfig>(objective);
-    if (!rtd) continue;
+    if (!as_kind(objective).replaces_tokens()) continue;
     const auto part = std::find_if(losses.begin(), losses.end(),
                                    [&](const auto& loss) { return loss.name == short_form(objective); });
     if (part == losses.end() || !part->baseline) continue;
     const double replaced = 1 - part->baseline->accuracy;
-    const double masked = rtd->mlm.mlm_probability;
+    const double masked = expected_masks(as_kind(objective).maskings(), 1);
     if (replaced >= masked / 4) continue;
-    return words("rtd: ", percent(replaced), " of the tokens are replaced, ", MlmConfig::share_key, " is ",
-                 percent(masked),
+    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(masked),
                  ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
                  "(generator_hidden_size), or mask more");
   }

@@ -29,7 +29,7 @@ std::vector<uint64_t> baseline_counts(const EvaluatedRun& one) {
 /// said.
 std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<Measure>& measures, int64_t batch_size) {
   for (size_t k = 0; k < measures.size(); ++k) {
-    if (!is_generative(one.config.evaluation.objectives[k])) continue;
+    if (!as_kind(one.config.evaluation.objectives[k]).is_generative()) continue;
     const auto part =
         std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
     const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);

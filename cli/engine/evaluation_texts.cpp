@@ -33,7 +33,7 @@ bool are_pairs(const EvaluateCommand& c) { return !c.target.empty() || !c.column
 
 /// The runs' objectives and the texts are both of pairs, or neither is.
 void check_format(const EvaluationConfig& evaluation, const EvaluateCommand& c) {
-  const bool of_pairs = std::any_of(evaluation.objectives.begin(), evaluation.objectives.end(), reads_text_pairs);
+  const bool of_pairs = any_that(evaluation.objectives, &ObjectiveKind::reads_text_pairs);
   require<ConfigError>(c.text.empty() || of_pairs == are_pairs(c),
                        of_pairs ? "this run is trained on pairs; name the targets of --text with --target, or use "
                                   "--format pairs for two columns"

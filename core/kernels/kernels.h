@@ -112,6 +112,7 @@ struct CrossEntropy {
   const float* lse;  ///< backward, [rows]
   float smoothing, share, z_weight;  ///< label smoothing, its share for each token, and the weight of lse^2
   float scale;                       ///< of the gradient
+  const float* weights;              ///< backward, [rows], factors of the rows' gradients, or null: ones
   float* dbias;                      ///< [width], added to, or null
 };
 

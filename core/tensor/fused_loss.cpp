@@ -67,7 +67,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const int64_t n = rows.size(0), width = weight.size(0);
     auto peak = at::full({n}, -1e30f), total = at::zeros({n}), score = at::empty({n}),
          all = shape.label_smoothing > 0 ? at::zeros({n}) : Tensor();
-    std::vector<Tensor> saved{rows, wanted, Tensor()}, logits;
+    std::vector<Tensor> saved{rows, wanted, Tensor(), Tensor()}, logits;
     each_block(width, [&](int64_t first, int64_t columns) {
       logits.push_back(matmul_nt(rows, weight.narrow(0, first, columns)));
       by_type(logits.back(), [&](auto element) {
@@ -88,7 +88,10 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     auto loss = lse - score;
     if (all.defined()) loss = loss.mul_(1 - shape.label_smoothing).add_(lse - all.div_(width), shape.label_smoothing);
     if (shape.z_loss > 0) loss.addcmul_(lse, lse, shape.z_loss);
+    const auto weights = shape.weights.defined() ? shape.weights.contiguous() : Tensor();
+    if (weights.defined()) loss.mul_(weights);
     saved[2] = lse;
+    saved[3] = weights;
     saved.insert(saved.end(), logits.begin(), logits.end());
     context->save_for_backward(saved);
     keep(context, "table", table);
@@ -100,7 +103,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     auto saved = context->get_saved_variables();
-    const auto &hidden = saved[0], &labels = saved[1], &lse = saved[2];
+    const auto &hidden = saved[0], &labels = saved[1], &lse = saved[2], &weights = saved[3];
     const auto table = kept(context, "table"), bias = kept(context, "bias");
     const auto weight = table.compute();
     const float scale = grads[0].item<float>();
@@ -109,7 +112,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const int64_t n = hidden.size(0), width = weight.size(0);
     auto dhidden = at::zeros(hidden.sizes(), at::kFloat);
     each_block(width, [&](int64_t first, int64_t columns) {
-      auto logits = saved[static_cast<size_t>(3 + first / block)];  // consumed: overwritten by their gradient
+      auto logits = saved[static_cast<size_t>(4 + first / block)];  // consumed: overwritten by their gradient
       by_type(logits, [&](auto element) {
         using T = decltype(element);
         rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}},
@@ -120,6 +123,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
                          pass.share = smoothing / static_cast<float>(width);
                          pass.z_weight = z;
                          pass.scale = scale;
+                         pass.weights = weights.defined() ? weights.template data_ptr<float>() + begin : nullptr;
                          pass.dbias = sums[0];
                          kernels::typed<T>().cross_entropy_backward(pass);
                        });

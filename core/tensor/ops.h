@@ -169,11 +169,12 @@ Tensor uniform_numbers(int64_t n, uint64_t key);
 struct LossOptions {
   double label_smoothing = 0;  ///< e: a label counts 1 - e, and every token e / V. Szegedy et al. 2016, section 7
   double z_loss = 0;  ///< weight of the squared log-sum-exp. Mesh TensorFlow's softmax_cross_entropy_with_logits
+  Tensor weights{};   ///< fp32 [N], without gradient: factors of the rows' losses; undefined: ones
 };
 
-/// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V] or undefined, labels
-/// int64 [N]; returns fp32 []. `correct`, if given, receives the number of labels that are the arg max; `draw`, tokens
-/// sampled from the same logits.
+/// Sum over rows of -log softmax(hidden E' + bias)[label], each times its weight. hidden [N, D], table [V, D], bias [V]
+/// or undefined, labels int64 [N]; returns fp32 []. `correct`, if given, receives the number of labels that are the arg
+/// max; `draw`, tokens sampled from the same logits.
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape = {}, int64_t* correct = nullptr, TokenDraw* draw = nullptr);
 

@@ -168,6 +168,11 @@ Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param
   auto logits = plain::linear(hidden, table, bias);  // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
   if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
+  if (shape.weights.defined()) {
+    auto losses = at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, -100, shape.label_smoothing);
+    if (shape.z_loss > 0) losses = losses + shape.z_loss * at::logsumexp(logits, {-1}).square();
+    return (losses * shape.weights).sum();
+  }
   auto loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100, shape.label_smoothing);
   return shape.z_loss > 0 ? loss + shape.z_loss * at::logsumexp(logits, {-1}).square().sum() : loss;
 }

@@ -101,7 +101,7 @@ Family bart_like(const char* model_type, const char* class_prefix, const Model& 
           .class_prefix = class_prefix,
           .table = {model, with_defaults(bart_keys(), defaults)},
           .classes = {{"ForConditionalGeneration", {objective}, encoder_decoder},
-                      {"ForCausalLM", {default_objective<ClmConfig>()}, decoder},
+                      causal_class("ForCausalLM", /*transform=*/false),
                       {"Model", {}, encoder_decoder}},
           .prefix = "model.",
           .names = bart_names,

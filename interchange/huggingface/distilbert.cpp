@@ -48,7 +48,7 @@ Family distilbert() {
   return {.model_type = "distilbert",
           .class_prefix = "DistilBert",
           .table = {DistilBertConfig{}, distilbert_keys()},
-          .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
+          .classes = {masked_class(), {"Model"}},
           .prefix = "distilbert.",
           .names = distilbert_names,
           .positions = {learned, sinusoidal, sinusoidal_halves, sinusoidal_start}};

@@ -1,6 +1,6 @@
 #include "interchange/huggingface/family.h"
 #include "models/families/electra.h"
-#include "objectives/replaced_token.h"
+#include "objectives/rtd/rtd.h"
 
 namespace cloze::huggingface {
 
@@ -35,10 +35,7 @@ Family electra() {
   return {.model_type = "electra",
           .class_prefix = "Electra",
           .table = {ElectraConfig{}, electra_keys()},
-          .classes = {{"ForPreTraining", {discriminator()}},
-                      {"ForMaskedLM", {MlmConfig{}}},
-                      causal_class("ForCausalLM"),
-                      {"Model"}},
+          .classes = {{"ForPreTraining", {discriminator()}}, masked_class(), causal_class("ForCausalLM"), {"Model"}},
           .prefix = "electra.",
           .names = electra_names,
           .positions = {learned, relative_key, relative_key_query}};

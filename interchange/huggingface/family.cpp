@@ -1,29 +1,27 @@
 #include "interchange/huggingface/family.h"
 
 #include <algorithm>
+#include <map>
 
-#include "objectives/kinds.h"
+#include "objectives/clm/clm.h"
+#include "objectives/mlm/mlm.h"
 
 namespace cloze::huggingface {
 
 std::set<Head> heads_of(const Objectives& objectives) {
+  static const std::map<std::string, Head> known{
+      {"mlm", Head::mlm}, {"lm", Head::lm}, {"nsp", Head::nsp}, {"sop", Head::sop}, {"rtd", Head::rtd}};
   std::set<Head> heads;
   for (const auto& objective : objectives)
-    std::visit(
-        [&]<class Kind>(const Kind&) {
-          if constexpr (std::is_base_of_v<NextTokenTerms, Kind>) heads.insert(Head::lm);
-          if constexpr (std::is_same_v<MlmConfig, Kind>) heads.insert(Head::mlm);
-          if constexpr (std::is_same_v<NspConfig, Kind>) heads.insert(Head::nsp);
-          if constexpr (std::is_same_v<SopConfig, Kind>) heads.insert(Head::sop);
-          if constexpr (std::is_same_v<RtdConfig, Kind>) heads.insert(Head::rtd);
-        },
-        *objective);
+    if (const auto found = known.find(head_of(objective)); found != known.end()) heads.insert(found->second);
   return heads;
 }
 
-Class causal_class(const std::string& suffix) {
+Class masked_class() { return {"ForMaskedLM", {MlmConfig{}}}; }
+Class pretraining_class(const ObjectiveConfig& of_pairs) { return {"ForPreTraining", {MlmConfig{}, of_pairs}}; }
+Class causal_class(const std::string& suffix, bool transform) {
   ClmConfig clm;
-  clm.transform = true;
+  clm.transform = transform;
   return {suffix, {clm}, Architecture::decoder};
 }
 

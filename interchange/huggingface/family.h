@@ -25,8 +25,12 @@ struct Class {
   Objectives objectives{};                     ///< those that train its heads; empty: a base model
   std::optional<Architecture> architecture{};  ///< nullopt: that of the family
 };
-/// The class of a decoder with BERT's prediction head.
-Class causal_class(const std::string& suffix);
+/// `ForMaskedLM`, trained by mlm.
+Class masked_class();
+/// `ForPreTraining`, trained by mlm and an objective of segment pairs.
+Class pretraining_class(const ObjectiveConfig& of_pairs);
+/// The class of a decoder, trained by clm; with BERT's prediction head or with the output embedding alone.
+Class causal_class(const std::string& suffix, bool transform = true);
 
 /// The value of a parameter in another layout.
 using Layout = at::Tensor (*)(const BackboneConfig&, const std::string& name, const at::Tensor& value);

@@ -63,7 +63,7 @@ Family gpt2() {
   return {.model_type = "gpt2",
           .class_prefix = "GPT2",
           .table = {Gpt2Config{}, gpt2_keys()},
-          .classes = {{"LMHeadModel", {default_objective<ClmConfig>()}}, {"Model"}},
+          .classes = {causal_class("LMHeadModel", /*transform=*/false), {"Model"}},
           .prefix = "transformer.",
           .names = gpt2_names,
           .to_huggingface = transposed,

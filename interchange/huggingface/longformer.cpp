@@ -52,7 +52,7 @@ Family longformer() {
           .table = {LongformerConfig{},
                     with_defaults(encoder_keys(), {{"pad_token_id", 1}}) +
                         Keys<BackboneConfig>{attention_window(), only("position_embedding_type", "absolute")}},
-          .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
+          .classes = {masked_class(), {"Model"}},
           .prefix = "longformer.",
           .names = longformer_names,
           .bias_alias = "lm_head.decoder.bias",

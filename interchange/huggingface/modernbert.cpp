@@ -191,7 +191,7 @@ Family modernbert() {
       .model_type = "modernbert",
       .class_prefix = "ModernBert",
       .table = {ModernBertConfig{}, modernbert_keys()},
-      .classes = {{"ForMaskedLM", {default_objective<MlmConfig>()}}, {"Model"}},
+      .classes = {masked_class(), {"Model"}},
       .prefix = "model.",
       .names = modernbert_names,
       .halved = ".Wi",

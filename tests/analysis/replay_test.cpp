@@ -6,7 +6,6 @@
 #include "objectives/collator.h"
 #include "objectives/kinds.h"
 #include "objectives/network.h"
-#include "objectives/objective.h"
 #include "run/run.h"
 #include "run/training_rows.h"
 #include "tests/support/catch.h"

@@ -5,8 +5,8 @@
 #include "core/text.h"
 #include "models/attention/config.h"
 #include "models/families/bert.h"
-#include "objectives/replaced_token.h"
-#include "objectives/sentence_pair.h"
+#include "objectives/rtd/rtd.h"
+#include "objectives/nsp_sop/nsp_sop.h"
 #include "run/config_io.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -392,7 +392,7 @@ TEST_CASE("a part of a mixture starts as a copy of the mlm, changed by its own p
          spans.random_from == RandomFrom::unigram && spans.mlm_probability == 0.2 && spans.share == 3));
   CHECK((electra.unit == MaskingUnit::token && electra.mask_prob == 0.7 && electra.random_prob == 0 &&
          electra.mlm_probability == 0.2));
-  const auto parts = maskings_of(mlm);
+  const auto parts = mlm.maskings();
   CHECK((parts[0].share == 0.2 && parts[1].share == 0.6 && parts[2].share == 0.2));
   CHECK(deviations(config) == std::vector<std::string>{"objectives.0.unit is word, huggingface has token",
                                                        "objectives.0.mixture.0.unit is word, huggingface has token",

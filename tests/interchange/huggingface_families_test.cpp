@@ -8,7 +8,7 @@
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_config.h"
 #include "models/families/families.h"
-#include "objectives/causal_lm.h"
+#include "objectives/clm/clm.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/families.h"

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <random>
 
-#include "objectives/replaced_token.h"
+#include "objectives/rtd/rtd.h"
 #include "objectives/segment_pairs.h"
-#include "objectives/sentence_pair.h"
+#include "objectives/nsp_sop/nsp_sop.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 

@@ -1,12 +1,12 @@
 // BART.
-#include "objectives/denoising_noise.h"
+#include "objectives/denoising/noise.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/error.h"
-#include "objectives/span_corruption_noise.h"
+#include "objectives/span_corruption/noise.h"
 #include "tests/objectives/texts.h"
 #include "tests/support/catch.h"
 

@@ -1,5 +1,5 @@
 // PEGASUS.
-#include "objectives/gap_sentences_noise.h"
+#include "objectives/gap_sentences/noise.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "objectives/masked_lm.h"
+#include "objectives/mlm/mlm.h"
 #include "objectives/masking.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Masked next-token prediction, alone and mixed with causal language modelling.
 #include "models/families/families.h"
-#include "objectives/causal_lm.h"
-#include "objectives/mntp.h"
+#include "objectives/clm/clm.h"
+#include "objectives/mntp/mntp.h"
 
 #include <map>
 #include <set>
@@ -9,9 +9,9 @@
 #include "core/error.h"
 #include "models/initialization.h"
 #include "objectives/collator.h"
+#include "objectives/mlm/mlm.h"
 #include "objectives/network.h"
-#include "objectives/objective.h"
-#include "objectives/sentence_pair.h"
+#include "objectives/nsp_sop/nsp_sop.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"

@@ -1,12 +1,12 @@
 #include "models/families/bert.h"
-#include "objectives/permutation.h"
+#include "objectives/plm/permutation.h"
 
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "objectives/collator.h"
-#include "objectives/objective.h"
+#include "objectives/network.h"
 #include "tests/objectives/draws.h"
 #include "tests/objectives/small_xlnet.h"
 #include "tests/objectives/store.h"

@@ -7,7 +7,7 @@ using namespace cloze;
 TEST_CASE("an objective says what it predicts in its own words", "[objectives]") {
   const auto says = [](const ObjectiveConfig& objective, const std::string& text) {
     INFO(kind_of(objective));
-    CHECK(prediction_words(objective) == text);
+    CHECK(as_kind(objective).prediction() == text);
   };
   says(MlmConfig{}, "15 % of the tokens: 80 % [MASK], 10 % random, 10 % kept");
   says(NspConfig{}, "whether segment B follows A, as it does in 50 % of the pairs");
@@ -37,13 +37,13 @@ TEST_CASE("a masking names its unit, and a mixture the share of each of its mask
   mlm.unit = MaskingUnit::word;
   mlm.mask_prob = 1;
   mlm.random_prob = 0;
-  CHECK(prediction_words(mlm) == "12.5 % of the tokens, whole words: 100 % [MASK]");
+  CHECK(mlm.prediction() == "12.5 % of the tokens, whole words: 100 % [MASK]");
   MaskingPart spans{mlm, 1}, tokens{mlm, 3};
   spans.unit = MaskingUnit::span;
   tokens.unit = MaskingUnit::token;
   mlm.mixture = {spans, tokens};
   CHECK(
-      prediction_words(mlm) ==
+      mlm.prediction() ==
       "in 25 % of the rows 12.5 % of the tokens, spans of up to 10 words: 100 % [MASK]; in 75 % of the rows 12.5 % of "
       "the tokens: 100 % [MASK]");
 }

@@ -1,6 +1,6 @@
 #include "models/families/electra.h"
-#include "objectives/objective.h"
-#include "objectives/replaced_token.h"
+#include "objectives/network.h"
+#include "objectives/rtd/rtd.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

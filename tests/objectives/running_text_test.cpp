@@ -1,10 +1,10 @@
-#include "objectives/permutation.h"
+#include "objectives/plm/permutation.h"
 
 #include <map>
 #include <set>
 
 #include "objectives/collator.h"
-#include "objectives/permutation_lm.h"
+#include "objectives/plm/plm.h"
 #include "tests/objectives/draws.h"
 #include "tests/objectives/small_xlnet.h"
 #include "tests/objectives/store.h"

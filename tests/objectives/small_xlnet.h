@@ -1,7 +1,7 @@
 #pragma once
 // A small XLNet, and the ids of rows of a batch.
 #include "models/families/xlnet.h"
-#include "objectives/objective.h"
+#include "objectives/network.h"
 #include "tests/support/catch.h"
 
 using Ids = std::vector<int64_t>;

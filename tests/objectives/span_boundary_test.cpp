@@ -1,8 +1,10 @@
 #include <cmath>
 
 #include "models/families/bert.h"
-#include "objectives/objective.h"
-#include "objectives/span_boundary.h"
+#include "objectives/mlm/mlm.h"
+#include "objectives/network.h"
+#include "objectives/sbo/sbo.h"
+#include "objectives/sbo/span_targets.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -95,7 +97,9 @@ TEST_CASE("the span boundary loss is the paper's formula, and has the published 
 
   BertConfig base;
   base.vocab_size = 28996;
+  const ModelConfig large = base;
   int64_t count = 0;
-  for (const auto& p : collect_params(*make_sbo(SboConfig{}, base))) count += p.param.value().numel();
+  for (const auto& p : collect_params(*make_head(SboConfig{}, HeadContext{large, *network.backbone})))
+    count += p.param.value().numel();
   CHECK(count == 1959676);
 }

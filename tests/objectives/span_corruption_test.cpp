@@ -1,5 +1,5 @@
 // T5 and its ablations.
-#include "objectives/span_corruption_noise.h"
+#include "objectives/span_corruption/noise.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // The z-loss of objectives that predict tokens other than the next.
 #include "models/families/bert.h"
 #include "objectives/network.h"
-#include "objectives/replaced_token.h"
-#include "objectives/span_boundary.h"
+#include "objectives/rtd/rtd.h"
+#include "objectives/sbo/sbo.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -175,14 +175,13 @@ TEST_CASE("several masking rates are evaluated in one run, and each prediction i
   CHECK(high.count > 2.5 * static_cast<double>(low.count));
   for (const auto& one : report.held_out) {
     INFO(one.name);
-    double sum = 0;
-    int64_t count = 0;
+    double sum = 0, count = 0;
     for (const auto& sequence : one.sequences) {
       sum += sequence.sum;
       count += sequence.count;
     }
-    CHECK(count == one.count);
-    CHECK(sum / static_cast<double>(count) == Approx(one.loss));
+    CHECK(count == static_cast<double>(one.count));
+    CHECK(sum / count == Approx(one.loss));
     CHECK(*one.standard_error > 0);
   }
   // For any batch size.
@@ -208,8 +207,8 @@ TEST_CASE("the standard error treats sequences as sampling units, not tokens", "
   auto stream = Rng(3).stream("losses");
   std::vector<SequenceLoss> sequences;
   for (int s = 0; s < 400; ++s) {  // losses are constant within a sequence and differ between sequences
-    const auto count = static_cast<int64_t>(1 + stream.below(30));
-    sequences.push_back({static_cast<double>(count) * 5 * stream.uniform(), count});
+    const auto count = static_cast<double>(1 + stream.below(30));
+    sequences.push_back({count * 5 * stream.uniform(), count});
   }
   // The bootstrap over sequences, as an independent estimate.
   double mean = 0, square = 0;
@@ -219,7 +218,7 @@ TEST_CASE("the standard error treats sequences as sampling units, not tokens", "
     for (size_t i = 0; i < sequences.size(); ++i) {
       const auto& drawn = sequences[stream.below(sequences.size())];
       sum += drawn.sum;
-      count += static_cast<double>(drawn.count);
+      count += drawn.count;
     }
     mean += sum / count / draws;
     square += sum / count * (sum / count) / draws;

@@ -1,6 +1,6 @@
 // dupe_factor in a run's config: what is refused, and what is evaluated.
 #include "models/families/electra.h"
-#include "objectives/replaced_token.h"
+#include "objectives/rtd/rtd.h"
 #include "run/objective_short_form.h"
 #include "tests/support/runs.h"
 

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "data/tokenizers/byte_bpe.h"
-#include "objectives/span_corruption.h"
-#include "objectives/permutation.h"
+#include "objectives/span_corruption/span_corruption.h"
+#include "objectives/plm/permutation.h"
 #include "tests/scoring/random_run.h"
 
 #include "tests/support/objective.h"

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "core/tensor/ops.h"
-#include "objectives/causal_lm.h"
+#include "objectives/clm/clm.h"
 #include "scoring/passage_lines.h"
 #include "tests/scoring/random_run.h"
 

@@ -57,8 +57,10 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
     const auto table = param({vocab, width}, 0.8, 0.3), bias = param({vocab}, 0.9);
     auto labels = at::arange(rows, at::kLong).mul(vocab / 37 + 1).remainder(vocab);
     labels[0] = vocab - 1;
+    const auto weights = at::arange(rows, at::kFloat).remainder(5) / 2;  // of every fifth row 0
     for (const LossOptions& options :
-         {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.label_smoothing = 0.2, .z_loss = 0.01}})
+         {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.label_smoothing = 0.2, .z_loss = 0.01},
+          LossOptions{.weights = weights}, LossOptions{.label_smoothing = 0.2, .z_loss = 0.01, .weights = weights}})
       for (const auto& added : {bias, Param()}) {
         const auto params = added.defined() ? std::vector<Param>{table, added} : std::vector<Param>{table};
         int64_t correct = -1, wanted = -2;
@@ -194,6 +196,42 @@ TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
   CHECK(fused::token_cross_entropy(x, table, Param(), at::tensor({2}, at::kLong),
                                    {.label_smoothing = 0.2, .z_loss = 0.01}, nullptr)
             .item<double>() == Approx(wanted).epsilon(1e-5));
+}
+
+TEST_CASE("each row of a cross entropy counts by its weight, in the sum and in its gradient", "[kernels]") {
+  const int64_t rows = 4, vocab = 5, width = 3;
+  const auto table = param({vocab, width}, 0.4), bias = param({vocab}, 0.9);
+  const std::vector<int64_t> labels{2, 0, 4, 2};
+  const std::vector<float> weights{0.5, 3, 0, 1.25};
+  const auto *e = table.value().data_ptr<float>(), *b = bias.value().data_ptr<float>();
+  for (const bool is_fused : {true, false}) {
+    INFO(is_fused);
+    const auto x = numbers({rows, width}, 0.3).set_requires_grad(true);
+    const auto sum = (is_fused ? fused::token_cross_entropy : plain::token_cross_entropy)(
+        x, table, bias, at::tensor(labels, at::kLong), {.weights = at::tensor(weights)}, nullptr, nullptr);
+    sum.backward();
+    double wanted = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto label = labels[static_cast<size_t>(r)];
+      const double weight = weights[static_cast<size_t>(r)];
+      std::vector<double> logits;
+      double total = 0;
+      for (int64_t v = 0; v < vocab; ++v) {
+        double logit = b[v];
+        for (int64_t d = 0; d < width; ++d) logit += double{x.data_ptr<float>()[r * width + d]} * e[v * width + d];
+        logits.push_back(logit);
+        total += std::exp(logit);
+      }
+      wanted += weight * (std::log(total) - logits[static_cast<size_t>(label)]);
+      for (int64_t d = 0; d < width; ++d) {
+        double slope = 0;
+        for (int64_t v = 0; v < vocab; ++v)
+          slope += weight * (std::exp(logits[static_cast<size_t>(v)]) / total - (v == label)) * e[v * width + d];
+        CHECK(x.grad()[r][d].item<double>() == Approx(slope).epsilon(1e-4).margin(1e-6));
+      }
+    }
+    CHECK(sum.item<double>() == Approx(wanted).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("tokens are sampled with the probabilities of the softmax, and the vector form samples the same ones",

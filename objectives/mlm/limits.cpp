@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "core/text.h"
+#include "objectives/limits.h"
+#include "objectives/mlm/mlm.h"
+
+namespace cloze {
+
+std::vector<MaskingPart> MlmConfig::maskings() const {
+  if (mixture.empty()) return {{*this, 1}};
+  auto parts = mixture;
+  double sum = 0;
+  for (const auto& part : parts) sum += part.share;
+  for (auto& part : parts) part.share /= sum;
+  return parts;
+}
+
+std::string MlmConfig::prediction() const {
+  const auto parts = maskings();
+  if (parts.size() == 1) return masking_words(parts.front());
+  std::string text;
+  for (const auto& part : parts)
+    text += words(text.empty() ? "" : "; ", "in ", in_percent(part.share), " of the rows ", masking_words(part));
+  return text;
+}
+
+void MlmConfig::expect(const ObjectiveSetting&, std::vector<RowSizes>& rows) const { expect_masks(maskings(), rows); }
+
+void MlmConfig::check(const ObjectiveSetting& in, Limits& limits) const {
+  check_maskings(kind, in, limits);
+  require_bidirectional(kind, in, limits);
+}
+
+void MlmConfig::check_maskings(const std::string& name, const ObjectiveSetting& in, Limits& limits) const {
+  check_static_masking(name, *this, maskings(), limits);
+  if (mixture.empty()) return check_masking(name, *this, in, limits);
+  for (size_t i = 0; i < mixture.size(); ++i) check_masking(words(name, ".mixture.", i), mixture[i], in, limits);
+  const bool empty = std::all_of(mixture.begin(), mixture.end(), [](const auto& part) { return part.share == 0; });
+  limits.forbid(empty, name, ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
+}
+
+}  // namespace cloze

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/spelling.h"
+#include "core/text.h"
+#include "models/config.h"
+#include "models/layers/cost.h"
+#include "objectives/clm/clm.h"
+#include "objectives/limits.h"
+#include "objectives/mntp/mntp.h"
+
+namespace cloze {
+
+namespace {
+
+/// Rows of a decoder become bidirectional by a prefix.
+void check_decoder(const ObjectiveSetting& in, Limits& limits) {
+  const auto& m = in.backbone();
+  const bool full = is_full(m.attention);
+  limits.forbid(!full,
+                "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and "
+                "model.attention of kind ",
+                kind_of(m.attention), " has none; choose kind: full, or model.architecture: encoder");
+  limits.forbid(full && !facts_of(m.positions.relative).prefix,
+                "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and attention "
+                "with model.",
+                named_in_config(m.positions), " has none; choose other positions, or model.architecture: encoder");
+  limits.forbid(is_pair(in.data.packing),
+                "objective mntp trains a decoder on rows of one segment, and data.packing is ", in.data.packing,
+                "; choose document, full, doc_sentences or full_sentences");
+  const double shorter = in.data.short_seq_prob;
+  limits.forbid(shorter != 0 && shorter != DataConfig{}.short_seq_prob,
+                "objective mntp makes rows of full length for a decoder, and data.short_seq_prob is ",
+                shortest(shorter), "; set it to 0");
+}
+
+void check_encoder(const MntpConfig& c, const ObjectiveSetting& in, Limits& limits) {
+  limits.forbid(c.causal_share > 0, "objective mntp: causal_share ", shortest(c.causal_share),
+                " needs causal rows, and model.architecture ", in.backbone().architecture,
+                " is bidirectional; set model.architecture: decoder, or causal_share: 0");
+  limits.forbid(c.mask_special,
+                "objective mntp: mask_special may choose [CLS], which has no earlier position to predict it; set it "
+                "to false");
+}
+
+/// Every step has rows of both kinds.
+void check_causal_share(const MntpConfig& c, const ObjectiveSetting& in, Limits& limits) {
+  const double rarer = std::min(c.causal_share, 1 - c.causal_share);
+  const int64_t rows = in.batch_size * in.accumulation;
+  limits.forbid(c.causal_share > 0 && static_cast<double>(rows) * rarer < 1, "objective mntp: causal_share ",
+                shortest(c.causal_share), " gives some steps of ", rows, " sequences no ",
+                c.causal_share < 0.5 ? "causal" : "masked", " row; raise train.batch_size or train.accumulation to ",
+                std::ceil(1 / rarer), " sequences per step, or change the share");
+}
+
+/// The predicted tokens of a row are chosen once; pairs of segments go with rows of an encoder.
+void check_companions(const ObjectiveSetting& in, Limits& limits) {
+  for (const auto& other : in.objectives) {
+    const bool pair = as_kind(other).pairs().has_value();
+    const bool causal = as<ClmConfig>(other);
+    if (as<MntpConfig>(other)) continue;
+    limits.forbid(in.backbone().is_decoder() || !pair,
+                  "objective mntp chooses the predicted tokens of its rows and cannot be combined with ",
+                  kind_of(other), "; keep one of them", causal ? ", or set causal_share of mntp for causal rows" : "");
+  }
+}
+
+}  // namespace
+
+std::string MntpConfig::prediction() const {
+  const auto causal =
+      causal_share > 0 ? words("; in ", in_percent(causal_share), " of the rows every token from those before it") : "";
+  return words(masking_words(*this), ", each from the position before it", causal);
+}
+
+void MntpConfig::check(const ObjectiveSetting& in, Limits& limits) const {
+  const auto& m = in.backbone();
+  check_masking(kind, *this, in, limits);
+  check_static_masking(kind, *this, maskings(), limits);
+  require_lm_head(kind, *this, kind, in, limits);
+  forbid_prefix_lm(kind, in, limits);
+  forbid_two_streams(kind, in, limits);
+  if (m.is_two_stream()) return;
+  limits.forbid(m.is_encoder_decoder(), "objective mntp trains a single stack, and model.architecture of ",
+                kind_of(in.model), " is ", m.architecture,
+                "; set it to decoder or encoder, or choose another objective");
+  if (m.is_encoder_decoder()) return;
+  if (m.is_decoder())
+    check_decoder(in, limits);
+  else
+    check_encoder(*this, in, limits);
+  check_causal_share(*this, in, limits);
+  check_companions(in, limits);
+}
+
+void MntpConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {
+  expect_masks(maskings(), rows);
+  if (!in.backbone().is_decoder()) return;
+  auto& masked = rows.at(0);
+  auto causal = masked;
+  causal.count = causal_share * masked.count;
+  causal.predicted = causal.length;
+  causal.read = causal.length;
+  masked.count -= causal.count;
+  masked.prefix = masked.length;
+  rows.push_back(causal);
+}
+
+std::vector<ScoringForm> MntpConfig::forms(const BackboneConfig& model) const {
+  auto forms = masked_forms();
+  if (model.is_decoder() && causal_share > 0) forms.push_back(ScoringForm::likelihood);
+  return forms;
+}
+
+ObjectiveConfig MntpConfig::standard_form() const {
+  MntpConfig standard;
+  standard.causal_share = causal_share;
+  standard.transform = transform;
+  return standard;
+}
+
+Objectives MntpConfig::separate_losses() const {
+  if (causal_share == 0) return {};
+  auto masked = *this;
+  masked.causal_share = 0;
+  masked.weight *= 1 - causal_share;
+  ClmConfig causal;
+  static_cast<ObjectiveTerms&>(causal) = *this;
+  static_cast<NextTokenTerms&>(causal) = *this;
+  causal.weight *= causal_share;
+  return {masked, causal};
+}
+
+std::string MntpConfig::generation_warning() const {
+  return causal_share > 0 ? ""
+                          : "was trained by mntp with causal_share 0, so it has not learned causal prediction; for "
+                            "better text, train it with causal rows";
+}
+
+}  // namespace cloze

@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/spelling.h"
+#include "core/text.h"
+#include "models/config.h"
+#include "models/layers/cost.h"
+#include "objectives/limits.h"
+#include "objectives/rtd/rtd.h"
+
+namespace cloze {
+
+std::string RtdConfig::prediction() const {
+  return words(positions == DiscriminatorPositions::all ? "which tokens are replaced"
+                                                        : "which of the filled tokens are replaced",
+               replace_by == ReplaceBy::generator ? ", where a generator fills " : ", where random tokens fill ",
+               mlm.prediction());
+}
+
+void RtdConfig::check(const ObjectiveSetting& in, Limits& limits) const {
+  mlm.check_maskings("rtd.mlm", in, limits);
+  require_bidirectional(kind, in, limits);
+  limits.forbid(in.has<MlmConfig>(), "rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
+  limits.forbid(in.backbone().is_decoder(), "rtd needs a bidirectional generator; set model.architecture: encoder");
+  const bool same_shape = replace_by == ReplaceBy::generator && generator_hidden_size == 1 && generator_layers == 1 &&
+                          tie == EmbeddingTie::none;
+  limits.forbid(generator_steps > 0 && !same_shape,
+                "rtd.generator_steps: the discriminator starts with the generator's weights, so both need the same "
+                "shape and separate embeddings; set replace_by: generator, generator_hidden_size: 1, "
+                "generator_layers: 1 and tie: none");
+  limits.forbid(
+      generator_steps > 0 && in.ema_decay > 0, "train.ema_decay ", shortest(in.ema_decay),
+      " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
+      "the middle of the run; set one of them to 0");
+}
+
+void RtdConfig::expect(const ObjectiveSetting&, std::vector<RowSizes>& rows) const {
+  expect_masks(maskings(), rows);
+  if (positions == DiscriminatorPositions::masked) return;
+  for (auto& row : rows) row.read = row.length;
+}
+
+std::vector<ScoringForm> RtdConfig::forms(const BackboneConfig& model) const {
+  std::vector<ScoringForm> all{ScoringForm::detection};
+  if (replace_by == ReplaceBy::generator)
+    for (const auto form : mlm.forms(model)) all.push_back(form);
+  return all;
+}
+
+ObjectiveConfig RtdConfig::standard_form() const {
+  auto standard = *this;
+  standard.mlm = RtdConfig{}.mlm;
+  standard.positions = DiscriminatorPositions::all;
+  return standard;
+}
+
+std::optional<Generator> RtdConfig::generator(const ModelConfig& model) const {
+  if (replace_by != ReplaceBy::generator) return {};
+  return Generator{.model = generator_of(*this, model), .objective = mlm, .own_embeddings = tie == EmbeddingTie::none};
+}
+
+ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminator) {
+  ModelConfig generator = discriminator;
+  const auto& m = backbone_of(discriminator);
+  auto& g = backbone_of(generator);
+  const int64_t head_width = m.hidden_size / m.num_attention_heads;
+  g.num_attention_heads =
+      std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));
+  g.hidden_size = g.num_attention_heads * head_width;
+  g.intermediate_size = std::max<int64_t>(1, m.intermediate_size * g.hidden_size / m.hidden_size);
+  g.num_hidden_layers =
+      std::max<int64_t>(1, std::llrint(config.generator_layers * static_cast<double>(m.num_hidden_layers)));
+  g.embedding_size = m.embedding_width();
+  return generator;
+}
+
+}  // namespace cloze

@@ -1,0 +1,29 @@
+#include "models/layers/cost.h"
+#include "objectives/limits.h"
+#include "objectives/mlm/mlm.h"
+#include "objectives/sbo/sbo.h"
+
+namespace cloze {
+
+std::string SboConfig::prediction() const {
+  return words("the tokens of a masked span, at most ", max_pair_targets, ", from the two beside it");
+}
+
+void SboConfig::check(const ObjectiveSetting& in, Limits& limits) const {
+  require_bidirectional(kind, in, limits);
+  limits.forbid(!in.has<MlmConfig>(),
+                "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives");
+}
+
+void SboConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {
+  for (auto& row : rows) row.boundary_predicted = expected_masks(maskings_of(in.objectives), row.length);
+}
+
+Objectives SboConfig::row_makers() const {
+  MlmConfig spans;
+  spans.like = "spanbert";
+  apply_rules(spans, spanbert_masking);
+  return {spans};
+}
+
+}  // namespace cloze
