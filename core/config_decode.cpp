@@ -251,6 +251,16 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   return false;
 }
 
+bool is_of_former_kind(const ConfigNode* chooser, const ConfigNode& option) {
+  const auto is_override = [](const ConfigNode& node) { return node.where.starts_with("--set"); };
+  if (!chooser || is_override(option)) return false;
+  if (is_override(*chooser)) return true;
+  const auto file = option.where.substr(0, option.where.rfind(':', option.where.rfind(':') - 1));
+  return std::any_of(chooser->overridden.begin(), chooser->overridden.end(), [&](const std::string& replaced) {
+    return replaced.find(" (" + file + ":") != std::string::npos;
+  });
+}
+
 Issue of_another_kind(const ConfigNode& node, const std::string& path, const std::string& name, const std::string& key,
                       const std::string& chosen, const std::vector<std::string>& others) {
   return {node.key_where, words("'", join_path(path, name), "' is an option of ", listed(others, "and"), ", and '",

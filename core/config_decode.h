@@ -37,6 +37,9 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
                   const std::vector<std::string>& former, std::vector<Issue>& issues);
 /// True for a node of this type, or one that is absent where a map may be; else appends an issue.
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues);
+/// Whether an option belongs to a kind that was replaced: one of a file where an override is the `chooser`, which may
+/// be null, or of a file whose choice another file replaces.
+bool is_of_former_kind(const ConfigNode* chooser, const ConfigNode& option);
 /// The issue of a key `name` that others than the chosen kind have; `key` chooses.
 Issue of_another_kind(const ConfigNode& node, const std::string& path, const std::string& name, const std::string& key,
                       const std::string& chosen, const std::vector<std::string>& others);
@@ -101,15 +104,15 @@ class Decoder {
 
   /// One of several structs, told apart by the value of `key`; the keys of the one that is chosen stand next to it.
   /// What the struct before it shares with it stays. Keys of other kinds are refused, but for those that a run
-  /// recorded.
+  /// recorded and those of a kind that was replaced.
   template <class T>
   void kind(const char* key, T& field, const char*) {
     known_.emplace_back(key);
     std::vector<std::string> kinds;
     kinds_of<T>(kinds);
     std::string chosen = kind_in(field);
-    if (const ConfigNode* node = map_ ? map_->find(key) : nullptr)
-      decode_scalar(*node, join_path(path_, key), one_of(kinds), issues_, chosen);
+    const ConfigNode* chooser = map_ ? map_->find(key) : nullptr;
+    if (chooser) decode_scalar(*chooser, join_path(path_, key), one_of(kinds), issues_, chosen);
     choose_kind(field, chosen);
     std::visit([&](auto& own) { describe(*this, own); }, field);
     if (!map_) return;
@@ -119,7 +122,8 @@ class Decoder {
       kinds_with<T>(name, others);
       if (others.empty()) continue;
       former_.push_back(name);
-      if (!node.recorded) issues_.push_back(of_another_kind(node, path_, name, key, chosen, others));
+      if (node.recorded || is_of_former_kind(chooser, node)) continue;
+      issues_.push_back(of_another_kind(node, path_, name, key, chosen, others));
     }
   }
 

@@ -77,9 +77,9 @@ CoreTime core_time(const std::string& tasks) {
 }
 
 std::string shared_cores_warning(const CoreTime& before, const CoreTime& now) {
-  constexpr double much = 0.1;  // of the time in which a thread could have run
+  constexpr double much = 0.1, long_enough = 1;  // a share of the time in which threads could have run; [s]
   const double used = now.used - before.used, waited = now.waited - before.waited;
-  if (!(waited > much * (used + waited))) return {};
+  if (used + waited < long_enough || waited < much * (used + waited)) return {};
   return words("threads waited for a core ", std::lround(100 * waited / (used + waited)),
                " % of the time: end the other processes on these cores, or expect steps to take so much longer");
 }

@@ -8,7 +8,7 @@ for program in aarch64-linux-gnu-g++ qemu-aarch64-static; do
 done
 out=build/arm
 mkdir -p "$out"
-flags="-std=c++20 -O3 -fno-math-errno -fno-trapping-math -Wall -Wextra -Wno-psabi -I."
+flags="-std=c++20 -O3 -fno-math-errno -fno-trapping-math -Wall -Wextra -Werror -Wno-psabi -I."
 aarch64-linux-gnu-g++ $flags -static core/kernels/{cpu,gemm,kernels,attention}.cpp core/kernels/*_portable.cpp tests/arm/kernels.cpp -o "$out/arm"
 g++ $flags tests/arm/kernels.cpp build/libcloze_core_kernels.a -o "$out/here"
 CLOZE_ISA=portable "$out/here" >"$out/here.txt"

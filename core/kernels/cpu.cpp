@@ -17,19 +17,16 @@ namespace cloze {
 
 namespace {
 
-bool has_avx512_bf16() {
 #if defined(__x86_64__)
+bool has_avx512_bf16() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
-#else
-  return false;
-#endif
 }
 
 /// The processor has AMX-BF16, and the system lets this process use its tiles, which it asks for. Source: Linux,
 /// Documentation/arch/x86/xstate.rst.
 bool may_use_amx() {
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__linux__)
   static const bool may = [] {
     constexpr unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24;
     constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
@@ -42,6 +39,7 @@ bool may_use_amx() {
   return false;
 #endif
 }
+#endif
 
 std::string isa_of_processor() {
 #if defined(__x86_64__)

@@ -202,7 +202,7 @@ void updates() {
   update.adamw(adam, 0.01f, 0.001f, all);
   show("adamw", p);
   show_typed("shadow", shadow);
-  g = numbers(n, 5);
+  std::ranges::copy(numbers(n, 5), g.begin());
   update.direction(adam, 0.01f, all);
   show("direction", g);
   update.descend(0.1f, 0.01f, all);

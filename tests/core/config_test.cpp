@@ -227,6 +227,20 @@ TEST_CASE("an option of another kind of optimizer or schedule is refused with th
   CHECK(refused("optimizer: {kind: adafactor, beta3: 0.5}").find("unknown key 'optimizer.beta3'") != std::string::npos);
 }
 
+TEST_CASE("options of a kind that an override or another file replaces go with it", "[core][config]") {
+  const std::string wsd = "schedule: {shape: wsd, warmup: 20, decay: 0.3}\n";
+  const auto constant = accepted(wsd, {"schedule.shape=constant"}).schedule;
+  CHECK(part_in<ConstantSchedule>(constant.shape));
+  CHECK(constant.warmup == 20);
+  TempDir dir;
+  dir.write("base.yaml", wsd);
+  const auto read = [&](const std::string& text) { return ConfigTree::load(dir.write("top.yaml", text)); };
+  const auto linear = decode<RunConfig>(read("base: base.yaml\nschedule: {shape: linear}\n")).schedule;
+  CHECK(part_in<LinearSchedule>(linear.shape));
+  CHECK_THROWS_WITH(decode<RunConfig>(read("base: base.yaml\nschedule: {shape: linear, decay: 0.1}\n")),
+                    Catch::Contains("'schedule.decay' is an option of wsd and wsd_s, and 'schedule.shape' is linear"));
+}
+
 TEST_CASE("what kinds of optimizer or schedule share stays as a preset has it where another kind is chosen",
           "[core][config]") {
   const auto lamb = accepted("like: huggingface\noptimizer: {kind: lamb}").optimizer;

@@ -26,7 +26,7 @@ TEST_CASE("threads that others keep from their cores are told, with how long the
       "threads waited for a core 25 % of the time: end the other processes on these cores, or expect steps to take so "
       "much longer");
   CHECK(shared_cores_warning({.used = 1, .waited = 1}, {.used = 3, .waited = 1.1}).empty());
-  CHECK(shared_cores_warning({}, {}).empty());
+  CHECK(shared_cores_warning({}, {.used = 0.3, .waited = 0.3}).empty());  // too short a time
 }
 
 TEST_CASE("more threads than cores are told", "[run][process]") {
