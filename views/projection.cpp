@@ -4,11 +4,11 @@
 
 namespace cloze {
 
-Projection principal_components(const Tensor& embeddings) {
+PrincipalPlane principal_components(const Tensor& embeddings) {
   const auto centred = embeddings - embeddings.mean(0, /*keepdim=*/true);
   const auto [u, singular, v] = at::linalg_svd(centred, /*full_matrices=*/false);
   const double all = singular.square().sum().item<double>();
-  Projection found;
+  PrincipalPlane found;
   const auto n = embeddings.size(0), kept = std::min<int64_t>(2, singular.numel());
   auto scores = at::zeros({n, 2}, at::kDouble);
   for (int64_t k = 0; k < kept; ++k) {

@@ -22,7 +22,7 @@ struct View {
   bool has_training_counts = false;  ///< whether frequencies are of the training text, not of these texts
   Calibration calibration{};
   std::vector<std::string> sentences{};  ///< that the projection shows
-  Projection projection{};
+  PrincipalPlane projection{};
   std::optional<double> mean_cosine{};  ///< of the sentences' embeddings; none for a single one
   std::string sentence{};               ///< whose attention is shown
   AttentionMaps attention{};
