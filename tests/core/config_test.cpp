@@ -290,7 +290,8 @@ TEST_CASE("a preset at the root sets schedule and optimizer as published, and pa
   CHECK_FALSE(std::get<AdamW>(xlnet.optimizer.rule).bias_correction);
   CHECK(xlnet.optimizer.decay_score_biases);
   CHECK(deviations(xlnet).empty());
-  CHECK(deviations(accepted("model: {like: huggingface, position_embeddings: rotary, rope_theta: 500}")).empty());
+  CHECK(deviations(accepted("model: {kind: bert, like: huggingface, position_embeddings: rotary, rope_theta: 500}"))
+            .empty());
   CHECK(deviations(accepted("like: bart\nmodel: {kind: bart}\nobjectives: [{kind: denoising}]")) ==
         std::vector<std::string>{"optimizer has no preset bart and keeps its own defaults",
                                  "schedule has no preset bart and keeps its own defaults"});
