@@ -63,6 +63,22 @@ void require_store(const std::string& folder) {
                      ": is not prepared text (it has no manifest.json); create it with `cloze prepare`");
 }
 
+/// Whether what `prepare` compares and counts has the types that it writes.
+bool is_as_written(const Manifest& m) {
+  const auto is_count = [](const json& value) { return value.is_null() || value.is_number_unsigned(); };
+  if (!m.made_from.is_object() || !m.report.is_object() || !m.contents.is_object()) return false;
+  for (const auto* name : {"documents", "tokens", "sentences", "valid_documents", "valid_tokens"})
+    if (!is_count(value_at(m.report, words("/", name).c_str()))) return false;
+  for (const auto& list : m.made_from) {
+    if (!list.is_array()) continue;
+    for (const auto& fact : list) {
+      const auto path = value_at(fact, "/path");
+      if (!(path.is_null() || path.is_string()) || !is_count(value_at(fact, "/bytes"))) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 json to_json(const std::vector<ShardFacts>& shards) {
@@ -146,6 +162,7 @@ Manifest read_manifest(const std::string& folder) {
   } catch (const json::exception&) {
     damaged();
   }
+  if (!is_as_written(m)) damaged();
   return m;
 }
 

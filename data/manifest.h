@@ -14,9 +14,9 @@ struct Manifest {
   std::string tokenizer_kind, tokenizer_fingerprint;
   int64_t vocab_size = 0;
   std::map<std::string, std::vector<ShardFacts>> splits;
-  std::vector<uint64_t> counts;  ///< occurrences of each id in the training split
-  nlohmann::json made_from;      ///< options and inputs, for reuse
-  nlohmann::json report;
+  std::vector<uint64_t> counts;                         ///< occurrences of each id in the training split
+  nlohmann::json made_from = nlohmann::json::object();  ///< options and inputs, for reuse
+  nlohmann::json report = nlohmann::json::object();
   nlohmann::json contents = nlohmann::json::object();  ///< hashes of the input files by path; empty for none
   std::string fingerprint;                             ///< over everything else
 };

@@ -113,13 +113,27 @@ nlohmann::json exported_config(const LoadedRun& run, const std::optional<nlohman
   return config;
 }
 
+/// What stands in a folder and is neither its model card nor a file of the export that it is; empty: nothing.
+std::string foreign_entry(const std::string& folder) {
+  const auto path = folder + "/" + export_receipt;
+  const auto receipt = fs::exists(path) ? parse_json(read_text(path, 64 << 20)) : nlohmann::json();
+  const auto files = receipt.is_object() ? receipt.value("files", nlohmann::json()) : nlohmann::json();
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto name = entry.path().filename().string();
+    const bool is_own = files.contains(name) || name == export_receipt || name == "README.md";
+    if (!is_own) return name;
+  }
+  return "";
+}
+
 /// Throws ConfigError unless a model folder may be written to `out`.
 void require_free(const std::string& out, bool replace) {
-  const bool occupied = fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out));
-  const bool is_model = fs::exists(out + "/config.json");
-  require<ConfigError>(!occupied || is_model, out, ": exists and is not a model folder; name another --out");
-  require<ConfigError>(!occupied || replace, out,
-                       ": already exists; name another folder, or overwrite it with --force");
+  if (!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out))) return;
+  require<ConfigError>(fs::exists(out + "/config.json"), out, ": exists and is not a model folder; name another --out");
+  require<ConfigError>(replace, out, ": already exists; name another folder, or overwrite it with --force");
+  const auto foreign = foreign_entry(out);
+  require<ConfigError>(foreign.empty(), out, ": holds ", foreign,
+                       ", which no export wrote and --force would remove; move it, or name another --out");
 }
 
 /// Throws ConfigError unless `out` may become the folder of these revisions, by name and checkpoint: it holds nothing

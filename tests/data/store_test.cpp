@@ -150,6 +150,31 @@ TEST_CASE("what is noted of the files of a text is guarded, and no part of the f
   CHECK_THROWS_WITH(read_manifest(dir.path.string()), Catch::EndsWith("is damaged; prepare the text again"));
 }
 
+TEST_CASE("a manifest that has other types than prepare writes is damaged, whatever its fingerprint says", "[data]") {
+  const TempDir dir;
+  const auto is_refused = [&](const Manifest& manifest) {
+    write_manifest(dir.path.string(), manifest);
+    CHECK_THROWS_WITH(read_manifest(dir.path.string()), Catch::EndsWith("is damaged; prepare the text again"));
+  };
+  Manifest manifest;
+  manifest.splits["train"] = {};
+  write_manifest(dir.path.string(), manifest);
+  CHECK_NOTHROW(read_manifest(dir.path.string()));
+  for (const char* report : {"null", R"({"documents": "many"})", R"({"tokens": -1})"}) {
+    auto hostile = manifest;
+    hostile.report = nlohmann::json::parse(report);
+    is_refused(hostile);
+  }
+  for (const char* fact : {R"({"path": 1})", R"({"path": "a.txt", "bytes": "many"})"}) {
+    auto hostile = manifest;
+    hostile.made_from["inputs"] = nlohmann::json::array({nlohmann::json::parse(fact)});
+    is_refused(hostile);
+  }
+  auto hostile = manifest;
+  hostile.made_from = nlohmann::json::array();
+  is_refused(hostile);
+}
+
 TEST_CASE("a folder that does not exist is not called prepared text, and prepared text of a similar name is named",
           "[data]") {
   const TempDir dir;

@@ -336,9 +336,12 @@ TEST_CASE("an export overwrites nothing without --force, and never a folder that
                     Catch::Contains("hf: already exists; name another folder, or overwrite it with --force"));
   CHECK(fs::exists(dir / "hf/notes.txt"));
   dir.write("hf.tmp-4194000/model.safetensors", "left by a killed process");
+  CHECK_THROWS_WITH(to_folder(dir / "hf", true),
+                    Catch::Contains("hf: holds notes.txt, which no export wrote and --force would remove; move it"));
+  CHECK(read_file(dir / "hf/notes.txt") == "mine");
+  fs::remove(dir / "hf/notes.txt");
   to_folder(dir / "hf", true);
   CHECK(fs::exists(dir / "hf/model.safetensors"));
-  CHECK_FALSE(fs::exists(dir / "hf/notes.txt"));
   dir.write("letters/to-her.txt", "mine");
   CHECK_THROWS_WITH(to_folder(dir / "letters", true),
                     Catch::Contains("letters: exists and is not a model folder; name another --out"));
