@@ -402,15 +402,15 @@ std::string one_line(const ConfigNode& node) {
 
 namespace {
 
-void mark(ConfigNode& node, const std::string& place) {
-  const bool is_meant = place.empty() ? !node.where.starts_with("--set") : node.where.starts_with(place);
-  node.recorded = node.recorded || is_meant;
-  for (auto& [key, item] : node.items) mark(item, place);
+void mark(ConfigNode& node, const std::string& location) {
+  const bool is_marked = location.empty() ? !node.where.starts_with("--set") : node.where.starts_with(location);
+  node.recorded = node.recorded || is_marked;
+  for (auto& [key, item] : node.items) mark(item, location);
 }
 
 }  // namespace
 
-void ConfigTree::mark_recorded(const std::string& place) { mark(root_, place); }
+void ConfigTree::mark_recorded(const std::string& location) { mark(root_, location); }
 
 const ConfigNode* ConfigTree::find(const std::string& path) const {
   const ConfigNode* at = &root_;

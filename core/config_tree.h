@@ -37,9 +37,9 @@ class ConfigTree {
   const ConfigNode& root() const { return root_; }
   /// Lays a value over what stands at a dotted path, as an override does. Throws ConfigError with the value's location.
   void set(const std::string& path, ConfigNode value);
-  /// Marks the values whose place begins with `place`, all but overrides if that is empty, as those that a run
+  /// Marks the values whose location begins with `location`, all but overrides if that is empty, as those that a run
   /// recorded: earlier versions wrote options of every kind of optimizer and schedule.
-  void mark_recorded(const std::string& place = "");
+  void mark_recorded(const std::string& location = "");
   /// The node at a dotted path, or null. List elements have their index as key.
   const ConfigNode* find(const std::string& path) const;
 
