@@ -150,7 +150,7 @@ void pointwise() {
 template <class T>
 void losses() {
   auto logits = typed_numbers<T>(rows * width, 1);
-  const auto bias = numbers(width, 2);
+  const auto bias = numbers(width, 2), weights = numbers(rows, 3);
   const std::vector<int64_t> labels{0, 74, 16, 40, 63, 64, 5};
   std::vector<float> peak(rows, -1e30f), total(rows), score(rows), all(rows), lse(rows), dbias(width);
   CrossEntropy<T> pass{.rows = rows,
@@ -168,6 +168,7 @@ void losses() {
                        .share = 0.1f / width,
                        .z_weight = 1e-3f,
                        .scale = 0.5f,
+                       .weights = weights.data(),
                        .dbias = dbias.data()};
   typed<T>().cross_entropy_forward(pass);
   for (size_t r = 0; r < rows; ++r) lse[r] = peak[r] + std::log(total[r]);
