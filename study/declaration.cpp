@@ -49,8 +49,8 @@ std::vector<std::string> changes_since_declaration(const Plan& plan) {
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items()) {
     const auto was = values.value(key, std::string("absent"));
-    if (was != value)
-      changes.push_back(words(key, " was ", was, " before the first run, and is ", value.get<std::string>()));
+    const auto is = value.get<std::string>();
+    if (was != is) changes.push_back(words(key, " was ", was, " before the first run, and is ", is));
   }
   for (const auto& [key, value] : values.items())
     if (!now.contains(key))
