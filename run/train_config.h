@@ -143,7 +143,7 @@ void describe(V& v, TrainConfig& c) {
   v("precision", c.precision, "data type of matrix multiplications and activations");
   v("gradient_checkpointing", c.gradient_checkpointing,
     "each block is recomputed in the backward pass, which saves memory");
-  v("device", c.device, "cpu, cuda or cuda:N; GPUs are experimental: the tests have not run on one yet");
+  v("device", c.device, "cpu, cuda or cuda:N; GPUs are experimental: docs/gpu.md says what was checked");
   v("threads", c.threads, "compute threads; 0 = one per core", in_range(0, 1 << 12));
   v("workers", c.workers, "threads that prepare batches in the background", in_range(1, 64));
   v("seed", c.seed, "seed of every random stream", at_least(0));
