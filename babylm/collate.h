@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "babylm/sizes.h"
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
 
 namespace cloze {
 

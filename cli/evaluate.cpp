@@ -44,7 +44,7 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, const std::stri
 }
 
 /// The suites to answer, and how.
-void add_suites(CLI::App& verb, SuitesCommand& c) {
+void add_suites(CLI::App& verb, SuiteRequest& c) {
   auto* suite = verb.add_option("--suite", c.names,
                                 "suite to answer instead of losses: its file or folder, or its name in ./suites or "
                                 "$CLOZE_SUITES (repeatable)");

@@ -1,7 +1,6 @@
 #include "suites/analogies.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -11,14 +10,11 @@
 #include "core/spelling.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
-#include "suites/judged_pairs.h"
 #include "suites/statistics.h"
 
 namespace cloze {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Right answers and questions, of each section.
 struct Counts {
@@ -47,21 +43,19 @@ std::vector<std::string> words_of(const AnalogyFile& file) {
   return found;
 }
 
-std::optional<AnalogyFile> read_questions(const std::string& path) {
+bool is_section(std::string_view line) { return line.starts_with(": "); }
+
+/// The questions of a file that begins with a section.
+AnalogyFile read_questions(const std::string& path) {
   SuiteText lines(path);
-  std::string_view line;
-  do {
-    if (!lines.next(line)) return {};
-  } while (is_blank_text(line));
-  if (!line.starts_with(": ")) return {};
   AnalogyFile file{.name = suite_name(path)};
   Repeats repeats;
   std::map<std::string, std::string> lines_of_names;  // where each section begins
-  do {
+  for (std::string_view line; lines.next(line);) {
     if (is_blank_text(line)) continue;
     require<DataError>(line.find_first_not_of(": ") != line.npos, lines.where(),
                        ": the section has no name; write `: NAME`, or remove the line");
-    if (line.starts_with(": ")) {
+    if (is_section(line)) {
       const auto name = std::string(line.substr(2));
       const auto [first, is_new] = lines_of_names.emplace(name, lines.where());
       require<DataError>(is_new, lines.where(), ": the section '", shortened(name), "' is there twice, first in ",
@@ -79,7 +73,7 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
     file.sections.back().questions.push_back(question);
     const auto& [a, b, c, d] = question;
     repeats.add(words(a, " ", b, " ", c, " ", d), lines);
-  } while (lines.next(line));
+  }
   file.notes = repeats.notes("questions");
   for (const auto& section : file.sections)
     require<DataError>(!section.questions.empty(), path, ": the section '", section.name, "' has no questions");
@@ -156,15 +150,11 @@ void ask(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts
 
 }  // namespace
 
-std::optional<AnalogySuite> read_analogies(const std::string& path) {
-  if (is_json_lines(path)) return {};
+std::optional<AnalogySuite> read_analogies(const SuiteFiles& files) {
+  const auto begins_with_section = [](const SuiteFile& file) { return is_section(file.first()); };
+  if (files.texts.empty() || !std::ranges::all_of(files.texts, begins_with_section)) return {};
   AnalogySuite suite;
-  for (const auto& one : fs::is_directory(path) ? texts_in(path) : std::vector{path}) {
-    auto file = read_questions(one);
-    if (!file) return {};
-    suite.files.push_back(std::move(*file));
-  }
-  if (suite.files.empty()) return {};
+  for (const auto& file : files.texts) suite.files.push_back(read_questions(file.path()));
   return suite;
 }
 

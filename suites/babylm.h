@@ -6,7 +6,7 @@
 
 #include "run/run.h"
 #include "scoring/passage.h"
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
 
 namespace cloze {
 

@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 #include "scoring/scorer.h"
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
 
 namespace cloze {
 

@@ -33,32 +33,18 @@ std::map<std::string, std::string> read_templates(const std::string& path) {
   return found;
 }
 
-bool has_keys(const std::string& path, std::initializer_list<const char*> keys) {
-  if (!is_json_lines(path)) return false;
-  const auto first = first_line(path);
+bool has_keys(const SuiteFile& file, std::initializer_list<const char*> keys) {
+  const auto* first = file.object();
   return first && std::all_of(keys.begin(), keys.end(), [&](const char* key) { return first->has(key); });
 }
-bool is_facts(const std::string& path) { return has_keys(path, {"predicate_id", "sub_label", "obj_label"}); }
-bool is_templates(const std::string& path) {
-  return has_keys(path, {"predicate_id", "pattern"}) || has_keys(path, {"relation", "template"});
-}
+bool is_facts(const SuiteFile& file) { return has_keys(file, {"predicate_id", "sub_label", "obj_label"}); }
 
-/// The files of a folder that hold facts, and the one that holds templates.
-struct FactFiles {
-  std::vector<std::string> facts{};
-  std::string templates{};
-};
-FactFiles files_in(const std::string& folder) {
-  FactFiles found;
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_regular_file()) paths.push_back(entry.path().string());
-  std::sort(paths.begin(), paths.end());
-  for (const auto& path : paths) {
-    if (is_facts(path)) found.facts.push_back(path);
-    if (found.templates.empty() && is_templates(path)) found.templates = path;
-  }
-  return found;
+/// The first file of templates; empty: there is none.
+std::string templates_in(const std::vector<SuiteFile>& files) {
+  const auto found = std::ranges::find_if(files, [](const SuiteFile& file) {
+    return has_keys(file, {"predicate_id", "pattern"}) || has_keys(file, {"relation", "template"});
+  });
+  return found == files.end() ? "" : found->path();
 }
 
 /// A template with its subject, cut at the object.
@@ -255,28 +241,24 @@ void add_figures(const Metric& metric, const std::vector<std::pair<std::string, 
 
 }  // namespace
 
-std::optional<FactSuite> read_facts(const std::string& path) {
-  FactFiles files;
-  if (fs::is_directory(path)) {
-    files = files_in(path);
-    if (files.facts.empty()) return {};
-  } else {
-    if (!is_facts(path)) return {};
-    const auto folder = fs::path(path).parent_path();
-    files.templates = files_in(folder.empty() ? "." : folder.string()).templates;
-    files.facts = {path};
-  }
+std::optional<FactSuite> read_facts(const SuiteFiles& files) {
+  if (std::ranges::none_of(files.lines, is_facts)) return {};
+  const auto folder = fs::path(files.path).parent_path();
+  const auto file_of_templates =
+      templates_in(files.is_folder ? files.lines : SuiteFiles(folder.empty() ? "." : folder.string()).lines);
   require<DataError>(
-      !files.templates.empty(), path,
+      !file_of_templates.empty(), files.path,
       ": has no templates next to it; add a patterns.jsonl with `predicate_id` and a `pattern` that holds "
       "[X] and [Y]");
-  const auto templates = read_templates(files.templates);
+  const auto templates = read_templates(file_of_templates);
   std::map<std::string, FactRelation> relations;
   std::map<std::string, int64_t> left_out;
   std::map<std::string, std::string> places;  // of facts, by name
-  for (const auto& file : files.facts) add_facts(file, templates, relations, left_out, places);
-  require<DataError>(!relations.empty() || left_out.empty(), files.templates, ": has no template for any relation of ",
-                     path, ", such as '", left_out.empty() ? "" : left_out.begin()->first, "'; add one");
+  for (const auto& file : files.lines)
+    if (is_facts(file)) add_facts(file.path(), templates, relations, left_out, places);
+  require<DataError>(!relations.empty() || left_out.empty(), file_of_templates,
+                     ": has no template for any relation of ", files.path, ", such as '",
+                     left_out.empty() ? "" : left_out.begin()->first, "'; add one");
   FactSuite suite;
   for (const auto& [name, count] : left_out)
     suite.notes.push_back(words("facts of the relation '", name,

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
@@ -33,11 +34,11 @@ struct FactSuite {
   std::vector<std::string> notes{};  ///< on facts that are left out, for want of a template
 };
 
-/// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, perhaps `uuid`, and next to it a
+/// The suite: JSON lines with `predicate_id`, `sub_label` and `obj_label`, perhaps `uuid`, and next to it a
 /// file of templates, *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y],
 /// of which the first of a relation counts; or a folder of the two. None for a file of another kind. Throws DataError
 /// with the place.
-std::optional<FactSuite> read_facts(const std::string& path);
+std::optional<FactSuite> read_facts(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const FactSuite& suite, const SuiteOptions& options);

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 
 #include "core/error.h"
-#include "data/byte_source.h"
 #include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
@@ -15,8 +13,6 @@
 namespace cloze {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// [MASK] tokens that a masked model reads from the predicted token on.
 constexpr size_t masks = 3;
@@ -221,15 +217,9 @@ nlohmann::json json_of(double value) { return std::isnan(value) ? nlohmann::json
 
 }  // namespace
 
-std::optional<ReadingSuite> read_reading(const std::string& path) {
-  auto file = path;
-  if (fs::is_directory(path)) {
-    file = plain_or_packed((fs::path(path) / "reading_data.csv").string());
-    if (!fs::exists(file)) return {};
-  }
-  auto name = fs::path(file);
-  if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
-  if (name.extension() != ".csv") return {};
+std::optional<ReadingSuite> read_reading(const SuiteFiles& files) {
+  const auto file = files.named("reading_data.csv");
+  if (file.empty()) return {};
   const auto table = read_csv(file);
   if (!is_reading_table(table)) return {};
   return ReadingSuite{.times = reading_times_of(table)};

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "run/suite_units.h"
-#include "suites/find_suite.h"
+#include "suites/driver.h"
 #include "train/records.h"
 #include "train/stopwatch.h"
 
@@ -37,24 +37,20 @@ json figure_json(const SuiteFigure& figure) {
   return entry;
 }
 
-/// The answers to all suites. One without an answer, such as one with a text that is too long and could not be known
-/// before, or one for which the device has too little memory, is told and left out: it is no reason to lose a training.
-std::vector<SuiteResult> answers_of(const Training& training, const std::vector<Suite>& suites) {
-  std::vector<SuiteResult> answers;
+/// The results of all suites. One that fails, such as one with a text that is too long and could not be known before,
+/// or one for which the device has too little memory, is reported and left out: it is no reason to lose a training.
+std::vector<SuiteResult> results_of(const Training& training, const std::vector<Suite>& suites) {
+  std::vector<SuiteResult> results;
+  std::vector<SuiteTask> tasks;
   const auto run = run_of(training);
-  for (const auto& suite : suites) {
-    try {
-      answers.push_back(run_suite(run, suite, training_options()));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const std::exception& e) {  // also of LibTorch, whose text goes on with the stack
-      const std::string text = e.what();
-      end_progress();
-      log_warning("train", words("suite ", suite.name, " is left out at step ", training.progress.step, ": ",
-                                 text.substr(0, text.find('\n'))));
-    }
-  }
-  return answers;
+  for (const auto& suite : suites)
+    tasks.push_back({.evaluate = [&] { results.push_back(run_suite(run, suite, training_options())); }});
+  evaluate_tasks(tasks, [&](size_t task, const std::exception& e) {
+    const std::string text = e.what();  // of LibTorch goes on with the stack
+    log_warning("train", words("suite ", suites[task].name, " is left out at step ", training.progress.step, ": ",
+                               text.substr(0, text.find('\n'))));
+  });
+  return results;
 }
 
 /// `blimp accuracy 61.23 %`
@@ -130,7 +126,7 @@ void SuiteEvaluation::answer(Training& training) {
   const AveragedWeights averaged(*training.stepper);
   const bool was_training = training.network->is_training();
   training.network->eval();
-  results_ = answers_of(training, suites_);
+  results_ = results_of(training, suites_);
   due_ = false;
   training.network->train(was_training);
   end_progress();

@@ -6,7 +6,7 @@
 #include "babylm/results.h"
 #include "cli/engine/parts.h"
 #include "core/log.h"
-#include "suites/find_suite.h"
+#include "suites/suite.h"
 
 namespace cloze {
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "babylm/evaluate.h"
 #include "cli/command.h"
 #include "cli/engine/parts.h"
 #include "cli/engine/training_counts.h"
@@ -127,7 +128,11 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
+int run(const EvaluateCommand& c) {
+  if (c.suites.names.empty()) return run_evaluate(c);
+  const RunSelection selection{.runs = c.runs, .checkpoint = c.checkpoint, .json = c.json};
+  return names_babylm(c.suites) ? evaluate_babylm(selection, c.suites) : evaluate_suites(selection, c.suites);
+}
 int run(const ScoreCommand& c) { return run_score(c); }
 int run(const CollateCommand& c) { return run_collate(c); }
 
