@@ -6,7 +6,6 @@
 #include <map>
 
 #include "babylm/evaluate.h"
-#include "core/interrupt.h"
 #include "core/log.h"
 #include "run/load_config.h"
 #include "run/milestones.h"
@@ -37,8 +36,8 @@ std::vector<SuiteTarget> kept_targets(const std::string& run) {
   return targets;
 }
 
-std::vector<SuiteTarget> targets_of(const RunSelection& selection, const SuiteRequest& request) {
-  if (request.all_checkpoints) return kept_targets(selection.runs[0]);
+std::vector<SuiteTarget> targets_of(const RunSelection& selection) {
+  if (selection.all_checkpoints) return kept_targets(selection.runs[0]);
   auto targets = chosen_targets(selection);
   for (auto& target : targets) target.revisions = {"main"};
   return targets;
@@ -133,10 +132,10 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   return result;
 }
 
-/// The results of one checkpoint, which is these revisions; ages of acquisition are left out where a text is too long
-/// or a checkpoint cannot be read.
+/// The results of one checkpoint; `with_ages`: and the ages of acquisition of its run, which are left out where a text
+/// is too long or a checkpoint cannot be read.
 std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& target, const BabylmData& data,
-                                    const SuiteRequest& c, std::vector<std::string>& skipped) {
+                                    const SuiteRequest& c, bool with_ages, std::vector<std::string>& skipped) {
   const auto backend = backend_of(c, run);
   auto options = options_of(c);
   options.scoring.takes_stride = false;
@@ -146,15 +145,15 @@ std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& tar
     if (backend) folders.push_back(zero_shot_folder(c.results, model_of(target.run), name, *backend));
   auto results = evaluate_babylm(run, data, backend, options, folders, skipped);
   end_progress();
-  if (data.acquisition && !c.all_checkpoints) try {
-      if (auto ages = acquisition_of(target.run, *data.acquisition, c)) results.push_back(std::move(*ages));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& e) {
-      end_progress();
-      skipped.push_back(words("cannot answer AoA_word: ", e.what()));
-      log_warning("babylm", words(target.run, ": ", skipped.back()));
-    }
+  const SuiteTask ages{.evaluate = [&] {
+    if (auto found = acquisition_of(target.run, *data.acquisition, c)) results.push_back(std::move(*found));
+  }};
+  const std::span<const SuiteTask> of_run(&ages, with_ages && data.acquisition ? 1 : 0);
+  evaluate_tasks(of_run, [&](size_t, const std::exception& e) {
+    if (dynamic_cast<const Error*>(&e) == nullptr) throw;
+    skipped.push_back(words("cannot answer AoA_word: ", e.what()));
+    log_warning("babylm", words(target.run, ": ", skipped.back()));
+  });
   if (!results.empty())
     for (const auto& folder : folders) log_info("babylm", words(folder, ": predictions and reports"));
   return results;
@@ -209,7 +208,7 @@ int evaluate_babylm(const RunSelection& selection, const SuiteRequest& given) {
   const auto data = read_babylm_data(data_folder(request.names[0]), request.fast);
   log_missing(data);
   SuitePlan plan{.room = "babylm", .selection = selection, .request = request, .targets = {}, .jobs = {}};
-  plan.targets = targets_of(selection, request);
+  plan.targets = targets_of(selection);
   check_names(plan.targets);
   plan.is_composite = true;
   plan.nothing = "no task of BabyLM was answered; the warnings above say why";
@@ -217,9 +216,9 @@ int evaluate_babylm(const RunSelection& selection, const SuiteRequest& given) {
     return fault_of(request, name, folder, config);
   };
   const auto results = [&](const LoadedRun& run, const SuiteTarget& target, std::vector<std::string>& skipped) {
-    return results_of(run, target, data, request, skipped);
+    return results_of(run, target, data, request, !selection.all_checkpoints, skipped);
   };
-  plan.jobs.push_back({.name = request.names[0], .fault = fault, .evaluate = results});
+  plan.jobs = {{.name = request.names[0], .fault = fault, .evaluate = results}};
   return evaluate(plan);
 }
 

@@ -7,6 +7,7 @@
 
 #include "babylm/sizes.h"
 #include "run/config.h"
+#include "evaluation/request.h"
 #include "generation/search.h"
 #include "suites/request.h"
 
@@ -17,21 +18,8 @@ struct PretrainCommand {
   std::string run, command_line, branch_from, hook;
   bool resume = false, allow_config_change = false, json = false;
 };
-struct EvaluateCommand {
-  CheckpointChoice checkpoint = CheckpointChoice::best;
-  std::vector<std::string> runs;
-  std::string tokens;
-  std::vector<std::string> text, target;
-  std::vector<std::string> objectives;   ///< in short form; empty: those of the runs' own evaluation
-  std::vector<std::string> set;          ///< evaluation.KEY=VALUE
-  std::string format = "auto", columns;  ///< of the text, as in `prepare`
-  std::optional<std::string> field{};    ///< of the text, as in `prepare`
-  int64_t sequences = 0;                 ///< 0: evaluation.sequences
-  int64_t batch_size = 32;
-  bool generate = false;  ///< of pairs: generate the targets and compare
-  SearchConfig search{};
+struct EvaluateCommand : EvaluationRequest {
   SuiteRequest suites{};
-  bool json = false;
 };
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;

@@ -17,6 +17,14 @@ constexpr auto choices(CheckpointChoice) {
                     Choice{CheckpointChoice::newest, "newest", "of the last step that was saved"}};
 }
 
+/// The runs that a verb evaluates, and the checkpoint of each.
+struct RunSelection {
+  std::vector<std::string> runs{};  ///< run directories or step folders
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  bool all_checkpoints = false;  ///< every checkpoint of the only run
+  bool json = false;             ///< print one line of JSON
+};
+
 /// The step folder of a run that a verb takes, which is logged; a path that is no run directory as it is.
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "suites/levenberg_marquardt.h"
+#include "suites/least_squares.h"
 
 namespace cloze {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "core/error.h"
 #include "scoring/encoded_passage.h"
+#include "suites/statistics.h"
 
 namespace cloze {
 
@@ -19,21 +19,6 @@ std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool e
   for (const auto backend : {BabylmBackend::mlm, BabylmBackend::mntp, BabylmBackend::causal})
     if (trains_for(objective, backend)) return backend;
   return {};
-}
-
-/// Ranks from 1, equal values at their mean.
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (size_t first = 0; first < order.size();) {
-    size_t last = first;
-    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
-    for (size_t i = first; i <= last; ++i) ranks[order[i]] = 0.5 * static_cast<double>(first + last) + 1;
-    first = last + 1;
-  }
-  return ranks;
 }
 
 }  // namespace
@@ -100,7 +85,7 @@ double babylm_spearman(const std::vector<double>& a, const std::vector<double>& 
   if (a.size() < 2 || std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return nan;
   // Ranks are multiples of a half, so that these sums are exact in any order; the last steps are those of numpy's
   // corrcoef.
-  const auto x = ranks_of(a), y = ranks_of(b);
+  const auto x = ranks(a), y = ranks(b);
   const auto n = static_cast<double>(a.size());
   const double mean = 0.5 * (n + 1);
   double xx = 0, xy = 0, yy = 0;

@@ -120,17 +120,17 @@ void SuiteOutput::commit(std::span<const CheckpointResults> all, const Table& ta
   staged_->commit();
 }
 
-void SuiteOutput::finish(const SuiteRequest& request, bool is_json, std::span<const CheckpointResults> all) {
-  const bool of_checkpoints = request.all_checkpoints;
+void SuiteOutput::finish(const RunSelection& selection, bool paradigms, std::span<const CheckpointResults> all) {
+  const bool of_checkpoints = selection.all_checkpoints;
   const auto usual = of_checkpoints ? SuiteDetail::suites : SuiteDetail::phenomena;
-  const auto detail = request.paradigms ? SuiteDetail::paradigms : usual;
+  const auto detail = paradigms ? SuiteDetail::paradigms : usual;
   const auto table = of_checkpoints ? table_of_checkpoints(all, detail) : table_of_runs(all, detail);
   auto notes = notes_of(all);
   const auto brackets = note_of_brackets(all, detail);
   const bool has_columns_of_official = all.size() == 1 && !of_checkpoints;
   if (!brackets.empty() && !has_columns_of_official) notes.insert(notes.begin(), brackets);
   commit(all, table, notes);
-  if (is_json) {
+  if (selection.json) {
     json runs = json::array();
     for (const auto& one : all) runs.push_back(to_json(one));
     print_data(json_text(json{{"runs", runs}}) + "\n");
@@ -245,7 +245,7 @@ CheckpointResults unread_results(const SuiteTarget& target, const std::string& f
 }
 
 LoadedRun open_target(const SuitePlan& plan, const SuiteTarget& target) {
-  if (plan.request.all_checkpoints) return open_intact(target.checkpoint);
+  if (plan.selection.all_checkpoints) return open_intact(target.checkpoint);
   const auto checkpoint = [&] {
     return was_removed(target.checkpoint) ? requested_checkpoint(plan.selection, target.run) : target.checkpoint;
   };
@@ -306,7 +306,7 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
 void evaluate_target(SuiteProgress& progress, PlannedTarget planned) {
   const auto& plan = progress.plan;
   const auto& target = planned.target;
-  const bool of_checkpoints = plan.request.all_checkpoints;
+  const bool of_checkpoints = plan.selection.all_checkpoints;
   if (of_checkpoints && was_removed(target.checkpoint))
     return log_info(plan.room, target.checkpoint + ": the run has removed it meanwhile; it is left out");
   if (plan.is_composite && planned.unread.empty() && !planned.faults[0].empty()) {
@@ -345,7 +345,7 @@ int evaluate(const SuitePlan& plan) {
   const bool any = std::ranges::any_of(progress.results, [](const auto& one) { return !one.results.empty(); });
   require<DataError>(any || (plan.is_composite && !progress.has_failed), plan.nothing);
   if (plan.conclude) plan.conclude(progress.results, progress.output);
-  progress.output.finish(plan.request, plan.selection.json, progress.results);
+  progress.output.finish(plan.selection, plan.request.paradigms, progress.results);
   return progress.has_failed ? 1 : 0;
 }
 
@@ -464,13 +464,13 @@ int evaluate_suites(const RunSelection& selection, const SuiteRequest& request) 
   const auto options = options_of(request);
   std::vector<SurprisalCurves> curves(suites.size());
   SuitePlan plan{.selection = selection, .request = request, .targets = {}, .jobs = {}};
-  if (!request.all_checkpoints) plan.targets = chosen_targets(selection);
-  if (request.all_checkpoints)
+  if (!selection.all_checkpoints) plan.targets = chosen_targets(selection);
+  if (selection.all_checkpoints)
     for (const auto& checkpoint : all_checkpoints_of(selection.runs[0]))
       plan.targets.push_back({.run = selection.runs[0], .checkpoint = checkpoint});
   for (size_t s = 0; s < suites.size(); ++s) plan.jobs.push_back(job_of(suites[s], options, curves[s]));
   plan.conclude = [&](std::vector<CheckpointResults>& all, SuiteOutput& output) {
-    for (size_t s = 0; s < suites.size() && request.all_checkpoints; ++s)
+    for (size_t s = 0; s < suites.size() && selection.all_checkpoints; ++s)
       if (const auto* known = std::get_if<AcquisitionSuite>(&suites[s].items); known && !known->ages.empty())
         add_ages(suites[s], *known, curves[s], all, output);
   };

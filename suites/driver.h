@@ -64,8 +64,8 @@ class SuiteOutput {
   explicit SuiteOutput(const std::string& folder);
   /// Adds the predictions of a result.
   void add(const CheckpointResults& checkpoint, const SuiteResult& result);
-  /// Completes the folder, and prints the table or, with `json`, one line.
-  void finish(const SuiteRequest& request, bool json, std::span<const CheckpointResults> all);
+  /// Completes the folder, and prints the table, with `paradigms` all of it, or one line of JSON.
+  void finish(const RunSelection& selection, bool paradigms, std::span<const CheckpointResults> all);
 
  private:
   void check() const;

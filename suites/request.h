@@ -36,17 +36,9 @@ struct SuiteRequest {
   std::optional<int64_t> stride{};               ///< of scores; none: a text longer than the model is refused
   std::string cache{}, out{};                    ///< folders; empty: none
   bool paradigms = false;
-  bool all_checkpoints = false;            ///< of the losses as of the suites: every checkpoint of the only run
   bool fast = false;                       ///< of BabyLM: the fast evaluation
   std::optional<BabylmBackend> backend{};  ///< of BabyLM; none: the run's own
   std::string results{};                   ///< of BabyLM: the folder for its files; empty: `results`
-};
-
-/// The runs that are evaluated, and the checkpoint of each.
-struct RunSelection {
-  std::vector<std::string> runs{};  ///< run directories or step folders
-  CheckpointChoice checkpoint = CheckpointChoice::best;
-  bool json = false;  ///< print one line of JSON
 };
 
 }  // namespace cloze

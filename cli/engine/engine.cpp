@@ -8,7 +8,6 @@
 #include "babylm/evaluate.h"
 #include "cli/command.h"
 #include "cli/engine/parts.h"
-#include "cli/engine/training_counts.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
@@ -17,6 +16,7 @@
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"
 #include "core/text.h"
+#include "evaluation/run_losses.h"
 #include "generation/fill.h"
 #include "generation/generate.h"
 #include "analysis/inspect.h"
@@ -129,9 +129,11 @@ int run(const GenerateCommand& c) {
 }
 
 int run(const EvaluateCommand& c) {
-  if (c.suites.names.empty()) return run_evaluate(c);
-  const RunSelection selection{.runs = c.runs, .checkpoint = c.checkpoint, .json = c.json};
-  return names_babylm(c.suites) ? evaluate_babylm(selection, c.suites) : evaluate_suites(selection, c.suites);
+  if (!c.suites.names.empty())
+    return names_babylm(c.suites) ? evaluate_babylm(c, c.suites) : evaluate_suites(c, c.suites);
+  check_search(c.search);
+  evaluate_losses(c);
+  return 0;
 }
 int run(const ScoreCommand& c) { return run_score(c); }
 int run(const CollateCommand& c) { return run_collate(c); }
