@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 
 namespace cloze {
 

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "babylm/sizes.h"
+#include "babylm/collate.h"
 #include "run/config.h"
 #include "evaluation/request.h"
 #include "generation/search.h"
@@ -87,13 +87,7 @@ struct BenchmarkCommand {
   bool json = false, plain = false, steps_only = false;
 };
 
-struct CollateCommand {
-  std::string results, model, revision = "main";
-  std::string data;                        ///< evaluation data; empty: `babylm` of the suites
-  std::optional<BabylmBackend> backend{};  ///< none: the only one of the results
-  BabylmTrack track = BabylmTrack::strict;
-  bool fast = false, partial = false;
-};
+struct CollateCommand : CollateRequest {};
 
 using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
                              ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,

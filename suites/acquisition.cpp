@@ -10,7 +10,7 @@
 #include "data/byte_source.h"
 #include "data/tokenizers/utf8.h"
 #include "scoring/form_rules.h"
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 #include "suites/json_lines.h"
 #include "suites/python_json.h"
 

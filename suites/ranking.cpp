@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/spelling.h"
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 #include "suites/ranking_forms.h"
 

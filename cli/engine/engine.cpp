@@ -25,6 +25,7 @@
 #include "run/moved.h"
 #include "run/process.h"
 #include "scoring/passage_lines.h"
+#include "suites/driver.h"
 #include "train/pretrain.h"
 #include "train/warnings.h"
 #include "views/view.h"
@@ -136,7 +137,12 @@ int run(const EvaluateCommand& c) {
   return 0;
 }
 int run(const ScoreCommand& c) { return run_score(c); }
-int run(const CollateCommand& c) { return run_collate(c); }
+int run(const CollateCommand& c) {
+  const auto collation = collate_babylm(c);
+  for (const auto& fault : collation.faults) log_warning("babylm", fault);
+  print_data(collation.file + "\n");
+  return 0;
+}
 
 /// Prints the most probable completions of all blanks together.
 void print_completions(const LoadedRun& opened, const std::string& text, const FillCommand& c) {

@@ -33,9 +33,6 @@ inline void print_report(const std::string& text, size_t indent) {
 /// Throws ConfigError, which names options, for settings of a search that do not go together; before a run is loaded.
 void check_search(const SearchConfig& search);
 
-/// The verb `babylm collate`: writes the file of a submission, and prints its name.
-int run_collate(const CollateCommand& command);
-
 /// The verb `score`.
 int run_score(const ScoreCommand& command);
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "suites/babylm.h"
-#include "suites/babylm_sums.h"
 #include "suites/suite.h"
 #include "tests/scoring/random_run.h"
 #include "tests/suites/reading_table.h"
