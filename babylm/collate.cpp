@@ -183,7 +183,7 @@ class PredictionCollator {
     if (task != "blimp" && task != "blimp_supplement" && task != "ewok") return;
     const auto answers = fs::path(fast_data()) / file.parent_path().filename();
     std::set<std::string> names;
-    std::error_code ignored;  // a folder that is not there is told where its answers are read
+    std::error_code ignored;  // a folder that is not there is reported where its answers are read
     for (const auto& entry : fs::directory_iterator(answers, ignored))
       if (is_json_lines(entry.path().filename().string())) names.insert(suite_name(entry.path().string()));
     for (const auto& name : names)

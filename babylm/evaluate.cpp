@@ -65,7 +65,7 @@ std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vecto
   return found;
 }
 
-/// What a report says of a figure: a share, of wug the correlation; none for one that it lacks.
+/// What a report says of a figure: a fraction, of wug the correlation; none for one that it lacks.
 std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const SuiteFigure& figure) {
   const bool correlated = format == BabylmFormat::wug;
   if (figure.metric != (correlated ? "spearman" : "accuracy")) return {};

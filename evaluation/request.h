@@ -1,5 +1,5 @@
 #pragma once
-// What the command line asks of held-out losses, without LibTorch.
+// What the command line wants of held-out losses, without LibTorch.
 #include <optional>
 #include <string>
 #include <vector>

@@ -24,7 +24,7 @@ struct Counts {
 SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Counts& counts) {
   const auto mean = clustered_mean(counts.right, counts.all);
   const auto count = static_cast<int64_t>(std::accumulate(counts.all.begin(), counts.all.end(), 0.0));
-  const auto bounds = share_interval(mean, count);
+  const auto bounds = fraction_interval(mean, count);
   return {.level = level,
           .group = group,
           .metric = "accuracy",
@@ -119,32 +119,32 @@ struct AllCounts {
   std::map<std::string, Counts> phenomena{};
   std::vector<std::pair<std::string, Counts>> sections{};
 
-  void add(const std::string& name, const std::string& phenomenon, int64_t right, int64_t asked) {
+  void add(const std::string& name, const std::string& phenomenon, int64_t right, int64_t count) {
     sections.emplace_back(name, Counts{});
     for (auto* group : {&suite, &phenomena[phenomenon], &sections.back().second}) {
       group->right.push_back(static_cast<double>(right));
-      group->all.push_back(static_cast<double>(asked));
+      group->all.push_back(static_cast<double>(count));
     }
   }
 };
 
 /// Counts the right answers to the questions of a file, and appends its items. `prefix`: of the names of its sections.
-void ask(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
-         SuitePredictions& items) {
+void evaluate_file(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
+                   SuitePredictions& items) {
   const auto answers = answers_of(file, embedded);
   size_t number = 0;
   for (const auto& section : file.sections) {
     const auto name = prefix + section.name;
-    int64_t asked = 0, right_answers = 0;
+    int64_t count = 0, right_answers = 0;
     for (const auto& question : section.questions) {
       const auto& answer = answers[number++];
       const bool right = answer == question[3];
       items.push_back(
-          {{"item", words(name, "/", asked)}, {"question", question}, {"answer", answer}, {"right", right}});
-      ++asked;
+          {{"item", words(name, "/", count)}, {"question", question}, {"answer", answer}, {"right", right}});
+      ++count;
       right_answers += right;
     }
-    counts.add(name, phenomenon_of(section.name), right_answers, asked);
+    counts.add(name, phenomenon_of(section.name), right_answers, count);
   }
 }
 
@@ -198,7 +198,7 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
   AllCounts counts;
   int64_t certain = 0;
   for (const auto& file : suite.files) {
-    ask(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
+    evaluate_file(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
     result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());
     certain += count_certain(file);
   }

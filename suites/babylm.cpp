@@ -134,7 +134,7 @@ void add_causal(const LoadedRun& run, const BabylmCandidate& candidate, const To
   auto text = framed(run, frame, candidate.sentence, start_of(candidate));
   TokenRow row;
   for (const auto at : text.scored)
-    if (at > 0) row.asked.push_back({.position = static_cast<int64_t>(at) - 1, .target = text.ids[at]});
+    if (at > 0) row.predicted.push_back({.position = static_cast<int64_t>(at) - 1, .target = text.ids[at]});
   if (!text.ids.empty()) text.ids.pop_back();
   row.read.ids = std::move(text.ids);
   rows.counts.push_back(1);
@@ -149,7 +149,7 @@ void add_masked_encoder(const LoadedRun& run, const BabylmCandidate& candidate, 
     auto& row = rows.rows.emplace_back();
     row.read = {.ids = text.ids, .decoder = {special.bos, special.mask}};
     row.read.ids[at] = special.mask;
-    row.asked = {{.position = 1, .target = text.ids[at]}};
+    row.predicted = {{.position = 1, .target = text.ids[at]}};
   }
   rows.counts.push_back(text.scored.size());
 }
@@ -165,7 +165,7 @@ void add_prefix(const LoadedRun& run, const BabylmCandidate& candidate, Rows& ro
   if (special.eos >= 0) ids.push_back(special.eos);
   decoder = {special.bos, special.mask};
   for (const auto target : run.tokenizer.encode(candidate.completion)) {
-    row.asked.push_back({.position = static_cast<int64_t>(row.asked.size()) + 1, .target = target});
+    row.predicted.push_back({.position = static_cast<int64_t>(row.predicted.size()) + 1, .target = target});
     decoder.push_back(target);
   }
   decoder.pop_back();  // the last one is a label only

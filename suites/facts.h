@@ -4,8 +4,8 @@
 // Figures, each as the mean over relations with an interval clustered by them, and by relation: `p@1`, `p@10` and `mrr`
 // of objects that are one token, among the whole vocabulary, for masked models; `restricted_p@1` and `restricted_mrr`
 // of all objects, of one and of several tokens, among the objects of their relation, of which n that are best together
-// count 1 / n each. Masked models are asked for the object alone, by the mean log-probability of its tokens, all of
-// which are masked together; models that read from left to right for the whole sentence.
+// count 1 / n each. Masked models score the object alone, by the mean log-probability of its tokens, all of
+// which are masked together; models that read from left to right the whole sentence.
 // Source: of restricted figures Kassner et al. 2021 (arXiv 2102.00894), with the mean of log-probabilities of their
 // program (norakassner/mlama, mlama/evaluation_metrics_ranked.py). Differs: Petroni et al. (section 4.4) take other
 // valid objects of a subject and relation out of the candidates; here all of them stay, as in the programs of LAMA

@@ -12,7 +12,7 @@ namespace cloze {
 struct LeastSquares {
   double intercept = 0;
   std::vector<double> coefficients;  ///< [K]; 0 for a column that the others determine
-  double r2 = 0;                     ///< share of the variance that the fit explains
+  double r2 = 0;                     ///< fraction of the variance that the fit explains
   int64_t rank = 0;                  ///< independent columns, without the intercept
 };
 

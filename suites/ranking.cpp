@@ -101,7 +101,7 @@ std::vector<Passage> passages_of(std::span<const RankingItem> items) {
   return passages;
 }
 
-/// What `f` says of all candidates. A fault of one passage is told with the name of its item.
+/// What `f` says of all candidates. A fault of one passage is reported with the name of its item.
 template <class F>
 auto with_names(std::span<const RankingItem> items, const F& f) {
   try {

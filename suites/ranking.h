@@ -1,8 +1,8 @@
 #pragma once
 // Suites of minimal pairs and completions: of an item's candidates, the model's best should be the right one.
 //
-// Figures: `accuracy`, the mean over paradigms of the share of right items, for the suite and its phenomena with an
-// interval clustered by paradigm; `micro_accuracy`, the share of all items; for pairs with the judgements of people
+// Figures: `accuracy`, the mean over paradigms of the fraction of right items, for the suite and its phenomena with an
+// interval clustered by paradigm; `micro_accuracy`, the fraction of all items; for pairs with the judgements of people
 // also `spearman`, which then stands for the suite.
 #include <map>
 #include <optional>
@@ -22,7 +22,7 @@ struct RankingItem {
   std::string metric = "accuracy";  ///< the figure that it counts for
   std::vector<Passage> candidates{};   ///< two or more
   std::optional<size_t> answer = 0;    ///< none: people are divided evenly
-  std::optional<double> preference{};  ///< of pairs: share of people who prefer the first
+  std::optional<double> preference{};  ///< of pairs: fraction of people who prefer the first
   bool operator==(const RankingItem&) const = default;
 };
 

@@ -41,12 +41,12 @@ size_t answer_of(const SuiteLine& line, const char* key, size_t count) {
 }
 
 void set_preference(RankingItem& item, const SuiteLine& line, const char* key) {
-  const double share = line.number(key);
-  require<DataError>(share >= 0 && share <= 1, line.where, ": `", key, "` is ", shortest(share),
+  const double fraction = line.number(key);
+  require<DataError>(fraction >= 0 && fraction <= 1, line.where, ": `", key, "` is ", shortest(fraction),
                      "; it must be a share of people, from 0 to 1");
-  item.preference = share;
-  if (share < 0.5) item.answer = 1;
-  if (share == 0.5) item.answer.reset();
+  item.preference = fraction;
+  if (fraction < 0.5) item.answer = 1;
+  if (fraction == 0.5) item.answer.reset();
 }
 
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// What the command line asks of suites, without LibTorch.
+// What the command line wants of suites, without LibTorch.
 #include <array>
 #include <optional>
 #include <string>

@@ -8,7 +8,7 @@
 
 namespace cloze {
 
-/// A file of a suite; its first line is read when somebody asks for it, and once.
+/// A file of a suite; its first line is read when it is needed, and once.
 class SuiteFile {
  public:
   explicit SuiteFile(std::string path) : path_(std::move(path)) {}

@@ -13,14 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-/// How suites of a training are answered: no option of theirs gives a stride.
+/// How suites of a training are evaluated: no option of theirs gives a stride.
 SuiteOptions training_options() {
   SuiteOptions options;
   options.scoring.takes_stride = false;
   return options;
 }
 
-/// The network that is trained, as the run that a suite asks.
+/// The network that is trained, as the run that a suite evaluates.
 LoadedRun run_of(const Training& training) {
   return {.folder = training.options.run,
           .checkpoint = words("step ", training.progress.step),
@@ -54,9 +54,9 @@ std::vector<SuiteResult> results_of(const Training& training, const std::vector<
 }
 
 /// `blimp accuracy 61.23 %`
-std::string to_text(const SuiteResult& answer) {
-  std::string text = answer.suite;
-  for (const auto& figure : answer.figures) {
+std::string to_text(const SuiteResult& result) {
+  std::string text = result.suite;
+  for (const auto& figure : result.figures) {
     if (figure.level != SuiteLevel::suite) continue;
     text +=
         words(" ", figure.metric, " ", figure_cell(figure.value, figure.metric), is_share(figure.metric) ? " %" : "");
@@ -91,7 +91,7 @@ void SuiteEvaluation::check_lengths(const Training& training) const {
 }
 
 void SuiteEvaluation::restore(Training&, const SavedStep& saved) {
-  answered_at_ = saved.state.suites_at;
+  evaluated_at_ = saved.state.suites_at;
   due_ = saved.state.suites_due && !saved.is_branch;
 }
 
@@ -102,25 +102,25 @@ void SuiteEvaluation::begin(Training& training) {
 
 void SuiteEvaluation::note_due(const Training& training, bool at_end) {
   const int64_t step = training.progress.step, every = training.config.evaluation.suite_every;
-  const bool asked = at_end ? answered_at_ != step : is_within_budget(training) && every > 0 && step % every == 0;
-  due_ = asked && !suites_.empty();
+  const bool is_time = at_end ? evaluated_at_ != step : is_within_budget(training) && every > 0 && step % every == 0;
+  due_ = is_time && !suites_.empty();
 }
 
 void SuiteEvaluation::after_step(Training& training) {
-  if (due_) answer(training);
+  if (due_) evaluate(training);
 }
 
 void SuiteEvaluation::finish(Training& training) {
-  if (due_ || results_.empty()) answer(training);
+  if (due_ || results_.empty()) evaluate(training);
 }
 
 void SuiteEvaluation::save(TrainState& state) const {
-  state.suites_at = answered_at_;
+  state.suites_at = evaluated_at_;
   state.suites_due = due_;
 }
 
-/// Answers all suites. Throws Interrupted after a signal.
-void SuiteEvaluation::answer(Training& training) {
+/// Evaluates all suites. Throws Interrupted after a signal.
+void SuiteEvaluation::evaluate(Training& training) {
   if (suites_.empty()) return;
   const auto start = Clock::now();
   const AveragedWeights averaged(*training.stepper);
@@ -131,22 +131,22 @@ void SuiteEvaluation::answer(Training& training) {
   training.network->train(was_training);
   end_progress();
   std::string text;
-  for (const auto& answer : results_) text += (text.empty() ? " " : ", ") + to_text(answer);
+  for (const auto& result : results_) text += (text.empty() ? " " : ", ") + to_text(result);
   if (!text.empty()) log_info("train", words("suites at step ", training.progress.step, ":", text));
   training.ledger.evaluation += seconds_since(start);
-  if (answered_at_ == training.progress.step) return;
-  answered_at_ = training.progress.step;
+  if (evaluated_at_ == training.progress.step) return;
+  evaluated_at_ = training.progress.step;
   checkpoints_.forget_saved();
   auto row = row_of(training);
   row["suites"] = to_json(results_);
   training.record(row);
 }
 
-json to_json(const std::vector<SuiteResult>& answers) {
+json to_json(const std::vector<SuiteResult>& results) {
   json all = json::object();
-  for (const auto& answer : answers) {
-    auto& entry = all[answer.suite];
-    for (const auto& figure : answer.figures)
+  for (const auto& result : results) {
+    auto& entry = all[result.suite];
+    for (const auto& figure : result.figures)
       if (figure.level == SuiteLevel::suite)
         entry[figure.metric] = figure_json(figure);
       else
