@@ -10,7 +10,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/print.h"
