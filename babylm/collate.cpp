@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "babylm/fast_scores.h"
 #include "babylm/results.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "suites/json_lines.h"
+#include "suites/suite.h"
 
 namespace cloze {
 
@@ -52,17 +54,17 @@ constexpr std::array finetuned{"boolq", "mnli", "mrpc", "multirc", "qqp", "rte",
 
 class PredictionCollator {
  public:
-  PredictionCollator(const CollateOptions& options, const BabylmSizes& sizes) : options_(options), sizes_(sizes) {}
+  PredictionCollator(const CollateRequest& request, const BabylmSizes& sizes) : request_(request), sizes_(sizes) {}
 
   PythonJson::Dict whole() {
     PythonJson::Dict found;
     for (const auto& [task, folder] : full_parts)
       if (auto predictions =
-              sized(zero_shot(options_.revision) / folder / "predictions.json", task, sizes_.full, evaluated_by_cloze))
+              sized(zero_shot(request_.revision) / folder / "predictions.json", task, sizes_.full, evaluated_by_cloze))
         found.emplace_back(task, std::move(*predictions));
     if (auto surprisals = acquisition()) found.emplace_back("aoa", std::move(*surprisals));
     found.emplace_back("glue", glue());
-    if (options_.fast) found.emplace_back("fast_eval_results", fast());
+    if (request_.fast) found.emplace_back("fast_eval_results", fast());
     return found;
   }
 
@@ -78,8 +80,10 @@ class PredictionCollator {
     faults.push_back(words(parts...));
   }
 
+  std::string fast_data() const { return request_.data + "/fast_eval"; }
+
   fs::path zero_shot(const std::string& revision) const {
-    return zero_shot_folder(options_.results, options_.model, revision, options_.backend);
+    return zero_shot_folder(request_.results, request_.model, revision, *request_.backend);
   }
 
   /// The JSON of a file; none, and a fault with `mend`, if it is not there.
@@ -129,7 +133,7 @@ class PredictionCollator {
     PythonJson::Dict all;
     for (const auto* task : finetuned) {
       const auto file =
-          fs::path(options_.results) / options_.model / options_.revision / "finetune" / task / "predictions.json";
+          fs::path(request_.results) / request_.model / request_.revision / "finetune" / task / "predictions.json";
       const auto predictions = sized(file, task, sizes_.full, fine_tuned_elsewhere);
       if (!predictions) continue;
       for (const auto& [name, part] : *predictions->dict()) {
@@ -145,7 +149,7 @@ class PredictionCollator {
   }
 
   std::optional<PythonJson> acquisition() {
-    const auto file = zero_shot(options_.revision) / "AoA_word" / "surprisal.json";
+    const auto file = zero_shot(request_.revision) / "AoA_word" / "surprisal.json";
     auto json = read(file, evaluated_by_cloze);
     if (!json) return {};
     const auto* results = json->find("results");
@@ -161,9 +165,9 @@ class PredictionCollator {
   }
 
   void check_checkpoints(const fs::path& file, const std::map<std::string, int64_t>& counts) {
-    const auto due = babylm_revisions(options_.track);
+    const auto due = babylm_revisions(request_.track);
     if (counts.size() != due.size())
-      return fault(file.string(), ": has ", counts.size(), " checkpoints, and track ", name_of(options_.track), " ",
+      return fault(file.string(), ": has ", counts.size(), " checkpoints, and track ", name_of(request_.track), " ",
                    due.size(), " (--track names another)");
     for (const auto& revision : due) {
       const auto found = counts.find(revision);
@@ -177,9 +181,9 @@ class PredictionCollator {
   /// A fault for each file of right answers without predictions: the parts of these tasks are files.
   void check_files(const fs::path& file, const PythonJson::Dict& found, const std::string& task) {
     if (task != "blimp" && task != "blimp_supplement" && task != "ewok") return;
-    const auto answers = fs::path(options_.fast_data) / file.parent_path().filename();
+    const auto answers = fs::path(fast_data()) / file.parent_path().filename();
     std::set<std::string> names;
-    std::error_code ignored;  // a folder that is not there is told where its answers are read
+    std::error_code ignored;  // a folder that is not there is reported where its answers are read
     for (const auto& entry : fs::directory_iterator(answers, ignored))
       if (is_json_lines(entry.path().filename().string())) names.insert(suite_name(entry.path().string()));
     for (const auto& name : names)
@@ -189,7 +193,7 @@ class PredictionCollator {
 
   PythonJson::Dict fast() {
     std::vector<PythonJson::List> scores(fast_parts.size());
-    for (const auto& revision : babylm_revisions(options_.track)) {
+    for (const auto& revision : babylm_revisions(request_.track)) {
       if (!fs::exists(zero_shot(revision))) {
         fault(zero_shot(revision).string(),
               ": is not there; `cloze evaluate RUN --suite babylm --fast --all-checkpoints` writes it");
@@ -201,7 +205,7 @@ class PredictionCollator {
         const auto predictions = sized(file, task, sizes_.fast, evaluated_by_cloze);
         if (!predictions) continue;
         check_files(file, *predictions->dict(), task);
-        scores[p].push_back(fast_scores(task, *predictions, options_.fast_data));
+        scores[p].push_back(fast_scores(task, *predictions, fast_data()));
       }
     }
     PythonJson::Dict found;
@@ -209,7 +213,7 @@ class PredictionCollator {
     return found;
   }
 
-  const CollateOptions& options_;
+  const CollateRequest& request_;
   const BabylmSizes& sizes_;
 };
 
@@ -221,19 +225,48 @@ std::string on_lines(const std::vector<std::string>& sentences) {
   return sentences.size() > most ? text + words("\n  and ", sentences.size() - most, " more") : text;
 }
 
+/// The results and the model of a request: named, or a folder of one model.
+std::pair<std::string, std::string> named_model(const CollateRequest& c) {
+  if (!c.model.empty()) return {c.results, babylm_model_name(c.model)};
+  auto folder = fs::absolute(c.results).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  require<ConfigError>(fs::is_directory(folder), c.results,
+                       ": no such folder; `cloze evaluate RUN --suite babylm` writes the results of a model");
+  require<ConfigError>(
+      fs::is_directory(folder / c.revision), c.results, ": has no folder ", c.revision,
+      "; evaluate the model (`cloze evaluate RUN --suite babylm`), or name one in it with --model, or its "
+      "revision with --revision");
+  return {folder.parent_path().string(), folder.filename().string()};
+}
+
+/// The only backend of a model's results. Throws ConfigError for none and for several.
+BabylmBackend only_backend(const fs::path& zero_shot) {
+  std::vector<BabylmBackend> found;
+  for (const auto& choice : choices(BabylmBackend{}))
+    if (fs::is_directory(zero_shot / choice.name)) found.push_back(choice.value);
+  require<ConfigError>(found.size() == 1, zero_shot.string(), found.empty() ? ": has no results" : ": has results",
+                       " of ", found.empty() ? "any backend; evaluate the model" : "several backends; name one",
+                       found.empty() ? " with `cloze evaluate RUN --suite babylm`" : " with --backend");
+  return found[0];
+}
+
 }  // namespace
 
-Collation collate_babylm(const CollateOptions& options, const BabylmSizes& sizes) {
-  const auto folder = fs::path(options.results) / options.model;
+Collation collate_babylm(const CollateRequest& given, const BabylmSizes& sizes) {
+  auto request = given;
+  std::tie(request.results, request.model) = named_model(given);
+  const auto folder = fs::path(request.results) / request.model;
+  if (!request.backend) request.backend = only_backend(folder / request.revision / "zero_shot");
+  if (request.data.empty()) request.data = suites_folder() + "/babylm";
   require<DataError>(fs::is_directory(folder), folder.string(),
                      ": is not there; `cloze evaluate RUN --suite babylm` writes results of a run");
-  PredictionCollator collator(options, sizes);
+  PredictionCollator collator(request, sizes);
   const PythonJson whole = collator.whole();
   const auto& faults = collator.faults;
-  require<DataError>(faults.empty() || options.partial, folder.string(),
+  require<DataError>(faults.empty() || request.partial, folder.string(),
                      ": is no complete submission; --partial writes what is there", on_lines(faults));
   const std::string begin = faults.empty() ? "all_full" : "partial_full";
-  const auto file = folder / (begin + "_preds_and_fast_scores_" + name_of(options.backend) + ".json");
+  const auto file = folder / (begin + "_preds_and_fast_scores_" + name_of(*request.backend) + ".json");
   write_atomic(file.string(), python_json(whole));
   return {.file = file.string(), .faults = faults};
 }

@@ -2,23 +2,25 @@
 // The file that a submission to BabyLM uploads: all predictions of a model, and the fast scores of its checkpoints.
 // Source: BabyLM 2026, strict/evaluation_pipeline/collate_preds.py, whose bytes it has for the same predictions.
 // Differs: the last digits of gains of reading times, which there move with the machine's BLAS.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "babylm/sizes.h"
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
 
 namespace cloze {
 
-struct CollateOptions {
-  std::string results;            ///< folder with one of each model (babylm/results.h)
-  std::string model;              ///< name of one
-  std::string revision = "main";  ///< whose predictions are submitted
-  BabylmBackend backend = BabylmBackend::mlm;
+/// What is collated. Empty fields are found: a model is its folder of results, a backend the only one of these.
+struct CollateRequest {
+  std::string results{};                   ///< folder with one of each model (babylm/results.h), or that of a model
+  std::string model{};                     ///< name of one; empty: `results` is its folder
+  std::string revision = "main";           ///< whose predictions are submitted
+  std::optional<BabylmBackend> backend{};  ///< none: the only one of the results
   BabylmTrack track = BabylmTrack::strict;
-  bool fast = false;      ///< also the scores of every revision of the track on the fast evaluation
-  std::string fast_data;  ///< folder `fast_eval` with the right answers
-  bool partial = false;   ///< write what is there
+  bool fast = false;     ///< also the scores of every revision of the track on the fast evaluation
+  std::string data{};    ///< evaluation data, whose `fast_eval` has the right answers; empty: `babylm` of the suites
+  bool partial = false;  ///< write what is there
 };
 
 /// The file that was written, and what a complete one lacks.
@@ -27,7 +29,8 @@ struct Collation {
   std::vector<std::string> faults;  ///< what is missing or has another size, a sentence each; empty: it is complete
 };
 
-/// Writes the file of a model. Throws DataError that lists all faults, unless `partial`.
-Collation collate_babylm(const CollateOptions& options, const BabylmSizes& sizes = published_sizes());
+/// Writes the file of a model. Throws ConfigError for results of no model, and of none or several backends, DataError
+/// that lists all faults, unless `partial`.
+Collation collate_babylm(const CollateRequest& request, const BabylmSizes& sizes = published_sizes());
 
 }  // namespace cloze

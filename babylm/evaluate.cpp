@@ -18,7 +18,6 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 /// The groups of paradigms in reports: fields of BLiMP, splits of entity tracking.
 std::string phenomenon_of(const BabylmItem& item, BabylmFormat format) {
@@ -66,7 +65,7 @@ std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vecto
   return found;
 }
 
-/// What a report says of a figure: a share, of wug the correlation; none for one that it lacks.
+/// What a report says of a figure: a fraction, of wug the correlation; none for one that it lacks.
 std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const SuiteFigure& figure) {
   const bool correlated = format == BabylmFormat::wug;
   if (figure.metric != (correlated ? "spearman" : "accuracy")) return {};
@@ -122,12 +121,6 @@ std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, B
   std::vector<float> sums;
   for (size_t i = 0; i < scores.size(); ++i) sums.push_back(babylm_sum(passages[i], scores[i]));
   return sums;
-}
-
-/// Tells that a task is answered, since a large one takes minutes.
-void log_answered(const LoadedRun& run, const SuiteResult& result, Clock::time_point start) {
-  log_info("babylm", words(result.suite, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
-                           duration(std::chrono::duration<double>(Clock::now() - start).count())));
 }
 
 SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, std::optional<BabylmBackend> backend,
@@ -253,40 +246,34 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data,
                                          std::optional<BabylmBackend> backend, const SuiteOptions& options,
                                          const std::vector<std::string>& zero_shots,
-                                         std::vector<std::string>& unanswered) {
+                                         std::vector<std::string>& skipped) {
   const auto of_tasks = ranking_options(run, backend, options);
   const auto fault = backend ? babylm_fault(run, *backend) : "";
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
-  // A DataError of `f` is the fault of one task, and the others are not lost with it.
-  const auto succeeds = [&](const std::string& task, const auto& f) {
-    try {
-      f();
-      return true;
-    } catch (const DataError& e) {
-      unanswered.push_back(words("cannot answer ", task, ": ", e.what()));
-      end_progress();
-      log_warning("babylm", words(run.checkpoint, ": ", unanswered.back()));
-      return false;
-    }
-  };
-  std::vector<const BabylmTask*> tasks;  // those whose texts fit
-  if (!data.tasks.empty()) {
-    const Scorer scorer(run, of_tasks.scoring);
-    for (const auto& task : data.tasks)
-      if (succeeds(task.dataset.folder, [&] { check_fit(run, scorer, task, backend); })) tasks.push_back(&task);
-  }
+  std::optional<Scorer> scorer;
+  if (!data.tasks.empty()) scorer.emplace(run, of_tasks.scoring);
   std::vector<SuiteResult> results;
-  const auto answer = [&](const std::string& name, const auto& result_of) {
-    succeeds(name, [&] {
-      const auto start = Clock::now();
-      results.push_back(result_of());
-      log_answered(run, results.back(), start);
-    });
+  std::vector<std::string> names;
+  std::vector<SuiteTask> tasks;
+  const auto add = [&](const std::string& name, const std::function<void()>& check, const auto& result_of) {
+    names.push_back(name);
+    tasks.push_back({.check = check, .evaluate = [&results, &run, result_of] {
+                       const auto start = std::chrono::steady_clock::now();
+                       results.push_back(result_of());
+                       log_result_of("babylm", run, results.back(), start);
+                     }});
   };
-  for (const auto* task : tasks)
-    answer(task->dataset.folder, [&] { return task_result(run, *task, backend, of_tasks, zero_shots); });
+  for (const auto& task : data.tasks)
+    add(
+        task.dataset.folder, [&] { check_fit(run, *scorer, task, backend); },
+        [&] { return task_result(run, task, backend, of_tasks, zero_shots); });
   if (data.reading)
-    answer("reading", [&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
+    add("reading", {}, [&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
+  evaluate_tasks(tasks, [&](size_t task, const std::exception& e) {
+    if (dynamic_cast<const DataError*>(&e) == nullptr) throw;
+    skipped.push_back(words("cannot answer ", names[task], ": ", e.what()));
+    log_warning("babylm", words(run.checkpoint, ": ", skipped.back()));
+  });
   return results;
 }
 

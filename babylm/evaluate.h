@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "babylm/results.h"
-#include "suites/suite_result.h"
+#include "suites/driver.h"
 
 namespace cloze {
 
@@ -39,11 +39,16 @@ SuiteOptions surprisal_options(const LoadedRun& run, const SuiteOptions& options
 /// by that of its backend's official number; notes say where the two still differ. Without a backend the official
 /// numbers are NaN, and a note says why. Writes predictions and reports of the published program into `zero_shots`, the
 /// folders of a checkpoint's revisions, as far as its backend has them. A task with an item that cannot be scored is
-/// left out, told, and added to `unanswered` with the reason; texts that are too long are told before any is scored,
+/// left out, logged, and added to `skipped` with the reason; texts that are too long are found before any is scored,
 /// those of reading times when they are read. Throws ConfigError by babylm_fault.
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data,
                                          std::optional<BabylmBackend> backend, const SuiteOptions& options,
-                                         const std::vector<std::string>& zero_shots,
-                                         std::vector<std::string>& unanswered);
+                                         const std::vector<std::string>& zero_shots, std::vector<std::string>& skipped);
+
+/// Whether a request's --suite is BabyLM's evaluation data. Throws ConfigError for options that only these have.
+bool names_babylm(const SuiteRequest& request);
+/// `cloze evaluate --suite babylm`: evaluates runs on its tasks, writes the files of the published program, and prints
+/// the table. Returns the exit code.
+int evaluate_babylm(const RunSelection& selection, const SuiteRequest& request);
 
 }  // namespace cloze

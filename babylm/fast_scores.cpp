@@ -55,9 +55,9 @@ PythonJson stripped(const PythonJson& value) {
   return first == std::string::npos ? "" : text->substr(first, text->find_last_not_of(space) - first + 1);
 }
 
-/// The share of predictions that are the right answer; as many as both lists have are compared.
+/// The fraction of predictions that are the right answer; as many as both lists have are compared.
 template <class Answer>
-double share_right(const std::pair<std::string, PythonJson>& part, const Lines& items, const Answer& answer) {
+double fraction_right(const std::pair<std::string, PythonJson>& part, const Lines& items, const Answer& answer) {
   const auto& predictions = predictions_of(part.first, part.second);
   const size_t count = std::min(predictions.size(), items.size());
   require<DataError>(count > 0, "part '", part.first, "' has no predictions to compare with answers");
@@ -68,16 +68,16 @@ double share_right(const std::pair<std::string, PythonJson>& part, const Lines& 
 }
 
 /// A file of items for each part.
-PythonJson::Dict shares_by_file(const PythonJson::Dict& parts, const fs::path& folder, const char* answer) {
+PythonJson::Dict fractions_by_file(const PythonJson::Dict& parts, const fs::path& folder, const char* answer) {
   PythonJson::Dict scores;
   for (const auto& part : parts)
     scores.emplace_back(part.first,
-                        share_right(part, lines_of(folder / (part.first + ".jsonl")),
-                                    [&](const PythonJson& item) { return member(item, answer, part.first); }));
+                        fraction_right(part, lines_of(folder / (part.first + ".jsonl")),
+                                       [&](const PythonJson& item) { return member(item, answer, part.first); }));
   return scores;
 }
 
-PythonJson::Dict shares_of_boxes(const PythonJson::Dict& parts, const fs::path& folder) {
+PythonJson::Dict fractions_of_boxes(const PythonJson::Dict& parts, const fs::path& folder) {
   std::map<std::string, Lines> items;
   for (auto& line : lines_of(folder / "regular.jsonl")) {
     const auto operations = python_json(member(line, "numops", "entity_tracking_fast/regular.jsonl"));
@@ -85,7 +85,7 @@ PythonJson::Dict shares_of_boxes(const PythonJson::Dict& parts, const fs::path& 
   }
   PythonJson::Dict scores;
   for (const auto& part : parts)
-    scores.emplace_back(part.first, share_right(part, items[part.first], [&](const PythonJson& item) {
+    scores.emplace_back(part.first, fraction_right(part, items[part.first], [&](const PythonJson& item) {
                           const auto* options = member(item, "options", part.first).list();
                           require<DataError>(options && !options->empty(), part.first, ": an item has no options");
                           return options->front();
@@ -130,10 +130,10 @@ PythonJson fast_scores(const std::string& task, const PythonJson& predictions, c
   require<DataError>(parts != nullptr, "the predictions of ", task, " are no JSON object of parts");
   const fs::path folder = data;
   if (task == "reading") return reading_gains_of(predictions, folder / "reading" / "reading_data.csv");
-  if (task == "blimp") return shares_by_file(*parts, folder / "blimp_fast", "sentence_good");
-  if (task == "blimp_supplement") return shares_by_file(*parts, folder / "supplement_fast", "sentence_good");
-  if (task == "ewok") return shares_by_file(*parts, folder / "ewok_fast", "Target1");
-  if (task == "entity_tracking") return shares_of_boxes(*parts, folder / "entity_tracking_fast");
+  if (task == "blimp") return fractions_by_file(*parts, folder / "blimp_fast", "sentence_good");
+  if (task == "blimp_supplement") return fractions_by_file(*parts, folder / "supplement_fast", "sentence_good");
+  if (task == "ewok") return fractions_by_file(*parts, folder / "ewok_fast", "Target1");
+  if (task == "entity_tracking") return fractions_of_boxes(*parts, folder / "entity_tracking_fast");
   const std::string name = task == "wug_adj" ? "wug_adj_nominalization" : "wug_past_tense";
   return correlations(*parts, folder / name / (name + ".jsonl"));
 }

@@ -7,13 +7,13 @@
 
 namespace cloze {
 
-/// The score of each part of a task: shares of right predictions, correlations, or gains of reading times.
+/// The score of each part of a task: fractions of right predictions, correlations, or gains of reading times.
 ///
 /// task          `blimp`, `blimp_supplement`, `ewok`, `entity_tracking`, `wug_adj`, `wug_past` or `reading`
 /// predictions   content of predictions.json
 /// data          folder `fast_eval` with the right answers
 ///
-/// Shares and correlations agree to the last bit; gains to about 1e-12 of their value, as far as regressions of two
+/// Fractions and correlations agree to the last bit; gains to about 1e-12 of their value, as far as regressions of two
 /// libraries do. Throws DataError for predictions of another form and for answers that are not there.
 PythonJson fast_scores(const std::string& task, const PythonJson& predictions, const std::string& data);
 

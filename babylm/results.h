@@ -1,5 +1,5 @@
 #pragma once
-// The folder of results, as the published BabyLM program lays it out:
+// What the published BabyLM program reports of a task, and the folder of results as it lays it out:
 //
 //   RESULTS/MODEL/main/zero_shot/BACKEND/TASK/DATASET/{predictions.json,best_temperature_report.txt}
 //   RESULTS/MODEL/main/zero_shot/BACKEND/reading/{predictions.json,report.txt}
@@ -9,14 +9,38 @@
 //
 // Differs: there the reading times of enc_dec_mask and enc_dec_prefix are under the backend `enc_dec`, where
 // collate_preds.py does not look for them.
+// Source: BabyLM 2026, strict/evaluation_pipeline/sentence_zero_shot/{run,compute_results}.py.
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "babylm/report.h"
+#include "babylm/tasks.h"
 #include "suites/acquisition.h"
+#include "suites/python_json.h"
 #include "suites/reading.h"
 
 namespace cloze {
+
+/// Figures of one kind of group, in the order of their first items: percent, or of wug a correlation.
+struct BabylmSection {
+  std::string name;  ///< `UID`, `field`, ...
+  std::vector<std::pair<std::string, double>> figures;
+};
+
+struct BabylmReport {
+  std::vector<BabylmSection> sections;
+  double average = 0;           ///< of paradigms; of entity tracking over its three splits; of wug Spearman's rho
+  std::vector<size_t> choices;  ///< [items]
+  PythonJson predictions;       ///< content of predictions.json
+};
+
+/// The report of a task. `sums`: [items][candidates], by babylm_sums. Throws DataError for other numbers of sums than
+/// items have candidates.
+BabylmReport babylm_report(const BabylmDataset& dataset, const std::vector<BabylmItem>& items,
+                           const std::vector<std::vector<float>>& sums);
+
+/// The content of best_temperature_report.txt at temperature 1.
+std::string report_text(const BabylmDataset& dataset, const BabylmReport& report);
 
 /// The name of a model in results: the last part of its path without an extension, as pathlib's `stem`.
 std::string babylm_model_name(const std::string& model);

@@ -1,13 +1,23 @@
 #pragma once
-// How many predictions a submission to BabyLM has.
+// The tracks of the BabyLM Challenge, and how many predictions a submission has; without LibTorch.
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "babylm/track.h"
+#include "core/config_rule.h"
 
 namespace cloze {
+
+/// The tracks of the BabyLM Challenge.
+enum class BabylmTrack { strict_small, strict, interaction };
+constexpr auto choices(BabylmTrack) {
+  using enum BabylmTrack;
+  return std::array{Choice{strict_small, "strict-small", "10 M words of text, checkpoints up to 100 M"},
+                    Choice{strict, "strict", "100 M words of text, checkpoints up to 1,000 M"},
+                    Choice{interaction, "interaction", "checkpoints as in strict"}};
+}
 
 /// Predictions of a task.
 struct TaskSize {

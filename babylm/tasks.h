@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 
 namespace cloze {
 
@@ -15,7 +15,7 @@ struct BabylmItem {
   std::string uid;                                            ///< its paradigm
   std::vector<std::pair<std::string, std::string>> groups{};  ///< `field` -> `syntax`, ..., as reports have them
   std::vector<BabylmCandidate> candidates{};
-  double ratio = 0;  ///< share of people who choose the first candidate (wug)
+  double ratio = 0;  ///< fraction of people who choose the first candidate (wug)
 };
 
 /// How the items of a task are written.

@@ -5,61 +5,21 @@
 #include <variant>
 #include <vector>
 
-#include "babylm/track.h"
+#include "babylm/collate.h"
 #include "run/config.h"
+#include "evaluation/request.h"
 #include "generation/search.h"
-#include "objectives/scoring_form.h"
-#include "scoring/passage.h"
-#include "scoring/pooling.h"
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
 
 namespace cloze {
-
-/// The checkpoint of a run that a verb takes.
-enum class CheckpointChoice { best, newest };
-constexpr auto choices(CheckpointChoice) {
-  return std::array{Choice{CheckpointChoice::best, "best", "of the lowest held-out loss, else the newest"},
-                    Choice{CheckpointChoice::newest, "newest", "of the last step that was saved"}};
-}
 
 struct PretrainCommand {
   RunConfig config;
   std::string run, command_line, branch_from, hook;
   bool resume = false, allow_config_change = false, json = false;
 };
-/// The suites of `evaluate`; without any it computes losses.
-struct SuitesCommand {
-  std::vector<std::string> names;              ///< of suites, or their files and folders
-  std::optional<ScoringForm> form;             ///< none: the run's own
-  std::optional<Normalisation> normalisation;  ///< none: sum
-  std::optional<int64_t> layer;                ///< of embeddings
-  std::optional<Pooling> pooling;              ///< of embeddings; none: mean
-  int64_t limit = 0;                           ///< items of each paradigm; 0: all
-  std::string keep;                            ///< table of the items to keep; empty: all
-  std::optional<Precision> precision{};        ///< of scores; none: fp32
-  std::optional<int64_t> stride{};             ///< of scores; none: a text longer than the model is refused
-  std::string cache, out;                      ///< folders; empty: none
-  bool paradigms = false;
-  bool all_checkpoints = false;            ///< of the losses as of the suites: every checkpoint of the only run
-  bool fast = false;                       ///< of BabyLM: the fast evaluation
-  std::optional<BabylmBackend> backend{};  ///< of BabyLM; none: the run's own
-  std::string results;                     ///< of BabyLM: the folder for its files; empty: `results`
-};
-struct EvaluateCommand {
-  CheckpointChoice checkpoint = CheckpointChoice::best;
-  std::vector<std::string> runs;
-  std::string tokens;
-  std::vector<std::string> text, target;
-  std::vector<std::string> objectives;   ///< in short form; empty: those of the runs' own evaluation
-  std::vector<std::string> set;          ///< evaluation.KEY=VALUE
-  std::string format = "auto", columns;  ///< of the text, as in `prepare`
-  std::optional<std::string> field{};    ///< of the text, as in `prepare`
-  int64_t sequences = 0;                 ///< 0: evaluation.sequences
-  int64_t batch_size = 32;
-  bool generate = false;  ///< of pairs: generate the targets and compare
-  SearchConfig search{};
-  SuitesCommand suites{};
-  bool json = false;
+struct EvaluateCommand : EvaluationRequest {
+  SuiteRequest suites{};
 };
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
@@ -127,13 +87,7 @@ struct BenchmarkCommand {
   bool json = false, plain = false, steps_only = false;
 };
 
-struct CollateCommand {
-  std::string results, model, revision = "main";
-  std::string data;                        ///< evaluation data; empty: `babylm` of the suites
-  std::optional<BabylmBackend> backend{};  ///< none: the only one of the results
-  BabylmTrack track = BabylmTrack::strict;
-  bool fast = false, partial = false;
-};
+struct CollateCommand : CollateRequest {};
 
 using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
                              ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,

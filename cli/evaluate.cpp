@@ -44,7 +44,7 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, const std::stri
 }
 
 /// The suites to answer, and how.
-void add_suites(CLI::App& verb, SuitesCommand& c) {
+void add_suites(CLI::App& verb, SuiteRequest& c) {
   auto* suite = verb.add_option("--suite", c.names,
                                 "suite to answer instead of losses: its file or folder, or its name in ./suites or "
                                 "$CLOZE_SUITES (repeatable)");
@@ -110,11 +110,11 @@ void check_texts(const EvaluateCommand& command) {
 void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
   const auto& c = command.suites;
   require<ConfigError>(c.limit > 0 || verb.count("--limit") == 0, "--limit must be at least 1");
-  require<ConfigError>(!c.all_checkpoints || command.runs.size() == 1,
+  require<ConfigError>(!command.all_checkpoints || command.runs.size() == 1,
                        "--all-checkpoints takes a single run; name one");
-  require<ConfigError>(!c.all_checkpoints || verb.count("--checkpoint") == 0,
+  require<ConfigError>(!command.all_checkpoints || verb.count("--checkpoint") == 0,
                        "--all-checkpoints and --checkpoint exclude each other");
-  require<ConfigError>(!c.all_checkpoints || !command.generate,
+  require<ConfigError>(!command.all_checkpoints || !command.generate,
                        "--generate takes a single checkpoint; leave out --all-checkpoints");
   require<ConfigError>(c.keep.empty() || c.names.size() == 1, "--keep is the table of a single suite; name one");
   require<ConfigError>(c.out.empty() || !std::filesystem::exists(c.out), "--out ", c.out,
@@ -128,7 +128,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   auto command = std::make_shared<EvaluateCommand>();
   verb->add_option("run", command->runs, "run directories, or step folders of them")->required();
   add_checkpoint_option(*verb, command->checkpoint);
-  verb->add_flag("--all-checkpoints", command->suites.all_checkpoints, "evaluate every checkpoint of a single run");
+  verb->add_flag("--all-checkpoints", command->all_checkpoints, "evaluate every checkpoint of a single run");
   verb->add_option("--objective", command->objectives,
                    "objective to score by, KIND[:SHARE][,KEY=VALUE]...: mlm:0.15, mlm,unit=word, clm (repeatable; "
                    "default: the run's evaluation.objectives)")

@@ -10,7 +10,7 @@
 #include "data/byte_source.h"
 #include "data/tokenizers/utf8.h"
 #include "scoring/form_rules.h"
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 #include "suites/json_lines.h"
 #include "suites/python_json.h"
 
@@ -116,23 +116,17 @@ size_t AcquisitionSuite::size() const {
   return count;
 }
 
-std::optional<AcquisitionSuite> read_acquisition(const std::string& path) {
-  auto file = fs::path(path);
-  if (fs::is_directory(file)) {
-    file = plain_or_packed((file / "cdi_childes.json").string());
-    if (!fs::exists(file)) return {};
-  }
-  auto name = file;
-  if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
-  if (name.extension() != ".json") return {};
-  const auto text = read_bytes(file.string(), most_suite_bytes);
+std::optional<AcquisitionSuite> read_acquisition(const SuiteFiles& files) {
+  const auto file = files.named("cdi_childes.json");
+  if (file.empty()) return {};
+  const auto text = read_bytes(file, most_suite_bytes);
   if (is_json_lines_text(text)) return {};
-  const auto json = parse_python_json(text, file.string());
+  const auto json = parse_python_json(text, file);
   if (!is_word_list(json)) return {};
   AcquisitionSuite suite{.words = {}, .ages = ages_beside(file)};
   for (const auto& [word, contexts] : *json.dict())
-    if (!is_one_character(word)) suite.words.push_back(word_of(word, contexts, file.string()));
-  require<DataError>(suite.size() > 0, file.string(), ": has no contexts");
+    if (!is_one_character(word)) suite.words.push_back(word_of(word, contexts, file));
+  require<DataError>(suite.size() > 0, file, ": has no contexts");
   return suite;
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "suites/acquisition_ages.h"
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
@@ -21,11 +22,11 @@ struct AcquisitionSuite {
   size_t size() const;                 ///< contexts of all words
 };
 
-/// The suite at `path`, a JSON file of words, each with a list of objects with `context`, or a folder with a
+/// The suite, a JSON file of words, each with a list of objects with `context`, or a folder with a
 /// cdi_childes.json; none for a file of another kind. Words of one character are left out, as in BabyLM 2026. Ages are
 /// those of the first table that is there: cdi_human.csv or aoa_word_list.csv in the same folder, or in `aoa` next
 /// to it. Throws DataError.
-std::optional<AcquisitionSuite> read_acquisition(const std::string& path);
+std::optional<AcquisitionSuite> read_acquisition(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const AcquisitionSuite& suite, const SuiteOptions& options);

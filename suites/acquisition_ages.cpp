@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "suites/levenberg_marquardt.h"
+#include "suites/least_squares.h"
 
 namespace cloze {
 
@@ -56,7 +56,7 @@ std::vector<int> months_of(const CsvTable& table) {
   return found;
 }
 
-ChildAges ages_by_shares(const CsvTable& table) {
+ChildAges ages_by_fractions(const CsvTable& table) {
   std::vector<double> months;
   std::vector<std::vector<double>> columns;
   for (const auto month : months_of(table)) {
@@ -68,9 +68,9 @@ ChildAges ages_by_shares(const CsvTable& table) {
   const auto words = table.text("word");
   for (size_t row = 0; row < words.size(); ++row) {
     if (!seen.emplace(words[row], true).second) continue;
-    std::vector<double> shares;
-    for (const auto& column : columns) shares.push_back(column[row]);
-    if (const auto age = child_age(months, shares)) ages[words[row]] = *age;
+    std::vector<double> fractions;
+    for (const auto& column : columns) fractions.push_back(column[row]);
+    if (const auto age = child_age(months, fractions)) ages[words[row]] = *age;
   }
   return ages;
 }
@@ -86,7 +86,7 @@ bool is_age_table(const CsvTable& table) {
 ChildAges child_ages(const CsvTable& table) {
   require<DataError>(is_age_table(table), table.file,
                      ": has no ages; its columns are `word` and 16 to 30, or `word_clean` and `aoa`");
-  if (!table.find("aoa")) return ages_by_shares(table);
+  if (!table.find("aoa")) return ages_by_fractions(table);
   ChildAges ages;
   const auto words = table.text("word_clean");
   const auto months = table.numbers("aoa");
@@ -95,8 +95,8 @@ ChildAges child_ages(const CsvTable& table) {
   return ages;
 }
 
-std::optional<double> child_age(std::span<const double> months, std::span<const double> shares) {
-  const auto [x, y] = present(months, shares);
+std::optional<double> child_age(std::span<const double> months, std::span<const double> fractions) {
+  const auto [x, y] = present(months, fractions);
   if (x.size() < 3) return {};
   const auto fit = bounded_least_squares(residuals_of(x, y), x.size(), {1, 0.1, mean_of(x), 0}, {0, 0, x.front(), -0.5},
                                          {2, 1, x.back(), 0.5}, max_evaluations);

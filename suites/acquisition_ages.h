@@ -17,14 +17,15 @@ using ChildAges = std::map<std::string, double>;
 /// Whether a table has ages of words.
 bool is_age_table(const CsvTable& table);
 
-/// Ages from a table. With columns `word` and 16 to 30, the shares of children of so many months who know a word: the
-/// age at which its sigmoid passes a half; a word whose sigmoid does not within those months is left out. With columns
-/// `word_clean` and `aoa`: the age itself. The first row of a word counts. Throws DataError.
-/// Source: BabyLM 2026, strict/evaluation_pipeline/utils.py, compute_child_aoa; of the list: BabyLM 2023.
+/// Ages from a table. With columns `word` and 16 to 30, the fractions of children of so many months who know a word:
+/// the age at which its sigmoid passes a half; a word whose sigmoid does not within those months is left out. With
+/// columns `word_clean` and `aoa`: the age itself. The first row of a word counts. Throws DataError. Source: BabyLM
+/// 2026, strict/evaluation_pipeline/utils.py, compute_child_aoa; of the list: BabyLM 2023.
 ChildAges child_ages(const CsvTable& table);
 
-/// The age at which the sigmoid of these shares passes a half; none: it does not between the first and the last month.
-std::optional<double> child_age(std::span<const double> months, std::span<const double> shares);
+/// The age at which the sigmoid of these fractions passes a half; none: it does not between the first and the last
+/// month.
+std::optional<double> child_age(std::span<const double> months, std::span<const double> fractions);
 
 /// The surprisals of a word at the checkpoints of a run, in nats.
 struct LearningCurve {

@@ -1,7 +1,6 @@
 #include "suites/analogies.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -11,14 +10,11 @@
 #include "core/spelling.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
-#include "suites/judged_pairs.h"
 #include "suites/statistics.h"
 
 namespace cloze {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Right answers and questions, of each section.
 struct Counts {
@@ -28,7 +24,7 @@ struct Counts {
 SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Counts& counts) {
   const auto mean = clustered_mean(counts.right, counts.all);
   const auto count = static_cast<int64_t>(std::accumulate(counts.all.begin(), counts.all.end(), 0.0));
-  const auto bounds = share_interval(mean, count);
+  const auto bounds = fraction_interval(mean, count);
   return {.level = level,
           .group = group,
           .metric = "accuracy",
@@ -47,21 +43,19 @@ std::vector<std::string> words_of(const AnalogyFile& file) {
   return found;
 }
 
-std::optional<AnalogyFile> read_questions(const std::string& path) {
+bool is_section(std::string_view line) { return line.starts_with(": "); }
+
+/// The questions of a file that begins with a section.
+AnalogyFile read_questions(const std::string& path) {
   SuiteText lines(path);
-  std::string_view line;
-  do {
-    if (!lines.next(line)) return {};
-  } while (is_blank_text(line));
-  if (!line.starts_with(": ")) return {};
   AnalogyFile file{.name = suite_name(path)};
   Repeats repeats;
   std::map<std::string, std::string> lines_of_names;  // where each section begins
-  do {
+  for (std::string_view line; lines.next(line);) {
     if (is_blank_text(line)) continue;
     require<DataError>(line.find_first_not_of(": ") != line.npos, lines.where(),
                        ": the section has no name; write `: NAME`, or remove the line");
-    if (line.starts_with(": ")) {
+    if (is_section(line)) {
       const auto name = std::string(line.substr(2));
       const auto [first, is_new] = lines_of_names.emplace(name, lines.where());
       require<DataError>(is_new, lines.where(), ": the section '", shortened(name), "' is there twice, first in ",
@@ -79,7 +73,7 @@ std::optional<AnalogyFile> read_questions(const std::string& path) {
     file.sections.back().questions.push_back(question);
     const auto& [a, b, c, d] = question;
     repeats.add(words(a, " ", b, " ", c, " ", d), lines);
-  } while (lines.next(line));
+  }
   file.notes = repeats.notes("questions");
   for (const auto& section : file.sections)
     require<DataError>(!section.questions.empty(), path, ": the section '", section.name, "' has no questions");
@@ -125,46 +119,42 @@ struct AllCounts {
   std::map<std::string, Counts> phenomena{};
   std::vector<std::pair<std::string, Counts>> sections{};
 
-  void add(const std::string& name, const std::string& phenomenon, int64_t right, int64_t asked) {
+  void add(const std::string& name, const std::string& phenomenon, int64_t right, int64_t count) {
     sections.emplace_back(name, Counts{});
     for (auto* group : {&suite, &phenomena[phenomenon], &sections.back().second}) {
       group->right.push_back(static_cast<double>(right));
-      group->all.push_back(static_cast<double>(asked));
+      group->all.push_back(static_cast<double>(count));
     }
   }
 };
 
 /// Counts the right answers to the questions of a file, and appends its items. `prefix`: of the names of its sections.
-void ask(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
-         SuitePredictions& items) {
+void evaluate_file(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
+                   SuitePredictions& items) {
   const auto answers = answers_of(file, embedded);
   size_t number = 0;
   for (const auto& section : file.sections) {
     const auto name = prefix + section.name;
-    int64_t asked = 0, right_answers = 0;
+    int64_t count = 0, right_answers = 0;
     for (const auto& question : section.questions) {
       const auto& answer = answers[number++];
       const bool right = answer == question[3];
       items.push_back(
-          {{"item", words(name, "/", asked)}, {"question", question}, {"answer", answer}, {"right", right}});
-      ++asked;
+          {{"item", words(name, "/", count)}, {"question", question}, {"answer", answer}, {"right", right}});
+      ++count;
       right_answers += right;
     }
-    counts.add(name, phenomenon_of(section.name), right_answers, asked);
+    counts.add(name, phenomenon_of(section.name), right_answers, count);
   }
 }
 
 }  // namespace
 
-std::optional<AnalogySuite> read_analogies(const std::string& path) {
-  if (is_json_lines(path)) return {};
+std::optional<AnalogySuite> read_analogies(const SuiteFiles& files) {
+  const auto begins_with_section = [](const SuiteFile& file) { return is_section(file.first()); };
+  if (files.texts.empty() || !std::ranges::all_of(files.texts, begins_with_section)) return {};
   AnalogySuite suite;
-  for (const auto& one : fs::is_directory(path) ? texts_in(path) : std::vector{path}) {
-    auto file = read_questions(one);
-    if (!file) return {};
-    suite.files.push_back(std::move(*file));
-  }
-  if (suite.files.empty()) return {};
+  for (const auto& file : files.texts) suite.files.push_back(read_questions(file.path()));
   return suite;
 }
 
@@ -208,7 +198,7 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
   AllCounts counts;
   int64_t certain = 0;
   for (const auto& file : suite.files) {
-    ask(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
+    evaluate_file(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
     result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());
     certain += count_certain(file);
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
@@ -28,9 +29,9 @@ struct AnalogySuite {
   std::vector<AnalogyFile> files{};
 };
 
-/// The suite in a text file of `: SECTION` lines, each followed by lines of four words, or in a folder whose texts_in
+/// The suite in a text file of `: SECTION` lines, each followed by lines of four words, or in a folder whose texts
 /// are such files; none for a file of another kind. Throws DataError with the place.
-std::optional<AnalogySuite> read_analogies(const std::string& path);
+std::optional<AnalogySuite> read_analogies(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const AnalogySuite& suite, const SuiteOptions& options);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "scoring/encoded_passage.h"
+#include "suites/statistics.h"
+#include "suites/token_rows.h"
 
 namespace cloze {
 
@@ -19,21 +21,6 @@ std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool e
   for (const auto backend : {BabylmBackend::mlm, BabylmBackend::mntp, BabylmBackend::causal})
     if (trains_for(objective, backend)) return backend;
   return {};
-}
-
-/// Ranks from 1, equal values at their mean.
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (size_t first = 0; first < order.size();) {
-    size_t last = first;
-    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
-    for (size_t i = first; i <= last; ++i) ranks[order[i]] = 0.5 * static_cast<double>(first + last) + 1;
-    first = last + 1;
-  }
-  return ranks;
 }
 
 }  // namespace
@@ -100,7 +87,7 @@ double babylm_spearman(const std::vector<double>& a, const std::vector<double>& 
   if (a.size() < 2 || std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return nan;
   // Ranks are multiples of a half, so that these sums are exact in any order; the last steps are those of numpy's
   // corrcoef.
-  const auto x = ranks_of(a), y = ranks_of(b);
+  const auto x = ranks(a), y = ranks(b);
   const auto n = static_cast<double>(a.size());
   const double mean = 0.5 * (n + 1);
   double xx = 0, xy = 0, yy = 0;
@@ -112,6 +99,190 @@ double babylm_spearman(const std::vector<double>& a, const std::vector<double>& 
   if (xx == 0 || yy == 0) return nan;
   const double fact = 1 / (n - 1);
   return std::clamp(xy * fact / std::sqrt(yy * fact) / std::sqrt(xx * fact), -1.0, 1.0);
+}
+
+namespace {
+
+/// The rows of all candidates, `counts` of them for each.
+struct Rows {
+  std::vector<TokenRow> rows;
+  std::vector<size_t> counts;
+};
+
+size_t start_of(const BabylmCandidate& candidate) { return candidate.sentence.size() - candidate.completion.size(); }
+
+void append(std::vector<int64_t>& ids, const std::vector<int64_t>& more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+}
+
+/// The tokens of a text with those of its frame, and which of them count from `start` on.
+struct FramedText {
+  std::vector<int64_t> ids;
+  std::vector<size_t> scored;
+};
+FramedText framed(const LoadedRun& run, const Tokenizer::Frame& frame, const std::string& text, size_t start) {
+  FramedText found{.ids = frame.before, .scored = {}};
+  for (const auto& token : run.tokenizer.encode_with_offsets(text)) {
+    if (counts_from(start, token.begin, token.end)) found.scored.push_back(found.ids.size());
+    found.ids.push_back(token.id);
+  }
+  append(found.ids, frame.after);
+  return found;
+}
+
+void add_causal(const LoadedRun& run, const BabylmCandidate& candidate, const Tokenizer::Frame& frame, Rows& rows) {
+  auto text = framed(run, frame, candidate.sentence, start_of(candidate));
+  TokenRow row;
+  for (const auto at : text.scored)
+    if (at > 0) row.predicted.push_back({.position = static_cast<int64_t>(at) - 1, .target = text.ids[at]});
+  if (!text.ids.empty()) text.ids.pop_back();
+  row.read.ids = std::move(text.ids);
+  rows.counts.push_back(1);
+  rows.rows.push_back(std::move(row));
+}
+
+void add_masked_encoder(const LoadedRun& run, const BabylmCandidate& candidate, const Tokenizer::Frame& frame,
+                        Rows& rows) {
+  const auto& special = run.tokenizer.special();
+  const auto text = framed(run, frame, candidate.sentence, start_of(candidate));
+  for (const auto at : text.scored) {
+    auto& row = rows.rows.emplace_back();
+    row.read = {.ids = text.ids, .decoder = {special.bos, special.mask}};
+    row.read.ids[at] = special.mask;
+    row.predicted = {{.position = 1, .target = text.ids[at]}};
+  }
+  rows.counts.push_back(text.scored.size());
+}
+
+void add_prefix(const LoadedRun& run, const BabylmCandidate& candidate, Rows& rows) {
+  const auto& special = run.tokenizer.special();
+  auto& row = rows.rows.emplace_back();
+  auto& [ids, decoder] = row.read;
+  if (special.cls >= 0) ids.push_back(special.cls);
+  if (candidate.prefix)
+    for (const auto id : run.tokenizer.encode(*candidate.prefix)) ids.push_back(id);
+  ids.push_back(special.mask);
+  if (special.eos >= 0) ids.push_back(special.eos);
+  decoder = {special.bos, special.mask};
+  for (const auto target : run.tokenizer.encode(candidate.completion)) {
+    row.predicted.push_back({.position = static_cast<int64_t>(row.predicted.size()) + 1, .target = target});
+    decoder.push_back(target);
+  }
+  decoder.pop_back();  // the last one is a label only
+  rows.counts.push_back(1);
+}
+
+/// The rows of a backend that is not read by the Scorer.
+Rows rows_of(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates, BabylmBackend backend) {
+  const auto frame = babylm_frame(run);
+  Rows rows;
+  for (const auto& candidate : candidates) {
+    if (backend == BabylmBackend::causal) add_causal(run, candidate, frame, rows);
+    if (backend == BabylmBackend::enc_dec_mask) add_masked_encoder(run, candidate, frame, rows);
+    if (backend == BabylmBackend::enc_dec_prefix) add_prefix(run, candidate, rows);
+  }
+  return rows;
+}
+
+std::vector<float> sums_of_rows(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                                BabylmBackend backend) {
+  const auto rows = rows_of(run, candidates, backend);
+  const auto logs = log_probabilities(run, rows.rows);
+  std::vector<float> sums;
+  size_t at = 0;
+  for (const auto count : rows.counts) {
+    std::vector<float> whole;
+    for (const size_t end = at + count; at < end; ++at) whole.insert(whole.end(), logs[at].begin(), logs[at].end());
+    sums.push_back(babylm_sum(whole));
+  }
+  return sums;
+}
+
+std::vector<float> sums_of_scorer(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                                  ScoringOptions options) {
+  options.form = ScoringForm::pll;
+  std::vector<Passage> passages;
+  for (const auto& candidate : candidates)
+    passages.push_back({.left = candidate.sentence.substr(0, start_of(candidate)), .scored = candidate.completion});
+  std::vector<float> sums;
+  const auto scores = Scorer(run, options).score(passages);
+  for (size_t i = 0; i < scores.size(); ++i) sums.push_back(babylm_sum(passages[i], scores[i]));
+  return sums;
+}
+
+/// The objectives of a run in words.
+std::string kinds_of(const RunConfig& config) {
+  std::vector<std::string> kinds;
+  for (const auto& objective : config.objectives) kinds.push_back(kind_of(objective));
+  return listed(kinds, "and");
+}
+
+bool is_trained_for(const RunConfig& config, BabylmBackend backend) {
+  return std::any_of(config.objectives.begin(), config.objectives.end(),
+                     [&](const auto& objective) { return trains_for(objective, backend); });
+}
+
+/// A backend that scores other runs than this one.
+std::string other_run(const RunConfig& config, BabylmBackend backend, const std::string& scored) {
+  const auto own = babylm_backend(config);
+  return words("backend ", name_of(backend), " scores ", scored, ", and the run is one of ", kinds_of(config),
+               own ? words("; choose ", name_of(*own)) : "; the published program has no backend for it");
+}
+
+}  // namespace
+
+std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
+  const bool two = backbone_of(run.config.model).is_encoder_decoder();
+  const auto& special = run.tokenizer.special();
+  const auto name = name_of(backend);
+  switch (backend) {
+    case BabylmBackend::causal:
+      if (two) return words("backend ", name, " scores decoders; use enc_dec_prefix or enc_dec_mask");
+      if (!is_trained_for(run.config, backend) && !is_trained_for(run.config, BabylmBackend::mntp))
+        return other_run(run.config, backend, "runs of clm");
+      return "";
+    case BabylmBackend::mlm:
+    case BabylmBackend::mntp:
+      return is_trained_for(run.config, backend) ? "" : other_run(run.config, backend, words("runs of ", name));
+    case BabylmBackend::enc_dec_mask:
+    case BabylmBackend::enc_dec_prefix:
+      if (!two) return other_run(run.config, backend, "encoder-decoders");
+      if (special.mask < 0 || special.bos < 0)
+        return words("backend ", name,
+                     " of the published program needs a tokenizer with a mask token and a bos token, such as BART's");
+      return "";
+  }
+  return "";
+}
+
+std::optional<BabylmBackend> official_backend(const LoadedRun& run) {
+  const auto own = babylm_backend(run.config);
+  return own && babylm_fault(run, *own).empty() ? own : std::nullopt;
+}
+
+std::string no_official_backend(const LoadedRun& run) {
+  const auto own = babylm_backend(run.config);
+  return own ? babylm_fault(run, *own)
+             : words("the published program has no backend for runs of ", kinds_of(run.config));
+}
+
+bool adds_up_scores(BabylmBackend backend, ScoringForm form) {
+  return (backend == BabylmBackend::mlm || backend == BabylmBackend::mntp) && form == ScoringForm::pll;
+}
+
+std::vector<float> babylm_sums(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates,
+                               BabylmBackend backend, const ScoringOptions& options) {
+  const auto fault = babylm_fault(run, backend);
+  require<ConfigError>(fault.empty(), run.folder, ": ", fault);
+  for (const auto& candidate : candidates)
+    require<DataError>(candidate.sentence.ends_with(candidate.completion), "the completion '", candidate.completion,
+                       "' is not the end of '", candidate.sentence, "'");
+  if (backend == BabylmBackend::mlm || backend == BabylmBackend::mntp) return sums_of_scorer(run, candidates, options);
+  return sums_of_rows(run, candidates, backend);
+}
+
+void check_babylm_fit(const LoadedRun& run, const std::vector<BabylmCandidate>& candidates, BabylmBackend backend) {
+  check_fit(run, rows_of(run, candidates, backend).rows);
 }
 
 }  // namespace cloze

@@ -7,75 +7,10 @@
 
 #include "core/error.h"
 #include "data/byte_source.h"
+#include "data/table_reader.h"
 #include "suites/json_lines.h"
 
 namespace cloze {
-
-namespace {
-
-/// Reads the fields of one row after another.
-class RowReader {
- public:
-  RowReader(std::string_view text, const std::string& file) : text_(text), file_(file) {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // byte order mark
-  }
-
-  /// The next row that is not an empty line; false at the end.
-  bool next(std::vector<std::string>& fields, uint64_t& line) {
-    while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) skip_line_end();
-    if (at_ >= text_.size()) return false;
-    fields.clear();
-    line = line_;
-    fields.push_back(field());
-    while (at_ < text_.size() && text_[at_] == ',') {
-      ++at_;
-      fields.push_back(field());
-    }
-    if (at_ < text_.size()) skip_line_end();
-    return true;
-  }
-
- private:
-  bool ends_field(char c) const { return c == ',' || c == '\n' || c == '\r'; }
-
-  void skip_line_end() {
-    line_ += text_[at_] == '\n';
-    ++at_;
-  }
-
-  std::string field() {
-    if (at_ < text_.size() && text_[at_] == '"') return quoted();
-    const size_t begin = at_;
-    while (at_ < text_.size() && !ends_field(text_[at_])) ++at_;
-    return std::string(text_.substr(begin, at_ - begin));
-  }
-
-  std::string quoted() {
-    const uint64_t first = line_;
-    std::string value;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '"') {
-        if (at_ + 1 >= text_.size() || text_[at_ + 1] != '"') {
-          ++at_;
-          require<DataError>(at_ >= text_.size() || ends_field(text_[at_]), file_, ":", line_,
-                             ": has text after the quote that ends a field; double the quotes inside a field");
-          return value;
-        }
-        ++at_;
-      }
-      line_ += text_[at_] == '\n';
-      value += text_[at_];
-    }
-    fail<DataError>(file_, ":", first, ": a quote begins here and does not end; the file may be cut");
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  size_t at_ = 0;
-  uint64_t line_ = 1;
-};
-
-}  // namespace
 
 bool is_missing(std::string_view field) {
   static constexpr std::array<std::string_view, 18> marks{"",     "#N/A", "#N/A N/A", "#NA",     "-1.#IND", "-1.#QNAN",
@@ -114,15 +49,33 @@ std::vector<double> CsvTable::numbers(std::string_view column) const {
 
 CsvTable parse_csv(std::string_view text, const std::string& file) {
   CsvTable table{.file = file, .columns = {}, .rows = {}, .lines = {}};
-  RowReader reader(text, table.file);
-  uint64_t line = 0;
-  require<DataError>(reader.next(table.columns, line), file, ": is empty; a table begins with a line of column names");
-  for (std::vector<std::string> row; reader.next(row, line);) {
-    require<DataError>(row.size() == table.columns.size(), file, ":", line, ": has ", row.size(), " of the ",
-                       table.columns.size(), " fields of the header; the file may be cut");
-    table.rows.push_back(row);
-    table.lines.push_back(line);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);                    // byte order mark
+  const char line_end = text.find('\n') == std::string_view::npos ? '\r' : '\n';  // that of old Macintosh files
+  TableRecord record;
+  uint64_t number = 0, first = 0;  // of the line, and of the first one of the record
+  for (size_t at = 0; at < text.size();) {
+    const auto line = text.substr(at, std::min(text.find(line_end, at), text.size()) - at);
+    at += line.size() + 1;
+    ++number;
+    if (!record.is_open) {
+      if (line.empty() || line == "\r") continue;
+      record = {};
+      first = number;
+    }
+    record.add(line, ',');
+    if (record.is_open) continue;
+    if (record.cells.back().ends_with('\r')) record.cells.back().pop_back();
+    if (table.columns.empty()) {
+      table.columns = record.cells;
+      continue;
+    }
+    require<DataError>(record.cells.size() == table.columns.size(), file, ":", first, ": has ", record.cells.size(),
+                       " of the ", table.columns.size(), " fields of the header; the file may be cut");
+    table.rows.push_back(std::move(record.cells));
+    table.lines.push_back(first);
   }
+  require<DataError>(!record.is_open, file, ":", first, ": a quote begins here and does not end; the file may be cut");
+  require<DataError>(!table.columns.empty(), file, ": is empty; a table begins with a line of column names");
   return table;
 }
 

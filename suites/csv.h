@@ -24,7 +24,8 @@ struct CsvTable {
 };
 
 /// The table in a file; `.xz` and `.gz` are read as they are. Throws DataError with the line of a row with other
-/// numbers of fields than the header, and of a quote that does not end.
+/// numbers of fields than the header, and of a quote that does not end. What follows the closing quotes of a field is
+/// part of it, as pandas.read_csv has it.
 CsvTable read_csv(const std::string& file);
 /// The same of a text; `file` is for messages.
 CsvTable parse_csv(std::string_view text, const std::string& file);

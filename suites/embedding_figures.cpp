@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/log.h"
+#include "core/spelling.h"
 #include "suites/statistics.h"
 
 namespace cloze {
@@ -67,6 +69,19 @@ SuiteFigure isotropy_figure(const EmbeddedTexts& embedded) {
   return {.metric = "mean_cosine",
           .value = mean_cosine(embedded.vectors),
           .count = static_cast<int64_t>(embedded.texts.size())};
+}
+
+void Repeats::add(const std::string& item, const LineReader& lines) {
+  ++all_;
+  const auto [first, is_new] = lines_.emplace(item, lines.number);
+  if (!is_new && count_++ == 0)
+    first_ = words("'", shortened(item), "' (", lines.where(), ", as in line ", first->second, ")");
+}
+
+std::vector<std::string> Repeats::notes(const std::string& kind) const {
+  if (count_ == 0) return {};
+  return {words(thousands(count_), " of ", thousands(all_), " ", kind, " repeat an earlier one, first ", first_,
+                "; each is counted")};
 }
 
 }  // namespace cloze

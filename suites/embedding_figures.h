@@ -1,8 +1,10 @@
 #pragma once
 // What the suites of embeddings share.
+#include <map>
 #include <string>
 #include <vector>
 
+#include "data/line_reader.h"
 #include "scoring/embeddings.h"
 #include "suites/suite_result.h"
 
@@ -28,5 +30,19 @@ SuiteFigure correlation_figure(const std::vector<double>& cosines, const std::ve
 
 /// The figure `mean_cosine` of all different pairs of texts.
 SuiteFigure isotropy_figure(const EmbeddedTexts& embedded);
+
+/// The items of a file that stand in it before. Published sets have such items, and published figures count each.
+class Repeats {
+ public:
+  /// Takes an item of the line that was read last.
+  void add(const std::string& item, const LineReader& lines);
+  /// `1 of 353 pairs repeat an earlier one ...`, with the place of the first; none where none does.
+  std::vector<std::string> notes(const std::string& kind) const;
+
+ private:
+  std::map<std::string, uint64_t> lines_{};  ///< where each item stands first
+  uint64_t all_ = 0, count_ = 0;
+  std::string first_{};
+};
 
 }  // namespace cloze

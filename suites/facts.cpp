@@ -33,36 +33,22 @@ std::map<std::string, std::string> read_templates(const std::string& path) {
   return found;
 }
 
-bool has_keys(const std::string& path, std::initializer_list<const char*> keys) {
-  if (!is_json_lines(path)) return false;
-  const auto first = first_line(path);
+bool has_keys(const SuiteFile& file, std::initializer_list<const char*> keys) {
+  const auto* first = file.object();
   return first && std::all_of(keys.begin(), keys.end(), [&](const char* key) { return first->has(key); });
 }
-bool is_facts(const std::string& path) { return has_keys(path, {"predicate_id", "sub_label", "obj_label"}); }
-bool is_templates(const std::string& path) {
-  return has_keys(path, {"predicate_id", "pattern"}) || has_keys(path, {"relation", "template"});
-}
+bool is_facts(const SuiteFile& file) { return has_keys(file, {"predicate_id", "sub_label", "obj_label"}); }
 
-/// The files of a folder that hold facts, and the one that holds templates.
-struct FactFiles {
-  std::vector<std::string> facts{};
-  std::string templates{};
-};
-FactFiles files_in(const std::string& folder) {
-  FactFiles found;
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_regular_file()) paths.push_back(entry.path().string());
-  std::sort(paths.begin(), paths.end());
-  for (const auto& path : paths) {
-    if (is_facts(path)) found.facts.push_back(path);
-    if (found.templates.empty() && is_templates(path)) found.templates = path;
-  }
-  return found;
+/// The first file of templates; empty: there is none.
+std::string templates_in(const std::vector<SuiteFile>& files) {
+  const auto found = std::ranges::find_if(files, [](const SuiteFile& file) {
+    return has_keys(file, {"predicate_id", "pattern"}) || has_keys(file, {"relation", "template"});
+  });
+  return found == files.end() ? "" : found->path();
 }
 
 /// A template with its subject, cut at the object.
-Fact asked(const std::string& pattern, const std::string& subject) {
+Fact fact_of(const std::string& pattern, const std::string& subject) {
   const std::string blank = "[Y]";
   const auto with_subject = [&](std::string text) {
     const auto at = text.find("[X]");
@@ -88,7 +74,7 @@ void add_facts(const std::string& path, const std::map<std::string, std::string>
     }
     auto& relation = relations[name];
     relation.name = name;
-    auto fact = asked(pattern->second, line->filled("sub_label"));
+    auto fact = fact_of(pattern->second, line->filled("sub_label"));
     fact.object = line->filled("obj_label");
     fact.name = words(name, "/", line->has("uuid") ? line->text("uuid") : words(relation.facts.size()));
     const auto [place, is_new] = places.emplace(fact.name, line->where);
@@ -105,7 +91,7 @@ bool is_masked(ScoringForm form) {
 
 /// How facts are scored: where masked tokens are predicted, with the whole object masked. A token of an object of
 /// several is easily guessed from the others, which favours long objects.
-ScoringOptions asking(const LoadedRun& run, ScoringOptions options) {
+ScoringOptions fact_options(const LoadedRun& run, ScoringOptions options) {
   if (!options.form && is_masked(default_form(run.config))) options.form = ScoringForm::pll_span;
   return options;
 }
@@ -132,16 +118,16 @@ double rank_of(const std::vector<double>& scores, size_t right) {
   return 1 + above + equal / 2;
 }
 
-class Asker {
+class FactScorer {
  public:
-  Asker(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options)
-      : scorer_(run, counting(asking(run, options.scoring), asked_, passages_of(suite))),
+  FactScorer(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options)
+      : scorer_(run, counting(fact_options(run, options.scoring), scored_, passages_of(suite))),
         masked_(is_masked(scorer_.form())) {}
 
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }
 
-  Found ask(const FactRelation& relation, SuitePredictions& items) const {
+  Found score(const FactRelation& relation, SuitePredictions& items) const {
     Found found;
     constexpr size_t facts_at_once = 256;
     for (size_t first = 0; first < relation.facts.size(); first += facts_at_once) {
@@ -150,7 +136,7 @@ class Asker {
       for (size_t i = first; i < last; ++i)
         for (const auto& object : relation.objects) passages.push_back(passage_of(relation.facts[i], object, masked_));
       const auto scores = scorer_.score(passages);
-      *asked_ += static_cast<int64_t>(passages.size());
+      *scored_ += static_cast<int64_t>(passages.size());
       for (size_t i = first; i < last; ++i)
         add(relation, relation.facts[i],
             std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), found, items);
@@ -165,11 +151,13 @@ class Asker {
     return static_cast<int64_t>(count);
   }
 
-  /// The options with ranks, and with progress over all passages of the suite, of which `asked` were scored before.
-  static ScoringOptions counting(ScoringOptions options, const std::shared_ptr<int64_t>& asked, int64_t all) {
+  /// The options with ranks, and with progress over all passages of the suite, of which `scored` were scored before.
+  static ScoringOptions counting(ScoringOptions options, const std::shared_ptr<int64_t>& scored, int64_t all) {
     options.ranks = true;
     if (options.progress)
-      options.progress = [report = options.progress, asked, all](int64_t done, int64_t) { report(*asked + done, all); };
+      options.progress = [report = options.progress, scored, all](int64_t done, int64_t) {
+        report(*scored + done, all);
+      };
     return options;
   }
 
@@ -207,7 +195,7 @@ class Asker {
     items.push_back(item);
   }
 
-  std::shared_ptr<int64_t> asked_ = std::make_shared<int64_t>(0);
+  std::shared_ptr<int64_t> scored_ = std::make_shared<int64_t>(0);
   Scorer scorer_;
   bool masked_;
 };
@@ -225,7 +213,7 @@ constexpr Metric restricted[] = {{"restricted_p@1", &Found::restricted_p1, &Foun
                                  {"restricted_mrr", &Found::restricted_mrr, &Found::all, true}};
 
 SuiteFigure figure_of(const Metric& metric, const ClusteredMean& mean, int64_t count, int64_t ties) {
-  const auto bounds = share_interval(mean, count);
+  const auto bounds = fraction_interval(mean, count);
   return {.metric = metric.name,
           .value = mean.value,
           .low = bounds.low,
@@ -255,28 +243,24 @@ void add_figures(const Metric& metric, const std::vector<std::pair<std::string, 
 
 }  // namespace
 
-std::optional<FactSuite> read_facts(const std::string& path) {
-  FactFiles files;
-  if (fs::is_directory(path)) {
-    files = files_in(path);
-    if (files.facts.empty()) return {};
-  } else {
-    if (!is_facts(path)) return {};
-    const auto folder = fs::path(path).parent_path();
-    files.templates = files_in(folder.empty() ? "." : folder.string()).templates;
-    files.facts = {path};
-  }
+std::optional<FactSuite> read_facts(const SuiteFiles& files) {
+  if (std::ranges::none_of(files.lines, is_facts)) return {};
+  const auto folder = fs::path(files.path).parent_path();
+  const auto file_of_templates =
+      templates_in(files.is_folder ? files.lines : SuiteFiles(folder.empty() ? "." : folder.string()).lines);
   require<DataError>(
-      !files.templates.empty(), path,
+      !file_of_templates.empty(), files.path,
       ": has no templates next to it; add a patterns.jsonl with `predicate_id` and a `pattern` that holds "
       "[X] and [Y]");
-  const auto templates = read_templates(files.templates);
+  const auto templates = read_templates(file_of_templates);
   std::map<std::string, FactRelation> relations;
   std::map<std::string, int64_t> left_out;
   std::map<std::string, std::string> places;  // of facts, by name
-  for (const auto& file : files.facts) add_facts(file, templates, relations, left_out, places);
-  require<DataError>(!relations.empty() || left_out.empty(), files.templates, ": has no template for any relation of ",
-                     path, ", such as '", left_out.empty() ? "" : left_out.begin()->first, "'; add one");
+  for (const auto& file : files.lines)
+    if (is_facts(file)) add_facts(file.path(), templates, relations, left_out, places);
+  require<DataError>(!relations.empty() || left_out.empty(), file_of_templates,
+                     ": has no template for any relation of ", files.path, ", such as '",
+                     left_out.empty() ? "" : left_out.begin()->first, "'; add one");
   FactSuite suite;
   for (const auto& [name, count] : left_out)
     suite.notes.push_back(words("facts of the relation '", name,
@@ -294,7 +278,7 @@ std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptio
 }
 
 void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
-  const Scorer scorer(run, asking(run, options.scoring));
+  const Scorer scorer(run, fact_options(run, options.scoring));
   const auto tokens = [&](const std::string& object) { return run.tokenizer.encode(object).size(); };
   for (const auto& relation : suite.relations) {
     const auto longest = std::ranges::max_element(relation.objects, {}, tokens);
@@ -305,14 +289,15 @@ void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions&
 }
 
 SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options) {
-  const Asker asker(run, suite, options);
+  const FactScorer scorer(run, suite, options);
   SuiteResult result;
-  result.scored_by = asker.description();
+  result.scored_by = scorer.description();
   result.notes = suite.notes;
   std::vector<std::pair<std::string, Found>> relations;
-  for (const auto& relation : suite.relations) relations.emplace_back(relation.name, asker.ask(relation, result.items));
+  for (const auto& relation : suite.relations)
+    relations.emplace_back(relation.name, scorer.score(relation, result.items));
   std::vector<SuiteFigure> single;
-  if (asker.masked())
+  if (scorer.masked())
     for (const auto& metric : whole_vocabulary) add_figures(metric, relations, result.figures, single);
   for (const auto& metric : restricted) add_figures(metric, relations, result.figures, single);
   result.figures.insert(result.figures.end(), single.begin(), single.end());

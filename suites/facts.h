@@ -4,8 +4,8 @@
 // Figures, each as the mean over relations with an interval clustered by them, and by relation: `p@1`, `p@10` and `mrr`
 // of objects that are one token, among the whole vocabulary, for masked models; `restricted_p@1` and `restricted_mrr`
 // of all objects, of one and of several tokens, among the objects of their relation, of which n that are best together
-// count 1 / n each. Masked models are asked for the object alone, by the mean log-probability of its tokens, all of
-// which are masked together; models that read from left to right for the whole sentence.
+// count 1 / n each. Masked models score the object alone, by the mean log-probability of its tokens, all of
+// which are masked together; models that read from left to right the whole sentence.
 // Source: of restricted figures Kassner et al. 2021 (arXiv 2102.00894), with the mean of log-probabilities of their
 // program (norakassner/mlama, mlama/evaluation_metrics_ranked.py). Differs: Petroni et al. (section 4.4) take other
 // valid objects of a subject and relation out of the candidates; here all of them stay, as in the programs of LAMA
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
@@ -33,11 +34,11 @@ struct FactSuite {
   std::vector<std::string> notes{};  ///< on facts that are left out, for want of a template
 };
 
-/// The suite at `path`: JSON lines with `predicate_id`, `sub_label` and `obj_label`, perhaps `uuid`, and next to it a
+/// The suite: JSON lines with `predicate_id`, `sub_label` and `obj_label`, perhaps `uuid`, and next to it a
 /// file of templates, *.jsonl with `predicate_id` (or `relation`) and `pattern` (or `template`) that hold [X] and [Y],
 /// of which the first of a relation counts; or a folder of the two. None for a file of another kind. Throws DataError
 /// with the place.
-std::optional<FactSuite> read_facts(const std::string& path);
+std::optional<FactSuite> read_facts(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const FactSuite& suite, const SuiteOptions& options);

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/spelling.h"
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 #include "suites/ranking_figures.h"
 #include "suites/ranking_forms.h"
 
@@ -20,18 +20,6 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The JSON lines of a folder by name, or the file itself; empty for other files.
-std::vector<std::string> files_of(const std::string& path) {
-  if (!fs::is_directory(path))
-    return is_json_lines(path) && fs::exists(path) ? std::vector{path} : std::vector<std::string>{};
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (is_json_lines(entry.path().filename().string()) && entry.is_regular_file())
-      files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 bool has_equal_candidates(const RankingItem& item) {
   const auto& all = item.candidates;
@@ -52,24 +40,25 @@ class Reader {
   }
 
   /// Reads a file of several, or leaves it out with a note: one whose first line is of no form, or has no answer.
-  void read_one_of(const std::string& file) {
-    const auto first = first_line(file);
-    const auto name = fs::path(file).filename().string();
+  void read_one_of(const SuiteFile& file) {
+    const auto* first = file.object();
+    const auto name = fs::path(file.path()).filename().string();
     if (first && form_of(*first) == nullptr)
       suite_.notes.push_back(words(name, " is left out, for its lines are no ", form_.name));
     else if (first && form_of(*first) == &form_ && form_.lacks_answer(*first))
       suite_.notes.push_back(words(name, " is left out, for its items have no `", form_.answer, "`"));
     else
-      read(file);
+      read(file.path(), suite_name(file.path()));
   }
 
-  void read(const std::string& file) {
+  /// `name`: the paradigm of lines that name none.
+  void read(const std::string& file, const std::string& name) {
     SuiteLines lines(file);
-    RankingSource source{.name = suite_name(file)};
+    RankingSource source{.name = name};
     bool is_empty = true;
     while (const auto line = lines.next()) {
       is_empty = false;
-      const auto* found = form_of(*line);
+      const auto* found = form_.is_declared() ? &form_ : form_of(*line);
       require<DataError>(found != nullptr, line->where, ": has no `", form_.signature, "`; the suite is one of ",
                          form_.name, ", whose lines have the keys ", form_.keys);
       require<DataError>(found == &form_, line->where, ": is of the form ", found->name,
@@ -112,7 +101,7 @@ std::vector<Passage> passages_of(std::span<const RankingItem> items) {
   return passages;
 }
 
-/// What `f` says of all candidates. A fault of one passage is told with the name of its item.
+/// What `f` says of all candidates. A fault of one passage is reported with the name of its item.
 template <class F>
 auto with_names(std::span<const RankingItem> items, const F& f) {
   try {
@@ -178,16 +167,27 @@ ScoringOptions counting_on(ScoringOptions options, const int64_t& before, int64_
 
 }  // namespace
 
-std::optional<RankingSuite> read_ranking(const std::string& path) {
-  const auto files = files_of(path);
+std::optional<RankingSuite> read_ranking(const SuiteFiles& files) {
   const RankingForm* form = nullptr;
-  auto known = files.begin();
-  for (; known != files.end() && form == nullptr; known += form == nullptr)
-    if (const auto first = first_line(*known)) form = form_of(*first);
+  const SuiteFile* known = nullptr;
+  for (const auto& file : files.lines) {
+    if (file.object() == nullptr) continue;
+    form = form_of(*file.object());
+    known = &file;
+    if (form != nullptr) break;
+  }
   if (form == nullptr) return std::nullopt;
-  Reader reader(*form, files.size() > 1 && form->has_splits() ? suite_name(path) : "");
-  for (const auto& file : files) files.size() == 1 ? reader.read(file) : reader.read_one_of(file);
-  if (reader.is_empty()) reader.read(*known);  // which says what all of them lack
+  const bool is_one = files.lines.size() == 1;
+  Reader reader(*form, !is_one && form->has_splits() ? suite_name(files.path) : "");
+  for (const auto& file : files.lines)
+    is_one ? reader.read(file.path(), suite_name(file.path())) : reader.read_one_of(file);
+  if (reader.is_empty()) reader.read(known->path(), suite_name(known->path()));  // which says what all of them lack
+  return std::move(reader).suite();
+}
+
+RankingSuite read_lines_of(const RankingForm& form, const std::string& file, const std::string& name) {
+  Reader reader(form, "");
+  reader.read(file, name);
   return std::move(reader).suite();
 }
 

@@ -1,14 +1,15 @@
 #pragma once
 // Suites of minimal pairs and completions: of an item's candidates, the model's best should be the right one.
 //
-// Figures: `accuracy`, the mean over paradigms of the share of right items, for the suite and its phenomena with an
-// interval clustered by paradigm; `micro_accuracy`, the share of all items; for pairs with the judgements of people
+// Figures: `accuracy`, the mean over paradigms of the fraction of right items, for the suite and its phenomena with an
+// interval clustered by paradigm; `micro_accuracy`, the fraction of all items; for pairs with the judgements of people
 // also `spearman`, which then stands for the suite.
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
@@ -21,12 +22,13 @@ struct RankingItem {
   std::string metric = "accuracy";  ///< the figure that it counts for
   std::vector<Passage> candidates{};   ///< two or more
   std::optional<size_t> answer = 0;    ///< none: people are divided evenly
-  std::optional<double> preference{};  ///< of pairs: share of people who prefer the first
+  std::optional<double> preference{};  ///< of pairs: fraction of people who prefer the first
   bool operator==(const RankingItem&) const = default;
 };
 
 struct RankingSuite {
   std::vector<RankingItem> items{};
+  std::string name{};                ///< that its declaration gives it; empty: that of its file
   std::string form{};                ///< of its lines, in words: `minimal pairs`
   bool is_official = true;           ///< whether the program of BabyLM has such items, and so an official figure
   std::vector<std::string> notes{};  ///< on files that are left out
@@ -36,12 +38,16 @@ struct RankingSuite {
 /// The notes of a suite, and one on those of its items that have equal candidates.
 std::vector<std::string> notes_of(const RankingSuite& suite);
 
-/// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
+/// The suite: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
 /// another kind. Files of a folder are paradigms, but splits of multiple choice are phenomena of one. The forms are
 /// listed in suites/ranking_forms.h. Files of a folder whose lines are of no form, or whose items have no answers as
 /// those of test splits, are left out with a note. Throws DataError with the place of what is damaged, empty, of
 /// another form or named twice.
-std::optional<RankingSuite> read_ranking(const std::string& path);
+std::optional<RankingSuite> read_ranking(const SuiteFiles& files);
+
+struct RankingForm;
+/// The items of a file whose lines all have one form; `name`: the paradigm of lines that name none.
+RankingSuite read_lines_of(const RankingForm& form, const std::string& file, const std::string& name);
 
 /// Keeps the first `items` of each paradigm, counted for each metric.
 void keep_first(RankingSuite& suite, int64_t items);

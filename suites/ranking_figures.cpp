@@ -97,7 +97,7 @@ SuiteFigure figure_of(SuiteLevel level, const std::string& group, const std::str
   }
   const auto found = clustered_mean(right, counts);
   figure.value = found.value;
-  const auto bounds = share_interval(found, figure.count);
+  const auto bounds = fraction_interval(found, figure.count);
   figure.low = bounds.low;
   figure.high = bounds.high;
   if (differs) figure.official = clustered_mean(official, counts).value;

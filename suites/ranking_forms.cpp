@@ -14,10 +14,8 @@ using Items = std::vector<RankingItem>;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// A text at a key that lines may lack.
-std::string text_or_empty(const SuiteLine& line, const char* key) { return line.has(key) ? line.text(key) : ""; }
+}  // namespace
 
-/// The name of the next item of a paradigm.
 std::string item_name(const SuiteLine& line, const std::string& paradigm, RankingSource& source) {
   for (const auto* key : {"pairID", "id", "idx"}) {
     if (!line.has(key)) continue;
@@ -27,6 +25,34 @@ std::string item_name(const SuiteLine& line, const std::string& paradigm, Rankin
   }
   return words(paradigm, "/", source.numbers[paradigm]++);
 }
+
+Passage completion(const std::string& context, const std::string& text) {
+  const bool joined = context.empty() || text.empty() || is_space(context.back()) || is_space(text.front());
+  return {.left = context + (joined ? "" : " "), .scored = text};
+}
+
+size_t answer_of(const SuiteLine& line, const char* key, size_t count) {
+  require<DataError>(line.has(key), line.where, ": has no `", key,
+                     "`, the number of the right answer; test splits without answers cannot be scored");
+  const auto answer = line.integer(key);
+  require<DataError>(answer >= 0 && answer < static_cast<int64_t>(count), line.where, ": `", key, "` is ", answer,
+                     "; it must be the number of the right answer, from 0 to ", count - 1);
+  return static_cast<size_t>(answer);
+}
+
+void set_preference(RankingItem& item, const SuiteLine& line, const char* key) {
+  const double fraction = line.number(key);
+  require<DataError>(fraction >= 0 && fraction <= 1, line.where, ": `", key, "` is ", shortest(fraction),
+                     "; it must be a share of people, from 0 to 1");
+  item.preference = fraction;
+  if (fraction < 0.5) item.answer = 1;
+  if (fraction == 0.5) item.answer.reset();
+}
+
+namespace {
+
+/// A text at a key that lines may lack.
+std::string text_or_empty(const SuiteLine& line, const char* key) { return line.has(key) ? line.text(key) : ""; }
 
 /// Appends an item whose candidates, named by `labels`, all have text.
 void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>& labels, Items& items) {
@@ -41,12 +67,6 @@ std::vector<std::string> numbered(const std::string& key, size_t count) {
   std::vector<std::string> labels;
   for (size_t i = 0; i < count; ++i) labels.push_back(words("`", key, "` ", i + 1));
   return labels;
-}
-
-/// A completion after its context, with a space between them unless one of them brings white space.
-Passage completion(const std::string& context, const std::string& text) {
-  const bool joined = context.empty() || text.empty() || is_space(context.back()) || is_space(text.front());
-  return {.left = context + (joined ? "" : " "), .scored = text};
 }
 
 /// The group of a UID such as `island-effects-adjunct_island` of Zorro: what stands before its last hyphen.
@@ -112,15 +132,10 @@ void read_wug(const SuiteLine& line, RankingSource& source, Items& items) {
   require<DataError>(tab != std::string::npos && both.find('\t', tab + 1) == std::string::npos, line.where,
                      ": `sentences` is ", described(line.at("sentences")),
                      "; it must be two sentences with a tab between them");
-  const double share = line.number("ratio");
-  require<DataError>(share >= 0 && share <= 1, line.where, ": `ratio` is ", shortest(share),
-                     "; it must be a share of people, from 0 to 1");
   RankingItem item{.name = item_name(line, source.name, source),
                    .paradigm = source.name,
-                   .candidates = {{.scored = both.substr(0, tab)}, {.scored = both.substr(tab + 1)}},
-                   .preference = share};
-  if (share < 0.5) item.answer = 1;
-  if (share == 0.5) item.answer.reset();
+                   .candidates = {{.scored = both.substr(0, tab)}, {.scored = both.substr(tab + 1)}}};
+  set_preference(item, line, "ratio");
   add(line, std::move(item), numbered("sentences", 2), items);
 }
 
@@ -135,16 +150,6 @@ std::string without_capital(std::string sentence) {
   if (!sentence.empty() && !is_pronoun && sentence[0] >= 'A' && sentence[0] <= 'Z')
     sentence[0] = static_cast<char>(sentence[0] - 'A' + 'a');
   return sentence;
-}
-
-/// The index of the right answer at `key`.
-size_t answer_of(const SuiteLine& line, const char* key, size_t count) {
-  require<DataError>(line.has(key), line.where, ": has no `", key,
-                     "`, the number of the right answer; test splits without answers cannot be scored");
-  const auto answer = line.integer(key);
-  require<DataError>(answer >= 0 && answer < static_cast<int64_t>(count), line.where, ": `", key, "` is ", answer,
-                     "; it must be the number of the right answer, from 0 to ", count - 1);
-  return static_cast<size_t>(answer);
 }
 
 /// `PREMISE because CHOICE` or `PREMISE so CHOICE`. Source: Roemmele et al. 2011 for the data; the template is that of

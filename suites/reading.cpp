@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 
 #include "core/error.h"
-#include "data/byte_source.h"
 #include "scoring/form_rules.h"
 #include "suites/babylm.h"
 #include "suites/token_rows.h"
@@ -15,8 +13,6 @@
 namespace cloze {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// [MASK] tokens that a masked model reads from the predicted token on.
 constexpr size_t masks = 3;
@@ -43,7 +39,7 @@ ReadingSurprisals surprisals_by(const ReadingTimes& times, const F& f) {
   return surprisals;
 }
 
-/// Rows of which each asks for one token of a word; the log-probability of the word is their sum.
+/// Rows of which each predicts one token of a word; the log-probability of the word is their sum.
 struct WordRows {
   std::vector<TokenRow> rows;
   std::vector<size_t> words;  ///< of each row
@@ -73,7 +69,7 @@ TokenRow masked_row(std::vector<int64_t> begin, int64_t mask, const std::vector<
   const auto position = static_cast<int64_t>(begin.size()) - (shifted ? 1 : 0);
   begin.insert(begin.end(), masks, mask);
   begin.insert(begin.end(), end.begin(), end.end());
-  return {.read = {.ids = std::move(begin), .decoder = {}}, .asked = {{position, target}}};
+  return {.read = {.ids = std::move(begin), .decoder = {}}, .predicted = {{position, target}}};
 }
 
 /// The objective that predicts masked tokens by a mask token: nothing, `mlm` or `mntp`.
@@ -130,7 +126,7 @@ TokenRow next_token_row(const LoadedRun& run, const Tokenizer::Frame& frame, Bab
       row.insert(row.end(), frame.after.begin(), frame.after.end());
       const auto last = static_cast<int64_t>(row.size()) - 1;
       require<DataError>(last >= 0, run.folder, ": '", text, "' has no tokens, after which a word could be predicted");
-      return {.read = {.ids = std::move(row), .decoder = {}}, .asked = {{last, target}}};
+      return {.read = {.ids = std::move(row), .decoder = {}}, .predicted = {{last, target}}};
     }
     case BabylmBackend::mlm:
       return masked_row(joined(frame.before, ids), special.mask, frame.after, target, false);
@@ -145,7 +141,7 @@ TokenRow next_token_row(const LoadedRun& run, const Tokenizer::Frame& frame, Bab
   auto row = joined(begin, ids);
   row.push_back(special.mask);
   if (special.eos >= 0) row.push_back(special.eos);
-  return {.read = {.ids = std::move(row), .decoder = {special.bos}}, .asked = {{0, target}}};
+  return {.read = {.ids = std::move(row), .decoder = {special.bos}}, .predicted = {{0, target}}};
 }
 
 /// The rows of words as the published program has them.
@@ -187,7 +183,7 @@ std::vector<Passage> passages_of(const std::vector<WordInContext>& words) {
   return passages;
 }
 
-/// Words are predicted before masks unless a form of the Scorer is asked for.
+/// Words are predicted before masks unless a form of the Scorer is requested.
 bool predicts_before_masks(const RunConfig& config, const ScoringOptions& options) {
   return !options.form && masked_backend(config);
 }
@@ -221,15 +217,9 @@ nlohmann::json json_of(double value) { return std::isnan(value) ? nlohmann::json
 
 }  // namespace
 
-std::optional<ReadingSuite> read_reading(const std::string& path) {
-  auto file = path;
-  if (fs::is_directory(path)) {
-    file = plain_or_packed((fs::path(path) / "reading_data.csv").string());
-    if (!fs::exists(file)) return {};
-  }
-  auto name = fs::path(file);
-  if (name.extension() == ".xz" || name.extension() == ".gz") name = name.stem();
-  if (name.extension() != ".csv") return {};
+std::optional<ReadingSuite> read_reading(const SuiteFiles& files) {
+  const auto file = files.named("reading_data.csv");
+  if (file.empty()) return {};
   const auto table = read_csv(file);
   if (!is_reading_table(table)) return {};
   return ReadingSuite{.times = reading_times_of(table)};

@@ -3,8 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "suites/babylm_backend.h"
+#include "suites/request.h"
 #include "suites/reading_times.h"
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
 
 namespace cloze {
@@ -13,9 +14,9 @@ struct ReadingSuite {
   ReadingTimes times;
 };
 
-/// The suite at `path`, a CSV file or a folder with a reading_data.csv; none for a file of another kind. Throws
+/// The suite, a CSV file or a folder with a reading_data.csv; none for a file of another kind. Throws
 /// DataError.
-std::optional<ReadingSuite> read_reading(const std::string& path);
+std::optional<ReadingSuite> read_reading(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
 std::string fault_of(const RunConfig& config, const ReadingSuite& suite, const SuiteOptions& options);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "suites/ols.h"
+#include "suites/least_squares.h"
 
 namespace cloze {
 

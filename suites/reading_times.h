@@ -42,7 +42,7 @@ struct ReadingGain {
   std::string measure;
   double baseline_r2 = 0, r2 = 0;
   int64_t count = 0;  ///< words
-  /// Increase of R2 as a share of what the baseline leaves unexplained.
+  /// Increase of R2 as a fraction of what the baseline leaves unexplained.
   double value() const { return (r2 - baseline_r2) / (1 - baseline_r2); }
 };
 

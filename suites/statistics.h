@@ -1,5 +1,5 @@
 #pragma once
-// Intervals of shares and means of suites, and rank correlations.
+// Intervals of fractions and means of suites, and rank correlations.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,7 +13,7 @@ struct Bounds {
   bool operator==(const Bounds&) const = default;
 };
 
-/// The interval of a share of independent items; `right` may count a tie as a half. Source: Wilson 1927, "Probable
+/// The interval of a fraction of independent items; `right` may count a tie as a half. Source: Wilson 1927, "Probable
 /// inference, the law of succession, and statistical inference", p. 210.
 Bounds wilson(double right, int64_t count);
 
@@ -30,10 +30,10 @@ struct ClusteredMean {
 };
 ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts);
 
-/// The interval of a mean of shares, in [0, 1]: that over clusters, but nowhere narrower than Wilson's of `count`
+/// The interval of a mean of fractions, in [0, 1]: that over clusters, but nowhere narrower than Wilson's of `count`
 /// independent items, since few clusters may be alike by chance; of a single cluster Wilson's. Of other values in
 /// [0, 1], whose variance is smaller, it is wide enough.
-Bounds share_interval(const ClusteredMean& mean, int64_t count);
+Bounds fraction_interval(const ClusteredMean& mean, int64_t count);
 
 /// Ranks from 1; equal values share the mean of theirs, and NaN comes last, each with a rank of its own.
 std::vector<double> ranks(std::span<const double> values);

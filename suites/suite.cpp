@@ -1,14 +1,14 @@
 #include "suites/suite.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/spelling.h"
+#include "core/text.h"
 #include "data/line_reader.h"
-#include "suites/find_suite.h"
-#include "suites/json_lines.h"
-#include "suites/judged_pairs.h"
+#include "suites/declared_suite.h"
 
 namespace cloze {
 
@@ -16,11 +16,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Takes the items of a file if a reader knew its kind.
-template <class Items>
-bool take(std::optional<Items> found, SuiteItems& items) {
-  if (found) items = std::move(*found);
-  return found.has_value();
+/// Paths of the folder's entries but hidden ones, in the order of their names.
+std::vector<std::string> entries_of(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().filename().string()[0] != '.') paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// The items of a kind of suite; none for files of another kind.
+template <class Kind>
+std::optional<SuiteItems> items_by(std::optional<Kind> (*read)(const SuiteFiles&), const SuiteFiles& files) {
+  if (auto items = read(files)) return SuiteItems(std::move(*items));
+  return {};
+}
+
+/// The items by the first reader that knows the files.
+std::optional<SuiteItems> read_items(const SuiteFiles& files) {
+  if (auto items = items_by(read_declared, files)) return items;
+  if (auto items = items_by(read_ranking, files)) return items;
+  if (auto items = items_by(read_facts, files)) return items;
+  if (auto items = items_by(read_reading, files)) return items;
+  if (auto items = items_by(read_acquisition, files)) return items;
+  if (auto items = items_by(read_word_similarity, files)) return items;
+  if (auto items = items_by(read_analogies, files)) return items;
+  return items_by(read_sentence_similarity, files);
 }
 
 /// Whether a file is a table of the ages at which words are known.
@@ -66,40 +88,72 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
 }
 
 /// Whether a text is a suite of embeddings.
-bool is_known(const std::string& text) {
-  return read_word_similarity(text) || read_analogies(text) || read_sentence_similarity(text);
+bool is_known(const SuiteFile& text) {
+  const SuiteFiles file(text.path());
+  return read_word_similarity(file) || read_analogies(file) || read_sentence_similarity(file);
 }
 
 /// Says what is wrong with a file or a folder that no reader knew; of a folder by its first file of JSON lines, or by
 /// the first text that is no suite among others that are.
-[[noreturn]] void refuse(const std::string& path) {
-  if (!fs::is_directory(path)) refuse_file(path);
+[[noreturn]] void refuse(const SuiteFiles& files) {
+  const auto& path = files.path;
+  if (!files.is_folder) refuse_file(path);
   require<DataError>(!is_babylm_data(path), path, ": is BabyLM's evaluation data, which `cloze evaluate RUN --suite ",
                      path, "` answers; a suite is each set in it, such as full_eval/blimp_filtered (docs/babylm.md)");
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (entry.is_regular_file() && is_json_lines(entry.path().filename().string()))
-      files.push_back(entry.path().string());
-  const auto texts = texts_in(path);
-  if (const auto unknown = std::ranges::find_if_not(texts, is_known);
-      files.empty() && unknown != texts.end() && std::ranges::any_of(texts, is_known))
-    refuse_file(*unknown);
-  require<DataError>(!files.empty(), path,
+  if (const auto unknown = std::ranges::find_if_not(files.texts, is_known);
+      files.lines.empty() && unknown != files.texts.end() && std::ranges::any_of(files.texts, is_known))
+    refuse_file(unknown->path());
+  require<DataError>(!files.lines.empty(), path,
                      ": holds no suite, for it has no *.jsonl, and no *.txt or *.tsv that are all of one kind", kinds);
-  refuse_file(*std::min_element(files.begin(), files.end()));
+  refuse_file(files.lines[0].path());
 }
 
 }  // namespace
 
+std::string suites_folder() {
+  const auto* named = std::getenv("CLOZE_SUITES");
+  return named != nullptr && *named != '\0' ? named : "suites";
+}
+
+std::string find_suite(const std::string& name, const std::string& option) {
+  std::error_code ignored;
+  if (fs::exists(name, ignored)) return name;
+  const auto folder = suites_folder();
+  std::vector<std::string> known;
+  for (const auto& path : entries_of(folder)) {
+    const auto suite = suite_name(path);
+    if (suite == name || fs::path(path).filename() == name) return path;
+    if (known.empty() || known.back() != suite) known.push_back(suite);
+  }
+  constexpr const char* how =
+      "nothing is downloaded: put its file there, or name the file; docs/evaluation.md says where suites come from";
+  const bool is_folder = fs::is_directory(folder, ignored);
+  require<ConfigError>(is_folder, option, " ", shortened(name), ": no such file, and ", folder,
+                       ", the folder of suites (CLOZE_SUITES names another), is not there; ", how);
+  const auto near = did_you_mean(name, known);
+  require<ConfigError>(near.empty(), option, " ", shortened(name), ": no such file, and no suite of ", folder, near);
+  fail<ConfigError>(option, " ", shortened(name), ": no such file, and no suite of ", folder,
+                    known.empty() ? ", which is empty" : ", which has " + shortened(listed(known)), "; ", how);
+}
+
+bool is_babylm_data(const std::string& folder) {
+  std::error_code ignored;
+  const auto has = [&](const char* part) { return fs::is_directory(fs::path(folder) / part, ignored); };
+  return has("full_eval") || has("fast_eval");
+}
+
 Suite open_suite(const std::string& path) {
   require<DataError>(fs::exists(path), path, ": no such suite");
-  Suite suite{.name = suite_name(path), .path = path, .items{}};
-  auto& items = suite.items;
-  if (take(read_ranking(path), items) || take(read_facts(path), items) || take(read_reading(path), items) ||
-      take(read_acquisition(path), items) || take(read_word_similarity(path), items) ||
-      take(read_analogies(path), items) || take(read_sentence_similarity(path), items))
-    return suite;
-  refuse(path);
+  const SuiteFiles files(path);
+  auto items = read_items(files);
+  if (!items) refuse(files);
+  const auto* ranking = std::get_if<RankingSuite>(&*items);
+  const auto name = ranking && !ranking->name.empty() ? ranking->name : suite_name(path);
+  return {.name = name, .path = path, .items = std::move(*items)};
+}
+
+bool is_of_embeddings(const Suite& suite) {
+  return std::holds_alternative<SimilaritySuite>(suite.items) || std::holds_alternative<AnalogySuite>(suite.items);
 }
 
 void require_new(const Suite& suite, std::span<const Suite> others, const std::string& option) {

@@ -14,21 +14,33 @@
 #include "suites/facts.h"
 #include "suites/ranking.h"
 #include "suites/reading.h"
-#include "suites/sentence_similarity.h"
+#include "suites/similarity.h"
+#include "suites/suite_files.h"
 #include "suites/suite_result.h"
-#include "suites/word_similarity.h"
 
 namespace cloze {
 
-/// A suite, read and checked. Each kind has a header with its struct, `read_KIND(path)`, which returns none for a file
-/// of another kind, `fault_of(config, suite)`, why a run cannot answer it, and `run_suite(run, suite, options)`.
-using SuiteItems = std::variant<RankingSuite, FactSuite, ReadingSuite, AcquisitionSuite, WordSimilaritySuite,
-                                AnalogySuite, SentenceSimilaritySuite>;
+/// A suite, read and checked. Each kind has a header with its struct, `read_KIND(files)`, which returns none for files
+/// of another kind, `fault_of(config, suite, options)`, why a run cannot be evaluated on it, `check_fit(run, suite,
+/// options)` and `run_suite(run, suite, options)`.
+using SuiteItems = std::variant<RankingSuite, FactSuite, ReadingSuite, AcquisitionSuite, SimilaritySuite, AnalogySuite>;
 struct Suite {
   std::string name;  ///< of its file or folder, without extensions
   std::string path;
   SuiteItems items;
 };
+
+/// The folder of suites that are called by name: $CLOZE_SUITES, else `suites`.
+std::string suites_folder();
+
+/// The file or folder of a suite: `name` itself if there is one, else the entry of suites_folder() of that name, with
+/// or without endings such as `.jsonl.xz`. Throws ConfigError with the nearest name for a suite that is not there.
+/// `option`: where it is named, for the message.
+std::string find_suite(const std::string& name, const std::string& option = "--suite");
+
+/// Whether a folder is laid out as BabyLM's evaluation data, which is no suite but holds many: it has `full_eval` or
+/// `fast_eval`.
+bool is_babylm_data(const std::string& folder);
 
 /// The suite in a file or a folder; its kind is known by its fields. `.xz` and `.gz` are read as they are. Throws
 /// DataError with the place of what is damaged, doubled, empty or unknown.
@@ -36,6 +48,9 @@ Suite open_suite(const std::string& path);
 
 /// Throws ConfigError, which begins with `option`, for a suite that is there already, or has the name of another.
 void require_new(const Suite& suite, std::span<const Suite> others, const std::string& option);
+
+/// Whether a suite is answered by embeddings; others are by scores.
+bool is_of_embeddings(const Suite& suite);
 
 /// Why a run cannot answer a suite, as a sentence; empty if it can.
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options);

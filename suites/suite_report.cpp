@@ -41,7 +41,7 @@ struct FigureKey {
   bool operator==(const FigureKey&) const = default;
 };
 
-const SuiteFigure* find(const SuiteAnswers& answers, const FigureKey& key) {
+const SuiteFigure* find(const CheckpointResults& answers, const FigureKey& key) {
   for (const auto& result : answers.results)
     for (const auto& one : result.figures)
       if (FigureKey{result.suite, one.level, one.group, one.metric} == key) return &one;
@@ -78,7 +78,7 @@ bool is_shown(const SuiteFigure& figure, const SuiteResult& result, SuiteDetail 
 }
 
 /// The rows of all runs, in the order of suites and of their figures.
-std::vector<FigureKey> keys_of(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+std::vector<FigureKey> keys_of(std::span<const CheckpointResults> answers, SuiteDetail detail) {
   std::vector<std::string> suites;
   for (const auto& one : answers)
     for (const auto& result : one.results)
@@ -157,7 +157,7 @@ std::vector<std::string> parts_of(const std::string& path) {
 }
 
 /// What tells the paths of runs apart: without the first and the last parts that all of them have.
-std::vector<std::string> short_names(std::span<const SuiteAnswers> answers) {
+std::vector<std::string> short_names(std::span<const CheckpointResults> answers) {
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> paths;
   for (const auto& one : answers) {
@@ -189,7 +189,7 @@ std::string several_runs_cell(const SuiteFigure* figure) {
   return figure == nullptr ? "-" : figure_cell(figure->value, figure->metric) + in_brackets(*figure);
 }
 
-Table table_of_run(const SuiteAnswers& answers, SuiteDetail detail) {
+Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
   Table table{.title = words("Suites answered by ", answers.run),
               .header = {"suite", "metric", "value", "95 % interval", "official", "ties", "items"},
               .of_numbers = true};
@@ -202,7 +202,7 @@ Table table_of_run(const SuiteAnswers& answers, SuiteDetail detail) {
 }
 
 /// `intervals`: each cell has the interval after the value.
-Table table_of_several(std::span<const SuiteAnswers> answers, SuiteDetail detail, bool intervals) {
+Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
   Table table{.title = "Suites", .header = {"suite", "metric"}, .of_numbers = true};
   for (const auto& name : short_names(answers)) table.header.push_back(name);
   bool has_interval = false;
@@ -220,7 +220,7 @@ Table table_of_several(std::span<const SuiteAnswers> answers, SuiteDetail detail
 }
 
 /// Adds what is known of a checkpoint besides its step.
-void add_progress(json& object, const SuiteAnswers& answers) {
+void add_progress(json& object, const CheckpointResults& answers) {
   if (answers.words) object["words"] = *answers.words;
   if (!answers.revisions.empty()) object["revisions"] = answers.revisions;
 }
@@ -256,13 +256,13 @@ std::vector<Note> with_suites_together(const std::vector<Note>& notes) {
 
 }  // namespace
 
-Table table_of_runs(std::span<const SuiteAnswers> answers, SuiteDetail detail, size_t columns) {
+Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail detail, size_t columns) {
   if (answers.size() == 1) return table_of_run(answers[0], detail);
   const auto table = table_of_several(answers, detail, /*intervals=*/true);
   return width_of_lines(table) <= columns ? table : table_of_several(answers, detail, /*intervals=*/false);
 }
 
-Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail) {
   Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
               .header = {"step", "words", "revision"},
               .of_numbers = true};
@@ -285,7 +285,7 @@ Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail de
   return width_of_lines(turned) < width_of_lines(table) ? turned : table;
 }
 
-std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail detail) {
+std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail) {
   for (const auto& key : keys_of(answers, detail))
     for (const auto& one : answers)
       if (const auto* figure = find(one, key); figure != nullptr && !in_brackets(*figure).empty())
@@ -294,7 +294,7 @@ std::string note_of_brackets(std::span<const SuiteAnswers> answers, SuiteDetail 
   return "";
 }
 
-std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
+std::vector<std::string> notes_of(std::span<const CheckpointResults> answers) {
   const auto names = short_names(answers);
   std::vector<Note> of_suites;
   for (size_t i = 0; i < answers.size(); ++i) {
@@ -302,7 +302,7 @@ std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
       add_run(of_suites, {.suites = {result.suite}, .text = "scored by " + result.scored_by}, names[i]);
       for (const auto& note : result.notes) add_run(of_suites, {.suites = {result.suite}, .text = note}, names[i]);
     }
-    for (const auto& reason : answers[i].unanswered) add_run(of_suites, {.text = reason}, names[i]);
+    for (const auto& reason : answers[i].skipped) add_run(of_suites, {.text = reason}, names[i]);
   }
   std::vector<std::string> notes;
   for (const auto& note : with_suites_together(of_suites)) {
@@ -325,7 +325,7 @@ json to_json(const SuiteFigure& figure) {
   return found;
 }
 
-json to_json(const SuiteAnswers& answers) {
+json to_json(const CheckpointResults& answers) {
   json suites = json::array();
   for (const auto& result : answers.results) {
     json figures = json::array();
@@ -337,12 +337,12 @@ json to_json(const SuiteAnswers& answers) {
              {"checkpoint", answers.checkpoint},
              {"step", answers.step},
              {"suites", suites},
-             {"unanswered", answers.unanswered}};
+             {"unanswered", answers.skipped}};
   add_progress(found, answers);
   return found;
 }
 
-std::string results_lines(std::span<const SuiteAnswers> answers) {
+std::string results_lines(std::span<const CheckpointResults> answers) {
   std::string lines;
   for (const auto& one : answers)
     for (const auto& result : one.results)
@@ -359,8 +359,26 @@ std::string results_lines(std::span<const SuiteAnswers> answers) {
   return lines;
 }
 
-std::string prediction_lines(const SuiteAnswers& answers, const SuiteResult& result) {
+std::string prediction_lines(const CheckpointResults& answers, const SuiteResult& result) {
   return result.items.lines({{"run", answers.run}, {"step", answers.step}, {"suite", result.suite}});
+}
+
+SuitePredictions::SuitePredictions(std::initializer_list<nlohmann::json> items) {
+  for (const auto& item : items) push_back(item);
+}
+
+void SuitePredictions::push_back(const nlohmann::json& item) { lines_.push_back(json_text(item)); }
+
+std::string SuitePredictions::lines(const nlohmann::json& identity) const {
+  const auto first = json_text(identity);
+  std::string all;
+  for (const auto& line : lines_) {
+    all.append(first, 0, first.size() - 1);  // without its brace
+    all += ',';
+    all.append(line, 1);
+    all += '\n';
+  }
+  return all;
 }
 
 }  // namespace cloze

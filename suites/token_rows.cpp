@@ -29,9 +29,9 @@ std::vector<int32_t> narrowed(const std::vector<int64_t>& ids) {
 ScoringRow scoring_row(const TokenRow& row, bool prefix, size_t number) {
   ScoringRow made{.ids = narrowed(row.read.ids), .decoder = narrowed(row.read.decoder)};
   if (prefix) made.prefix = static_cast<int32_t>(made.ids.size());
-  for (size_t k = 0; k < row.asked.size(); ++k)
-    made.predictions.push_back({.position = static_cast<int32_t>(row.asked[k].position),
-                                .label = static_cast<int32_t>(row.asked[k].target),
+  for (size_t k = 0; k < row.predicted.size(); ++k)
+    made.predictions.push_back({.position = static_cast<int32_t>(row.predicted[k].position),
+                                .label = static_cast<int32_t>(row.predicted[k].target),
                                 .passage = static_cast<uint32_t>(number),
                                 .token = static_cast<uint32_t>(k)});
   return made;
@@ -56,8 +56,8 @@ std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const st
   std::vector<std::vector<float>> answers;
   std::vector<ScoringRow> scored;
   for (size_t r = 0; r < rows.size(); ++r) {
-    answers.emplace_back(rows[r].asked.size());
-    if (!rows[r].asked.empty()) scored.push_back(scoring_row(rows[r], prefix, r));
+    answers.emplace_back(rows[r].predicted.size());
+    if (!rows[r].predicted.empty()) scored.push_back(scoring_row(rows[r], prefix, r));
   }
   scorer.score(distinct(std::move(scored)), [&](const Prediction& prediction, const Answer& answer) {
     require<DataError>(std::isfinite(answer.log_probability), run.folder, ": its logits for the text '",

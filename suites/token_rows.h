@@ -13,19 +13,19 @@ struct TokenIds {
 };
 
 /// A token that a state predicts.
-struct AskedToken {
+struct PredictedToken {
   int64_t position = 0;  ///< of the state, in `decoder` if there is one, else in `ids`
-  int64_t target = 0;    ///< the token whose probability is asked for
+  int64_t target = 0;    ///< the token whose probability is computed
 };
 
-/// A row that a model reads, and the tokens whose log-probabilities are asked for.
+/// A row that a model reads, and the tokens whose log-probabilities are computed.
 struct TokenRow {
   TokenIds read;
-  std::vector<AskedToken> asked;
+  std::vector<PredictedToken> predicted;
 };
 
-/// The log-probabilities of the asked tokens of each row in nats, rounded to fp32. `bidirectional`: a decoder reads its
-/// whole row as a prefix, as in masked next-token prediction. Rows are read as the Scorer reads them. Throws
+/// The log-probabilities of the predicted tokens of each row in nats, rounded to fp32. `bidirectional`: a decoder reads
+/// its whole row as a prefix, as in masked next-token prediction. Rows are read as the Scorer reads them. Throws
 /// ConfigError for a run without a head that predicts tokens, DataError for a row that is too long and for logits that
 /// are not numbers.
 std::vector<std::vector<float>> log_probabilities(const LoadedRun& run, const std::vector<TokenRow>& rows,

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "run/suite_units.h"
-#include "suites/find_suite.h"
+#include "suites/driver.h"
 #include "train/records.h"
 #include "train/stopwatch.h"
 
@@ -13,14 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-/// How suites of a training are answered: no option of theirs gives a stride.
+/// How suites of a training are evaluated: no option of theirs gives a stride.
 SuiteOptions training_options() {
   SuiteOptions options;
   options.scoring.takes_stride = false;
   return options;
 }
 
-/// The network that is trained, as the run that a suite asks.
+/// The network that is trained, as the run that a suite evaluates.
 LoadedRun run_of(const Training& training) {
   return {.folder = training.options.run,
           .checkpoint = words("step ", training.progress.step),
@@ -37,30 +37,26 @@ json figure_json(const SuiteFigure& figure) {
   return entry;
 }
 
-/// The answers to all suites. One without an answer, such as one with a text that is too long and could not be known
-/// before, or one for which the device has too little memory, is told and left out: it is no reason to lose a training.
-std::vector<SuiteResult> answers_of(const Training& training, const std::vector<Suite>& suites) {
-  std::vector<SuiteResult> answers;
+/// The results of all suites. One that fails, such as one with a text that is too long and could not be known before,
+/// or one for which the device has too little memory, is reported and left out: it is no reason to lose a training.
+std::vector<SuiteResult> results_of(const Training& training, const std::vector<Suite>& suites) {
+  std::vector<SuiteResult> results;
+  std::vector<SuiteTask> tasks;
   const auto run = run_of(training);
-  for (const auto& suite : suites) {
-    try {
-      answers.push_back(run_suite(run, suite, training_options()));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const std::exception& e) {  // also of LibTorch, whose text goes on with the stack
-      const std::string text = e.what();
-      end_progress();
-      log_warning("train", words("suite ", suite.name, " is left out at step ", training.progress.step, ": ",
-                                 text.substr(0, text.find('\n'))));
-    }
-  }
-  return answers;
+  for (const auto& suite : suites)
+    tasks.push_back({.evaluate = [&] { results.push_back(run_suite(run, suite, training_options())); }});
+  evaluate_tasks(tasks, [&](size_t task, const std::exception& e) {
+    const std::string text = e.what();  // of LibTorch goes on with the stack
+    log_warning("train", words("suite ", suites[task].name, " is left out at step ", training.progress.step, ": ",
+                               text.substr(0, text.find('\n'))));
+  });
+  return results;
 }
 
 /// `blimp accuracy 61.23 %`
-std::string to_text(const SuiteResult& answer) {
-  std::string text = answer.suite;
-  for (const auto& figure : answer.figures) {
+std::string to_text(const SuiteResult& result) {
+  std::string text = result.suite;
+  for (const auto& figure : result.figures) {
     if (figure.level != SuiteLevel::suite) continue;
     text +=
         words(" ", figure.metric, " ", figure_cell(figure.value, figure.metric), is_share(figure.metric) ? " %" : "");
@@ -95,7 +91,7 @@ void SuiteEvaluation::check_lengths(const Training& training) const {
 }
 
 void SuiteEvaluation::restore(Training&, const SavedStep& saved) {
-  answered_at_ = saved.state.suites_at;
+  evaluated_at_ = saved.state.suites_at;
   due_ = saved.state.suites_due && !saved.is_branch;
 }
 
@@ -106,51 +102,51 @@ void SuiteEvaluation::begin(Training& training) {
 
 void SuiteEvaluation::note_due(const Training& training, bool at_end) {
   const int64_t step = training.progress.step, every = training.config.evaluation.suite_every;
-  const bool asked = at_end ? answered_at_ != step : is_within_budget(training) && every > 0 && step % every == 0;
-  due_ = asked && !suites_.empty();
+  const bool is_time = at_end ? evaluated_at_ != step : is_within_budget(training) && every > 0 && step % every == 0;
+  due_ = is_time && !suites_.empty();
 }
 
 void SuiteEvaluation::after_step(Training& training) {
-  if (due_) answer(training);
+  if (due_) evaluate(training);
 }
 
 void SuiteEvaluation::finish(Training& training) {
-  if (due_ || results_.empty()) answer(training);
+  if (due_ || results_.empty()) evaluate(training);
 }
 
 void SuiteEvaluation::save(TrainState& state) const {
-  state.suites_at = answered_at_;
+  state.suites_at = evaluated_at_;
   state.suites_due = due_;
 }
 
-/// Answers all suites. Throws Interrupted after a signal.
-void SuiteEvaluation::answer(Training& training) {
+/// Evaluates all suites. Throws Interrupted after a signal.
+void SuiteEvaluation::evaluate(Training& training) {
   if (suites_.empty()) return;
   const auto start = Clock::now();
   const AveragedWeights averaged(*training.stepper);
   const bool was_training = training.network->is_training();
   training.network->eval();
-  results_ = answers_of(training, suites_);
+  results_ = results_of(training, suites_);
   due_ = false;
   training.network->train(was_training);
   end_progress();
   std::string text;
-  for (const auto& answer : results_) text += (text.empty() ? " " : ", ") + to_text(answer);
+  for (const auto& result : results_) text += (text.empty() ? " " : ", ") + to_text(result);
   if (!text.empty()) log_info("train", words("suites at step ", training.progress.step, ":", text));
   training.ledger.evaluation += seconds_since(start);
-  if (answered_at_ == training.progress.step) return;
-  answered_at_ = training.progress.step;
+  if (evaluated_at_ == training.progress.step) return;
+  evaluated_at_ = training.progress.step;
   checkpoints_.forget_saved();
   auto row = row_of(training);
   row["suites"] = to_json(results_);
   training.record(row);
 }
 
-json to_json(const std::vector<SuiteResult>& answers) {
+json to_json(const std::vector<SuiteResult>& results) {
   json all = json::object();
-  for (const auto& answer : answers) {
-    auto& entry = all[answer.suite];
-    for (const auto& figure : answer.figures)
+  for (const auto& result : results) {
+    auto& entry = all[result.suite];
+    for (const auto& figure : result.figures)
       if (figure.level == SuiteLevel::suite)
         entry[figure.metric] = figure_json(figure);
       else

@@ -1,5 +1,5 @@
 #pragma once
-// The evaluation suites that a run answers while it trains.
+// The evaluation suites of a run while it trains.
 #include <vector>
 
 #include "suites/suite.h"
@@ -8,9 +8,9 @@
 
 namespace cloze {
 
-/// Answers evaluation.suites each evaluation.suite_every steps and at the end, and writes the figures of each as a row
-/// of metrics.jsonl. A step that was answered before the run was resumed is answered again, for its summary, without a
-/// row.
+/// Evaluates evaluation.suites each evaluation.suite_every steps and at the end, and writes the figures of each as a
+/// row of metrics.jsonl. A step that was evaluated before the run was resumed is evaluated again, for its summary,
+/// without a row.
 class SuiteEvaluation final : public Callback {
  public:
   /// Opens the suites. Throws DataError for a damaged file, ConfigError for a suite that the run cannot answer.
@@ -26,21 +26,21 @@ class SuiteEvaluation final : public Callback {
   void save(TrainState& state) const override;
 
   bool is_due() const { return due_; }
-  /// The last answers.
+  /// The last results.
   const std::vector<SuiteResult>& results() const { return results_; }
 
  private:
-  void answer(Training& training);
+  void evaluate(Training& training);
 
   Checkpoints& checkpoints_;
   std::vector<Suite> suites_{};
   std::vector<SuiteResult> results_{};
   bool due_ = false;
-  int64_t answered_at_ = -1;  ///< step
+  int64_t evaluated_at_ = -1;  ///< step
 };
 
 /// {SUITE: {METRIC: {value, low, high, count, ties}, ..., groups: {GROUP: {METRIC: value}}}}: what metrics.jsonl and
 /// summary.json say of suites.
-nlohmann::json to_json(const std::vector<SuiteResult>& answers);
+nlohmann::json to_json(const std::vector<SuiteResult>& results);
 
 }  // namespace cloze

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "babylm/evaluate.h"
 #include "cli/command.h"
 #include "cli/engine/parts.h"
-#include "cli/engine/training_counts.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
@@ -16,6 +16,7 @@
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"
 #include "core/text.h"
+#include "evaluation/run_losses.h"
 #include "generation/fill.h"
 #include "generation/generate.h"
 #include "analysis/inspect.h"
@@ -24,6 +25,7 @@
 #include "run/moved.h"
 #include "run/process.h"
 #include "scoring/passage_lines.h"
+#include "suites/driver.h"
 #include "train/pretrain.h"
 #include "train/warnings.h"
 #include "views/view.h"
@@ -127,9 +129,20 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
+int run(const EvaluateCommand& c) {
+  if (!c.suites.names.empty())
+    return names_babylm(c.suites) ? evaluate_babylm(c, c.suites) : evaluate_suites(c, c.suites);
+  check_search(c.search);
+  evaluate_losses(c);
+  return 0;
+}
 int run(const ScoreCommand& c) { return run_score(c); }
-int run(const CollateCommand& c) { return run_collate(c); }
+int run(const CollateCommand& c) {
+  const auto collation = collate_babylm(c);
+  for (const auto& fault : collation.faults) log_warning("babylm", fault);
+  print_data(collation.file + "\n");
+  return 0;
+}
 
 /// Prints the most probable completions of all blanks together.
 void print_completions(const LoadedRun& opened, const std::string& text, const FillCommand& c) {

@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "core/text.h"
+#include "run/chosen_checkpoint.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -29,25 +30,8 @@ inline void print_report(const std::string& text, size_t indent) {
   print_text(columns > 0 ? wrapped_lines("", text, static_cast<int64_t>(columns), indent) : text);
 }
 
-/// The step folder of a run that a verb takes, which it says; a path that is no run directory as it is.
-std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
-
-/// The step folders of a run, from the first on. Throws ConfigError for a path that is no run directory, or has none.
-std::vector<std::string> all_checkpoints_of(const std::string& run);
-
-/// Opens it; where the run trains and has removed it meanwhile, the one that is chosen then.
-LoadedRun open_chosen(const std::string& path, CheckpointChoice choice);
-
 /// Throws ConfigError, which names options, for settings of a search that do not go together; before a run is loaded.
 void check_search(const SearchConfig& search);
-
-/// The verb `evaluate`: scores one run or several, and prints the result.
-int run_evaluate(const EvaluateCommand& command);
-/// `evaluate` with suites: answers them with one run, several or all checkpoints of one, and prints the table.
-int evaluate_suites(const EvaluateCommand& command);
-
-/// The verb `babylm collate`: writes the file of a submission, and prints its name.
-int run_collate(const CollateCommand& command);
 
 /// The verb `score`.
 int run_score(const ScoreCommand& command);

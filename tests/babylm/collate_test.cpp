@@ -30,11 +30,11 @@ std::map<std::string, TaskSize> sizes_of(const json& tasks) {
 struct Results {
   TempDir dir;
   BabylmSizes sizes{.full = sizes_of(given()["full_sizes"]), .fast = sizes_of(given()["fast_sizes"]), .acquisition = 2};
-  CollateOptions options{.results = dir / "results",
+  CollateRequest options{.results = dir / "results",
                          .model = "baby",
                          .backend = BabylmBackend::mlm,
                          .track = BabylmTrack::strict_small,
-                         .fast_data = dir / "fast_eval"};
+                         .data = dir.path.string()};
   const std::string main = "results/baby/main/";
   explicit Results(bool fast = false) {
     for (const auto& [folder, files] : given()["data"].items()) write_files(dir, "fast_eval/" + folder, files);
@@ -98,7 +98,7 @@ TEST_CASE("fast scores have the bytes of the published program's, gains of readi
     INFO(task);
     const auto predictions = parse_python_json(given()["fast"][folder].get<std::string>(), folder);
     const auto wanted = given()["scores"][task].get<std::string>();
-    const auto found = fast_scores(task, predictions, results.options.fast_data);
+    const auto found = fast_scores(task, predictions, results.options.data + "/fast_eval");
     if (task == "reading")
       check_gains(found, parse_python_json(wanted, "wanted"));
     else
@@ -176,7 +176,7 @@ TEST_CASE("right answers are read from packed files, too", "[babylm]") {
   REQUIRE(std::system(pack.c_str()) == 0);
   const auto found = [&](const std::string& task, const std::string& folder) {
     const auto predictions = parse_python_json(given()["fast"][folder].get<std::string>(), folder);
-    return fast_scores(task, predictions, results.options.fast_data);
+    return fast_scores(task, predictions, results.options.data + "/fast_eval");
   };
   CHECK(python_json(found("ewok", "ewok/ewok_fast")) == given()["scores"]["ewok"].get<std::string>());
   check_gains(found("reading", "reading"),

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "suites/babylm.h"
-#include "suites/babylm_sums.h"
-#include "suites/find_suite.h"
+#include "suites/suite.h"
 #include "tests/scoring/random_run.h"
 #include "tests/suites/reading_table.h"
 #include "tests/support/objective.h"
@@ -47,9 +46,9 @@ void write_data(const TempDir& dir, const std::string& part, const std::string& 
 /// The answers to data of which every task can be answered.
 std::vector<SuiteResult> answers_to(const BabylmData& data, const LoadedRun& run, BabylmBackend backend,
                                     const std::vector<std::string>& folders = {}) {
-  std::vector<std::string> unanswered;
-  auto results = evaluate_babylm(run, data, backend, {}, folders, unanswered);
-  CHECK(unanswered.empty());
+  std::vector<std::string> skipped;
+  auto results = evaluate_babylm(run, data, backend, {}, folders, skipped);
+  CHECK(skipped.empty());
   return results;
 }
 
@@ -186,8 +185,8 @@ TEST_CASE("an encoder-decoder is scored by the form of its official number, whic
   CHECK(prefix[2].items[0]["surprisal"] == mask[2].items[0]["surprisal"]);
   SuiteOptions options;
   options.scoring.form = ScoringForm::pll_span;
-  std::vector<std::string> unanswered;
-  const auto asked = evaluate_babylm(run, data, BabylmBackend::enc_dec_prefix, options, {}, unanswered)[0];
+  std::vector<std::string> skipped;
+  const auto asked = evaluate_babylm(run, data, BabylmBackend::enc_dec_prefix, options, {}, skipped)[0];
   CHECK(asked.items[0]["candidates"][0]["score"].get<double>() == Approx(sums_of(ScoringForm::pll_span)));
   CHECK(asked.notes == prefix[0].notes);
 }
@@ -209,9 +208,9 @@ TEST_CASE("a run that the published program cannot score has the corrected numbe
   INFO(one.family);
   const auto run = random_run(dir, one.family);
   REQUIRE_FALSE(official_backend(run));
-  std::vector<std::string> unanswered;
-  const auto results = evaluate_babylm(run, data, std::nullopt, {}, {}, unanswered);
-  CHECK(unanswered.empty());
+  std::vector<std::string> skipped;
+  const auto results = evaluate_babylm(run, data, std::nullopt, {}, {}, skipped);
+  CHECK(skipped.empty());
   REQUIRE(results.size() == 3);
   for (const auto& result : results) {
     for (const auto& figure : result.figures) {
@@ -237,11 +236,11 @@ TEST_CASE("a discriminator without a generator has no reading times, and answers
   write_data(dir, "data/fast_eval", "blimp_fast");
   const auto uniform = objective("{kind: rtd, replace_by: uniform}");
   const auto run = random_run(dir, family("electra").model, {uniform});
-  std::vector<std::string> unanswered;
-  const auto results = evaluate_babylm(run, read_babylm_data(dir / "data", true), std::nullopt, {}, {}, unanswered);
+  std::vector<std::string> skipped;
+  const auto results = evaluate_babylm(run, read_babylm_data(dir / "data", true), std::nullopt, {}, {}, skipped);
   CHECK(results.size() == 2);
-  REQUIRE(unanswered.size() == 1);
-  CHECK_THAT(unanswered[0], Catch::StartsWith("cannot answer reading: reading times are explained by"));
+  REQUIRE(skipped.size() == 1);
+  CHECK_THAT(skipped[0], Catch::StartsWith("cannot answer reading: reading times are explained by"));
 }
 
 TEST_CASE("a note names the form of the official number where another is asked for", "[babylm]") {
@@ -252,8 +251,8 @@ TEST_CASE("a note names the form of the official number where another is asked f
   CHECK(answers_to(data, run, BabylmBackend::mlm)[0].notes.empty());
   SuiteOptions options;
   options.scoring.form = ScoringForm::pll_span;
-  std::vector<std::string> unanswered;
-  CHECK(evaluate_babylm(run, data, BabylmBackend::mlm, options, {}, unanswered)[0].notes ==
+  std::vector<std::string> skipped;
+  CHECK(evaluate_babylm(run, data, BabylmBackend::mlm, options, {}, skipped)[0].notes ==
         std::vector<std::string>{"the official number is by backend mlm: pll"});
 }
 
@@ -266,17 +265,17 @@ TEST_CASE("a task with a text longer than the model is told before any is scored
   const auto run = random_run(dir, "gpt2");  // 40 positions
   const auto data = read_babylm_data(dir / "data", true);
   const auto folder = dir / "results/baby/main/zero_shot/causal";
-  std::vector<std::string> unanswered;
+  std::vector<std::string> skipped;
   std::optional<size_t> told;  // reasons that were there when scoring began
   SuiteOptions options;
   options.scoring.takes_stride = false;
-  options.scoring.progress = [&](int64_t, int64_t) { told = told.value_or(unanswered.size()); };
-  const auto results = evaluate_babylm(run, data, BabylmBackend::causal, options, {folder}, unanswered);
+  options.scoring.progress = [&](int64_t, int64_t) { told = told.value_or(skipped.size()); };
+  const auto results = evaluate_babylm(run, data, BabylmBackend::causal, options, {folder}, skipped);
   REQUIRE(results.size() == 3);
   CHECK(results[0].suite == "blimp_fast");
   CHECK(results[2].suite == "reading");
-  REQUIRE(unanswered.size() == 1);
-  CHECK_THAT(unanswered[0],
+  REQUIRE(skipped.size() == 1);
+  CHECK_THAT(skipped[0],
              Catch::StartsWith("cannot answer entity_tracking_fast: item regular_0_ops/1: the text 'the old river") &&
                  Catch::EndsWith("reads at most 40 of a text; shorten it, or take a model that reads more"));
   REQUIRE(told);
@@ -291,10 +290,10 @@ TEST_CASE("reading times that are too long are left out when they are read", "[b
   const auto run = random_run(dir, "gpt2");
   auto data = read_babylm_data(dir / "data", true);
   data.reading->times.words[5].context = repeated("the old river", 20);
-  std::vector<std::string> unanswered;
-  CHECK(evaluate_babylm(run, data, BabylmBackend::causal, {}, {}, unanswered).size() == 2);
-  REQUIRE(unanswered.size() == 1);
-  CHECK_THAT(unanswered[0], Catch::StartsWith("cannot answer reading: ") && Contains(" reads at most 40 "));
+  std::vector<std::string> skipped;
+  CHECK(evaluate_babylm(run, data, BabylmBackend::causal, {}, {}, skipped).size() == 2);
+  REQUIRE(skipped.size() == 1);
+  CHECK_THAT(skipped[0], Catch::StartsWith("cannot answer reading: ") && Contains(" reads at most 40 "));
 }
 
 TEST_CASE("packed files of the evaluation data are read in place of plain ones", "[babylm]") {

@@ -1,5 +1,5 @@
 // Items and reports of every task against those of the published program, from the same scores.
-#include "babylm/report.h"
+#include "babylm/results.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "suites/levenberg_marquardt.h"
+#include "suites/least_squares.h"
 #include "tests/suites/reference.h"
 #include "tests/support/catch.h"
 

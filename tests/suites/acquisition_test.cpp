@@ -1,7 +1,7 @@
 // Suites of words that children know, and the ages at which a run knows them.
 #include "suites/acquisition.h"
 
-#include "suites/babylm_sums.h"
+#include "suites/babylm.h"
 #include "tests/scoring/random_run.h"
 #include "tests/suites/reference.h"
 

@@ -1,5 +1,4 @@
 // Sums of the published BabyLM program against rows of the plain network, one at a time.
-#include "suites/babylm_sums.h"
 
 #include "suites/babylm.h"
 #include "tests/scoring/random_run.h"

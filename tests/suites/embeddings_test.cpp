@@ -5,8 +5,7 @@
 
 #include "suites/analogies.h"
 #include "suites/embedding_figures.h"
-#include "suites/sentence_similarity.h"
-#include "suites/word_similarity.h"
+#include "suites/similarity.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/trained.h"

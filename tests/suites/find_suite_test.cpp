@@ -1,5 +1,5 @@
 // Suites that are called by name.
-#include "suites/find_suite.h"
+#include "suites/suite.h"
 
 #include <cstdlib>
 

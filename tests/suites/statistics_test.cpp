@@ -62,15 +62,15 @@ TEST_CASE("Spearman's correlation is SciPy's, with mean ranks for equal values",
 }
 
 TEST_CASE("the interval of shares is in [0, 1], and not narrower than that of as many independent items") {
-  const auto alone = share_interval({.value = 0.5}, 10);
+  const auto alone = fraction_interval({.value = 0.5}, 10);
   CHECK(alone.low == Approx(wilson(5, 10).low));
   CHECK(alone.high == Approx(wilson(5, 10).high));
   const std::vector<double> alike{0, 0, 0}, apart{0, 0, 0.1}, ones{1, 1, 1};
-  CHECK(share_interval(clustered_mean(alike, ones), 30).high == Approx(wilson(0, 30).high));
+  CHECK(fraction_interval(clustered_mean(alike, ones), 30).high == Approx(wilson(0, 30).high));
   const auto wide = clustered_mean(apart, ones);
   REQUIRE(wide.interval->low < 0);
-  CHECK(share_interval(wide, 3000).low == 0);
-  CHECK(share_interval(wide, 3000).high == wide.interval->high);
+  CHECK(fraction_interval(wide, 3000).low == 0);
+  CHECK(fraction_interval(wide, 3000).high == wide.interval->high);
 }
 
 TEST_CASE("a value that is no number has a rank of its own, after all others, and no correlation", "[suites]") {

@@ -41,7 +41,7 @@ SuiteResult similarity(double value) {
       .items = {}};
 }
 
-SuiteAnswers answers_of(const std::string& run, int64_t step, std::vector<SuiteResult> results) {
+CheckpointResults answers_of(const std::string& run, int64_t step, std::vector<SuiteResult> results) {
   return {.run = run, .checkpoint = run + "/step", .step = step, .results = std::move(results)};
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("several runs have their intervals in the cells where the table has th
 
 TEST_CASE("runs are named by the parts of their paths that tell them apart", "[suites]") {
   const auto names = [](const std::vector<std::string>& runs) {
-    std::vector<SuiteAnswers> all;
+    std::vector<CheckpointResults> all;
     for (const auto& run : runs) all.push_back(answers_of(run, 10, {pairs(0.5, 0.5)}));
     const auto header = table_of_runs(all, SuiteDetail::suites).header;
     return Row(header.begin() + 2, header.end());
@@ -123,7 +123,7 @@ TEST_CASE("runs are named by the parts of their paths that tell them apart", "[s
   CHECK(names({"runs/a", "runs/a/step-10"}) == Row{"a", "a/step-10"});
   CHECK(names({"runs/a", "runs/a"}) == Row{"runs/a", "runs/a"});
   auto one = answers_of("runs/one", 10, {pairs(0.5, 0.5)}), two = answers_of("runs/two", 10, {});
-  two.unanswered = {"cannot answer pairs: it has no head"};
+  two.skipped = {"cannot answer pairs: it has no head"};
   CHECK(notes_of(std::vector{one, two}).back() == "two: cannot answer pairs: it has no head");
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("notes say how suites were scored and what was not answered, each once
   CHECK(notes_of(std::vector{answers_of("runs/a", 10, {pairs(0.5, 0.5), others, similarity(0.5)})}) ==
         Row{"pairs, others: scored by pll", "pairs, others: 1 of 1,200 items have candidates that are the same",
             "similarity: scored by cosine"});
-  first.unanswered = {"cannot answer facts: it has no head"};
+  first.skipped = {"cannot answer facts: it has no head"};
   CHECK(notes_of(std::vector{first, first})[2] == "runs/a: cannot answer facts: it has no head");
 }
 

@@ -15,14 +15,14 @@ std::vector<double> slow(const LoadedRun& run, const TokenRow& row, bool bidirec
   if (bidirectional) inputs.prefix = at::full({1}, static_cast<int64_t>(row.read.ids.size()), at::kLong);
   const auto logits = logits_of(run, inputs);
   std::vector<double> found;
-  for (const auto& [position, target] : row.asked) found.push_back(log_probability(logits[position], target));
+  for (const auto& [position, target] : row.predicted) found.push_back(log_probability(logits[position], target));
   return found;
 }
 
 /// Rows of three lengths, one of them twice with other questions.
 std::vector<TokenRow> some_rows(const Ids& decoder = {}) {
-  const auto row = [&](const Ids& ids, const std::vector<AskedToken>& asked) {
-    return TokenRow{.read = {.ids = ids, .decoder = decoder}, .asked = asked};
+  const auto row = [&](const Ids& ids, const std::vector<PredictedToken>& asked) {
+    return TokenRow{.read = {.ids = ids, .decoder = decoder}, .predicted = asked};
   };
   return {row({2, 6, 8, 3}, {{1, 9}, {0, 7}}), row({2, 7, 4, 14, 3}, {{2, 13}}), row({2, 6, 8, 3}, {{1, 9}}),
           row({2, 16, 8, 3}, {{1, 5}}),        row({5, 6}, {{1, 6}, {1, 5}}),    row({5, 6, 7}, {})};
@@ -64,7 +64,7 @@ TEST_CASE("equal rows have the same bits, however many rows and questions there 
   const auto run = random_run(dir, "bert");
   std::vector<TokenRow> rows;
   for (int64_t copy = 0; copy < 900; ++copy)  // more questions than logits are made at a time
-    rows.push_back({.read = {.ids = {2, 6 + copy % 3, 8, 3}, .decoder = {}}, .asked = {{1, copy % 20}}});
+    rows.push_back({.read = {.ids = {2, 6 + copy % 3, 8, 3}, .decoder = {}}, .predicted = {{1, copy % 20}}});
   const auto found = log_probabilities(run, rows);
   for (size_t r = 0; r + 60 < found.size(); ++r) CHECK(found[r] == found[r + 60]);
   for (size_t r = 0; r < 60; ++r) check_values({found[r][0]}, slow(run, rows[r]));
@@ -73,7 +73,7 @@ TEST_CASE("equal rows have the same bits, however many rows and questions there 
 TEST_CASE("a row that is too long, logits that are not finite and a run without a head are refused", "[suites][rows]") {
   const TempDir dir;
   const auto run = random_run(dir, "gpt2");
-  const TokenRow longest{.read = {.ids = Ids(40, 6), .decoder = {}}, .asked = {{39, 7}}};
+  const TokenRow longest{.read = {.ids = Ids(40, 6), .decoder = {}}, .predicted = {{39, 7}}};
   check_rows(run, {longest});
   auto longer = longest;
   longer.read.ids.push_back(6);

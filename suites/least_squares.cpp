@@ -1,8 +1,11 @@
-#include "suites/levenberg_marquardt.h"
+#include "suites/least_squares.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+
+#include "core/error.h"
 
 namespace cloze {
 
@@ -11,14 +14,118 @@ namespace {
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;  // columns
 
+/// Dot product of the entries from `first` on.
+double dot(const Vector& a, const Vector& b, size_t first = 0) {
+  double sum = 0;
+  for (size_t i = first; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+double column_mean(const Vector& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// A column without its mean, at unit length; a constant one becomes zeros.
+struct Standardised {
+  double mean = 0, length = 0;
+  Vector values;
+};
+Standardised standardised(const Vector& column) {
+  Standardised s{.mean = column_mean(column), .values = column};
+  double largest = 0;
+  for (auto& x : s.values) {
+    largest = std::max(largest, std::abs(x));
+    x -= s.mean;
+  }
+  s.length = std::sqrt(dot(s.values, s.values));
+  const bool constant = s.length <= 1e-13 * largest * std::sqrt(static_cast<double>(column.size()));
+  if (constant) s.length = 0;
+  for (auto& x : s.values) x = constant ? 0 : x / s.length;
+  return s;
+}
+
+/// Subtracts twice the part of `x` along the unit vector `v`, whose entries before `first` are zero.
+void reflect(Vector& x, const Vector& v, size_t first) {
+  const double part = 2 * dot(x, v, first);
+  for (size_t i = first; i < x.size(); ++i) x[i] -= part * v[i];
+}
+
+/// The triangle R in the columns of a pivoted QR, with Q^T y.
+struct PivotedTriangle {
+  Matrix columns;
+  std::vector<size_t> order;  ///< the column at each step
+  Vector rotated;             ///< Q^T y
+  size_t rank = 0;
+};
+PivotedTriangle pivoted_triangle(Matrix columns, Vector y) {
+  const size_t steps = std::min(columns.size(), y.size());
+  PivotedTriangle t{.columns = std::move(columns), .order = {}, .rotated = std::move(y)};
+  t.order.resize(t.columns.size());
+  std::iota(t.order.begin(), t.order.end(), size_t{0});
+  for (; t.rank < steps; ++t.rank) {
+    const size_t k = t.rank;
+    const auto rest = [&](size_t c) { return dot(t.columns[c], t.columns[c], k); };
+    const auto longest = std::max_element(t.order.begin() + static_cast<std::ptrdiff_t>(k), t.order.end(),
+                                          [&](size_t a, size_t b) { return rest(a) < rest(b); });
+    std::swap(t.order[k], *longest);
+    const auto& pivot = t.columns[t.order[k]];
+    const double length = std::sqrt(dot(pivot, pivot, k));
+    if (length < 1e-12) break;  // of columns of unit length: what is left of it is rounding
+    Vector v(pivot.size(), 0);
+    std::copy(pivot.begin() + static_cast<std::ptrdiff_t>(k), pivot.end(), v.begin() + static_cast<std::ptrdiff_t>(k));
+    v[k] += v[k] < 0 ? -length : length;
+    const double norm = std::sqrt(dot(v, v, k));
+    for (auto& x : v) x /= norm;
+    for (size_t c = k; c < t.order.size(); ++c) reflect(t.columns[t.order[c]], v, k);
+    reflect(t.rotated, v, k);
+  }
+  return t;
+}
+
+void check(const Matrix& columns, const Vector& target) {
+  require<DataError>(target.size() > columns.size() + 1, "a regression with ", columns.size() + 1,
+                     " unknowns needs more rows than that; there are ", target.size(), "; add more");
+  const auto finite = [](double x) { return std::isfinite(x); };
+  for (const auto& column : columns) {
+    require<DataError>(column.size() == target.size(), "a regression has columns of ", column.size(), " and ",
+                       target.size(), " rows");
+    require<DataError>(std::all_of(column.begin(), column.end(), finite), "a predictor of a regression is not finite");
+  }
+  require<DataError>(std::all_of(target.begin(), target.end(), finite), "the target of a regression is not finite");
+}
+
+}  // namespace
+
+LeastSquares least_squares(const Matrix& columns, const Vector& target) {
+  check(columns, target);
+  std::vector<Standardised> scaled;
+  Matrix design;
+  for (const auto& column : columns) design.push_back(scaled.emplace_back(standardised(column)).values);
+  const auto y = standardised(target);
+  require<DataError>(y.length > 0, "the target of a regression is the same in all rows");
+  const auto t = pivoted_triangle(std::move(design), y.values);
+
+  LeastSquares fit{.intercept = y.mean,
+                   .coefficients = Vector(columns.size(), 0),
+                   .r2 = 1 - dot(t.rotated, t.rotated, t.rank),
+                   .rank = static_cast<int64_t>(t.rank)};
+  for (size_t k = t.rank; k-- > 0;) {
+    double left = t.rotated[k];
+    for (size_t c = k + 1; c < t.rank; ++c) left -= t.columns[t.order[c]][k] * fit.coefficients[t.order[c]];
+    fit.coefficients[t.order[k]] = left / t.columns[t.order[k]][k];
+  }
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (scaled[c].length > 0) fit.coefficients[c] *= y.length / scaled[c].length;
+    fit.intercept -= fit.coefficients[c] * scaled[c].mean;
+  }
+  return fit;
+}
+
+namespace {
+
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 constexpr double tolerance = 1.49012e-8;  // scipy.optimize.leastsq, of the sum of squares and of the parameters
 
-double dot(const Vector& a, const Vector& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
 double norm(const Vector& v) { return std::sqrt(dot(v, v)); }
 Vector scaled(const Vector& diagonal, const Vector& v) {
   auto found = v;

@@ -1,22 +1,25 @@
-#include "cli/engine/evaluation_output.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/engine/common_evaluation.h"
-#include "cli/engine/loss_difference.h"
-#include "cli/engine/parts.h"
 #include "core/log.h"
 #include "core/print.h"
 #include "core/table.h"
+#include "evaluation/run_losses.h"
 
 namespace cloze {
 
 namespace {
 
 using nlohmann::json;
+
+/// `value` with a fixed number of decimals.
+std::string number(double value, int digits) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
 
 std::string with_error(double value, const std::optional<double>& error) {
   return number(value, 4) + (error ? " +- " + number(*error, 4) : "");
@@ -115,7 +118,7 @@ json evaluation_json(const EvaluationConfig& e) {
           {"packing", name_of(e.packing)}};
 }
 
-json to_json(const EvaluatedRun& one, const EvaluateCommand& c) {
+json to_json(const EvaluatedRun& one, const EvaluationRequest& c) {
   uint64_t sequences = 0;
   for (const auto& part : one.losses) sequences = std::max<uint64_t>(sequences, part.sequences.size());
   json found{{"run", one.path},
@@ -155,7 +158,7 @@ void print_losses(const std::vector<EvaluatedRun>& runs) {
   }
 }
 
-json losses_json(const std::vector<EvaluatedRun>& runs, const EvaluateCommand& c, const json& measures) {
+json losses_json(const std::vector<EvaluatedRun>& runs, const EvaluationRequest& c, const json& measures) {
   json list = json::array();
   for (const auto& one : runs) {
     list.push_back(to_json(one, c));

@@ -1,7 +1,8 @@
+#include "run/chosen_checkpoint.h"
+
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/engine/parts.h"
 #include "core/log.h"
 #include "run/run.h"
 #include "run/run_files.h"
@@ -34,6 +35,12 @@ std::vector<std::string> all_checkpoints_of(const std::string& run) {
 
 LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {
   return read_checkpoint([&] { return chosen_checkpoint(path, choice); }, open_run);
+}
+
+LoadedRun open_intact(const std::string& checkpoint) {
+  const auto folder = (fs::path(checkpoint) / "").lexically_normal().parent_path();
+  if (is_step_name(folder.filename().string())) require_whole(checkpoint);
+  return open_run(checkpoint);
 }
 
 }  // namespace cloze

@@ -1,5 +1,3 @@
-#include "cli/engine/generated_pairs.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -7,6 +5,7 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "data/reader.h"
+#include "evaluation/run_losses.h"
 #include "evaluation/text_metrics.h"
 #include "generation/generate.h"
 
@@ -17,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 /// The raw text of the files.
-GeneratedPairs pairs_of_texts(const EvaluateCommand& c, const EvaluationTexts& texts, int64_t max_pairs) {
+GeneratedPairs pairs_of_texts(const EvaluationRequest& c, const EvaluationTexts& texts, int64_t max_pairs) {
   GeneratedPairs found;
   DocumentReader reader({.inputs = texts.sources,
                          .targets = texts.targets,
@@ -54,8 +53,8 @@ GeneratedPairs pairs_of_tokens(const TokenStore& store, const Tokenizer& tokeniz
 
 }  // namespace
 
-GeneratedPairs generate_pairs(const EvaluatedRun& one, const EvaluateCommand& c, const EvaluationTexts& texts,
-                              int64_t max_pairs) {
+GeneratedPairs generate_pairs(const EvaluatedRun& one, const EvaluationRequest& c, const EvaluationTexts& texts) {
+  const auto max_pairs = one.config.evaluation.sequences;
   require<ConfigError>(one.store->num_sentences() == 2 * one.store->num_documents(),
                        "--generate needs pairs of sources and targets; prepare the tokens with --format pairs");
   auto found =

@@ -1,5 +1,5 @@
 // Linear regressions against statsmodels.
-#include "suites/ols.h"
+#include "suites/least_squares.h"
 
 #include <cmath>
 

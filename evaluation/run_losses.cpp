@@ -1,0 +1,306 @@
+#include "evaluation/run_losses.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/log.h"
+#include "core/print.h"
+#include "core/scratch_folder.h"
+#include "core/text.h"
+#include "data/manifest.h"
+#include "data/prepare.h"
+#include "data/spool.h"
+#include "run/config_io.h"
+#include "run/load_config.h"
+#include "run/moved.h"
+#include "run/objective_short_form.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_of(const EvaluationConfig& evaluation) {
+  std::vector<std::string> names;
+  for (const auto& objective : evaluation.objectives) names.push_back(short_form(objective));
+  return names;
+}
+
+std::optional<LossDifference> difference(const EvaluatedRun& one, const HeldOut& a, const EvaluatedRun& first,
+                                         const HeldOut& b) {
+  if (!same_sequences(one, first) || a.f1) return std::nullopt;  // which tokens are replaced differs between runs
+  if (a.sequences.size() != b.sequences.size() || a.count == 0) return std::nullopt;
+  auto sequences = a.sequences;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    if (sequences[i].count != b.sequences[i].count) return std::nullopt;
+    sequences[i].sum -= b.sequences[i].sum;
+  }
+  return LossDifference{a.loss - b.loss, standard_error(sequences)};
+}
+
+TrainingCounts training_counts(const std::string& tokens, const Tokenizer& tokenizer) {
+  if (tokens.empty()) return {.why = "its training tokens are not named"};
+  std::error_code error;
+  if (!fs::exists(tokens + "/manifest.json", error))
+    return {.why = words("its training tokens, ", tokens, error ? ", cannot be reached" : ", no longer exist")};
+  try {
+    auto manifest = read_manifest(tokens);
+    if (!tokenizer.has_fingerprint(manifest.tokenizer_fingerprint))
+      return {.why = words(tokens, " has another tokenizer")};
+    TrainingCounts found{.counts = std::move(manifest.counts)};
+    if (!found.counts.empty()) found.counts.resize(static_cast<size_t>(tokenizer.size()));
+    return found;
+  } catch (const DataError& e) {
+    return {.why = e.what()};
+  }
+}
+
+namespace {
+
+/// Keeps the objectives that all runs are scored by, and logs the others.
+void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& runs) {
+  std::vector<std::vector<std::string>> of_runs;
+  for (const auto& one : runs) of_runs.push_back(names_of(resolved_evaluation(one.run.config)));
+  const auto first = names_of(evaluation);
+  std::erase_if(evaluation.objectives, [&](const ObjectiveConfig& objective) {
+    const auto name = short_form(objective);
+    for (size_t r = 1; r < runs.size(); ++r) {
+      if (std::find(of_runs[r].begin(), of_runs[r].end(), name) != of_runs[r].end()) continue;
+      log_info("evaluate", words(name, " is skipped: ", runs[r].path, " is scored by ", listed(of_runs[r])));
+      return true;
+    }
+    return false;
+  });
+  require<ConfigError>(!evaluation.objectives.empty(), runs[0].path, " is scored by ", listed(first), ", ",
+                       runs[1].path, " by ", listed(of_runs[1]),
+                       "; name an objective for both, such as --objective mlm:0.15");
+}
+
+/// The evaluation of all runs: that of the first run, with the changes of the request. An objective by which not all
+/// runs are scored is left out and logged. Throws ConfigError if none is left.
+EvaluationConfig common_evaluation(const EvaluationRequest& c, const std::vector<EvaluatedRun>& runs) {
+  bool named = !c.objectives.empty(), sized = false;
+  for (const auto& change : c.set) {
+    require<ConfigError>(change.rfind("evaluation.", 0) == 0, "--set ", change,
+                         ": evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
+    named = named || change.rfind("evaluation.objectives", 0) == 0;
+    sized = sized || change.rfind("evaluation.max_seq_length=", 0) == 0;
+  }
+  auto first = decode<RunConfig>(load_run_config(runs[0].run.folder + "/run.yaml", c.set));
+  first.objectives = runs[0].run.config.objectives;
+  auto evaluation = resolved_evaluation(first);
+  if (!c.objectives.empty()) evaluation.objectives.clear();
+  for (const auto& text : c.objectives)
+    for (const auto& objective : separate_losses(parse_objective(text))) evaluation.objectives.push_back(objective);
+  if (c.sequences > 0) evaluation.sequences = c.sequences;
+  if (!named && runs.size() > 1) keep_common(evaluation, runs);
+  for (const auto& one : runs)
+    if (!sized)
+      evaluation.max_seq_length =
+          std::min(evaluation.max_seq_length, resolved_evaluation(one.run.config).max_seq_length);
+  return evaluation;
+}
+
+/// Removes the objectives whose segment pairs need two documents if the text is a single one, and logs them. `text` is
+/// its name. Throws DataError if none is left.
+void skip_document_pairs(std::vector<EvaluatedRun>& runs, const std::string& text) {
+  const auto has_one = [](const EvaluatedRun& one) { return one.store->num_documents() < 2; };
+  if (std::none_of(runs.begin(), runs.end(), has_one)) return;
+  auto left = runs[0].config.evaluation.objectives;
+  const auto rows = held_out_data(runs[0].config);
+  std::vector<std::string> skipped;
+  std::erase_if(left, [&](const ObjectiveConfig& objective) {
+    if (!needs_documents(row_objectives(objective), rows)) return false;
+    skipped.push_back(short_form(objective));
+    return true;
+  });
+  require<DataError>(!left.empty(), text, ": is a single document, and ", listed(skipped),
+                     " needs two; separate documents by blank lines");
+  for (const auto& name : skipped)
+    log_info("evaluate", words(name, " is skipped: it needs two documents, and ", text,
+                               " is a single one; separate documents by blank lines"));
+  for (auto& one : runs) one.config.evaluation.objectives = left;
+}
+
+EvaluationTexts readable_texts(const EvaluationRequest& c, const ScratchFolder& scratch) {
+  EvaluationTexts texts;
+  if (!c.text.empty()) texts.sources = expand_inputs(c.text);
+  if (!c.target.empty()) texts.targets = expand_inputs(c.target);
+  spool(std::array{&texts.sources, &texts.targets}, scratch.path());
+  return texts;
+}
+
+/// The texts are pairs of a source and a target.
+bool are_pairs(const EvaluationRequest& c) { return !c.target.empty() || !c.columns.empty() || c.format == "pairs"; }
+
+/// The runs' objectives and the texts are both of pairs, or neither is.
+void check_format(const EvaluationConfig& evaluation, const EvaluationRequest& c) {
+  const bool of_pairs = any_that(evaluation.objectives, &ObjectiveKind::reads_text_pairs);
+  require<ConfigError>(c.text.empty() || of_pairs == are_pairs(c),
+                       of_pairs ? "this run is trained on pairs; name the targets of --text with --target, or use "
+                                  "--format pairs for two columns"
+                                : "this run is not trained on pairs; leave out --target and --format pairs");
+}
+
+/// Tokens of the texts by the run's tokenizer, in the folder `out`.
+void prepare_texts(const EvaluatedRun& one, const EvaluationRequest& c, const EvaluationTexts& texts,
+                   const std::string& out) {
+  PrepareOptions options;
+  options.inputs = texts.sources;
+  options.targets = texts.targets;
+  options.out = out;
+  options.tokenizer = one.run.folder + "/tokenizer";
+  options.held_out = 0;
+  options.for_scoring = true;
+  options.format = are_pairs(c) ? TextFormat::pairs : choice_of_option<TextFormat>("format", c.format);
+  options.field = c.field;
+  options.columns = c.columns;
+  prepare(options);
+}
+
+/// Opens `one.tokens`, for the run's tokenizer.
+void open_store(EvaluatedRun& one, const std::string& split) {
+  one.store.emplace(one.tokens, split);
+  if (!one.run.has_tokenizer) return;
+  require<ConfigError>(one.store->tokenizer().fingerprint() == one.run.tokenizer.fingerprint(), one.tokens,
+                       ": has another tokenizer than the run; prepare it with --tokenizer ", one.run.folder,
+                       "/tokenizer");
+  one.store = one.store->with_tokenizer(one.run.tokenizer);  // with sentinels of its own
+}
+
+/// Both runs are scored on the same text; that their losses per token differ in kind is said.
+void check_same_text(const EvaluatedRun& one, const EvaluatedRun& first) {
+  const bool same_tokenizer = one.store->tokenizer().fingerprint() == first.store->tokenizer().fingerprint();
+  require<ConfigError>(same_sequences(one, first) || !same_tokenizer, one.path, " was trained on other tokens than ",
+                       first.path, " (", one.tokens, ", ", first.tokens,
+                       "); name the text to score both on with --text or --tokens");
+  if (!same_tokenizer)
+    log_warning("evaluate", words(one.path, " has another tokenizer than ", first.path,
+                                  ": losses per token cannot be compared, bits per byte can"));
+}
+
+/// Opens the text to score on, the same for every run. Throws ConfigError, CheckpointError, DataError.
+void open_texts(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c, const EvaluationTexts& texts,
+                const ScratchFolder& scratch) {
+  check_format(runs[0].config.evaluation, c);
+  std::map<std::string, std::string> prepared;  // tokenizer -> folder
+  for (auto& one : runs) {
+    one.tokens = c.tokens.empty() ? one.run.config.data.tokens : c.tokens;
+    if (!c.text.empty()) {
+      require<CheckpointError>(one.run.has_tokenizer, one.path,
+                               ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
+      const auto [folder, is_new] =
+          prepared.emplace(one.run.tokenizer.fingerprint(), words(scratch.path(), "/tokens-", prepared.size()));
+      one.tokens = folder->second;
+      if (is_new) prepare_texts(one, c, texts, one.tokens);
+    }
+    require<ConfigError>(!one.tokens.empty(), one.path,
+                         ": names no prepared tokens; give text with --text, or tokens with --tokens");
+    require<DataError>(!c.tokens.empty() || fs::exists(one.tokens), one.path, ": its tokens, ", one.tokens,
+                       ", are neither there nor near the run; name their folder with --tokens, or text with --text");
+    open_store(one, c.text.empty() ? "valid" : "train");
+    check_same_text(one, runs[0]);
+  }
+}
+
+/// Token counts of the run's training text, for its unigram baseline. Empty if they are unknown; the reason is logged.
+std::vector<uint64_t> baseline_counts(const EvaluatedRun& one) {
+  auto known = training_counts(one.run.config.data.tokens, one.store->tokenizer());
+  if (!known.why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, because ", known.why));
+  return std::move(known.counts);
+}
+
+/// The bits per byte of the first of the losses that is of a generative objective; none without byte counts, which is
+/// said.
+std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<Measure>& measures, int64_t batch_size) {
+  for (size_t k = 0; k < measures.size(); ++k) {
+    if (!as_kind(one.config.evaluation.objectives[k]).is_generative()) continue;
+    const auto part =
+        std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
+    const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);
+    if (!bytes)
+      log_info("evaluate", words(one.tokens,
+                                 ": lacks the byte counts of its source, so no bits per byte; prepare the text "
+                                 "again with --force"));
+    if (!bytes || *bytes == 0) return {};
+    return part->loss * static_cast<double>(part->count) / std::log(2.0) / static_cast<double>(*bytes);
+  }
+  return {};
+}
+
+/// The rows and masks that the evaluation of a run's config is made on.
+std::vector<Measure> measures_of_run(const EvaluatedRun& one) {
+  const auto wrong = evaluation_errors(one.config);
+  require<ConfigError>(wrong.empty(), one.path, ": ", wrong.empty() ? "" : wrong[0]);
+  auto measures = held_out_measures(one.config, *one.store, baseline_counts(one));
+  const auto missing = missing_sequences(measures, one.config.evaluation.sequences);
+  if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
+  return measures;
+}
+
+/// Scores the runs by their configs' evaluation; checkpoints of one run by the measures of the first, and with the
+/// weights of one at a time in memory.
+void score(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c) {
+  std::vector<Measure> measures;
+  for (auto& one : runs) {
+    if (measures.empty() || !c.all_checkpoints) measures = measures_of_run(one);
+    const auto network = one.run.network ? one.run.network : open_run(one.run.checkpoint).network;
+    one.losses = evaluate(*network, measures, c.batch_size, at::kCPU);
+    one.bits_per_byte = bits_per_byte(one, measures, c.batch_size);
+  }
+}
+
+/// A run, or a checkpoint of the same run as the `first`, whose weights are not read yet.
+LoadedRun open_one(const std::string& path, const EvaluationRequest& c, const std::vector<EvaluatedRun>& first) {
+  if (!c.all_checkpoints || first.empty()) return open_chosen(path, c.checkpoint);
+  auto run = first.front().run;
+  run.checkpoint = chosen_checkpoint(path, c.checkpoint);
+  run.network = nullptr;
+  return run;
+}
+
+/// The runs of the command, or the checkpoints of its only run, with the evaluation that they share.
+std::vector<EvaluatedRun> open_runs(const EvaluationRequest& c) {
+  std::vector<EvaluatedRun> runs;
+  for (const auto& path : c.all_checkpoints ? all_checkpoints_of(c.runs[0]) : c.runs) {
+    auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_one(path, c, runs)});
+    require<ConfigError>(!one.run.config.objectives.empty(), path,
+                         ": has no objective to evaluate; it was imported as a base model without a head");
+    auto& tokens = one.run.config.data.tokens;
+    tokens = tokens_of_run(one.run.folder, tokens);
+  }
+  const auto evaluation = common_evaluation(c, runs);
+  for (auto& one : runs) {
+    one.config = one.run.config;
+    one.config.evaluation = evaluation;
+  }
+  return runs;
+}
+
+}  // namespace
+
+void evaluate_losses(const EvaluationRequest& c) {
+  require<ConfigError>(!c.generate || c.runs.size() == 1, "--generate takes a single run; name one");
+  auto runs = open_runs(c);
+  const ScratchFolder scratch;
+  const auto texts = readable_texts(c, scratch);
+  open_texts(runs, c, texts, scratch);
+  if (!c.text.empty()) skip_document_pairs(runs, c.text.front() == "-" ? "standard input" : c.text.front());
+  score(runs, c);
+  std::optional<GeneratedPairs> pairs;
+  if (c.generate) pairs = generate_pairs(runs[0], c, texts);
+  const auto measures = pairs ? measures_of(*pairs) : nlohmann::json::object();
+  if (c.json) {
+    print_data(json_text(losses_json(runs, c, measures)) + "\n");
+    return;
+  }
+  print_losses(runs);
+  if (pairs) print_pairs(*pairs, measures);
+}
+
+}  // namespace cloze
