@@ -6,6 +6,7 @@
 #include "interchange/huggingface/json_file.h"
 #include "interchange/parity_case.h"
 #include "models/attention/config.h"
+#include "objectives/task_heads/class_positions.h"
 #include "objectives/task_heads/labelled_rows.h"
 
 namespace cloze {
@@ -107,7 +108,8 @@ void add_class_positions(Batch& batch, const TaskCase& c) {
                                   : place.masked_fill(batch.input_ids.eq(c.model().pad_token_id), 0).amax(1);
       return;
     case ClassToken::last_end:
-      return;
+      batch.class_positions = class_positions_of(ClassToken::last_end, batch.input_ids, batch.attention_mask,
+                                                 c.model().eos_token_id);
   }
 }
 
