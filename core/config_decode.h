@@ -59,9 +59,9 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   out = choice_of<E>(name);
 }
 
-/// One choice or text, or a list of them.
+/// One choice, text or number, or a list of them.
 template <class E>
-  requires(is_choice<E> || std::is_same_v<E, std::string>)
+  requires(is_choice<E> || std::is_same_v<E, std::string> || std::is_same_v<E, double>)
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<E>& out) {
   out.clear();

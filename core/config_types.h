@@ -36,6 +36,8 @@ template <class T>
 constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, std::vector<int64_t>>)
     return "whole numbers";
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return "numbers";
   else if constexpr (std::is_same_v<T, std::vector<std::string>>)
     return "texts";
   else if constexpr (std::is_same_v<T, int64_t>)

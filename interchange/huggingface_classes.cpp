@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_config.h"
+#include "interchange/huggingface_tasks.h"
 
 namespace cloze {
 
@@ -92,6 +93,11 @@ bool is_stored(Head head, const ModelConfig& model, const Family& family, const 
       // alone.
       if (family.is_generative()) return has("lm.head.decoder") || (backbone_of(model).tie_word_embeddings && !bare);
       return has("lm.head.transform.weight") || has("lm.head.bias");
+    case Head::texts:
+    case Head::tags:
+    case Head::spans:
+    case Head::choice:
+      return false;  // several classes have weights of one name: config.json has to name the class
   }
   return false;
 }
@@ -125,6 +131,7 @@ std::string class_of_config(const RunConfig& config, const Family& family) {
 nlohmann::json huggingface_config(const RunConfig& config) {
   auto j = model_json(config.model);
   j["architectures"] = {class_of_config(config, family_of(config.model))};
+  write_task_head(j, family_of(config.model), config);
   j["dtype"] = "float32";
   return j;
 }

@@ -9,6 +9,7 @@
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_origin.h"
+#include "interchange/huggingface_tasks.h"
 #include "interchange/interchange.h"
 #include "interchange/model_card.h"
 #include "objectives/network.h"
@@ -36,10 +37,10 @@ void write_all_tables(const LoadedRun& run, bool bare, std::vector<NamedTensor>&
   const auto& c = backbone_of(run.config.model);
   if (!c.is_encoder_decoder() || (shares_embeddings(run.config.model) && c.tie_word_embeddings)) return;
   auto names = token_tables(run.config.model);
-  if (bare) {
-    names.pop_back();  // the head
+  const bool predicts_tokens = any_that(run.config.objectives, &ObjectiveKind::predicts_tokens);
+  if (!predicts_tokens) names.pop_back();  // there is no output embedding
+  if (bare)
     for (auto& name : names) name = name.substr(huggingface_prefix(run.config.model).size());
-  }
   const auto contains = [&](const std::string& name) {
     return std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
   };
@@ -184,7 +185,9 @@ void export_folder(const std::string& run, const std::string& out, const std::st
   if (part == "generator") take_generator(opened);
   require_huggingface(opened.config);
   const bool bare = opened.config.objectives.empty();
-  const auto tensors = tensors_of(opened, bare);
+  auto tensors = tensors_of(opened, bare);
+  if (const auto prefix = prefix_of_class(opened.config); !prefix.empty())
+    for (auto& tensor : tensors) tensor.name = name_in_class(tensor.name, prefix);
   const auto of_origin = part.empty() ? config_of_origin(opened) : std::nullopt;
   const auto config = exported_config(opened, of_origin);
   StagedFolder staged(out);

@@ -8,6 +8,7 @@
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_config.h"
+#include "interchange/huggingface_tasks.h"
 #include "run/run_files.h"
 
 namespace cloze {
@@ -84,6 +85,7 @@ std::optional<json> config_of_origin(const LoadedRun& run) {
   const auto is_told = [&] { return model_json(described(config, path).model, family) == now; };
   if (!is_told()) config.update(now);
   if (!is_told()) return std::nullopt;
+  write_task_head(config, family, run.config);
   remove_outdated(config, backbone_of(run.config.model).vocab_size, path);
   return config;
 }

@@ -7,6 +7,7 @@
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_config.h"
+#include "interchange/huggingface_tasks.h"
 #include "interchange/huggingface_weights.h"
 #include "run/config_io.h"
 
@@ -86,6 +87,14 @@ std::map<std::string, Value> with_prefix(const std::map<std::string, Value>& ten
   return full;
 }
 
+/// The same without the prefix that the base model has in its class.
+template <class Value>
+std::map<std::string, Value> in_model(const std::map<std::string, Value>& tensors, const std::string& prefix) {
+  std::map<std::string, Value> own;
+  for (const auto& [name, value] : tensors) own.emplace(name_in_model(name, prefix), value);
+  return own;
+}
+
 /// Throws ConfigError for a token id outside the vocabulary.
 void check_ids(const ModelConfig& model, const std::string& path) {
   if (!huggingface::family_of(model).is_generative()) return;
@@ -117,6 +126,11 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   model.architecture = huggingface::named_class(j);
   if (model.architecture.empty()) model.architecture = class_of_weights(config, model.tensors, bare);
   model.config.objectives = objectives_of_class(model.architecture, config, path);
+  read_task_head(j, huggingface::family_of(config), model.config, path);
+  if (const auto of_class = prefix_of_class(model.config); !of_class.empty()) {
+    model.tensors = in_model(model.tensors, of_class);
+    stored.absent = in_model(stored.absent, of_class);
+  }
   if (bare) model.tensors = with_prefix(model.tensors, prefix);
   model.absent = bare ? with_prefix(stored.absent, prefix) : std::move(stored.absent);
   tie_tables(config, model.tensors);

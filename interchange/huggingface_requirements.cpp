@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_tasks.h"
 #include "models/attention/config.h"
 #include "models/stack_parts.h"
 
@@ -117,6 +118,7 @@ void require_huggingface(const RunConfig& config) {
   require_stack(config.model, family);
   require_attention(config.model, family);
   require_heads(config, family);
+  require_task_head(config);
 }
 
 }  // namespace cloze

@@ -4,9 +4,11 @@
 
 #include "core/tensor/plain.h"
 #include "interchange/huggingface.h"
+#include "interchange/huggingface_tasks.h"
 #include "interchange/interchange.h"
 #include "interchange/parity_case.h"
 #include "models/attention/config.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
@@ -87,21 +89,24 @@ TensorMap gradients_of(const Network& network) {
   return gradients;
 }
 
-void compare_gradients(const SafeTensors& expected, const Network& network, Comparison& out) {
+/// `class_prefix`: that of the base model in its class.
+void compare_gradients(const SafeTensors& expected, const Network& network, const std::string& class_prefix,
+                       Comparison& out) {
   const auto& model = network.model_config();
   const auto gradients = gradients_of(network);
-  // Some gradients are zero up to rounding (a bias of keys changes no probability); they are compared relative to the
-  // largest of all.
+  // Some gradients are zero up to rounding (a bias of keys changes no probability, nor does one of all logits of a
+  // row); what rounding leaves of them depends on the terms of their sums, of the size of 1 or of the largest of all.
   double largest = 0;
   for (const auto& name : expected.names())
     if (name.rfind("grad.", 0) == 0) largest = std::max(largest, largest_of(expected.get(name)));
   for (const auto& name : expected.names()) {
     if (name.rfind("grad.", 0) != 0) continue;
-    auto parameter = name.substr(5);
+    auto parameter = name_in_model(name.substr(5), class_prefix);
     const auto prefixed = huggingface_prefix(model) + parameter;
     if (!gradients.count(parameter) && gradients.count(prefixed)) parameter = prefixed;
     const auto wanted = expected.get(name);
-    const double own_max = largest_of(wanted), scale = std::max(own_max, 1e-3 * largest);
+    const double own_max = largest_of(wanted), unit = std::max(1.0, largest);
+    const double scale = own_max < 1e-6 * unit ? 1e-2 * unit : std::max(own_max, 1e-3 * largest);
     const auto found = gradients.find(parameter);
     if (found == gradients.end()) {
       if (own_max == 0)
@@ -133,14 +138,15 @@ std::vector<LossPart> losses_of(Network& network, const Batch& batch) {
 }
 
 /// Compares the loss and the gradients, computed as in training: fused operators, predicted positions only.
-void compare_loss(const SafeTensors& expected, const std::string& folder, Network& network, const Batch& batch,
-                  Comparison& out) {
+void compare_loss(const SafeTensors& expected, const std::string& folder, Network& network, const RunConfig& config,
+                  const Batch& batch, Comparison& out) {
   if (!expected.contains("loss")) return;
   require<CheckpointError>(!network.objectives.empty(), folder,
                            "/expected.safetensors: has loss, but the model has no head to compute it; name the class "
                            "with the head in config.json, or leave the loss out");
-  Tensor total;
-  for (const auto& part : losses_of(network, batch)) {
+  const bool of_spans = as<SpansConfig>(config.objectives[0]);
+  auto total = of_spans ? span_loss_of_transformers(network, batch) : Tensor();
+  for (const auto& part : of_spans ? std::vector<LossPart>() : losses_of(network, batch)) {
     const auto mean = mean_of(part, batch);
     total = total.defined() ? total + mean : mean;
   }
@@ -149,7 +155,7 @@ void compare_loss(const SafeTensors& expected, const std::string& folder, Networ
                            expected.get("loss").numel(), " elements; it must be a scalar");
   const double wanted = expected.get("loss").item<double>();
   out.add("loss", std::abs(total.item<double>() - wanted) / std::abs(wanted), loss_tolerance);
-  compare_gradients(expected, network, out);
+  compare_gradients(expected, network, prefix_of_class(config), out);
 }
 
 /// Attention probabilities of the first layer in the layout of transformers' Longformer.
@@ -169,12 +175,10 @@ Tensor first_window_probabilities(const Network& network, const WindowAttention&
 TensorMap computed_outputs(Network& network, const Batch& batch) {
   Traces traces;
   std::vector<Tensor> mems;
-  auto inputs = inputs_of(batch);
-  inputs.new_mems = &mems;
   TensorMap computed;
   {
     at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : network.outputs(inputs, &traces)) computed.emplace(name, tensor);
+    for (const auto& [name, tensor] : network.batch_outputs(batch, &traces, &mems)) computed.emplace(name, tensor);
   }
   const auto list = [&](const std::string& name, const std::vector<Tensor>& tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) computed[name + "." + std::to_string(i)] = tensors[i];
@@ -209,6 +213,13 @@ struct Expected {
   int64_t axis = 1;       ///< the axis of T
 };
 
+/// The tokens that may begin or end an answer; BigBird's question may not.
+Tensor answer_mask(const Batch& batch) {
+  const auto real = batch.attention_mask.defined() ? batch.attention_mask : at::ones_like(batch.input_ids, at::kBool);
+  const auto place = at::ones_like(batch.input_ids).cumsum(1) - 1;
+  return real.logical_and(place.eq(0).logical_or(place.ge(batch.context_begin.unsqueeze(1))));
+}
+
 Expected classify(const std::string& name, const Batch& batch, bool encoder_decoder) {
   const auto starts = [&](const char* with) { return name.starts_with(with); };
   Expected expected;
@@ -217,6 +228,12 @@ Expected classify(const std::string& name, const Batch& batch, bool encoder_deco
                                                            (starts("hidden_states.") && name.back() % 2 == 1) ||
                                                            (starts("attentions.") && name.back() == '1'));
   if (expected.of_query || starts("generated.") || starts("mems.")) return expected;
+  if (name == "logits" && batch.class_positions.defined()) return expected;  // one for each text
+  if (name == "logits" && (batch.candidates.defined() || batch.targets.defined())) return expected;
+  if (batch.context_begin.defined() && (name == "start_logits" || name == "end_logits")) {
+    expected.mask = answer_mask(batch);
+    return expected;
+  }
   expected.mask = encoder_decoder && !starts("encoder_") ? batch.decoder_attention_mask : batch.attention_mask;
   const bool by_row = name == "pooler_output" || name == "seq_relationship_logits" || name == "sop_logits";
   if (by_row && expected.mask.defined()) expected.mask = expected.mask.narrow(1, 0, 1);  // pooled from position 0
@@ -250,6 +267,8 @@ void compare_outputs(const SafeTensors& expected, const TensorMap& computed, con
       continue;
     }
     if (has_every_position) wanted = at_targets(wanted, batch);
+    if (kind.mask.defined() && batch.context_begin.defined() && wanted.dim() == 2)  // the rest is about -1e6
+      wanted = wanted.masked_fill(kind.mask.logical_not(), 0.0);
     out.add(name, output_error(found->second, wanted, kind.mask, kind.axis), tolerance_of(name, wanted));
   }
 }
@@ -257,7 +276,14 @@ void compare_outputs(const SafeTensors& expected, const TensorMap& computed, con
 }  // namespace
 
 std::vector<ParityRow> verify_parity(const std::string& folder) {
-  const auto model = read_huggingface(folder);
+  auto model = read_huggingface(folder);
+  for (const char* name : {"inputs.safetensors", "expected.safetensors"})
+    require<CheckpointError>(
+        std::filesystem::exists(folder + "/" + name), folder, ": is not a golden case, it lacks ", name,
+        "; a case has config.json, model.safetensors, inputs.safetensors and expected.safetensors");
+  const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"),
+             expected = SafeTensors::open(folder + "/expected.safetensors");
+  follow_labels(model.config, inputs);
   const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
   require_size(*network, model, folder + "/config.json");
   std::vector<std::string> ignored, fresh;
@@ -265,15 +291,13 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   require<CheckpointError>(fresh.empty(), folder, ": the weights lack ", fresh.empty() ? "" : fresh.front());
   network->eval();
   FlatParameters flat(collect_params(*network), at::kCPU);
-  for (const char* name : {"inputs.safetensors", "expected.safetensors"})
-    require<CheckpointError>(
-        std::filesystem::exists(folder + "/" + name), folder, ": is not a golden case, it lacks ", name,
-        "; a case has config.json, model.safetensors, inputs.safetensors and expected.safetensors");
-  const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"),
-             expected = SafeTensors::open(folder + "/expected.safetensors");
-  const auto batch = read_case(inputs, model.config, expected.contains("loss"), folder + "/inputs.safetensors");
+  const bool of_task = !model.config.objectives.empty() && task_head_of(model.config.objectives[0]);
+  const auto path = folder + "/inputs.safetensors";
+  const auto batch = of_task ? read_task_case(inputs, model.config, expected.contains("loss"),
+                                              separator_of(model.config.model, folder), path)
+                             : read_case(inputs, model.config, expected.contains("loss"), path);
   Comparison out;
-  compare_loss(expected, folder, *network, batch, out);
+  compare_loss(expected, folder, *network, model.config, batch, out);
   auto computed = computed_outputs(*network, batch);
   for (const auto& [name, ids] : generate_case(*network, batch, folder)) computed[name] = ids;
   compare_outputs(expected, computed, batch, backbone_of(model.config.model).is_encoder_decoder(), out);

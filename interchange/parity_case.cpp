@@ -3,22 +3,11 @@
 #include <set>
 
 #include "core/log.h"
+#include "objectives/task_heads/labelled_rows.h"
 
 namespace cloze {
 
 namespace {
-
-/// The decoder input ids for labels: the labels shifted right, after the start token or their own last token. Source:
-/// shift_tokens_right of transformers, models/bart and models/mbart.
-Tensor shifted_right(const Tensor& labels, const ModelConfig& config) {
-  const auto& model = backbone_of(config);
-  const auto decoding = decoding_ids_of(config);
-  const auto clean = labels.masked_fill(labels.eq(-100), model.pad_token_id);
-  auto start = at::full_like(clean.narrow(1, 0, 1), decoding.decoder_start_token_id);
-  if (decoding.decoder_starts_with_last_target)
-    start = clean.gather(1, (clean.ne(model.pad_token_id).sum(1, /*keepdim=*/true) - 1));
-  return at::cat({start, clean.slice(1, 0, -1)}, 1);
-}
 
 /// Warns about inputs that are ignored for this kind of model, since outputs may differ because of them.
 void warn_about_ignored(const SafeTensors& in, const RunConfig& config, const std::string& file) {

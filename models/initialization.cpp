@@ -50,7 +50,7 @@ void set_init_ranges(const Layer& root_layer, const BackboneConfig& c) {
     const bool drawn = param.init() == Init::weight || param.init() == Init::embedding;
     const bool is_matrix = param.init() == Init::weight && param.role() == Role::weight && param.value().dim() == 2;
     const auto projection = param.projection();
-    if (!drawn) continue;
+    if (!drawn || param.init_range() > 0) continue;  // the layer has set its own
     switch (c.initializer) {
       case Initializer::truncated_normal:
       case Initializer::normal:

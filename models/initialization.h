@@ -6,7 +6,7 @@
 namespace cloze {
 
 /// Sets the standard deviation and distribution of `initializer` on the parameters under `root`, except those of nested
-/// networks, wherever they differ from initializer_range.
+/// networks and those whose layer has set its own, wherever they differ from initializer_range.
 ///
 /// fan_in   1 / sqrt(inputs), also for an untied LM head, as for dense layers of Mesh TensorFlow
 /// xavier   Glorot and Bengio 2010, equation 16, uniform, for each of the stacked matrices; embedding tables: normal,

@@ -24,9 +24,16 @@ struct Batch {
   Tensor target_positions;   ///< int64 [B, N], positions that the query stream predicts, -1 = unused; `positions` are
                              ///< then flat indices into [B N]
   std::vector<Tensor> mems;  ///< [B, M, D] per layer, states of earlier segments; empty: none
-  Tensor replaced;     ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
-  int64_t tokens = 0;  ///< real tokens, without padding
+  // Of the heads of tasks, whose `labels` are int64 [B] of rows, [N] of tokens, [B, 2] of first and last tokens of
+  // answers, or [I] of the right candidates of I items; no_label = not counted.
+  Tensor class_positions;  ///< int64 [B], the token that stands for each row; undefined: as the family has it
+  Tensor targets;          ///< fp32 [B, L], values of regression, or 1 for each label that a row has
+  Tensor candidates;       ///< int64 [I, n], the rows of each item's candidates, -1 = it has fewer
+  Tensor context_begin;    ///< int64 [B], the first token of the context in which an answer lies
+  Tensor replaced;         ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
+  int64_t tokens = 0;      ///< real tokens, without padding
   int64_t forced_pairs = 0;  ///< rows whose pair label was not drawn
+  uint64_t dropout_key = 0;  ///< of this pass, set by the network
   bool continues = false;    ///< each row continues the same row of the previous step, and may attend to its mems
 
   std::vector<Tensor*> tensors() {
@@ -44,6 +51,10 @@ struct Batch {
                              &visible,
                              &backward,
                              &target_positions,
+                             &class_positions,
+                             &targets,
+                             &candidates,
+                             &context_begin,
                              &replaced};
     for (auto& mem : mems) all.push_back(&mem);
     return all;

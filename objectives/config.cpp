@@ -43,6 +43,12 @@ CLOZE_FUNCTIONS_OF(GapSentencesConfig);
 CLOZE_FUNCTIONS_OF(PairsConfig);
 CLOZE_FUNCTIONS_OF(PlmConfig);
 CLOZE_FUNCTIONS_OF(MntpConfig);
+CLOZE_FUNCTIONS_OF(ClassificationConfig);
+CLOZE_FUNCTIONS_OF(MultilabelConfig);
+CLOZE_FUNCTIONS_OF(RegressionConfig);
+CLOZE_FUNCTIONS_OF(TaggingConfig);
+CLOZE_FUNCTIONS_OF(SpansConfig);
+CLOZE_FUNCTIONS_OF(ChoiceConfig);
 #undef CLOZE_FUNCTIONS_OF
 
 Objectives default_objectives() { return {MlmConfig{}, NspConfig{}}; }

@@ -10,18 +10,24 @@
 namespace cloze {
 
 // The kinds and their parts, for declarations; a file that asks one for its options includes its header.
+struct ChoiceConfig;
+struct ClassificationConfig;
 struct ClmConfig;
 struct DenoisingConfig;
 struct GapSentencesConfig;
 struct MlmConfig;
 struct MntpConfig;
+struct MultilabelConfig;
 struct NspConfig;
 struct PairsConfig;
 struct PlmConfig;
+struct RegressionConfig;
 struct RtdConfig;
 struct SboConfig;
 struct SopConfig;
 struct SpanCorruptionConfig;
+struct SpansConfig;
+struct TaggingConfig;
 struct Masking;
 
 /// Those of BERT: mlm and nsp.

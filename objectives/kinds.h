@@ -15,12 +15,14 @@
 #include "objectives/nsp_sop/nsp_sop.h"
 #include "objectives/sbo/sbo.h"
 #include "objectives/span_corruption/span_corruption.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
 struct ObjectiveVariant
     : std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig, ClmConfig, SpanCorruptionConfig,
-                   DenoisingConfig, GapSentencesConfig, PairsConfig, PlmConfig, MntpConfig> {
+                   DenoisingConfig, GapSentencesConfig, PairsConfig, PlmConfig, MntpConfig, ClassificationConfig,
+                   MultilabelConfig, RegressionConfig, TaggingConfig, SpansConfig, ChoiceConfig> {
   using variant::variant;
 };
 

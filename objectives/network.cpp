@@ -10,7 +10,10 @@
 namespace cloze {
 
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
-  const bool pooler = configs.empty() ? base_model_has_pooler(model) : pairs_of(configs).has_value();
+  const bool pooler = configs.empty() ? base_model_has_pooler(model)
+                                      : std::any_of(configs.begin(), configs.end(), [&](const auto& objective) {
+                                          return as_kind(objective).uses_pooler(model);
+                                        });
   backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model), .frozen_pooler = !pooler}));
   for (const auto& config : configs) {
     auto objective =
@@ -73,6 +76,7 @@ std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& b
 
 std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
                                          std::vector<Tensor>* new_mems) {
+  batch.dropout_key = dropout_key;
   std::vector<std::vector<LossPart>> early(heads.size());
   bool reads = false;
   for (size_t k = 0; k < heads.size(); ++k) {
@@ -159,8 +163,21 @@ std::vector<RowSizes> Network::row_sizes(const Batch& batch) const {
   return rows;
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given, Traces* traces) {
-  auto inputs = given;
+std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& inputs, Traces* traces) {
+  Batch batch;
+  batch.input_ids = inputs.input_ids;
+  batch.attention_mask = inputs.attention_mask;
+  return outputs_of(inputs, batch, traces);
+}
+
+std::vector<std::pair<std::string, Tensor>> Network::batch_outputs(const Batch& batch, Traces* traces,
+                                                                   std::vector<Tensor>* new_mems) {
+  auto inputs = inputs_of(batch);
+  inputs.new_mems = new_mems;
+  return outputs_of(inputs, batch, traces);
+}
+
+std::vector<std::pair<std::string, Tensor>> Network::outputs_of(Inputs inputs, const Batch& batch, Traces* traces) {
   std::vector<std::pair<std::string, Tensor>> found;
   if (backbone_of(model_).is_encoder_decoder()) {
     inputs.encoded = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
@@ -170,7 +187,7 @@ std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given
   found.emplace_back("last_hidden_state", hidden);
   if (backbone->has_pooler()) found.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)
-    for (auto& output : objective->outputs(*backbone, hidden)) {
+    for (auto& output : objective->batch_outputs(*backbone, hidden, batch)) {
       // Hugging Face's masked language models name their logits `logits`; both names refer to the same tensor.
       if (output.first == "prediction_logits" && objectives.size() == 1) found.emplace_back("logits", output.second);
       found.push_back(std::move(output));

@@ -56,6 +56,11 @@ class Objective : public Layer {
   virtual int64_t scored_batch_size(int64_t asked) const { return asked; }
   /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
+  /// The same for a batch, of which heads of tasks read more than its hidden states.
+  virtual std::vector<std::pair<std::string, Tensor>> batch_outputs(Backbone& backbone, const Tensor& hidden,
+                                                                    const Batch&) {
+    return outputs(backbone, hidden);
+  }
   /// The head's logits of hidden states [N, D], before they are multiplied; none of a head without a vocabulary.
   virtual std::optional<VocabularyProjection> projection(const Backbone&, const Tensor&) const { return {}; }
 

@@ -130,10 +130,12 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       each_part(blocks, [&](int64_t b) {
         const double deviation = param.init_range() > 0 ? param.init_range() : range;
         const int64_t first = b * init_block, size = std::min(init_block, count - first);
-        if (param.init_spread() == Spread::uniform)
+        const auto spread = param.init_spread();
+        const bool cut = spread == Spread::network ? truncated : spread == Spread::truncated;
+        if (spread == Spread::uniform)
           draw_uniform(own.stream("init", 0, b), out + first, size, deviation);
         else
-          draw_normal(own.stream("init", 0, b), out + first, size, deviation, truncated);
+          draw_normal(own.stream("init", 0, b), out + first, size, deviation, cut);
       });
       if (param.padding_row() >= 0) drawn[param.padding_row()].zero_();
       if (param.init_rows() > 0) drawn.narrow(0, 0, param.init_rows()).mul_(param.init_factor());

@@ -50,9 +50,9 @@ enum class Projection {
   output     ///< the output embedding: the dense layer of a prediction head
 };
 
-/// The distribution of initial weights: that of the network (normal, truncated or not), or uniform with the same
+/// The distribution of initial weights: that of the network (normal, truncated or not), or one of its own with the same
 /// standard deviation.
-enum class Spread { network, uniform };
+enum class Spread { network, normal, truncated, uniform };
 
 /// A named parameter. Copies are handles to the same tensors.
 class Param {

@@ -30,7 +30,7 @@ ParameterNames albert_names(const ModelConfig& model) {
                          .pooler = "pooler.",
                          .heads = prediction_head("predictions.dense.", "predictions.LayerNorm.",
                                                   "predictions.decoder.weight", "predictions.bias") +
-                                  Names{{"sop.head.", {"sop_classifier.classifier."}}}});
+                                  Names{{"sop.head.", {"sop_classifier.classifier."}}} + task_heads({})});
   names.stacks[0].of_block = [blocks = part_of<LayerSharing>(model).inner_group_num](int64_t block) {
     return "albert.encoder.albert_layer_groups." + std::to_string(block / blocks) + ".albert_layers." +
            std::to_string(block % blocks) + ".";
@@ -45,12 +45,16 @@ Family albert() {
   return {.model_type = "albert",
           .class_prefix = "Albert",
           .table = {AlbertConfig{}, albert_keys()},
-          .classes = {pretraining_class(default_objective<SopConfig>()), masked_class(), {"Model"}},
+          .classes = std::vector<Class>{pretraining_class(default_objective<SopConfig>()), masked_class(), {"Model"}} +
+                     task_classes(),
           .prefix = "albert.",
           .names = albert_names,
           .bias_alias = "predictions.decoder.bias",
           .positions = {learned, relative_key, relative_key_query},
-          .text_ids = {{"bos_token_id", 2}, {"eos_token_id", 3}}};
+          .text_ids = {{"bos_token_id", 2}, {"eos_token_id", 3}},
+          .dropout_keys = {{Head::texts, "classifier_dropout_prob"},
+                           {Head::tags, "classifier_dropout_prob"},
+                           {Head::choice, "classifier_dropout_prob"}}};
 }
 
 }  // namespace cloze::huggingface

@@ -66,7 +66,8 @@ const Names& block_names() {
 /// A decoder alone keeps the names that it has in the whole model.
 ParameterNames bart_names(const ModelConfig& model) {
   const bool two = backbone_of(model).is_encoder_decoder(), shared = two && shares_embeddings(model);
-  const Names head{{"lm.head.decoder", {"lm_head.weight"}}, {"lm.head.bias", {"final_logits_bias"}}};
+  const auto head = Names{{"lm.head.decoder", {"lm_head.weight"}}, {"lm.head.bias", {"final_logits_bias"}}} +
+                    task_heads({.dense = "classification_head.dense.", .output = "classification_head.out_proj."});
   const auto embeddings = [&](const char* table, const std::string& side) {
     const auto at = [&](const char* part) { return std::string("backbone.") + table + part; };
     return Names{{at("word"), {shared ? "model.shared.weight" : "model." + side + ".embed_tokens.weight"}},
@@ -95,34 +96,45 @@ at::Tensor without_axis(const BackboneConfig&, const std::string& name, const at
 /// A family with BART's keys and names.
 template <class Model>
 Family bart_like(const char* model_type, const char* class_prefix, const Model& model, const json& defaults,
-                 const ObjectiveConfig& objective) {
+                 const ObjectiveConfig& objective, const std::vector<Class>& of_tasks) {
   using enum Architecture;
   return {.model_type = model_type,
           .class_prefix = class_prefix,
           .table = {model, with_defaults(bart_keys(), defaults)},
-          .classes = {{"ForConditionalGeneration", {objective}, encoder_decoder},
-                      causal_class("ForCausalLM", /*transform=*/false),
-                      {"Model", {}, encoder_decoder}},
+          .classes = std::vector<Class>{{"ForConditionalGeneration", {objective}, encoder_decoder},
+                                        causal_class("ForCausalLM", /*transform=*/false),
+                                        {"Model", {}, encoder_decoder}} +
+                     of_tasks,
           .prefix = "model.",
           .names = bart_names,
           .to_huggingface = with_axis,
           .from_huggingface = without_axis,
           .positions = {keys_of(backbone_of(model).positions).position_embeddings},
-          .text_ids = {{"bos_token_id", 0}}};
+          .text_ids = {{"bos_token_id", 0}},
+          .dropout_keys = {{Head::texts, "classifier_dropout"}}};
+}
+
+/// Those of BART and mBART; PEGASUS has none.
+std::vector<Class> bart_task_classes() {
+  return {task_class("ForSequenceClassification", Head::texts, Architecture::encoder_decoder),
+          task_class("ForQuestionAnswering", Head::spans, Architecture::encoder_decoder)};
 }
 
 }  // namespace
 
-Family bart() { return bart_like("bart", "Bart", BartConfig{}, json::object(), default_objective<DenoisingConfig>()); }
+Family bart() {
+  return bart_like("bart", "Bart", BartConfig{}, json::object(), default_objective<DenoisingConfig>(),
+                   bart_task_classes());
+}
 Family mbart() {
   return bart_like("mbart", "MBart", MBartConfig{}, {{"decoder_start_token_id", nullptr}},
-                   default_objective<DenoisingConfig>());
+                   default_objective<DenoisingConfig>(), bart_task_classes());
 }
 Family pegasus() {
   return bart_like(
       "pegasus", "Pegasus", PegasusConfig{},
       {{"pad_token_id", 0}, {"eos_token_id", 1}, {"decoder_start_token_id", 0}, {"forced_eos_token_id", 1}},
-      default_objective<GapSentencesConfig>());
+      default_objective<GapSentencesConfig>(), {});
 }
 
 }  // namespace cloze::huggingface

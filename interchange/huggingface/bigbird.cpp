@@ -66,7 +66,13 @@ ParameterNames bigbird_names(const ModelConfig&) {
                    .pooler = "pooler.",
                    .heads = prediction_head("cls.predictions.transform.dense.", "cls.predictions.transform.LayerNorm.",
                                             "cls.predictions.decoder.weight", "cls.predictions.bias") +
-                            Names{{"nsp.head.", {"cls.seq_relationship."}}}});
+                            Names{{"nsp.head.", {"cls.seq_relationship."}},
+                                  {"spans.block.intermediate.", {"qa_classifier.intermediate.dense."}},
+                                  {"spans.block.projection.", {"qa_classifier.output.dense."}},
+                                  {"spans.block.norm.", {"qa_classifier.output.LayerNorm."}}} +
+                            task_heads({.dense = "classifier.dense.",
+                                        .output = "classifier.out_proj.",
+                                        .spans = "qa_classifier.qa_outputs."})});
 }
 
 }  // namespace
@@ -75,15 +81,17 @@ Family big_bird() {
   return {.model_type = "big_bird",
           .class_prefix = "BigBird",
           .table = {BigBirdConfig{}, bigbird_keys()},
-          .classes = {pretraining_class(default_objective<NspConfig>()),
-                      masked_class(),
-                      causal_class("ForCausalLM"),
-                      {"Model"}},
+          .classes = std::vector<Class>{pretraining_class(default_objective<NspConfig>()),
+                                        masked_class(),
+                                        causal_class("ForCausalLM"),
+                                        {"Model"}} +
+                     task_classes(),
           .prefix = "bert.",
           .names = bigbird_names,
           .bias_alias = "cls.predictions.decoder.bias",
           .full_attention = true,
-          .text_ids = {{"bos_token_id", 1}, {"sep_token_id", 66}}};
+          .text_ids = {{"bos_token_id", 1}, {"sep_token_id", 66}},
+          .dropout_keys = {{Head::texts, "classifier_dropout"}, {Head::tags, "classifier_dropout"}}};
 }
 
 }  // namespace cloze::huggingface

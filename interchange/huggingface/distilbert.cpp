@@ -38,20 +38,24 @@ ParameterNames distilbert_names(const ModelConfig&) {
                              {"intermediate.", {"ffn.lin1."}},
                              {"output.", {"ffn.lin2."}}},
                    .heads = prediction_head("vocab_transform.", "vocab_layer_norm.", "vocab_projector.weight",
-                                            "vocab_projector.bias")});
+                                            "vocab_projector.bias") +
+                            task_heads({.dense = "pre_classifier.", .choice_dense = "pre_classifier."})});
 }
 
 }  // namespace
 
 Family distilbert() {
   using enum PositionEmbeddings;
-  return {.model_type = "distilbert",
-          .class_prefix = "DistilBert",
-          .table = {DistilBertConfig{}, distilbert_keys()},
-          .classes = {masked_class(), {"Model"}},
-          .prefix = "distilbert.",
-          .names = distilbert_names,
-          .positions = {learned, sinusoidal, sinusoidal_halves, sinusoidal_start}};
+  return {
+      .model_type = "distilbert",
+      .class_prefix = "DistilBert",
+      .table = {DistilBertConfig{}, distilbert_keys()},
+      .classes = std::vector<Class>{masked_class(), {"Model"}} + task_classes(),
+      .prefix = "distilbert.",
+      .names = distilbert_names,
+      .positions = {learned, sinusoidal, sinusoidal_halves, sinusoidal_start},
+      .dropout_keys = {
+          {Head::texts, "seq_classif_dropout"}, {Head::choice, "seq_classif_dropout"}, {Head::spans, "qa_dropout"}}};
 }
 
 }  // namespace cloze::huggingface

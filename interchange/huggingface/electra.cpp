@@ -18,7 +18,10 @@ ParameterNames electra_names(const ModelConfig&) {
                    .heads = prediction_head("generator_predictions.dense.", "generator_predictions.LayerNorm.",
                                             "generator_lm_head.weight", "generator_lm_head.bias") +
                             Names{{"rtd.dense.", {"discriminator_predictions.dense."}},
-                                  {"rtd.prediction.", {"discriminator_predictions.dense_prediction."}}}});
+                                  {"rtd.prediction.", {"discriminator_predictions.dense_prediction."}}} +
+                            task_heads({.dense = "classifier.dense.",
+                                        .output = "classifier.out_proj.",
+                                        .choice_dense = "sequence_summary.summary."})});
 }
 
 /// Replaced token detection of a discriminator without its generator.
@@ -35,10 +38,16 @@ Family electra() {
   return {.model_type = "electra",
           .class_prefix = "Electra",
           .table = {ElectraConfig{}, electra_keys()},
-          .classes = {{"ForPreTraining", {discriminator()}}, masked_class(), causal_class("ForCausalLM"), {"Model"}},
+          .classes =
+              std::vector<Class>{
+                  {"ForPreTraining", {discriminator()}}, masked_class(), causal_class("ForCausalLM"), {"Model"}} +
+              task_classes(),
           .prefix = "electra.",
           .names = electra_names,
-          .positions = {learned, relative_key, relative_key_query}};
+          .positions = {learned, relative_key, relative_key_query},
+          .dropout_keys = {{Head::texts, "classifier_dropout"},
+                           {Head::tags, "classifier_dropout"},
+                           {Head::choice, "summary_last_dropout"}}};
 }
 
 }  // namespace cloze::huggingface

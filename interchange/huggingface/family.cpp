@@ -9,8 +9,12 @@
 namespace cloze::huggingface {
 
 std::set<Head> heads_of(const Objectives& objectives) {
-  static const std::map<std::string, Head> known{
-      {"mlm", Head::mlm}, {"lm", Head::lm}, {"nsp", Head::nsp}, {"sop", Head::sop}, {"rtd", Head::rtd}};
+  static const std::map<std::string, Head> known{{"mlm", Head::mlm},          {"lm", Head::lm},
+                                                 {"nsp", Head::nsp},          {"sop", Head::sop},
+                                                 {"rtd", Head::rtd},          {"classification", Head::texts},
+                                                 {"multilabel", Head::texts}, {"regression", Head::texts},
+                                                 {"tagging", Head::tags},     {"spans", Head::spans},
+                                                 {"choice", Head::choice}};
   std::set<Head> heads;
   for (const auto& objective : objectives)
     if (const auto found = known.find(head_of(objective)); found != known.end()) heads.insert(found->second);
@@ -23,6 +27,33 @@ Class causal_class(const std::string& suffix, bool transform) {
   ClmConfig clm;
   clm.transform = transform;
   return {suffix, {clm}, Architecture::decoder};
+}
+
+namespace {
+
+/// An objective that trains the head of a task.
+ObjectiveConfig task_objective(Head head) {
+  if (head == Head::tags) return default_objective<TaggingConfig>();
+  if (head == Head::spans) return default_objective<SpansConfig>();
+  if (head == Head::choice) return default_objective<ChoiceConfig>();
+  return default_objective<ClassificationConfig>();
+}
+
+}  // namespace
+
+Class task_class(const std::string& suffix, Head head, std::optional<Architecture> architecture,
+                 const std::string& prefix) {
+  return {suffix, {task_objective(head)}, architecture, prefix};
+}
+std::vector<Class> task_classes(std::optional<Architecture> architecture) {
+  return {task_class("ForSequenceClassification", Head::texts, architecture),
+          task_class("ForTokenClassification", Head::tags, architecture),
+          task_class("ForQuestionAnswering", Head::spans, architecture),
+          task_class("ForMultipleChoice", Head::choice, architecture)};
+}
+std::vector<Class> operator+(std::vector<Class> a, const std::vector<Class>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
 }
 
 at::Tensor same_layout(const BackboneConfig&, const std::string&, const at::Tensor& value) { return value; }

@@ -2,6 +2,7 @@
 // The families of transformers: one file each, with one table for reading and writing.
 #include <ATen/ATen.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,8 +15,8 @@
 
 namespace cloze::huggingface {
 
-/// The heads that classes have.
-enum class Head { mlm, lm, nsp, sop, rtd };
+/// The heads that classes have; those of tasks last.
+enum class Head { mlm, lm, nsp, sop, rtd, texts, tags, spans, choice };
 /// The heads of objectives, without those that no class has.
 std::set<Head> heads_of(const Objectives& objectives);
 
@@ -24,6 +25,7 @@ struct Class {
   std::string suffix;                          ///< its name after that of the family: `ForMaskedLM`
   Objectives objectives{};                     ///< those that train its heads; empty: a base model
   std::optional<Architecture> architecture{};  ///< nullopt: that of the family
+  std::string prefix{};                        ///< what the names of the base model have besides its own prefix
 };
 /// `ForMaskedLM`, trained by mlm.
 Class masked_class();
@@ -31,6 +33,14 @@ Class masked_class();
 Class pretraining_class(const ObjectiveConfig& of_pairs);
 /// The class of a decoder, trained by clm; with BERT's prediction head or with the output embedding alone.
 Class causal_class(const std::string& suffix, bool transform = true);
+
+/// `ForSequenceClassification`, `ForTokenClassification`, `ForQuestionAnswering` and `ForMultipleChoice`.
+std::vector<Class> task_classes(std::optional<Architecture> architecture = {});
+/// A class with the head of a task.
+Class task_class(const std::string& suffix, Head head, std::optional<Architecture> architecture = {},
+                 const std::string& prefix = "");
+/// The classes of both lists.
+std::vector<Class> operator+(std::vector<Class> a, const std::vector<Class>& b);
 
 /// The value of a parameter in another layout.
 using Layout = at::Tensor (*)(const BackboneConfig&, const std::string& name, const at::Tensor& value);
@@ -55,6 +65,8 @@ struct Family {
   /// Ids of config.json that no class computes with, with the defaults of the class: those of the tokenizer are
   /// written, and null if they are unknown, so that no default replaces them.
   json text_ids = json::object();
+  /// The keys of config.json with the dropout of a head, where it has one.
+  std::map<Head, std::string> dropout_keys{};
   /// Of several types of one family here, this is the one that describes `model`.
   bool (*describes)(const BackboneConfig& model) = [](const BackboneConfig&) { return true; };
 

@@ -38,10 +38,11 @@ Keys<BackboneConfig> gpt2_keys() {
 }
 
 ParameterNames gpt2_names(const ModelConfig&) {
-  return {.whole = {{"lm.head.decoder", {"lm_head.weight"}},
-                    {"backbone.embeddings.word", {"transformer.wte.weight"}},
-                    {"backbone.embeddings.position", {"transformer.wpe.weight"}},
-                    {"backbone.stack.final_norm.", {"transformer.ln_f."}}},
+  return {.whole = Names{{"lm.head.decoder", {"lm_head.weight"}},
+                         {"backbone.embeddings.word", {"transformer.wte.weight"}},
+                         {"backbone.embeddings.position", {"transformer.wpe.weight"}},
+                         {"backbone.stack.final_norm.", {"transformer.ln_f."}}} +
+                   task_heads({.output = "score."}),
           .stacks = {{"backbone.stack.",
                       numbered("transformer.h."),
                       {{"attention.qkv.", {"attn.c_attn."}},
@@ -63,12 +64,17 @@ Family gpt2() {
   return {.model_type = "gpt2",
           .class_prefix = "GPT2",
           .table = {Gpt2Config{}, gpt2_keys()},
-          .classes = {causal_class("LMHeadModel", /*transform=*/false), {"Model"}},
+          .classes = std::vector<Class>{causal_class("LMHeadModel", /*transform=*/false),
+                                        {"Model"},
+                                        task_class("ForSequenceClassification", Head::texts),
+                                        task_class("ForTokenClassification", Head::tags),
+                                        task_class("ForQuestionAnswering", Head::spans)},
           .prefix = "transformer.",
           .names = gpt2_names,
           .to_huggingface = transposed,
           .from_huggingface = transposed,
-          .text_ids = {{"bos_token_id", 50256}, {"pad_token_id", nullptr}}};
+          .text_ids = {{"bos_token_id", 50256}, {"pad_token_id", nullptr}},
+          .dropout_keys = {{Head::tags, "classifier_dropout"}}};
 }
 
 }  // namespace cloze::huggingface

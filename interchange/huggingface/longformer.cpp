@@ -41,7 +41,8 @@ ParameterNames longformer_names(const ModelConfig&) {
                 Names{{"attention.query_global.", {"attention.self.query_global."}},
                       {"attention.key_value_global.", {"attention.self.key_global.", "attention.self.value_global."}}},
        .pooler = "pooler.dense.",
-       .heads = prediction_head("lm_head.dense.", "lm_head.layer_norm.", "lm_head.decoder.weight", "lm_head.bias")});
+       .heads = prediction_head("lm_head.dense.", "lm_head.layer_norm.", "lm_head.decoder.weight", "lm_head.bias") +
+                task_heads({.dense = "classifier.dense.", .output = "classifier.out_proj."})});
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ Family longformer() {
           .table = {LongformerConfig{},
                     with_defaults(encoder_keys(), {{"pad_token_id", 1}}) +
                         Keys<BackboneConfig>{attention_window(), only("position_embedding_type", "absolute")}},
-          .classes = {masked_class(), {"Model"}},
+          .classes = std::vector<Class>{masked_class(), {"Model"}} + task_classes(),
           .prefix = "longformer.",
           .names = longformer_names,
           .bias_alias = "lm_head.decoder.bias",

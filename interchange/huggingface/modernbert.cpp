@@ -166,13 +166,18 @@ Keys<BackboneConfig> modernbert_keys() {
 
 /// "Wi" is two parameters here: intermediate and gate.
 ParameterNames modernbert_names(const ModelConfig&) {
-  return {.whole = {{"backbone.embeddings.word", {"model.embeddings.tok_embeddings.weight"}},
-                    {"backbone.embeddings.norm.", {"model.embeddings.norm."}},
-                    {"backbone.stack.final_norm.", {"model.final_norm."}},
-                    {"mlm.head.transform.", {"head.dense."}},
-                    {"mlm.head.norm.", {"head.norm."}},
-                    {"mlm.head.decoder", {"decoder.weight"}},
-                    {"mlm.head.bias", {"decoder.bias"}}},
+  Names heads =
+      task_heads({.dense = "head.dense.", .norm = "head.norm.", .spans = "classifier.", .choice_dense = "head.dense."});
+  for (const std::string head : {"tagging.", "spans."})
+    heads = heads + Names{{head + "dense.", {"head.dense."}}, {head + "norm.", {"head.norm."}}};
+  return {.whole = Names{{"backbone.embeddings.word", {"model.embeddings.tok_embeddings.weight"}},
+                         {"backbone.embeddings.norm.", {"model.embeddings.norm."}},
+                         {"backbone.stack.final_norm.", {"model.final_norm."}},
+                         {"mlm.head.transform.", {"head.dense."}},
+                         {"mlm.head.norm.", {"head.norm."}},
+                         {"mlm.head.decoder", {"decoder.weight"}},
+                         {"mlm.head.bias", {"decoder.bias"}}} +
+                   heads,
           .stacks = {{"backbone.stack.",
                       numbered("model.layers."),
                       {{"attention.qkv.", {"attn.Wqkv."}},
@@ -191,13 +196,17 @@ Family modernbert() {
       .model_type = "modernbert",
       .class_prefix = "ModernBert",
       .table = {ModernBertConfig{}, modernbert_keys()},
-      .classes = {masked_class(), {"Model"}},
+      .classes = std::vector<Class>{masked_class(), {"Model"}} + task_classes(),
       .prefix = "model.",
       .names = modernbert_names,
       .halved = ".Wi",
       .positions = {PositionEmbeddings::rotary},
       .feed_forward = {FeedForward::gated},
-      .text_ids = {{"bos_token_id", 50281}, {"eos_token_id", 50282}, {"cls_token_id", 50281}, {"sep_token_id", 50282}}};
+      .text_ids = {{"bos_token_id", 50281}, {"eos_token_id", 50282}, {"cls_token_id", 50281}, {"sep_token_id", 50282}},
+      .dropout_keys = {{Head::texts, "classifier_dropout"},
+                       {Head::tags, "classifier_dropout"},
+                       {Head::spans, "classifier_dropout"},
+                       {Head::choice, "classifier_dropout"}}};
 }
 
 }  // namespace cloze::huggingface

@@ -49,6 +49,18 @@ Names prediction_head(const std::string& transform, const std::string& norm, con
   return names;
 }
 
+Names task_heads(const TaskHeadNames& names) {
+  Names all{{"tagging.output.", {names.tags}}, {"spans.output.", {names.spans}}};
+  const auto add = [&](const std::string& head, const std::string& dense, const std::string& output) {
+    if (!dense.empty()) all.push_back({head + "dense.", {dense}});
+    if (!names.norm.empty()) all.push_back({head + "norm.", {names.norm}});
+    all.push_back({head + "output.", {output}});
+  };
+  for (const std::string head : {"classification.", "multilabel.", "regression."}) add(head, names.dense, names.output);
+  add("choice.", names.choice_dense, names.choice_output);
+  return all;
+}
+
 Names BertNames::bert_block() {
   return {{"attention.qkv.", {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
           {"attention.distance", {"attention.self.distance_embedding.weight"}},

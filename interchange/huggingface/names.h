@@ -39,6 +39,15 @@ std::vector<std::string> names_in(const ParameterNames& table, std::string_view 
 Names prediction_head(const std::string& transform, const std::string& norm, const std::string& decoder,
                       const std::string& bias);
 
+/// The names of the layers of task heads; empty: the head has no such layer.
+struct TaskHeadNames {
+  std::string dense{}, norm{}, output = "classifier.";  ///< of texts
+  std::string tags = "classifier.", spans = "qa_outputs.";
+  std::string choice_dense{}, choice_output = "classifier.";
+};
+/// The names of all heads of tasks.
+Names task_heads(const TaskHeadNames& names);
+
 /// The names of an encoder of BERT's kind: its tables start with those of BERT, and change or add some.
 struct BertNames {
   std::string prefix;  ///< `bert.`

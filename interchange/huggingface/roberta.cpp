@@ -9,7 +9,8 @@ ParameterNames roberta_names(const ModelConfig&) {
   return names_of(
       {.prefix = "roberta.",
        .pooler = "pooler.dense.",
-       .heads = prediction_head("lm_head.dense.", "lm_head.layer_norm.", "lm_head.decoder.weight", "lm_head.bias")});
+       .heads = prediction_head("lm_head.dense.", "lm_head.layer_norm.", "lm_head.decoder.weight", "lm_head.bias") +
+                task_heads({.dense = "classifier.dense.", .output = "classifier.out_proj."})});
 }
 
 /// A type with RoBERTa's code.
@@ -19,12 +20,13 @@ Family roberta_like(const char* model_type, const char* class_prefix, int64_t vo
           .class_prefix = class_prefix,
           .table = {RobertaConfig{}, with_defaults(encoder_keys(), {{"pad_token_id", 1}, {"vocab_size", vocab_size}}) +
                                          encoder_or_decoder_keys(2) + Keys<BackboneConfig>{position_type()}},
-          .classes = {masked_class(), causal_class("ForCausalLM"), {"Model"}},
+          .classes = std::vector<Class>{masked_class(), causal_class("ForCausalLM"), {"Model"}} + task_classes(),
           .prefix = "roberta.",
           .names = roberta_names,
           .bias_alias = "lm_head.decoder.bias",
           .positions = {learned, relative_key, relative_key_query},
-          .text_ids = {{"bos_token_id", 0}}};
+          .text_ids = {{"bos_token_id", 0}},
+          .dropout_keys = {{Head::texts, "classifier_dropout"}, {Head::tags, "classifier_dropout"}}};
 }
 
 }  // namespace

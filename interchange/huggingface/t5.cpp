@@ -10,7 +10,8 @@ Key<EncoderDecoderConfig> decoder_layers() {
   auto key = decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers,
                           &BackboneConfig::num_hidden_layers, nullptr);
   key.read = [read = key.read](EncoderDecoderConfig& c, const Given& in) {
-    const bool unread = named_class(in.file).ends_with("EncoderModel");
+    const auto name = named_class(in.file);
+    const bool unread = name.ends_with("EncoderModel") || name.ends_with("ForTokenClassification");
     read(c, {unread ? json() : in.value, in.file, in.key, in.path});
   };
   return key;
@@ -128,25 +129,29 @@ Names block_names(bool decoder, bool gated) {
 ParameterNames t5_names(const ModelConfig& model) {
   const auto& c = backbone_of(model);
   const bool gated = c.feed_forward == FeedForward::gated;
+  const auto heads = task_heads({.dense = "classification_head.dense.", .output = "classification_head.out_proj."});
   if (!c.is_encoder_decoder())
-    return {.whole = {{"backbone.embeddings.word", {"shared.weight"}},
-                      {"backbone.stack.relative_attention_bias",
-                       {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
-                      {"backbone.stack.final_norm.", {"encoder.final_layer_norm."}},
-                      {"lm.head.decoder", {"lm_head.weight"}}},
+    return {.whole = Names{{"backbone.embeddings.word", {"shared.weight"}},
+                           {"backbone.stack.relative_attention_bias",
+                            {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+                           {"backbone.stack.final_norm.", {"encoder.final_layer_norm."}},
+                           {"lm.head.decoder", {"lm_head.weight"}}} +
+                     heads,
             .stacks = {{"backbone.stack.", numbered("encoder.block."), block_names(false, gated)}}};
   const bool shared = shares_embeddings(model);
-  return {.whole = {{"backbone.embeddings.word", {shared ? "shared.weight" : "encoder.embed_tokens.weight"}},
-                    {"backbone.decoder_embeddings.word", {shared ? "shared.weight" : "decoder.embed_tokens.weight"}},
-                    {"backbone.encoder.relative_attention_bias",
-                     {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
-                    {"backbone.decoder.relative_attention_bias",
-                     {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
-                    {"backbone.encoder.final_norm.", {"encoder.final_layer_norm."}},
-                    {"backbone.decoder.final_norm.", {"decoder.final_layer_norm."}},
-                    {"lm.head.decoder", {"lm_head.weight"}}},
-          .stacks = {{"backbone.encoder.", numbered("encoder.block."), block_names(false, gated)},
-                     {"backbone.decoder.", numbered("decoder.block."), block_names(true, gated)}}};
+  return {
+      .whole = Names{{"backbone.embeddings.word", {shared ? "shared.weight" : "encoder.embed_tokens.weight"}},
+                     {"backbone.decoder_embeddings.word", {shared ? "shared.weight" : "decoder.embed_tokens.weight"}},
+                     {"backbone.encoder.relative_attention_bias",
+                      {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+                     {"backbone.decoder.relative_attention_bias",
+                      {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+                     {"backbone.encoder.final_norm.", {"encoder.final_layer_norm."}},
+                     {"backbone.decoder.final_norm.", {"decoder.final_layer_norm."}},
+                     {"lm.head.decoder", {"lm_head.weight"}}} +
+               heads,
+      .stacks = {{"backbone.encoder.", numbered("encoder.block."), block_names(false, gated)},
+                 {"backbone.decoder.", numbered("decoder.block."), block_names(true, gated)}}};
 }
 
 /// mT5 ties its head without scaling states, which T5's class cannot.
@@ -159,13 +164,17 @@ Family t5_like(const char* model_type, const char* class_prefix, const Keys<T5Co
           .table = {T5Config{}, keys},
           .classes = {{"ForConditionalGeneration", {default_objective<SpanCorruptionConfig>()}, encoder_decoder},
                       {"EncoderModel", {}, encoder},
-                      {"Model", {}, encoder_decoder}},
+                      {"Model", {}, encoder_decoder},
+                      task_class("ForSequenceClassification", Head::texts, encoder_decoder, "transformer."),
+                      task_class("ForTokenClassification", Head::tags, encoder, "transformer."),
+                      task_class("ForQuestionAnswering", Head::spans, encoder_decoder)},
           .prefix = "",
           .names = t5_names,
           .embedding_alias = "encoder.embed_tokens.weight",
           .positions = {PositionEmbeddings::none},
           .feed_forward = {FeedForward::plain, FeedForward::gated},
-          .always_tied = true};
+          .always_tied = true,
+          .dropout_keys = {{Head::texts, "classifier_dropout"}, {Head::tags, "classifier_dropout"}}};
 }
 
 }  // namespace

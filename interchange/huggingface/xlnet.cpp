@@ -54,10 +54,14 @@ Keys<XlnetConfig> xlnet_keys() {
 
 /// Attention weights have no `.weight` suffix there; r_w_bias and similar biases have the same names.
 ParameterNames xlnet_names(const ModelConfig&) {
-  return {.whole = {{"lm.head.decoder", {"lm_loss.weight"}},
-                    {"lm.head.bias", {"lm_loss.bias"}},
-                    {"backbone.embeddings.word", {"transformer.word_embedding.weight"}},
-                    {"backbone.mask_emb", {"transformer.mask_emb"}}},
+  return {.whole = Names{{"lm.head.decoder", {"lm_loss.weight"}},
+                         {"lm.head.bias", {"lm_loss.bias"}},
+                         {"backbone.embeddings.word", {"transformer.word_embedding.weight"}},
+                         {"backbone.mask_emb", {"transformer.mask_emb"}}} +
+                   task_heads({.dense = "sequence_summary.summary.",
+                               .output = "logits_proj.",
+                               .choice_dense = "sequence_summary.summary.",
+                               .choice_output = "logits_proj."}),
           .stacks = {{"backbone.stack.",
                       numbered("transformer.layer."),
                       {{"attention.query.weight", {"rel_attn.q"}},
@@ -96,13 +100,19 @@ Family xlnet() {
   return {.model_type = "xlnet",
           .class_prefix = "XLNet",
           .table = {XlnetConfig{}, xlnet_keys()},
-          .classes = {{"LMHeadModel", {default_objective<PlmConfig>()}}, {"Model"}},
+          .classes = {{"LMHeadModel", {default_objective<PlmConfig>()}},
+                      {"Model"},
+                      task_class("ForSequenceClassification", Head::texts),
+                      task_class("ForTokenClassification", Head::tags),
+                      task_class("ForQuestionAnsweringSimple", Head::spans),
+                      task_class("ForMultipleChoice", Head::choice)},
           .prefix = "transformer.",
           .names = xlnet_names,
           .to_huggingface = split_by_heads,
           .from_huggingface = joined_heads,
           .positions = {PositionEmbeddings::none},
-          .text_ids = {{"bos_token_id", 1}, {"eos_token_id", 2}}};
+          .text_ids = {{"bos_token_id", 1}, {"eos_token_id", 2}},
+          .dropout_keys = {{Head::texts, "summary_last_dropout"}, {Head::choice, "summary_last_dropout"}}};
 }
 
 }  // namespace cloze::huggingface

@@ -52,7 +52,7 @@ CASES = {
     "modernbert-far": (hf.ModernBertForMaskedLM, modernbert | dict(num_hidden_layers=3, hidden_size=8, num_attention_heads=1, intermediate_size=12, local_attention=16)),
     "xlnet-backward": (hf.XLNetLMHeadModel, xlnet | dict(d_model=28, n_head=4, d_inner=41, bi_data=True, clamp_len=9, mem_len=None)),
 }
-OUTPUTS = ("prediction_logits", "seq_relationship_logits", "sop_logits", "logits", "last_hidden_state", "pooler_output")
+OUTPUTS = ("prediction_logits", "seq_relationship_logits", "sop_logits", "logits", "start_logits", "end_logits", "last_hidden_state", "pooler_output")
 
 
 def relative_attention(module, query, key, value, attention_mask, scaling, **_):

@@ -1,0 +1,200 @@
+#include "interchange/huggingface_tasks.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "interchange/huggingface/family.h"
+#include "interchange/huggingface/json_file.h"
+#include "objectives/task_heads/task_heads.h"
+
+namespace cloze {
+
+using huggingface::Family;
+using huggingface::Head;
+using huggingface::heads_of;
+using huggingface::named_class;
+using nlohmann::json;
+
+namespace {
+
+/// The options of the one objective that is a head of a task, or null.
+const TaskHeadTerms* head_in(const RunConfig& run, TaskKind& task) {
+  return run.objectives.size() == 1 ? task_head_of(run.objectives[0], &task) : nullptr;
+}
+
+/// The names by id of `id2label`, or as many as num_labels says. Source: transformers, configuration_utils.py.
+std::vector<std::string> labels_in(const json& config, const std::string& path) {
+  const auto found = config.find("id2label");
+  std::vector<std::string> labels;
+  if (found == config.end() || !found->is_object() || found->empty()) {
+    int64_t count = named_class(config).starts_with("Bart") ? 3 : 2;
+    take(config, "num_labels", count, path);
+    require<ConfigError>(count >= 1, path, ": num_labels is ", count, ", must be at least 1");
+    for (int64_t i = 0; i < count; ++i) labels.push_back(words("LABEL_", i));
+    return labels;
+  }
+  for (size_t i = 0; i < found->size(); ++i) {
+    const auto name = found->find(std::to_string(i));
+    require<ConfigError>(name != found->end() && name->is_string(), path, ": id2label has ", found->size(),
+                         " entries, and none for id ", i, " that is a text; number the labels from 0");
+    labels.push_back(name->get<std::string>());
+  }
+  return labels;
+}
+
+/// label2id, where it has the same names, gives them the same ids.
+void check_ids(const json& config, const std::vector<std::string>& labels, const std::string& path) {
+  const auto found = config.find("label2id");
+  if (found == config.end() || !found->is_object() || found->size() != labels.size()) return;
+  const bool same_names =
+      std::all_of(labels.begin(), labels.end(), [&](const auto& label) { return found->contains(label); });
+  for (size_t i = 0; same_names && i < labels.size(); ++i)
+    require<ConfigError>((*found)[labels[i]] == i, path, ": id2label gives '", labels[i], "' the id ", i, ", label2id ",
+                         json_text((*found)[labels[i]]), "; make them agree");
+}
+
+/// What the head of texts is trained for: by problem_type, else by the number of labels.
+std::string kind_of_texts(const json& config, size_t labels, const std::string& path) {
+  static const std::map<std::string, std::string> kinds{{"single_label_classification", "classification"},
+                                                        {"multi_label_classification", "multilabel"},
+                                                        {"regression", "regression"}};
+  std::string type = labels == 1 ? "regression" : "single_label_classification";
+  take(config, "problem_type", type, path);
+  const auto found = kinds.find(type);
+  require<ConfigError>(found != kinds.end(), path, ": problem_type is '", type,
+                       "'; single_label_classification, multi_label_classification and regression can be imported");
+  require<ConfigError>(found->second != "regression" || labels == 1, path, ": problem_type is regression for ", labels,
+                       " values; heads of one value can be imported");
+  return found->second;
+}
+
+ObjectiveConfig with(const std::string& kind, const TaskHeadTerms& terms) {
+  const auto make = [&](auto config) -> ObjectiveConfig {
+    static_cast<TaskHeadTerms&>(config) = terms;
+    return config;
+  };
+  if (kind == MultilabelConfig::kind) return make(MultilabelConfig{});
+  if (kind == RegressionConfig::kind) return make(RegressionConfig{});
+  if (kind == TaggingConfig::kind) return make(TaggingConfig{});
+  if (kind == SpansConfig::kind) return make(SpansConfig{});
+  if (kind == ChoiceConfig::kind) return make(ChoiceConfig{});
+  return make(ClassificationConfig{});
+}
+
+bool is_of_texts(TaskKind task) { return reads_texts(task) && task != TaskKind::choice; }
+bool has_names(TaskKind task) {
+  return task == TaskKind::tagging || (is_of_texts(task) && task != TaskKind::regression);
+}
+
+/// The keys by which a class might compute another head of its name; each of them has one value here.
+void check_summary(const json& config, const std::string& family, TaskKind task, const std::string& path) {
+  const bool has_summary = family == "xlnet" ? reads_texts(task) : family == "electra" && task == TaskKind::choice;
+  if (!has_summary) return;
+  const json type = family == "xlnet" ? "last" : "first", activation = family == "xlnet" ? "tanh" : "gelu";
+  for (const auto& [key, value] : {std::pair<const char*, json>{"summary_type", type},
+                                   {"summary_use_proj", true},
+                                   {"summary_activation", activation}}) {
+    const auto found = config.find(key);
+    require<ConfigError>(found == config.end() || *found == value, path, ": ", key, " is ",
+                         found == config.end() ? "" : json_text(*found), "; only ", json_text(value),
+                         " can be imported with this class");
+  }
+}
+
+/// The key with the dropout of this head; empty: the class has none.
+std::string dropout_key(const Family& family, const ObjectiveConfig& objective) {
+  const auto heads = heads_of({objective});
+  const auto found = heads.empty() ? family.dropout_keys.end() : family.dropout_keys.find(*heads.begin());
+  return found == family.dropout_keys.end() ? "" : found->second;
+}
+
+bool pools_by_key(const Family& family, TaskKind task) {
+  return family.model_type == "modernbert" && reads_texts(task);
+}
+
+}  // namespace
+
+void read_task_head(const json& config, const Family& family, RunConfig& run, const std::string& path) {
+  TaskKind task{};
+  if (!head_in(run, task)) return;
+  TaskHeadTerms terms;
+  std::string kind = kind_of(run.objectives[0]);
+  check_summary(config, family.model_type, task, path);
+  if (has_names(task)) {
+    terms.labels = labels_in(config, path);
+    check_ids(config, terms.labels, path);
+    if (is_of_texts(task)) kind = kind_of_texts(config, terms.labels.size(), path);
+    if (kind == RegressionConfig::kind) terms.labels.clear();
+  }
+  if (const auto key = dropout_key(family, run.objectives[0]); !key.empty())
+    take(config, key.c_str(), terms.classifier_dropout, path);
+  if (pools_by_key(family, task)) {
+    std::string pooling = "cls";
+    take(config, "classifier_pooling", pooling, path);
+    require<ConfigError>(pooling == "cls" || pooling == "mean", path, ": classifier_pooling is '", pooling,
+                         "'; 'cls' and 'mean' can be imported");
+    if (pooling == "mean") terms.head = HeadDesign::mean;
+  }
+  run.objectives = {with(kind, terms)};
+}
+
+void write_task_head(json& config, const Family& family, const RunConfig& run) {
+  TaskKind task{};
+  const auto* terms = head_in(run, task);
+  if (!terms) return;
+  auto names = terms->labels;
+  for (int64_t i = static_cast<int64_t>(names.size()); i < outputs_of(task, *terms); ++i)
+    names.push_back(words("LABEL_", i));
+  json id2label = json::object(), label2id = json::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    id2label[std::to_string(i)] = names[i];
+    label2id[names[i]] = i;
+  }
+  config.erase("num_labels");  // transformers counts id2label
+  config["id2label"] = id2label;
+  config["label2id"] = label2id;
+  if (task == TaskKind::classification) config["problem_type"] = "single_label_classification";
+  if (task == TaskKind::multilabel) config["problem_type"] = "multi_label_classification";
+  if (task == TaskKind::regression) config["problem_type"] = "regression";
+  const double dropout = head_of(*terms, task, run.model).dropout;
+  const auto key = dropout_key(family, run.objectives[0]);
+  const bool is_default = dropout == published_head(run.model, task, HeadDesign::huggingface).dropout;
+  const bool is_given = config.contains(key) && !config[key].is_null();
+  if (!key.empty() && (!is_default || is_given)) config[key] = dropout;
+  if (pools_by_key(family, task)) config["classifier_pooling"] = terms->head == HeadDesign::mean ? "mean" : "cls";
+  // GPT-2's class finds the last token of each row of a batch by this id.
+  if (family.model_type == "gpt2" && reads_texts(task)) config["pad_token_id"] = backbone_of(run.model).pad_token_id;
+}
+
+void require_task_head(const RunConfig& run) {
+  TaskKind task{};
+  const auto* terms = head_in(run, task);
+  if (!terms) return;
+  const auto own = published_head(run.model, task, terms->head),
+             wanted = published_head(run.model, task, HeadDesign::huggingface);
+  const bool same_layers = own.dense == wanted.dense && own.pooler == wanted.pooler &&
+                           own.output_bias == wanted.output_bias && own.token == wanted.token;
+  const bool is_causal =
+      backbone_of(run.model).is_decoder() && default_architecture(run.model) != Architecture::decoder;
+  const bool same_state = (!own.mean || kind_of(run.model) == "modernbert") && !(is_causal && reads_texts(task));
+  require<ConfigError>(same_layers && same_state, "head ", terms->head, " of ", kind_of(run.model),
+                       " has no class at Hugging Face; train with head: huggingface, or export to torchscript");
+}
+
+std::string name_in_class(const std::string& name, const std::string& prefix) {
+  const bool of_base = name.starts_with("shared.") || name.starts_with("encoder.") || name.starts_with("decoder.");
+  return of_base ? prefix + name : name;
+}
+std::string name_in_model(const std::string& name, const std::string& prefix) {
+  return !prefix.empty() && name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+std::string prefix_of_class(const RunConfig& run) {
+  const auto* one =
+      class_with(huggingface::family_of(run.model), backbone_of(run.model).architecture, heads_of(run.objectives));
+  return one ? one->prefix : "";
+}
+
+}  // namespace cloze

@@ -1,0 +1,304 @@
+// The heads of tasks and their losses.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/initialization.h"
+#include "objectives/objective.h"
+#include "objectives/task_heads/class_positions.h"
+#include "objectives/task_heads/task_heads.h"
+#include "tasks/task_row.h"
+
+namespace cloze {
+
+namespace {
+
+/// A dense layer with the first weights of a published head.
+struct HeadLinear : Layer {
+  HeadLinear(int64_t in, int64_t out, bool with_bias, FirstWeights first, double range)
+      : weight(own_param("weight", {out, in}, Init::weight)) {
+    const bool draws_bias = first == FirstWeights::torch_linear;
+    if (with_bias) bias = own_param("bias", {out}, draws_bias ? Init::weight : Init::zero, Role::bias);
+    const double uniform = 1 / std::sqrt(3.0 * static_cast<double>(in));  // the deviation within 1 / sqrt(in)
+    switch (first) {
+      case FirstWeights::normal:
+        weight.set_init_range(range, Spread::normal);
+        break;
+      case FirstWeights::truncated:
+        weight.set_init_range(range, Spread::truncated);
+        break;
+      case FirstWeights::glorot:
+        set_xavier(weight);
+        break;
+      case FirstWeights::torch_linear:
+        weight.set_init_range(uniform, Spread::uniform);
+        if (with_bias) bias.set_init_range(uniform, Spread::uniform);
+    }
+  }
+  double multiply_adds() const { return static_cast<double>(weight.value().numel()); }
+  Param weight, bias;
+};
+
+/// The feed-forward layer of BigBird's head of spans.
+struct HeadBlock : Layer {
+  explicit HeadBlock(const BackboneConfig& m) : act(m.hidden_act), dropout_prob(m.hidden_dropout_prob) {
+    const auto linear = [&](const char* name, int64_t in, int64_t out) {
+      return own(name, std::make_shared<HeadLinear>(in, out, true, FirstWeights::normal, m.initializer_range));
+    };
+    intermediate = linear("intermediate", m.hidden_size, m.intermediate_size);
+    projection = linear("projection", m.intermediate_size, m.hidden_size);
+    norm = own("norm", std::make_shared<Norm>(m.hidden_size, m));
+  }
+  Tensor forward(const Tensor& x, Dropout drop) const {
+    drop.p = dropout_prob;
+    const auto inner = linear_activation(dropout(x, drop), intermediate->weight, intermediate->bias, act);
+    ++drop.site;
+    return linear_dropout_add_norm(inner, projection->weight, projection->bias, drop, x, norm->params);
+  }
+  double multiply_adds() const { return intermediate->multiply_adds() + projection->multiply_adds(); }
+  Activation act;
+  double dropout_prob;
+  std::shared_ptr<HeadLinear> intermediate, projection;
+  std::shared_ptr<Norm> norm;
+};
+
+/// The mean [B, D] of the states [B, T, D] of real tokens.
+Tensor mean_of_real(const Tensor& hidden, const Tensor& mask) {
+  if (!mask.defined()) return hidden.to(at::kFloat).mean(1).to(hidden.scalar_type());
+  const auto real = mask.to(at::kFloat).unsqueeze(-1);
+  return ((hidden.to(at::kFloat) * real).sum(1) / real.sum(1).clamp_min(1)).to(hidden.scalar_type());
+}
+
+/// A head of a task, its loss and its outputs.
+struct TaskHead final : Objective {
+  TaskHead(TaskKind of_task, const ObjectiveTerms& of_all, const TaskHeadTerms& given, const HeadContext& in)
+      : Objective(of_all),
+        task(of_task),
+        terms(given),
+        layers(head_of(given, of_task, in.model)),
+        weight(of_all.weight),
+        eos(in.base.eos_token_id) {
+    const int64_t width = in.base.hidden_size;
+    if (layers.block) block = own("block", std::make_shared<HeadBlock>(in.base));
+    if (layers.dense)
+      dense = own("dense",
+                  std::make_shared<HeadLinear>(width, width, layers.dense_bias, layers.weights, layers.dense_range));
+    if (layers.norm) norm = own("norm", std::make_shared<Norm>(width, in.base));
+    output = own("output", std::make_shared<HeadLinear>(width, outputs_of(task, terms), layers.output_bias,
+                                                        layers.weights, layers.output_range));
+  }
+
+  std::string name() const override { return name_of(task); }
+
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    LossPart part{.name = name(), .weight = weight};
+    part.count = counted(batch);
+    if (!terms.class_weights.empty() && batch.labels.defined()) part.weights = weights_of(batch.labels);
+    return {part};
+  }
+
+  /// The number of predictions of a batch.
+  int64_t counted(const Batch& batch) const {
+    switch (task) {
+      case TaskKind::multilabel:
+      case TaskKind::regression:
+        return batch.targets.numel();
+      case TaskKind::spans:
+        return batch.labels.size(0);
+      case TaskKind::classification:
+      case TaskKind::tagging:
+      case TaskKind::choice:
+        return batch.labels.ne(no_label).sum().item<int64_t>();
+    }
+    return 0;
+  }
+
+  Tensor class_weights(const Tensor& like) const {
+    return at::tensor(at::ArrayRef<double>(terms.class_weights), at::kDouble).to(at::kFloat).to(like.device());
+  }
+  Tensor weights_of(const Tensor& labels) const {
+    return class_weights(labels).index_select(0, labels.clamp_min(0)).masked_fill(labels.eq(no_label), 0.0);
+  }
+
+  Tensor read_positions(const Batch& batch) const override {
+    if (task == TaskKind::tagging) return batch.positions;
+    if (task == TaskKind::spans || layers.mean) return {};
+    const auto position = positions(batch);
+    return (at::ones_like(position).cumsum(0) - 1) * batch.input_ids.size(1) + position;
+  }
+
+  /// The decoder of an encoder-decoder reads the whole text, and nothing is predicted token by token.
+  void count_predictions(const Batch& batch, std::vector<RowSizes>& rows) const override {
+    for (auto& row : rows) {
+      row.predicted = 0;
+      if (batch.decoder_input_ids.defined()) row.target_length = row.length;
+    }
+  }
+
+  Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override {
+    double states = 0;
+    for (const auto& row : rows) states += row.count * (reads_texts(task) ? 1 : row.read);
+    const double each = (layers.pooler ? backbone.pooling_multiply_adds() : 0) + (block ? block->multiply_adds() : 0) +
+                        (dense ? dense->multiply_adds() : 0) + output->multiply_adds();
+    return {.trained = states * each};
+  }
+
+  /// The position of the state that stands for each text, int64 [B].
+  Tensor positions(const Batch& batch) const {
+    const bool of_family = terms.head == HeadDesign::huggingface || terms.head == HeadDesign::original;
+    if (of_family && batch.class_positions.defined()) return batch.class_positions;
+    return class_positions_of(layers.token, batch.input_ids, batch.attention_mask, eos);
+  }
+
+  /// The logits fp32 [..., K] of states [..., D]; those of a text [B, D].
+  Tensor logits_of(Backbone& backbone, const Tensor& states, uint64_t key) const {
+    Dropout drop{.p = layers.dropout, .key = mix(key, name_hash("head")), .active = is_training()};
+    auto x = layers.pooler ? backbone.pooled(states.unsqueeze(1)) : states;
+    if (block) x = block->forward(x, drop);
+    drop.site = 2;
+    if (layers.dropout_before) x = dropout(x, drop);
+    drop.site = 3;
+    if (dense) x = linear_activation(x, dense->weight, dense->bias, layers.activation);
+    if (norm) x = norm->forward(x);
+    return linear(dropout(x, drop), output->weight, output->bias).to(at::kFloat);
+  }
+
+  /// Of each row, fp32 [B, K].
+  Tensor row_logits(Backbone& backbone, const Tensor& hidden, const Batch& batch) const {
+    if (layers.mean) return logits_of(backbone, mean_of_real(hidden, batch.attention_mask), batch.dropout_key);
+    const auto index = positions(batch).unsqueeze(-1).unsqueeze(-1).expand({-1, 1, hidden.size(-1)});
+    return logits_of(backbone, hidden.gather(1, index).squeeze(1), batch.dropout_key);
+  }
+
+  /// Of each token as the first and as the last of an answer, fp32 [B, T, 2]. BigBird's question is no answer.
+  Tensor span_logits(Backbone& backbone, const Tensor& hidden, const Batch& batch) const {
+    const auto logits = logits_of(backbone, hidden, batch.dropout_key);
+    if (!block || !batch.context_begin.defined()) return logits;
+    const auto place = at::ones_like(batch.input_ids).cumsum(1) - 1;
+    const auto question = place.gt(0).logical_and(place.lt(batch.context_begin.unsqueeze(1)));
+    return logits - question.unsqueeze(-1).to(at::kFloat) * 1e6;  // as in transformers
+  }
+
+  /// Of each candidate of each item, fp32 [I, n]; those that an item lacks have none.
+  Tensor choice_scores(Backbone& backbone, const Tensor& hidden, const Batch& batch) const {
+    const auto scores = row_logits(backbone, hidden, batch);  // [B, 1]
+    if (!batch.candidates.defined()) return scores;
+    const auto of_items =
+        scores.squeeze(-1).index_select(0, batch.candidates.clamp_min(0).flatten()).view_as(batch.candidates);
+    return of_items.masked_fill(batch.candidates.lt(0), -std::numeric_limits<float>::infinity());
+  }
+
+  std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
+    auto part = TaskHead::parts(batch)[0];
+    switch (task) {
+      case TaskKind::classification:
+        fill_by_labels(part, row_logits(backbone, hidden, batch), batch.labels, rows_of(batch.labels));
+        break;
+      case TaskKind::multilabel:
+      case TaskKind::regression:
+        fill_by_targets(part, row_logits(backbone, hidden, batch), batch.targets);
+        break;
+      case TaskKind::tagging:
+        fill_by_labels(part, logits_of(backbone, take_rows(hidden.flatten(0, 1), batch.positions), batch.dropout_key),
+                       batch.labels, batch.positions.div(hidden.size(1), "floor"));
+        break;
+      case TaskKind::spans:
+        fill_by_spans(part, span_logits(backbone, hidden, batch), batch);
+        break;
+      case TaskKind::choice:
+        fill_by_labels(part, choice_scores(backbone, hidden, batch), batch.labels, batch.candidates.select(1, 0));
+        break;
+    }
+    return {part};
+  }
+
+  /// 0, 1, 2, ...
+  static Tensor rows_of(const Tensor& labels) { return at::ones_like(labels).cumsum(0) - 1; }
+
+  static void fill(LossPart& part, const Tensor& losses, const Tensor& rows, const Tensor& single) {
+    const bool graph = at::GradMode::is_enabled();
+    part.sum = graph ? losses.sum() : losses.sum(at::kDouble).to(at::kFloat);
+    if (!graph) part.single = {.row = rows, .loss = single};
+  }
+
+  /// Cross entropy of labels int64 [N] against logits [N, K].
+  void fill_by_labels(LossPart& part, const Tensor& logits, const Tensor& labels, const Tensor& rows) const {
+    const double smoothing = is_training() ? terms.label_smoothing : 0;
+    const auto weights = terms.class_weights.empty() ? std::optional<Tensor>() : class_weights(logits);
+    const auto losses =
+        at::cross_entropy_loss(logits, labels, weights, at::Reduction::None, no_label, smoothing);  // [N]
+    part.correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
+    const auto single = weights && !at::GradMode::is_enabled()
+                            ? at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, no_label)
+                            : losses;
+    fill(part, losses, rows, single);
+  }
+
+  /// Binary cross entropy or squared error of targets [B, L].
+  void fill_by_targets(LossPart& part, const Tensor& logits, const Tensor& targets) const {
+    Tensor losses;
+    if (task == TaskKind::multilabel) {
+      losses = at::binary_cross_entropy_with_logits(logits, targets, {}, {}, at::Reduction::None);
+      part.correct = logits.gt(0).eq(targets.gt(0.5)).sum().item<int64_t>();
+    } else {
+      losses = (logits - scaled(targets)).square();
+    }
+    const auto rows = rows_of(targets.select(1, 0).to(at::kLong)).unsqueeze(1).expand_as(targets).flatten();
+    fill(part, losses, rows, losses.flatten());
+  }
+  Tensor scaled(const Tensor& targets) const {
+    return terms.scale.empty() ? targets : (targets - terms.scale[0]) / (terms.scale[1] - terms.scale[0]);
+  }
+
+  /// The mean of the cross entropies of the first and of the last token, over the real tokens of each row.
+  void fill_by_spans(LossPart& part, const Tensor& logits, const Batch& batch) const {
+    auto scores = logits;
+    if (batch.attention_mask.defined())
+      scores =
+          scores.masked_fill(batch.attention_mask.logical_not().unsqueeze(-1), -std::numeric_limits<float>::infinity());
+    const auto of_side = [&](int64_t side) {
+      return at::cross_entropy_loss(scores.select(-1, side), batch.labels.select(1, side), {}, at::Reduction::None);
+    };
+    const auto losses = (of_side(0) + of_side(1)) / 2;  // [B]
+    part.correct = scores.argmax(1).eq(batch.labels).all(1).sum().item<int64_t>();
+    fill(part, losses, rows_of(batch.labels.select(1, 0)), losses);
+  }
+
+  /// A state alone does not tell which of them the head reads.
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor&) override { return {}; }
+  std::vector<std::pair<std::string, Tensor>> batch_outputs(Backbone& backbone, const Tensor& hidden,
+                                                            const Batch& batch) override {
+    switch (task) {
+      case TaskKind::classification:
+      case TaskKind::multilabel:
+      case TaskKind::regression:
+        return {{"logits", row_logits(backbone, hidden, batch)}};
+      case TaskKind::tagging:
+        return {{"logits", logits_of(backbone, hidden, batch.dropout_key)}};
+      case TaskKind::choice:
+        return {{"logits", choice_scores(backbone, hidden, batch)}};
+      case TaskKind::spans:
+        break;
+    }
+    const auto logits = span_logits(backbone, hidden, batch);
+    return {{"start_logits", logits.select(-1, 0)}, {"end_logits", logits.select(-1, 1)}};
+  }
+
+  TaskKind task;
+  TaskHeadTerms terms;
+  PublishedHead layers;
+  double weight;
+  int64_t eos;
+  std::shared_ptr<HeadBlock> block;
+  std::shared_ptr<HeadLinear> dense, output;
+  std::shared_ptr<Norm> norm;
+};
+
+}  // namespace
+
+std::shared_ptr<Objective> make_task_head(TaskKind task, const ObjectiveTerms& of_all, const TaskHeadTerms& terms,
+                                          const HeadContext& in) {
+  return std::make_shared<TaskHead>(task, of_all, terms, in);
+}
+
+}  // namespace cloze

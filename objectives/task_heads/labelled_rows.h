@@ -1,0 +1,40 @@
+#pragma once
+// Rows of a task as batches: the row kind `labelled`.
+#include "objectives/rows.h"
+#include "objectives/task_heads/task_heads.h"
+#include "tasks/task_row.h"
+
+namespace cloze {
+
+/// What batches of a task's rows are made for.
+struct LabelledSetting {
+  TaskKind task = TaskKind::classification;
+  ModelConfig model;
+  int64_t labels = 0;  ///< of the task; 0: it has none
+};
+
+/// The setting of a run whose objective is a head of a task. Throws ConfigError for another objective.
+LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives);
+
+/// Rows as a batch, padded on the right to the longest of them, XLNet's too, whose distances are relative: its head
+/// reads the last real token. `choice`: rows of an item stand together, and are one item. Window attention is global at
+/// the first token of a text, on the question of spans, and on the second text of a choice. `with_targets` false: as
+/// rows whose labels nobody knows.
+Batch labelled_batch(const LabelledSetting& setting, const std::vector<const TaskRow*>& rows, bool with_targets = true);
+
+/// The decoder's input int64 [B, T] for ids [B, T], -100 = padding: the ids shifted right, after the start token or
+/// their own last token. Source: shift_tokens_right of transformers, models/bart and models/mbart.
+Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
+
+/// Batches of a task's rows for training: an example is a row or, of `choice`, the rows of an item. An epoch is a
+/// permutation of them by (seed, order, epoch). No batch has examples of two epochs: where `batch_size` does not divide
+/// their number, the last batch of an epoch is smaller, and the sequence numbers after its examples stand for none.
+///
+/// order       of the stage, as RowStreams::order.key(stage)
+/// batch_size  in examples; 0: batches of any size, which end with the epoch
+///
+/// Throws DataError without rows, and for a label that is none of the task's.
+std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
+                                             const Rng& order, int64_t batch_size);
+
+}  // namespace cloze

@@ -1,0 +1,54 @@
+#pragma once
+// The heads of tasks that are published for each family: what stands between its states and the logits. Without
+// LibTorch.
+#include "core/tensor/activation.h"
+#include "models/families/model_config.h"
+#include "tasks/item.h"
+
+namespace cloze {
+
+/// Whose head it is, or which state of a text its layers read.
+enum class HeadDesign { huggingface, original, mean, first, last };
+constexpr auto choices(HeadDesign) {
+  using enum HeadDesign;
+  return std::array{Choice{huggingface, "huggingface", "that of the family's class in transformers"},
+                    Choice{original, "original", "that of the authors of the family, with their first weights"},
+                    Choice{mean, "mean", "the mean of the states of all real tokens"},
+                    Choice{first, "first", "the state of the first token"},
+                    Choice{last, "last", "the state of the last real token"}};
+}
+
+/// Distributions of first weights: normal, truncated at two standard deviations or not; uniform as Glorot and Bengio
+/// 2010; uniform in 1 / sqrt(inputs) with biases drawn too, as torch's nn.Linear.
+enum class FirstWeights { normal, truncated, glorot, torch_linear };
+
+/// The token whose state stands for a text.
+enum class ClassToken { first, last, last_end };
+
+/// The layers of a head, in their order: pooler, block, dropout, dense, norm, dropout, output.
+struct PublishedHead {
+  ClassToken token = ClassToken::first;  ///< of heads that read one state of a text
+  bool mean = false;                     ///< they read the mean of all states instead
+  bool pooler = false;                   ///< the pooler of the backbone
+  bool block = false;                    ///< a feed-forward layer with residual and norm, as in BigBird's spans
+  bool dropout_before = false;           ///< before the dense layer too
+  bool dense = false;                    ///< hidden_size to hidden_size
+  bool dense_bias = true;
+  Activation activation = Activation::tanh;
+  bool norm = false;
+  double dropout = 0;       ///< before the output
+  bool output_bias = true;  ///< of the output
+  FirstWeights weights = FirstWeights::normal;
+  double dense_range = 0.02, output_range = 0.02;  ///< standard deviations, of normal and truncated
+};
+
+/// The head of `design` that is published for a task of this kind. Families without one have RoBERTa's.
+/// Source: transformers 5.24, models/*/modeling_*.py; google-research/bert, run_classifier.py; google-research/electra,
+/// finetune; facebookresearch/fairseq, models/{roberta,bart}; openai/finetune-transformer-lm, train.py.
+/// Differs: tags of T5 have first weights of deviation 1 / sqrt(hidden_size), as its other heads have (there 1).
+PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign design);
+
+/// The task has one state for each text, or for each candidate.
+constexpr bool reads_texts(TaskKind task) { return task != TaskKind::tagging && task != TaskKind::spans; }
+
+}  // namespace cloze

@@ -1,0 +1,493 @@
+// Heads of tasks: their losses as loops, and what must not change a row.
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "models/families/families.h"
+#include "objectives/kinds.h"
+#include "objectives/limits.h"
+#include "objectives/task_heads/run_rows.h"
+#include "tests/support/catch.h"
+#include "tests/support/close_to.h"
+#include "tests/support/small.h"
+
+using namespace cloze;
+
+namespace {
+
+bool is_near(double got, double wanted, double tolerance) { return std::abs(got - wanted) <= tolerance; }
+
+std::shared_ptr<Network> task_network(const ModelConfig& model, const ObjectiveConfig& head) {
+  auto network = std::make_shared<Network>(model, Objectives{head});
+  initialize(collect_params(*network), 0.3, false, Rng(1));
+  network->eval();
+  return network;
+}
+
+ClassificationConfig of_three() {
+  ClassificationConfig config;
+  config.labels = {"bad", "fair", "good"};
+  return config;
+}
+template <class Config>
+Config with_labels(Config config = {}) {
+  config.labels = {"a", "b", "c"};
+  return config;
+}
+
+/// A row of `length` ids that begins with `first`, whose context are its last four tokens.
+TaskRow task_row(int64_t item, int64_t length, int32_t first = 4) {
+  TaskRow row;
+  row.item = item;
+  for (int64_t t = 0; t < length; ++t) row.ids.push_back(static_cast<int32_t>((first + 5 * t) % 17 + 5));
+  row.second_begin = length - 4;
+  row.second_end = length;
+  row.first_end = length - 5;
+  return row;
+}
+
+/// Rows of lengths 9, 6 and 11 with targets of all kinds.
+std::vector<TaskRow> three_rows(TaskKind task) {
+  std::vector<TaskRow> rows{task_row(0, 9), task_row(1, 6, 7), task_row(2, 11, 2)};
+  for (size_t r = 0; r < rows.size(); ++r) {
+    auto& row = rows[r];
+    row.label = static_cast<int64_t>(r + 1) % 3;
+    row.value = 0.5 + static_cast<double>(r);
+    row.start = row.second_begin;
+    row.end = row.second_begin + static_cast<int64_t>(r);
+    if (task == TaskKind::multilabel) row.labels = {1, static_cast<int64_t>(r) % 2, 0};
+    if (task != TaskKind::tagging) continue;
+    row.labels.assign(row.ids.size(), no_label);
+    for (size_t t = 1; t < row.labels.size(); t += 2) row.labels[t] = static_cast<int64_t>(t + r) % 3;
+  }
+  return rows;
+}
+
+/// Five rows: candidates of an item with two and of an item with three.
+std::vector<TaskRow> two_choices() {
+  std::vector<TaskRow> rows{task_row(0, 9), task_row(0, 7, 3), task_row(1, 6, 7), task_row(1, 11, 2),
+                            task_row(1, 8, 9)};
+  rows[1].label = rows[2].label = 1;
+  return rows;
+}
+
+std::vector<const TaskRow*> pointers(const std::vector<TaskRow>& rows) {
+  std::vector<const TaskRow*> all;
+  for (const auto& row : rows) all.push_back(&row);
+  return all;
+}
+
+Batch task_batch(const Network& network, const ObjectiveConfig& head, const std::vector<TaskRow>& rows) {
+  return labelled_batch(labelled_setting(network.model_config(), {head}), pointers(rows));
+}
+
+double mean_task_loss(Network& network, const Batch& batch) {
+  const auto parts = network.losses(batch, 0);
+  REQUIRE(parts.size() == 1);
+  return parts[0].sum.item<double>() / parts[0].total_weight();
+}
+
+/// The logits of a batch, [..., K].
+Tensor logits_of_batch(Network& network, const Batch& batch) {
+  const at::NoGradGuard no_grad;
+  std::vector<Tensor> found;
+  for (const auto& [name, tensor] : network.batch_outputs(batch))
+    if (name == "logits" || name == "start_logits" || name == "end_logits") found.push_back(tensor);
+  return (found.size() == 1 ? found[0] : at::stack(found, -1)).to(at::kDouble).contiguous();
+}
+
+/// log sum exp of `scores`.
+double log_sum(const std::vector<double>& scores) {
+  double sum = 0;
+  for (const double score : scores) sum += std::exp(score);
+  return std::log(sum);
+}
+
+std::vector<double> scores_in(const Tensor& t) {
+  const auto flat = t.contiguous().to(at::kDouble);
+  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
+}
+
+/// The mean loss of rows by the formulas of each kind, as loops over the logits.
+double loss_by_loops(const Tensor& logits, TaskKind task, const std::vector<TaskRow>& rows) {
+  double sum = 0, count = 0;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const auto& row = rows[r];
+    const auto own = logits[static_cast<int64_t>(r)];
+    switch (task) {
+      case TaskKind::classification:
+        sum += log_sum(scores_in(own)) - scores_in(own)[static_cast<size_t>(row.label)];
+        count += 1;
+        break;
+      case TaskKind::multilabel:
+        for (size_t k = 0; k < row.labels.size(); ++k, count += 1) {
+          const double p = 1 / (1 + std::exp(-scores_in(own)[k]));
+          sum -= row.labels[k] == 1 ? std::log(p) : std::log(1 - p);
+        }
+        break;
+      case TaskKind::regression:
+        sum += std::pow(scores_in(own)[0] - row.value, 2);
+        count += 1;
+        break;
+      case TaskKind::tagging:
+        for (size_t t = 0; t < row.labels.size(); ++t) {
+          if (row.labels[t] == no_label) continue;
+          const auto scores = scores_in(own[static_cast<int64_t>(t)]);
+          sum += log_sum(scores) - scores[static_cast<size_t>(row.labels[t])];
+          count += 1;
+        }
+        break;
+      case TaskKind::spans:
+        for (const auto& [side, label] : {std::pair{0, row.start}, {1, row.end}}) {
+          auto scores = scores_in(own.select(-1, side));
+          scores.resize(row.ids.size());
+          sum += (log_sum(scores) - scores[static_cast<size_t>(label)]) / 2;
+        }
+        count += 1;
+        break;
+      case TaskKind::choice:
+        break;
+    }
+  }
+  return sum / count;
+}
+
+/// What the limits forbid, a sentence in each line.
+std::string forbidden_heads(const ModelConfig& model, const ObjectiveConfig& head) {
+  Limits limits;
+  const DataConfig data;
+  const Objectives objectives{head};
+  as_kind(head).check({.model = model, .data = data, .objectives = objectives}, limits);
+  std::string lines;
+  for (const auto& sentence : limits.broken()) lines += (lines.empty() ? "" : "\n") + sentence;
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("the loss of every head of a task is its formula, whatever the padding of the batch", "[objectives][tasks]") {
+  for (const ObjectiveConfig& head : {ObjectiveConfig(of_three()), ObjectiveConfig(with_labels<MultilabelConfig>()),
+                                      ObjectiveConfig(RegressionConfig{}),
+                                      ObjectiveConfig(with_labels<TaggingConfig>()), ObjectiveConfig(SpansConfig{})}) {
+    TaskKind task{};
+    task_head_of(head, &task);
+    INFO(name_of(task));
+    const auto network = task_network(small(), head);
+    const auto rows = three_rows(task);
+    const auto batch = task_batch(*network, head, rows);
+    CHECK(is_near(mean_task_loss(*network, batch), loss_by_loops(logits_of_batch(*network, batch), task, rows), 1e-5));
+  }
+}
+
+TEST_CASE("a choice is over the candidates of its item, also beside items with more of them", "[objectives][tasks]") {
+  const ChoiceConfig head;
+  const auto network = task_network(small(), head);
+  const auto rows = two_choices();
+  const auto outputs = run_rows(*network, {head}, rows);
+  std::vector<double> scores;
+  for (const auto& one : outputs.logits) scores.push_back(one.item<double>());
+  const double first = log_sum({scores[0], scores[1]}) - scores[1],
+               second = log_sum({scores[2], scores[3], scores[4]}) - scores[2];
+  const auto batch = task_batch(*network, head, rows);
+  CHECK((batch.candidates.sizes() == std::vector<int64_t>{2, 3}));
+  CHECK(is_near(mean_task_loss(*network, batch), (first + second) / 2, 1e-5));
+}
+
+TEST_CASE("class weights and smoothing are those of the formula, and a step divides by the sum of all weights",
+          "[objectives][tasks]") {
+  auto head = of_three();
+  head.class_weights = {0.5, 2, 3};
+  head.label_smoothing = 0.1;
+  auto model = small();
+  model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
+  const auto network = task_network(model, head);
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 8; ++r) {
+    rows.push_back(task_row(r, 6 + r % 4, static_cast<int32_t>(r)));
+    rows.back().label = (r * r + 1) % 3;
+  }
+  const auto logits = logits_of_batch(*network, task_batch(*network, head, rows));
+  network->train();
+  double wanted = 0, total = 0;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const auto scores = scores_in(logits[static_cast<int64_t>(r)]);
+    const double all = log_sum(scores);
+    const auto label = static_cast<size_t>(rows[r].label);
+    wanted += head.class_weights[label] * 0.9 * (all - scores[label]);
+    for (size_t k = 0; k < 3; ++k) wanted += head.class_weights[k] * 0.1 / 3 * (all - scores[k]);
+    total += head.class_weights[label];
+  }
+  const auto gradients = [&](size_t micro_batches) {
+    FlatParameters flat(collect_params(*network), at::kCPU);
+    flat.grads.zero_();
+    std::vector<Batch> batches;
+    for (size_t m = 0; m < micro_batches; ++m)
+      batches.push_back(task_batch(*network, head,
+                                   {rows.begin() + static_cast<int64_t>(m * 8 / micro_batches),
+                                    rows.begin() + static_cast<int64_t>((m + 1) * 8 / micro_batches)}));
+    double weights = 0, loss = 0;
+    for (const auto& batch : batches) weights += network->parts(batch)[0].total_weight();
+    for (const auto& batch : batches) {
+      const auto share = network->losses(batch, 0)[0].sum / weights;
+      loss += share.item<double>();
+      share.backward();
+    }
+    CHECK(is_near(weights, total, 1e-6));
+    CHECK(is_near(loss, wanted / total, 1e-5));
+    return flat.grads.clone();
+  };
+  const auto one = gradients(1), four = gradients(4);
+  CHECK(error_of(four, one) < 1e-6);
+  CHECK(one.abs().max().item<double>() > 1e-3);
+}
+
+TEST_CASE("a row of any length gives the same alone and in a batch, in every family", "[objectives][tasks]") {
+  auto longformer = small<LongformerConfig>();
+  longformer.attention = WindowAttention{.attention_window = {4}, .global_tokens = GlobalTokens::none};
+  auto modernbert = small<ModernBertConfig>();
+  modernbert.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 6};
+  auto encoder = small<T5Config>();
+  encoder.d_kv = 0;
+  auto t5 = encoder;
+  encoder.architecture = Architecture::encoder;
+  auto roberta = small<RobertaConfig>();
+  roberta.pad_token_id = 0;
+  auto albert = small<AlbertConfig>();
+  albert.embedding_size = 8;
+  auto electra = small<ElectraConfig>();
+  electra.embedding_size = 8;
+  for (const ModelConfig& model :
+       {ModelConfig(small()), ModelConfig(roberta), ModelConfig(albert), ModelConfig(electra),
+        ModelConfig(small<DistilBertConfig>()), ModelConfig(longformer), ModelConfig(modernbert),
+        ModelConfig(small<Gpt2Config>()), ModelConfig(encoder), ModelConfig(t5), ModelConfig(small<BartConfig>()),
+        ModelConfig(small<XlnetConfig>())})
+    for (const ObjectiveConfig& head :
+         {ObjectiveConfig(of_three()), ObjectiveConfig(with_labels<TaggingConfig>()), ObjectiveConfig(SpansConfig{})}) {
+      TaskKind task{};
+      task_head_of(head, &task);
+      INFO(kind_of(model) << " " << name_of(task));
+      const auto network = task_network(model, head);
+      auto rows = three_rows(task);
+      for (auto& row : rows) {
+        row.class_token = static_cast<int64_t>(row.ids.size()) - 1;
+        row.segments.assign(row.ids.size(), 0);
+        if (!backbone_of(model).is_two_stream() && !backbone_of(model).token_types) row.segments.clear();
+      }
+      const auto together = run_rows(*network, {head}, rows);
+      for (size_t r = 0; r < rows.size(); ++r)
+        CHECK(error_of(together.logits[r], run_rows(*network, {head}, {rows[r]}).logits[0]) < 1e-5);
+    }
+}
+
+TEST_CASE("the last end token stands for a text, whatever number of them other rows have", "[objectives][tasks]") {
+  const auto model = small<BartConfig>();
+  const auto network = task_network(model, of_three());
+  auto one = task_row(0, 9), two = task_row(1, 11, 2);
+  for (auto* row : {&one, &two}) row->ids.back() = static_cast<int32_t>(model.eos_token_id);
+  two.ids[4] = static_cast<int32_t>(model.eos_token_id);
+  one.class_token = 8, two.class_token = 10;
+  const auto together = run_rows(*network, {of_three()}, {one, two}).logits;
+  CHECK(error_of(together[0], run_rows(*network, {of_three()}, {one}).logits[0]) < 1e-5);
+  CHECK(error_of(together[1], run_rows(*network, {of_three()}, {two}).logits[0]) < 1e-5);
+  // A batch that does not say which token it is has the same one.
+  auto batch = task_batch(*network, of_three(), {one, two});
+  batch.class_positions = Tensor();
+  CHECK(error_of(logits_of_batch(*network, batch)[1], together[1].to(at::kDouble)) < 1e-5);
+}
+
+TEST_CASE("the padding id inside a text of GPT-2 is a token of it", "[objectives][tasks]") {
+  auto model = small<Gpt2Config>();
+  model.pad_token_id = 2;
+  const auto network = task_network(model, of_three());
+  auto text = task_row(0, 7), longer = task_row(1, 10, 3);
+  text.ids[3] = text.ids[6] = 2;  // the last token too
+  text.class_token = 6, longer.class_token = 9;
+  const auto together = run_rows(*network, {of_three()}, {text, longer}).logits[0];
+  auto other = text;
+  other.ids[6] = 9;
+  CHECK(error_of(together, run_rows(*network, {of_three()}, {text}).logits[0]) < 1e-5);
+  CHECK(error_of(together, run_rows(*network, {of_three()}, {other}).logits[0]) > 1e-3);
+}
+
+TEST_CASE("mean, first and last read those states, and padding is none", "[objectives][tasks]") {
+  auto model = small();
+  const auto rows = three_rows(TaskKind::classification);
+  for (const auto design : {HeadDesign::mean, HeadDesign::first, HeadDesign::last}) {
+    INFO(name_of(design));
+    auto head = of_three();
+    head.head = design;
+    const auto network = task_network(model, head);
+    const auto found = run_rows(*network, {head}, rows).logits;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const at::NoGradGuard no_grad;
+      const auto batch = task_batch(*network, head, {rows[r]});
+      const auto hidden = network->backbone->hidden(inputs_of(batch));  // [1, T, D]
+      const auto state = design == HeadDesign::mean    ? hidden.mean(1)
+                         : design == HeadDesign::first ? hidden.select(1, 0)
+                                                       : hidden.select(1, -1);
+      const auto params = collect_params(*network);
+      const auto value = [&](const std::string& name) {
+        for (const auto& named : params)
+          if (named.name == name) return named.param.value();
+        return Tensor();
+      };
+      const auto logits = at::linear(network->backbone->pooled(state.unsqueeze(1)),
+                                     value("classification.output.weight"), value("classification.output.bias"));
+      CHECK(error_of(found[r], logits[0]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("rows run without dropout, and the network goes on in the mode that it was in", "[objectives][tasks]") {
+  RegressionConfig head;
+  head.scale = {1, 5};
+  head.classifier_dropout = 0.5;
+  const auto network = task_network(small(), head);
+  const auto rows = three_rows(TaskKind::regression);
+  const auto still = run_rows(*network, {head}, rows).logits;
+  network->train();
+  const auto again = run_rows(*network, {head}, rows).logits;
+  CHECK(network->is_training());
+  for (size_t r = 0; r < rows.size(); ++r) CHECK(at::equal(still[r], again[r]));
+  const auto batch = task_batch(*network, head, rows);
+  CHECK(mean_task_loss(*network, batch) != network->losses(batch, 1)[0].sum.item<double>() / 3);  // keys of two passes
+  network->eval();
+  // Targets and values are on the scale of the task, the loss is on [0, 1].
+  double wanted = 0;
+  for (size_t r = 0; r < rows.size(); ++r) wanted += std::pow((still[r].item<double>() - rows[r].value) / 4, 2) / 3;
+  CHECK(is_near(mean_task_loss(*network, batch), wanted, 1e-5));
+}
+
+TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch has items of two epochs",
+          "[objectives][tasks]") {
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 10; ++r) {
+    rows.push_back(task_row(r, 5 + r));
+    rows.back().label = r % 3;
+  }
+  const auto network = task_network(small(), of_three());
+  const auto setting = labelled_setting(network->model_config(), {of_three()});
+  const auto maker = make_labelled_rows(setting, rows, Rng(7), 4);
+  CHECK(maker->size() == 12);
+  std::vector<std::vector<int64_t>> orders(2);
+  for (uint64_t first = 0; first < 24; first += 4) {
+    const auto batch = maker->batch(first, 4, nullptr);
+    CHECK(batch.input_ids.size(0) == (first % 12 == 8 ? 2 : 4));
+    const auto lengths = batch.attention_mask.defined()
+                             ? batch.attention_mask.sum(1)
+                             : at::full({batch.input_ids.size(0)}, batch.input_ids.size(1), at::kLong);
+    for (int64_t r = 0; r < lengths.numel(); ++r) orders[first / 12].push_back(lengths[r].item<int64_t>());
+  }
+  CHECK(orders[0] != orders[1]);
+  for (const auto& order : orders) CHECK((std::set<int64_t>(order.begin(), order.end()).size() == 10));
+  const auto same = make_labelled_rows(setting, rows, Rng(7), 4)->batch(12, 4, nullptr);
+  CHECK(at::equal(same.input_ids, maker->batch(12, 4, nullptr).input_ids));
+  const auto choices = make_labelled_rows(labelled_setting(network->model_config(), {ObjectiveConfig(ChoiceConfig{})}),
+                                          two_choices(), Rng(7), 1);
+  CHECK(choices->size() == 2);
+  CHECK(choices->batch(0, 1, nullptr).candidates.size(0) == 1);
+}
+
+TEST_CASE("the first weights of a head are those of the code that is named", "[objectives][tasks]") {
+  const auto deviation = [](const ModelConfig& model, const ObjectiveConfig& head, const std::string& name) {
+    Network network(model, {head});
+    initialize(collect_params(network), backbone_of(model).initializer_range, false, Rng(3));
+    for (const auto& [own, param] : collect_params(network))
+      if (own == kind_of(head) + "." + name) return param.value().std().item<double>();
+    return -1.0;
+  };
+  const auto wide = [](auto model) {
+    model.vocab_size = 20, model.hidden_size = 512, model.num_attention_heads = 8, model.num_hidden_layers = 2;
+    model.intermediate_size = 8;
+    return model;
+  };
+  auto several = with_labels<ClassificationConfig>();
+  for (int64_t k = 0; k < 20; ++k) several.labels.push_back(std::to_string(k));
+  auto original = several;
+  original.head = HeadDesign::original;
+  TaggingConfig tags;
+  tags.labels = several.labels;
+  const double by_width = 1 / std::sqrt(512.0);
+  auto encoder = wide(T5Config{});
+  encoder.architecture = Architecture::encoder;
+  const auto is = [](double found, double wanted) { return is_near(found, wanted, 0.03 * wanted); };
+  CHECK(is(deviation(wide(BertConfig{}), several, "output.weight"), 0.02));
+  CHECK(is(deviation(wide(BertConfig{}), original, "output.weight"), 0.02 * 0.8796));  // cut at two deviations
+  CHECK(is(deviation(wide(RobertaConfig{}), original, "dense.weight"), by_width / std::sqrt(3.0)));
+  CHECK(deviation(wide(RobertaConfig{}), original, "dense.bias") > 0.01);
+  CHECK(deviation(wide(RobertaConfig{}), several, "dense.bias") == 0);
+  CHECK(deviation(wide(ElectraConfig{}), original, "dense.weight") == -1);
+  CHECK(is(deviation(wide(ElectraConfig{}), original, "output.weight"), std::sqrt(2 / (512.0 + 23))));
+  CHECK(is(deviation(encoder, tags, "output.weight"), by_width));
+  CHECK(is(deviation(wide(ModernBertConfig{}), several, "output.weight"), by_width * 0.8796));
+  CHECK(is(deviation(wide(ModernBertConfig{}), several, "dense.weight"), 0.01 * 0.8796));
+  CHECK(deviation(wide(Gpt2Config{}), several, "output.bias") == -1);
+}
+
+TEST_CASE("heads of tasks that cannot be are refused, each with what to choose", "[objectives][tasks]") {
+  const auto refused = [](const ModelConfig& model, const ObjectiveConfig& head, const std::string& sentence) {
+    CHECK(forbidden_heads(model, head) == sentence);
+  };
+  CHECK(forbidden_heads(BertConfig{}, of_three()).empty());
+  refused(BertConfig{}, TaggingConfig{},
+          "objective tagging has no labels; name them in the order of their ids, for instance `labels: [negative, "
+          "positive]`");
+  auto head = of_three();
+  head.labels = {"good"};
+  refused(BertConfig{}, head,
+          "objective classification has the one label 'good', which every text would get; name the others");
+  head.labels = {"good", "bad", "good"};
+  refused(BertConfig{}, head, "objective classification names the label 'good' twice; each id has a name of its own");
+  head = of_three();
+  head.class_weights = {1, 2};
+  refused(BertConfig{}, head, "objective classification has 2 class_weights for 3 labels; give one for each");
+  head.class_weights = {0, 0, 0};
+  refused(BertConfig{}, head, "objective classification: all class_weights are 0; give at least one label a weight");
+  auto bert = BertConfig{};
+  bert.architecture = Architecture::decoder;
+  auto blind = of_three();
+  blind.head = HeadDesign::first;
+  refused(bert, blind,
+          "objective classification reads the first token, which in a decoder is the same for every text; choose head: "
+          "last or mean");
+  SpansConfig spans;
+  spans.head = HeadDesign::mean;
+  refused(BertConfig{}, spans,
+          "objective spans predicts for each token, and head mean is one state of a text; choose head: huggingface");
+  spans.head = HeadDesign::original;
+  refused(XlnetConfig{}, spans,
+          "objective spans has no head original for xlnet, whose authors predict the end of an answer from its start; "
+          "choose head: huggingface");
+  refused(T5Config{}, with_labels<TaggingConfig>(),
+          "objective tagging reads the encoder of t5 alone; set model.architecture: encoder");
+  RegressionConfig values;
+  values.scale = {5, 0};
+  refused(BertConfig{}, values,
+          "objective regression: scale must be the lowest and the highest target, for instance [0, 5]");
+}
+
+TEST_CASE("rows that a head cannot be trained on are refused with their item", "[objectives][tasks]") {
+  const auto network = task_network(small(), of_three());
+  const auto setting = labelled_setting(network->model_config(), {of_three()});
+  const auto made_of = [&](std::vector<TaskRow> rows) {
+    return make_labelled_rows(setting, std::move(rows), Rng(1), 2);
+  };
+  auto row = task_row(4, 6);
+  row.label = 3;
+  CHECK_THROWS_WITH(made_of({row}),
+                    "item 4 of the task has the label 3, and its labels are 0 to 2; name that label, or leave the item "
+                    "out");
+  row.ids.clear();
+  CHECK_THROWS_WITH(made_of({row}), "item 4 of the task has a row without tokens; leave it out");
+  CHECK_THROWS_WITH(made_of({}), "the task has no rows to train on; look at them with `cloze inspect task`");
+  auto several = with_labels<MultilabelConfig>();
+  auto short_row = task_row(1, 6);
+  short_row.labels = {1, 0};
+  CHECK_THROWS_WITH(
+      make_labelled_rows(labelled_setting(BertConfig{}, {ObjectiveConfig(several)}), {short_row}, Rng(1), 2),
+      "item 1 of the task has 2 entries for 3 labels; give one for each");
+  CHECK_THROWS_WITH(labelled_setting(BertConfig{}, {default_objective<MlmConfig>()}),
+                    "the run has no head of a task; fine-tune it on one first");
+  CHECK_THROWS_WITH(refuse_text_rows("tagging"),
+                    "objective tagging reads the rows of a task, which a prepared text has none of; fine-tune on one");
+}
