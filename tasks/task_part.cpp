@@ -12,7 +12,7 @@
 #include "data/byte_source.h"
 #include "data/first_few.h"
 #include "data/text_lines.h"
-#include "tasks/answers.h"
+#include "tasks/squad_file.h"
 #include "tasks/records.h"
 #include "tasks/tag_file.h"
 #include "tasks/text_template.h"

@@ -1,4 +1,4 @@
-#include "tasks/answers.h"
+#include "tasks/squad_file.h"
 
 #include <nlohmann/json.hpp>
 
