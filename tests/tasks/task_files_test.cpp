@@ -88,9 +88,9 @@ TEST_CASE("JSON lines are read by paths, and nested lists give an item each", "[
 
 TEST_CASE("a packed file is read as it is", "[tasks]") {
   const TaskFolder folder;
-  const auto* file = gzopen((folder / "train.tsv.gz").c_str(), "wb");
-  gzputs(const_cast<gzFile>(file), "text\tlabel\none\ta\ntwo\tb\n");
-  gzclose(const_cast<gzFile>(file));
+  const auto file = gzopen((folder / "train.tsv.gz").c_str(), "wb");
+  gzputs(file, "text\tlabel\none\ta\ntwo\tb\n");
+  gzclose(file);
   const auto task =
       folder.open(mood + "data: {train: train.tsv, valid: test, test: train.tsv.gz, text: text, label: label}");
   CHECK(task.train.items.size() == 2);
