@@ -145,4 +145,11 @@ TEST_CASE("items to predict for need no labels, and have them where they stand t
   CHECK(std::holds_alternative<NoGold>(bare.items[1].gold));
   CHECK(bare.items[1].id == "items:1");
   CHECK(label_ids(read_items(task, folder.write("new.tsv", "label\ttext\nb\tone\n"))) == std::vector<int64_t>{1});
+  const auto blank = read_items(task, folder.write("new.tsv", "label\ttext\n\tone\n"));
+  CHECK(std::holds_alternative<NoGold>(blank.items[0].gold));
+  folder.write("t.conll", "a X\nb Y\n");
+  const auto tags = folder.open("task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll}");
+  const auto bare_words = read_items(tags, folder.write("new.conll", "a\nb\n\nc\n"));
+  CHECK(bare_words.items[0].words == std::vector<std::string>{"a", "b"});
+  CHECK(std::holds_alternative<NoGold>(bare_words.items[1].gold));
 }
