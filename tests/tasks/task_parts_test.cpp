@@ -106,7 +106,7 @@ TEST_CASE("items that two parts share are counted", "[tasks]") {
       folder.open(mood_task + "data: {train: train.tsv, valid: valid.tsv, test: test.tsv, text: text, label: label}");
   CHECK(notes_of(task) ==
         "4 of 8 items of test stand in train too, first test:0 as train:2; they count\n"
-        "1 of 3 items of valid stand in train too, first valid:0 as train:5; they count\n"
+        "1 of 3 items of valid stands in train too, first valid:0 as train:5; it counts\n"
         "3 of 8 items of test stand in valid too, first test:3 as valid:0; they count\n");
 }
 
