@@ -16,7 +16,6 @@
 #include "data/line_reader.h"
 #include "data/table_reader.h"
 #include "data/text_lines.h"
-#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 
@@ -27,7 +26,12 @@ using nlohmann::json;
 
 constexpr uint64_t most_text_bytes = uint64_t{64} << 20;  // of a text that is a file
 
-std::optional<int64_t> position_of(const std::string& name) {
+/// As require_no_nul; the place is made only where it is needed.
+void require_no_nul_at(const RecordReader& reader, const std::string& text) {
+  if (text.find('\0') != text.npos) require_no_nul(text, reader.where());
+}
+
+std::optional<int64_t> column_position(const std::string& name) {
   int64_t position = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), position);
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
@@ -45,7 +49,7 @@ class TableLines {
       if (!lines_.next(line)) return false;
     } while (skips_empty && line.empty());
     first_line_ = lines_.number;
-    require_utf8(line, lines_.where());
+    require_utf8(line, [&] { return lines_.where(); });
     if (format_ == TaskFormat::csv)
       add_quoted(line, cells);
     else
@@ -71,9 +75,9 @@ class TableLines {
     for (uint64_t bytes = 0; record_.is_open;) {
       const bool goes_on = lines_.next(line);
       bytes += line.size();
-      require<DataError>(goes_on && bytes < most_text_bytes, where(),
-                         ": a cell in quotes does not end; close its quotes, or double those inside of it");
-      require_utf8(line, lines_.where());
+      if (!goes_on || bytes > most_text_bytes)
+        fail<DataError>(where(), ": a cell in quotes does not end; close its quotes, or double those inside of it");
+      require_utf8(line, [&] { return lines_.where(); });
       record_.add(line, separator_);
     }
     cells.insert(cells.end(), record_.cells.begin(), record_.cells.end());
@@ -93,15 +97,13 @@ class TableRecords final : public RecordReader {
     for (const auto& file : source.files) tables_.emplace_back(file, source.format);
     names_columns_ = source.header;
     for (const auto& column : source.columns)
-      if (!position_of(column.name)) names_columns_ = true;
+      if (!column_position(column.name)) names_columns_ = true;
   }
   bool next(std::vector<Cell>& cells) override {
     if (columns_.empty() && !begin()) return false;
-    if (!std::exchange(holds_first_, false) && !read()) return false;
-    require<DataError>(line_.size() == count_, where(), ": has ", counted(line_.size(), "cell"),
-                       names_columns_ ? ", the line of names has " : ", the first line has ", count_,
-                       "; write the same number in every line",
-                       source_.format == TaskFormat::csv ? ", cells with separators in quotes" : "");
+    do {
+      if (!std::exchange(holds_first_, false) && !read()) return false;
+    } while (line_.size() != count_ && is_left_out());
     for (size_t i = 0; i < columns_.size(); ++i) {
       cells[i].is_missing = !columns_[i];
       if (columns_[i]) cells[i].text.assign(line_[*columns_[i]]);
@@ -110,17 +112,30 @@ class TableRecords final : public RecordReader {
   }
   std::string where() const override { return tables_.front().where(); }
   uint64_t line() const override { return tables_.front().line(); }
+  BadRecords bad() const override { return bad_; }
   bool may_have_taken_header() const override { return !names_columns_; }
 
  private:
+  /// Counts a line with another number of cells. Throws DataError where none is to be left out.
+  bool is_left_out() {
+    const auto what = words(where(), ": has ", counted(line_.size(), "cell"),
+                            names_columns_ ? ", the line of names has " : ", the first line has ", count_);
+    require<DataError>(source_.skip_bad, what, "; write the same number in every line",
+                       source_.format == TaskFormat::csv ? ", cells with separators in quotes" : "",
+                       ", or leave such lines out with --skip-bad");
+    if (bad_.count++ == 0) bad_.first = what;
+    return true;
+  }
+
   bool read() {
     line_.clear();
     const bool alone = tables_.size() == 1;
     const bool is_line = tables_.front().next(line_, alone);
     for (size_t i = 1; i < tables_.size(); ++i)
-      require<DataError>(tables_[i].next(line_, alone) == is_line, is_line ? tables_[i].name() : tables_.front().name(),
-                         ": ends before ", is_line ? tables_.front().name() : tables_[i].name(),
-                         ", beside which it stands; give files with the same number of lines");
+      if (tables_[i].next(line_, alone) != is_line)
+        fail<DataError>(is_line ? tables_[i].name() : tables_.front().name(), ": ends before ",
+                        is_line ? tables_.front().name() : tables_[i].name(),
+                        ", beside which it stands; give files with the same number of lines");
     return is_line;
   }
 
@@ -140,7 +155,7 @@ class TableRecords final : public RecordReader {
                          ": two columns are named '", shortened(column.name), "'; give each a name of its own");
       return static_cast<size_t>(named - line_.begin());
     }
-    const auto position = position_of(column.name);
+    const auto position = column_position(column.name);
     const auto size = static_cast<int64_t>(count_);
     if (position && *position >= -size && *position < size)
       return static_cast<size_t>(*position < 0 ? *position + size : *position);
@@ -162,6 +177,7 @@ class TableRecords final : public RecordReader {
   size_t count_ = 0;
   std::vector<std::optional<size_t>> columns_;
   std::vector<std::string_view> line_;
+  BadRecords bad_{};
 };
 
 /// `NUM:dist How far is it ?`
@@ -173,10 +189,11 @@ class TrecRecords final : public RecordReader {
     do {
       if (!lines_.next(line)) return false;
     } while (is_blank(line));
-    require_utf8(line, where());
+    require_utf8(line, [&] { return where(); });
     const auto space = line.find(' '), colon = line.find(':');
-    require<DataError>(space != line.npos && colon < space, where(), ": '", shortened(std::string(line)),
-                       "' does not begin with a label, COARSE:fine, and a space; it is no file of TREC");
+    if (space == line.npos || colon > space)
+      fail<DataError>(where(), ": '", shortened(std::string(line)),
+                      "' does not begin with a label, COARSE:fine, and a space; it is no file of TREC");
     for (size_t i = 0; i < cells.size(); ++i) {
       const auto& name = source_.columns[i].name;
       if (name == "coarse")
@@ -226,8 +243,8 @@ class FolderRecords final : public RecordReader {
         cells[i].text = file.parent_path().filename().string();
       } else if (name == "text") {
         cells[i].text = read_bytes(file.string(), most_text_bytes);
-        require_no_nul(cells[i].text, where());
-        require_utf8(cells[i].text, where());
+        require_no_nul_at(*this, cells[i].text);
+        require_utf8(cells[i].text, [&] { return where(); });
       } else if (name == "name") {
         cells[i].text = file.stem().string();
       } else {
@@ -297,8 +314,9 @@ class JsonRecords final : public RecordReader {
     for (size_t begin = 0; begin <= path.size();) {
       const size_t end = std::min(path.find('.', begin), path.size());
       const auto key = path.substr(begin, end - begin);
-      require<DataError>(at->is_object() && at->contains(key), where(), ": has nothing at '", shortened(source_.each),
-                         "', the path of `each`; it lacks '", shortened(key), "'");
+      if (!at->is_object() || !at->contains(key))
+        fail<DataError>(where(), ": has nothing at '", shortened(source_.each), "', the path of `each`; it lacks '",
+                        shortened(key), "'");
       at = &(*at)[key];
       reached += (reached.empty() ? "" : ".") + key;
       begin = end + 1;
@@ -336,7 +354,7 @@ class JsonRecords final : public RecordReader {
 
   void fill(const Element& element, const ColumnName& column, Cell& cell) {
     const auto* value = find(element, column.name);
-    if (value == nullptr) require<DataError>(column.is_optional, where(), no_key(column.name));
+    if (value == nullptr && !column.is_optional) fail<DataError>(where(), no_key(column.name));
     cell.is_missing = value == nullptr || value->is_null();
     cell.is_list = false;
     cell.texts.clear();
@@ -344,7 +362,7 @@ class JsonRecords final : public RecordReader {
     if (cell.is_missing) return;
     if (const auto text = text_in(*value)) {
       cell.text = *text;
-      require_no_nul(cell.text, where());
+      require_no_nul_at(*this, cell.text);
       return;
     }
     cell.is_list = true;
@@ -368,12 +386,13 @@ class JsonRecords final : public RecordReader {
       } else {
         const auto start = one.is_object() ? start_in(one) : nullptr;
         const bool is_answer = start != nullptr && one.contains("text") && one["text"].is_string();
-        require<DataError>(is_answer, where(), ": '", shortened(name),
-                           "' has an element that is neither a text nor an answer, {text, answer_start}");
+        if (!is_answer)
+          fail<DataError>(where(), ": '", shortened(name),
+                          "' has an element that is neither a text nor an answer, {text, answer_start}");
         cell.texts.push_back(one["text"].get<std::string>());
         cell.starts.push_back(start->get<int64_t>());
       }
-      require_no_nul(cell.texts.back(), where());
+      require_no_nul_at(*this, cell.texts.back());
     }
   }
 
@@ -405,10 +424,9 @@ class JsonRecords final : public RecordReader {
 
 }  // namespace
 
-void require_utf8(std::string_view line, const std::string& where) {
-  const size_t bad = find_invalid_utf8(line);
-  require<DataError>(bad == line.npos, where, ": byte ", bad + 1,
-                     " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is Latin-1)");
+void fail_not_utf8(size_t byte, const std::string& where) {
+  fail<DataError>(where, ": byte ", byte + 1,
+                  " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is Latin-1)");
 }
 
 std::unique_ptr<RecordReader> open_records(const RecordSource& source) {

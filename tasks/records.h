@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "data/tokenizers/utf8.h"
 #include "tasks/task_config.h"
 
 namespace cloze {
@@ -28,8 +30,15 @@ struct RecordSource {
   std::vector<std::string> files{};  ///< whose lines stand side by side
   TaskFormat format = TaskFormat::tsv;
   bool header = false;
+  bool skip_bad = false;  ///< lines of a table with another number of cells are left out
   std::string each{};
   std::vector<ColumnName> columns{};
+};
+
+/// Records that are bad, and left out where that is asked for.
+struct BadRecords {
+  uint64_t count = 0;
+  std::string first{};  ///< which, and why
 };
 
 /// Reads one record after another.
@@ -41,6 +50,8 @@ struct RecordReader {
   /// `FILE:LINE` of the last record, for messages.
   virtual std::string where() const = 0;
   virtual uint64_t line() const = 0;
+  /// Lines that were left out so far.
+  virtual BadRecords bad() const { return {}; }
   /// Whether its first line was a record though it may be a header: columns are numbered, and none was said to be
   /// there.
   virtual bool may_have_taken_header() const { return false; }
@@ -49,7 +60,11 @@ struct RecordReader {
 /// Opens a file of records. Throws DataError for one that cannot be read.
 std::unique_ptr<RecordReader> open_records(const RecordSource& source);
 
-/// Throws DataError with the place of a line that is not UTF-8.
-void require_utf8(std::string_view line, const std::string& where);
+[[noreturn]] void fail_not_utf8(size_t byte, const std::string& where);
+/// Throws DataError with the place, `where()`, of a line that is not UTF-8.
+template <class Where>
+void require_utf8(std::string_view line, const Where& where) {
+  if (const size_t bad = find_invalid_utf8(line); bad != line.npos) fail_not_utf8(bad, where());
+}
 
 }  // namespace cloze

@@ -48,17 +48,18 @@ PhraseTag phrase_tag(const std::string& tag, TagScheme scheme, const std::string
   if (tag == "O") return {'O', {}};
   const std::string_view letters = scheme == TagScheme::bio ? "BI" : "BIES";
   const bool is_one = tag.size() > 2 && tag[1] == '-' && letters.find(tag[0]) != letters.npos;
-  require<DataError>(is_one, where, ": tag '", shortened(tag), "' is none of ", name_of(scheme), ", O or ", letters[0],
-                     "-TYPE; name another `data.scheme` or `data.label`");
+  if (!is_one)
+    fail<DataError>(where, ": tag '", shortened(tag), "' is none of ", name_of(scheme), ", O or ", letters[0],
+                    "-TYPE; name another `data.scheme` or `data.label`");
   return {tag[0], std::string_view(tag).substr(2)};
 }
 
 }  // namespace
 
-TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool has_tags)
+TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool needs_tags)
     : lines_(file),
       is_conllu_(format == TaskFormat::conllu),
-      has_tags_(has_tags),
+      needs_tags_(needs_tags),
       word_(tag_column(!data.text.empty() ? data.text
                        : is_conllu_       ? "form"
                                           : "0",
@@ -70,27 +71,37 @@ TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat
 
 std::string_view TagFile::cell(int64_t position) const {
   const auto size = static_cast<int64_t>(cells_.size());
-  require<DataError>(position >= -size && position < size, lines_.where(), ": has ", counted(cells_.size(), "column"),
-                     ", none at position ", position, "; positions count from 0");
+  if (position < -size || position >= size)
+    fail<DataError>(lines_.where(), ": has ", counted(cells_.size(), "column"), ", none at position ", position,
+                    "; positions count from 0");
   return cells_[static_cast<size_t>(position < 0 ? position + size : position)];
+}
+
+bool TagFile::has_tags() const {
+  const auto size = static_cast<int64_t>(cells_.size());
+  const auto from_first = [&](int64_t position) { return position < 0 ? position + size : position; };
+  const auto tag = from_first(tag_);
+  return needs_tags_ || (tag >= 0 && tag < size && tag != from_first(word_));
 }
 
 /// Adds the word of a line; false for a line that has none.
 bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
-  require_utf8(line, lines_.where());
+  require_utf8(line, [&] { return lines_.where(); });
   if (is_conllu_ && line[0] == '#') return false;
   split_columns(line, cells_);
   if (!is_conllu_ && cells_[0] == "-DOCSTART-") return false;
   if (count_ == 0) count_ = cells_.size();
-  require<DataError>(cells_.size() == count_, lines_.where(), ": has ", counted(cells_.size(), "column"),
-                     ", the first word has ", count_, "; write the same number for every word");
+  if (cells_.size() != count_)
+    fail<DataError>(lines_.where(), ": has ", counted(cells_.size(), "column"), ", the first word has ", count_,
+                    "; write the same number for every word");
   if (is_conllu_ && cells_[0].find_first_of("-.") != std::string_view::npos) return false;
   if (sentence.words.empty()) sentence.line = lines_.number;
   sentence.words.emplace_back(cell(word_));
-  if (!has_tags_) return true;
+  if (!has_tags()) return true;
   sentence.tags.emplace_back(cell(tag_));
-  require<DataError>(!sentence.tags.back().empty(), lines_.where(), ": the word '", shortened(sentence.words.back()),
-                     "' has an empty tag; give it one");
+  if (sentence.tags.back().empty())
+    fail<DataError>(lines_.where(), ": the word '", shortened(sentence.words.back()),
+                    "' has an empty tag; give it one");
   return true;
 }
 

@@ -20,7 +20,7 @@ struct Task {
 struct TaskOptions {
   std::vector<std::string> overrides{};       ///< of the config: `data.train=a.tsv`
   std::vector<std::string> brought_labels{};  ///< names in the order of a run or a folder; empty: none are brought
-  bool skip_bad = false;                      ///< items whose answers do not stand where they are said to are left out
+  bool skip_bad = false;                      ///< what is bad is left out, as `PartOptions` says
   bool test_only = false;  ///< nothing is trained: the training part is read for its labels alone, if at all
 };
 

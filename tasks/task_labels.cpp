@@ -128,9 +128,10 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
       id = ids[static_cast<size_t>(number)];
       if (id != unknown_label || unknown[pool.text(number)]++ > 0) return;
       const bool is_first = part.may_have_taken_header && &item == &part.items.front();
-      require<DataError>(part.name != "train", part.file, ":", item.line, ": label '", shortened(pool.text(number)),
-                         "' is none of `labels`, ", label_list(labels.written), "; ",
-                         is_first ? "if this is a line of names, write `header: true`, else " : "", "add it");
+      if (part.name != "train") return;
+      fail<DataError>(part.file, ":", item.line, ": label '", shortened(pool.text(number)), "' is none of `labels`, ",
+                      label_list(labels.written), "; ",
+                      is_first ? "if this is a line of names, write `header: true`, else " : "", "add it");
     });
     if (config.kind == TaskKind::multilabel)
       if (auto* all = std::get_if<GoldLabels>(&item.gold)) std::sort(all->ids.begin(), all->ids.end());

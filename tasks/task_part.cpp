@@ -10,10 +10,10 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/byte_source.h"
-#include "data/first_few.h"
 #include "data/text_lines.h"
-#include "tasks/answers.h"
 #include "tasks/records.h"
+#include "tasks/squad_file.h"
+
 #include "tasks/tag_file.h"
 #include "tasks/text_template.h"
 
@@ -85,7 +85,8 @@ class ItemReader {
 
   void read(const std::vector<std::string>& files, TaskFormat format) {
     const auto& data = config_.data;
-    source_ = {.files = files, .format = format, .header = data.header, .each = data.each};
+    source_ = {
+        .files = files, .format = format, .header = data.header, .skip_bad = options_.skip_bad, .each = data.each};
     const bool is_folder = format == TaskFormat::folders;
     text_ =
         columns_of(data.text.empty() && (is_folder || format == TaskFormat::trec) ? "text" : data.text, "data.text");
@@ -99,12 +100,14 @@ class ItemReader {
     records_ = open_records(source_);
     cells_.resize(source_.columns.size());
     while (records_->next(cells_)) add();
+    if (const auto lines = records_->bad(); lines.count > 0)
+      part_.notes.push_back(words(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
     part_.may_have_taken_header = records_->may_have_taken_header();
     finish();
   }
 
   void read_tags(const std::string& file, TaskFormat format) {
-    TagFile sentences(file, config_.data, format, options_.needs_labels || !config_.data.label.empty());
+    TagFile sentences(file, config_.data, format, options_.needs_labels);
     for (TaggedSentence sentence; sentences.next(sentence);) {
       const auto place = words(file, ":", sentence.line);
       check_.add(sentence.tags, place);
@@ -167,14 +170,15 @@ class ItemReader {
 
   const Cell& cell(size_t i) const {
     const auto& found = cells_[i];
-    require<DataError>(!found.is_missing, where(), ": '", shortened(source_.columns[i].name),
-                       "' is null; give it a value, or remove the item");
+    if (found.is_missing)
+      fail<DataError>(where(), ": '", shortened(source_.columns[i].name),
+                      "' is null; give it a value, or remove the item");
     return found;
   }
   const std::string& text_cell(size_t i) const {
     const auto& found = cell(i);
-    require<DataError>(!found.is_list, where(), ": '", shortened(source_.columns[i].name),
-                       "' is a list; a text was expected");
+    if (found.is_list)
+      fail<DataError>(where(), ": '", shortened(source_.columns[i].name), "' is a list; a text was expected");
     return found.text;
   }
   std::string joined(const ColumnText& text) const {
@@ -192,8 +196,8 @@ class ItemReader {
     TaskItem item{.id = joined(id_), .line = records_->line(), .group = joined(group_)};
     if (config_.kind == TaskKind::tagging) {
       const auto& list = cell(text_.columns.front());
-      require<DataError>(list.is_list && list.starts.empty() && text_.columns.size() == 1, where(), ": '",
-                         shortened(config_.data.text), "' is no list of words; tagging needs one");
+      if (!list.is_list || !list.starts.empty() || text_.columns.size() != 1)
+        fail<DataError>(where(), ": '", shortened(config_.data.text), "' is no list of words; tagging needs one");
       item.words = list.texts;
     } else {
       item.text = joined(text_);
@@ -201,9 +205,10 @@ class ItemReader {
     item.second = joined(second_);
     item.is_pair = !second_.columns.empty();
     add_candidates(item);
-    const bool has_gold = label_ != none && !cells_[label_].is_missing;
-    require<DataError>(has_gold || !options_.needs_labels, where(), ": ", part_.name,
-                       " has an item whose label is null; give it one, or remove the item");
+    const bool has_gold = label_ != none && !cells_[label_].is_missing &&
+                          (options_.needs_labels || cells_[label_].is_list || !cells_[label_].text.empty());
+    if (!has_gold && options_.needs_labels)
+      fail<DataError>(where(), ": ", part_.name, " has an item whose label is null; give it one, or remove the item");
     if (has_gold && !add_gold(item)) return;
     count_empty(item);
     part_.items.push_back(std::move(item));
@@ -233,11 +238,12 @@ class ItemReader {
     }
     while (!item.candidates.empty() && is_blank(item.candidates.back())) item.candidates.pop_back();
     if (config_.kind != TaskKind::choice) return;
-    require<DataError>(!item.candidates.empty(), where(), ": has no candidate; a choice needs two or more");
-    require<DataError>(item.candidates.size() > 1, where(), ": has one candidate only; a choice needs two or more");
+    if (item.candidates.empty()) fail<DataError>(where(), ": has no candidate; a choice needs two or more");
+    if (item.candidates.size() < 2) fail<DataError>(where(), ": has one candidate only; a choice needs two or more");
     const auto blank = std::find_if(item.candidates.begin(), item.candidates.end(), is_blank);
-    require<DataError>(blank == item.candidates.end(), where(), ": candidate ", blank - item.candidates.begin(),
-                       " is empty, and one after it is not; fill it, or remove the item");
+    if (blank != item.candidates.end())
+      fail<DataError>(where(), ": candidate ", blank - item.candidates.begin(),
+                      " is empty, and one after it is not; fill it, or remove the item");
   }
 
   /// What is right; false for an item that is left out.
@@ -265,9 +271,10 @@ class ItemReader {
   }
 
   int64_t label_number(const std::string& label) {
-    require<DataError>(!label.empty(), where(), ": its label is empty; give it one, or remove the item");
-    require<DataError>(!is_no_number(label) || is_given(label), where(), ": its label is '", label,
-                       "', the mark of a missing value; give it a label, or remove the item");
+    if (label.empty()) fail<DataError>(where(), ": its label is empty; give it one, or remove the item");
+    if (is_no_number(label) && !is_given(label))
+      fail<DataError>(where(), ": its label is '", label,
+                      "', the mark of a missing value; give it a label, or remove the item");
     return pool_.number(label);
   }
   bool is_given(const std::string& label) const {
@@ -291,8 +298,8 @@ class ItemReader {
     }
     std::sort(numbers.begin(), numbers.end());
     const auto twice = std::adjacent_find(numbers.begin(), numbers.end());
-    require<DataError>(twice == numbers.end(), where(), ": has the label '",
-                       twice == numbers.end() ? "" : shortened(pool_.text(*twice)), "' twice; remove one of them");
+    if (twice != numbers.end())
+      fail<DataError>(where(), ": has the label '", shortened(pool_.text(*twice)), "' twice; remove one of them");
     return numbers;
   }
 
@@ -302,18 +309,20 @@ class ItemReader {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_number = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
     const bool is_first = records_->may_have_taken_header() && part_.items.empty();
-    require<DataError>(
-        is_number, where(), ": its target is '", shortened(text), "', which is no number; ",
-        is_first ? "if this is a line of names, write `header: true`" : "give it one, or remove the item");
+    if (!is_number)
+      fail<DataError>(
+          where(), ": its target is '", shortened(text), "', which is no number; ",
+          is_first ? "if this is a line of names, write `header: true`" : "give it one, or remove the item");
     return value;
   }
 
   std::vector<int64_t> tag_numbers(size_t count) {
     const auto& tags = cell(label_);
-    require<DataError>(tags.is_list && tags.starts.empty(), where(), ": '", shortened(config_.data.label),
-                       "' is no list of tags; tagging needs one");
-    require<DataError>(tags.texts.size() == count, where(), ": has ", counted(count, "word"), " and ",
-                       counted(tags.texts.size(), "tag"), "; give each word one");
+    if (!tags.is_list || !tags.starts.empty())
+      fail<DataError>(where(), ": '", shortened(config_.data.label), "' is no list of tags; tagging needs one");
+    if (tags.texts.size() != count)
+      fail<DataError>(where(), ": has ", counted(count, "word"), " and ", counted(tags.texts.size(), "tag"),
+                      "; give each word one");
     check_.add(tags.texts, where());
     std::vector<int64_t> numbers;
     for (const auto& tag : tags.texts) numbers.push_back(label_number(tag));
@@ -332,16 +341,17 @@ class ItemReader {
       if (found != given.end()) number = found - given.begin();
     }
     const auto count = static_cast<int64_t>(item.candidates.size());
-    require<DataError>(number >= 0 && number < count, where(), ": its label is '", shortened(text),
-                       "', and it has candidates 0 to ", count - 1,
-                       "; if they are called otherwise, say so: labels: {A: first, B: second}");
+    if (number < 0 || number >= count)
+      fail<DataError>(where(), ": its label is '", shortened(text), "', and it has candidates 0 to ", count - 1,
+                      "; if they are called otherwise, say so: labels: {A: first, B: second}");
     return number;
   }
 
   bool add_answers(TaskItem& item) {
     const auto& found = cell(label_);
-    require<DataError>(found.is_list && found.starts.size() == found.texts.size(), where(), ": '",
-                       shortened(config_.data.answers), "' is no list of answers, [{text, answer_start}]");
+    if (!found.is_list || found.starts.size() != found.texts.size())
+      fail<DataError>(where(), ": '", shortened(config_.data.answers),
+                      "' is no list of answers, [{text, answer_start}]");
     GoldAnswers gold;
     if (!place_answers(item.second, CodePoints(item.second), found.texts, found.starts, where(), gold, bad_))
       return false;
@@ -362,8 +372,9 @@ class ItemReader {
     for (size_t i = 0; i < part_.items.size(); ++i) {
       auto& item = part_.items[i];
       if (!has_ids) item.id = part + ":" + std::to_string(i);
-      require<DataError>(!has_ids || ids.insert(item.id).second, part_.file, ": two items have the id '",
-                         shortened(item.id), "'; give each its own, or leave out `data.id`");
+      if (has_ids && !ids.insert(item.id).second)
+        fail<DataError>(part_.file, ": two items have the id '", shortened(item.id),
+                        "'; give each its own, or leave out `data.id`");
     }
     if (part_.skipped > 0)
       part_.notes.push_back(
@@ -388,7 +399,7 @@ class ItemReader {
   std::unique_ptr<RecordReader> records_{};
   std::vector<Cell> cells_{};
   TagCheck check_{config_.data.scheme};
-  BadAnswers bad_{};
+  BadRecords bad_{};
   std::string first_empty_{};
 };
 

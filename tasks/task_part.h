@@ -25,7 +25,9 @@ struct TaskPart {
 };
 
 struct PartOptions {
-  bool skip_bad = false;     ///< items whose answers do not stand where they are said to are left out
+  /// Lines of tables with another number of cells, and questions whose answers do not stand where they are said to, are
+  /// left out.
+  bool skip_bad = false;
   bool needs_labels = true;  ///< else items without labels are taken
 };
 

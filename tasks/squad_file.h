@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tasks/item.h"
+#include "tasks/records.h"
 
 namespace cloze {
 
@@ -20,19 +21,13 @@ class CodePoints {
   std::vector<uint32_t> bytes_;  // empty: each has one
 };
 
-/// Questions of which an answer does not stand where it is said to.
-struct BadAnswers {
-  uint64_t count = 0;
-  std::string first{};  ///< which, and what stands there
-};
-
 /// The answers of a question, and whether all stand where they are said to be; `which` names it for a message.
 bool place_answers(const std::string& context, const CodePoints& places, const std::vector<std::string>& texts,
-                   const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadAnswers& bad);
+                   const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadRecords& bad);
 
 /// The questions of a file of SQuAD, versions 1.1 and 2.0, in its order; `group` is the article. Those of `bad` are
 /// left out. `line` counts questions, since such a file is one line. A question that `is_impossible` has no answers,
 /// one without a list of them no gold. Throws DataError for a file of another form. Source: rajpurkar/SQuAD-explorer.
-std::vector<TaskItem> read_squad(const std::string& file, BadAnswers& bad);
+std::vector<TaskItem> read_squad(const std::string& file, BadRecords& bad);
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-#include "tasks/answers.h"
+#include "tasks/squad_file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -57,7 +57,7 @@ int64_t CodePoints::byte(int64_t code_point) const {
 }
 
 bool place_answers(const std::string& context, const CodePoints& places, const std::vector<std::string>& texts,
-                   const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadAnswers& bad) {
+                   const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadRecords& bad) {
   gold.answers.clear();
   for (size_t i = 0; i < texts.size(); ++i) {
     int64_t byte = 0;
@@ -71,7 +71,7 @@ bool place_answers(const std::string& context, const CodePoints& places, const s
   return true;
 }
 
-std::vector<TaskItem> read_squad(const std::string& file, BadAnswers& bad) {
+std::vector<TaskItem> read_squad(const std::string& file, BadRecords& bad) {
   const auto text = read_bytes(file, max_json_bytes);
   const auto root = parse_json(text);
   require<DataError>(!root.is_discarded(), file, ": not JSON", json_fault(text),
