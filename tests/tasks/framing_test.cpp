@@ -34,9 +34,9 @@ Tokenizer byte_level(const TempDir& dir, const std::string& name) {
   for (int b = 0; b < 256; ++b) {
     const bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
     const int code = printable ? b : next++;
-    const std::string symbol = code < 0x80 ? std::string(1, static_cast<char>(code))
-                                           : std::string{static_cast<char>(0xC0 | code >> 6),
-                                                         static_cast<char>(0x80 | (code & 0x3F))};
+    const std::string symbol =
+        code < 0x80 ? std::string(1, static_cast<char>(code))
+                    : std::string{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
     vocabulary[symbol] = id++;
   }
   dir.write(name + "/vocab.json", vocabulary.dump());
@@ -51,7 +51,7 @@ ModelConfig model_of(const Tokenizer& tokenizer) {
   Family config;
   config.eos_token_id = tokenizer.special().sep;
   config.pad_token_id = tokenizer.special().filler();
-  return ModelFamily(config);
+  return config;
 }
 
 }  // namespace
@@ -83,8 +83,7 @@ TEST_CASE("BERT's family frames [CLS] A [SEP] B [SEP], with segments where it ha
   CHECK((empty_second.ids == Ids{2, 5, 3, 3}));
 }
 
-TEST_CASE("RoBERTa, Longformer and BART put two </s> between texts; BART's class token is the last one",
-          "[tasks]") {
+TEST_CASE("RoBERTa, Longformer and BART put two </s> between texts; BART's class token is the last one", "[tasks]") {
   TempDir dir;
   const auto tokenizer = byte_level(dir, "roberta");
   const auto a = tokenizer.encode("a")[0], b = tokenizer.encode("b")[0];

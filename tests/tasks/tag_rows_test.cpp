@@ -37,7 +37,8 @@ std::vector<std::vector<int64_t>> looked_up(const std::vector<TaskRow>& rows, in
 TEST_CASE("the first token of a word has its tag, and a word without a token shifts no other tag", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
-  const TaskItem item{.id = "s", .words = {"axy", "", "b", "\u200B", "\u00A0", "cy"}, .gold = GoldLabels{{1, 2, 3, 4, 5, 6}}};
+  const TaskItem item{
+      .id = "s", .words = {"axy", "", "b", "\u200B", "\u00A0", "cy"}, .gold = GoldLabels{{1, 2, 3, 4, 5, 6}}};
   const auto found = tagged(tokenizer, item, 20);
   REQUIRE(found.rows.size() == 1);
   const auto& row = found.rows[0];
