@@ -323,14 +323,13 @@ std::string to_text(const TaskInspection& inspection, const Task& task, const To
     text += to_text(labels_table(inspection, task)) + "\n";
   }
   text += to_text(lengths_table(inspection)) + "\n" + losses_of(inspection, task);
-  for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4) + "\n";
+  for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4);
   for (const auto& example : inspection.examples)
     for (const auto& row : example.rows) {
       const auto gold = gold_of(row, *example.item, task);
-      text +=
-          words("\n", visible(example.item->id), row.window > 0 ? words(", window ", row.window) : "",
-                kind == TaskKind::choice ? words(", candidate ", row.candidate) : "", gold.empty() ? "" : ": " + gold,
-                "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2), "\n");
+      text += words("\n", visible(example.item->id), row.window > 0 ? words(", window ", row.window) : "",
+                    kind == TaskKind::choice ? words(", candidate ", row.candidate) : "",
+                    gold.empty() ? "" : ": " + gold, "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
     }
   return text;
 }
