@@ -25,12 +25,6 @@ std::string joined(const Table& table, const std::vector<std::string>& row, cons
   return text;
 }
 
-std::vector<std::string> heads_of(const Table& table) {
-  std::vector<std::string> heads;
-  for (const auto& column : table.header) heads.push_back(column.name);
-  return heads;
-}
-
 /// A cell in the escapes of a format that drops the spaces at its beginning: `step` stands for every two of them.
 template <class Escaped>
 std::string indented(const std::string& text, const char* step, const Escaped& escaped) {
@@ -100,6 +94,12 @@ std::string html_cell(const std::string& text, const Column& column) {
 }
 
 }  // namespace
+
+std::vector<std::string> heads_of(const Table& table) {
+  std::vector<std::string> heads;
+  for (const auto& column : table.header) heads.push_back(column.name);
+  return heads;
+}
 
 std::vector<Column> columns_of_numbers(std::vector<std::string> names) {
   std::vector<Column> columns;

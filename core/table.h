@@ -30,6 +30,9 @@ struct Table {
   std::string picture{};  ///< of a page, above the table: HTML
 };
 
+/// The names of the columns.
+std::vector<std::string> heads_of(const Table& table);
+
 /// Columns of which all but the first hold numbers.
 std::vector<Column> columns_of_numbers(std::vector<std::string> names);
 

@@ -175,7 +175,7 @@ uint64_t EncodePass::open_tokens() const {
 void EncodePass::close_part() {
   for (auto& [name, out] : writers_) progress_.splits[name].push_back(out->finish());
   writers_.clear();
-  write_atomic(folder_ + "/progress.json", json_text(json{{"key", key_}, {"progress", json_of(progress_)}}));
+  write_atomic(folder_ + "/progress.json", json_text(json{{"key", key_}, {"progress", progress_}}));
 }
 
 void EncodePass::resume() {
@@ -184,8 +184,8 @@ void EncodePass::resume() {
   const auto content = parse_json(read_text(path));
   if (!content.is_object() || content.value("key", json()) != key_) return;
   try {
-    progress_ = json_as<EncodeProgress>(value_at(content, "/progress"));
-  } catch (const DataError&) {
+    progress_ = content.at("progress").get<EncodeProgress>();
+  } catch (const json::exception&) {
     return;  // progress.json is damaged: start again
   }
   const auto start_again = [&] {

@@ -75,7 +75,7 @@ bool is_as_written(const Manifest& m) {
 }  // namespace
 
 void write_manifest(const std::string& folder, const Manifest& m) {
-  auto content = json_of(m);
+  json content = m;
   content["format"] = "cloze-tokens";
   content["version"] = 1;
   if (m.splits.empty()) content.erase("splits");
@@ -114,8 +114,8 @@ Manifest read_manifest(const std::string& folder) {
   require<DataError>(content["version"] == 1, path, ": was made by another version of Cloze; prepare the text again");
   Manifest m;
   try {
-    m = json_as<Manifest>(content);
-  } catch (const DataError&) {
+    m = content.get<Manifest>();
+  } catch (const json::exception&) {
     damaged();
   }
   m.contents = content.value("contents", json::object());

@@ -30,8 +30,8 @@ std::string held_out_file(int64_t step, const std::string& measured, const std::
     const bool covers_text = bytes && std::any_of(bytes->begin(), bytes->end(), [](uint64_t n) { return n > 0; });
     if (covers_text && bytes->size() == examples.sum.size()) examples.bytes = *bytes;
   }
-  record.xxh3 = hash_hex(json_text(json_of(record.losses)));
-  return json_text(json_of(record)) + "\n";
+  record.xxh3 = hash_hex(json_text(nlohmann::json(record.losses)));
+  return json_text(nlohmann::json(record)) + "\n";
 }
 
 }  // namespace cloze

@@ -154,7 +154,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
     if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
-    write_atomic(staged.path() + "/state.json", json_text(json_of(now), 2) + "\n");
+    write_atomic(staged.path() + "/state.json", json_text(json(now), 2) + "\n");
     if (!made_by.config.empty()) write_atomic(staged.path() + "/config.yaml", made_by.config);
     json facts{{"format", "cloze-checkpoint"}, {"version", 2}};
     if (!made_by.tokenizer.empty()) facts["tokenizer"] = made_by.tokenizer;
@@ -242,8 +242,8 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   const auto fields = parse_json(read_text(path, 1 << 20));
   TrainState s;
   try {
-    s = json_as<TrainState>(fields);
-  } catch (const DataError&) {
+    s = fields.get<TrainState>();
+  } catch (const std::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }
   if (!std::isfinite(s.best_loss)) {  // earlier versions could take that for the best

@@ -19,8 +19,8 @@ struct HeldOutExamples {
 };
 template <class V>
 void describe(V& v, HeldOutExamples& e) {
-  v("sum", e.sum);
-  v("count", e.count);
+  v.numbers("sum", e.sum);
+  v.numbers("count", e.count);
   v.unless("bytes", e.bytes, {});
 }
 

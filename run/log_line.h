@@ -43,7 +43,7 @@ void describe(V& v, LinePart& part) {
   v("count", part.count);
   v.unless("total", part.total, static_cast<double>(part.count));
   v("correct", part.correct);
-  v("yes_no", part.binary);
+  v.maybe("yes_no", part.binary);
 }
 template <class V>
 void describe(V& v, LogLine& line) {

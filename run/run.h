@@ -101,7 +101,7 @@ void describe(V& v, TrainState& s) {
   v.or_else("words", s.words, -1);
   v.or_else("at_words", s.at_words, {});
   v("seconds", s.seconds);
-  v.or_null("best_loss", s.best_loss);
+  v.number("best_loss", s.best_loss);
   v.or_else("best_step", s.best_step, 0);
   v("evaluations_without_gain", s.evaluations_without_gain);
   v.or_else("evaluated_at", s.evaluated_at, -1);

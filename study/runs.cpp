@@ -188,14 +188,14 @@ std::optional<RunRecord> read_record(const std::string& path) {
   if (!fs::exists(path)) return std::nullopt;
   const auto fields = parse_json(read_text(path, 1 << 20));
   try {
-    return json_as<RunRecord>(fields);
-  } catch (const DataError&) {
+    return fields.get<RunRecord>();
+  } catch (const json::exception&) {
     fail<DataError>(path, ": is damaged; remove it, and the run is started or resumed again");
   }
 }
 
 void write_record(const std::string& path, const RunRecord& record) {
-  write_atomic(path, json_text(json_of(record), 2) + "\n");
+  write_atomic(path, json_text(json(record), 2) + "\n");
 }
 
 std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
@@ -270,8 +270,8 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
   HeldOutRecord record;
   try {
-    record = json_as<HeldOutRecord>(fields);
-  } catch (const DataError&) {
+    record = fields.get<HeldOutRecord>();
+  } catch (const json::exception&) {
     damaged(false);
   }
   damaged(record.xxh3 == hash_hex(json_text(fields["losses"])));

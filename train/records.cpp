@@ -50,7 +50,7 @@ json last_losses(const std::string& run) {
 
 /// Without their sum, which stands beside it.
 json parts_of(const Ledger& ledger) {
-  auto parts = json_of(ledger);
+  json parts = ledger;
   parts.erase("seconds");
   return parts;
 }

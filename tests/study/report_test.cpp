@@ -192,9 +192,7 @@ TEST_CASE("what runs used up stands in every form, in the currencies that they l
     if (run.result.arm == "word") run.result.tokens = 400, run.result.words = 300;
   report = compared(report);
   const auto table = usage_table(report);
-  std::vector<std::string> heads_of_table;
-  for (const auto& column : table.header) heads_of_table.push_back(column.name);
-  CHECK(heads_of_table == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted", "words"});
+  CHECK(heads_of(table) == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted", "words"});
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[1] == std::vector<std::string>{"word", duration(10), "400", "20", "40", "300"});
   CHECK_THAT(to_text(report, 100), Catch::Contains("What a run used up, mean of each arm\n\narm"));
