@@ -44,12 +44,10 @@ std::string to_text(const Report& report, int64_t columns) {
   for (const auto& [name, value] : report.facts) facts += (facts.empty() ? "" : "; ") + name + ": " + value;
   auto text = paragraph(report.title + ": " + report.question, columns);
   if (!facts.empty()) text += paragraph(facts, columns);
-  bool is_first = true;  // whose heading is that of the report
   return text + of_parts(report, Shown::everywhere, [&](const ReportPart& part) {
-           const auto heading = std::exchange(is_first, false) ? "" : part.heading;
-           std::string body = heading.empty() || !part.tables.empty() ? "\n" : "\n" + in_one_line(heading) + "\n";
+           auto body = part.tables.empty() ? "\n" + in_one_line(part.heading) + "\n" : "\n";
            for (auto table : part.tables) {
-             table.title = heading;
+             table.title = part.heading;
              body += to_text(table, static_cast<size_t>(columns));
            }
            if (!part.tables.empty() && !part.sentences.empty()) body += "\n";
