@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-bool is_number(const Column& column) { return column.kind == ColumnKind::number; }
+bool is_number(const TableColumn& column) { return column.kind == ColumnKind::number; }
 
 /// The cells of a row from `first` on, each written by `cell(text, column)` and joined.
 template <class Cell>
@@ -56,7 +56,7 @@ std::string markdown_code(const std::string& text) {
   return fence + space + code + space + fence;
 }
 
-std::string markdown_cell(const std::string& text, const Column& column) {
+std::string markdown_cell(const std::string& text, const TableColumn& column) {
   return column.kind == ColumnKind::code ? of_lines(text, ", ", markdown_code)
                                          : indented(text, "&nbsp;&nbsp;", escaped_markdown);
 }
@@ -73,9 +73,9 @@ std::string latex_number(const std::string& text) {
   return out;
 }
 
-std::string latex_cell(const std::string& text, const Column&) { return indented(text, "\\quad ", latex_number); }
+std::string latex_cell(const std::string& text, const TableColumn&) { return indented(text, "\\quad ", latex_number); }
 
-std::string html_cell(const std::string& text, const Column& column) {
+std::string html_cell(const std::string& text, const TableColumn& column) {
   switch (column.kind) {
     case ColumnKind::text:
       return "<td>" + escaped_html(text) + "</td>";
@@ -101,8 +101,8 @@ std::vector<std::string> heads_of(const Table& table) {
   return heads;
 }
 
-std::vector<Column> columns_of_numbers(std::vector<std::string> names) {
-  std::vector<Column> columns;
+std::vector<TableColumn> columns_of_numbers(std::vector<std::string> names) {
+  std::vector<TableColumn> columns;
   for (auto& name : names)
     columns.emplace_back(std::move(name), columns.empty() ? ColumnKind::text : ColumnKind::number);
   return columns;
@@ -133,7 +133,7 @@ size_t width_of(const Table& table) {
 std::string to_text(Table table, size_t columns) {
   std::string below;
   while (width_of(table) > columns) {
-    const auto column = std::ranges::max_element(table.header, {}, &Column::rank);
+    const auto column = std::ranges::max_element(table.header, {}, &TableColumn::rank);
     if (column->rank == 0) break;
     const auto at = column - table.header.begin();
     if (column->kind == ColumnKind::sentence)
@@ -163,7 +163,7 @@ std::string to_text(Table table, size_t columns) {
 
 std::string to_markdown(const Table& table) {
   std::string text = table.title.empty() ? "" : "## " + escaped_markdown(table.title) + "\n\n";
-  const auto head = [](const std::string& name, const Column&) { return escaped_markdown(name); };
+  const auto head = [](const std::string& name, const TableColumn&) { return escaped_markdown(name); };
   text += "| " + joined(table, heads_of(table), " | ", head) + " |\n|";
   for (const auto& column : table.header) text += is_number(column) ? "--:|" : "---|";
   for (const auto& row : table.rows) text += "\n| " + joined(table, row, " | ", markdown_cell) + " |";
@@ -183,7 +183,7 @@ std::string to_latex(const Table& table) {
 }
 
 std::string to_csv(const Table& table) {
-  const auto cell = [](const std::string& text, const Column&) { return escaped_csv(text); };
+  const auto cell = [](const std::string& text, const TableColumn&) { return escaped_csv(text); };
   auto text = joined(table, heads_of(table), ",", cell) + "\n";
   for (const auto& row : table.rows) text += joined(table, row, ",", cell) + "\n";
   return text;

@@ -11,9 +11,9 @@ namespace cloze {
 enum class ColumnKind { text, number, sentence, code };
 
 /// A column of a table.
-struct Column {
-  Column(const char* name) : Column(std::string(name)) {}
-  Column(std::string name, ColumnKind kind = ColumnKind::text, int rank = 0)
+struct TableColumn {
+  TableColumn(const char* name) : TableColumn(std::string(name)) {}
+  TableColumn(std::string name, ColumnKind kind = ColumnKind::text, int rank = 0)
       : name(std::move(name)), kind(kind), rank(rank) {}
   std::string name;
   ColumnKind kind;
@@ -25,7 +25,7 @@ struct Column {
 struct Table {
   std::string title{};    ///< empty: none is printed
   std::string caption{};  ///< what a float of LaTeX says of it; empty: it is no float
-  std::vector<Column> header{};
+  std::vector<TableColumn> header{};
   std::vector<std::vector<std::string>> rows{};
   std::string picture{};  ///< of a page, above the table: HTML
 };
@@ -34,7 +34,7 @@ struct Table {
 std::vector<std::string> heads_of(const Table& table);
 
 /// Columns of which all but the first hold numbers.
-std::vector<Column> columns_of_numbers(std::vector<std::string> names);
+std::vector<TableColumn> columns_of_numbers(std::vector<std::string> names);
 
 /// Removes the columns in which every row is empty.
 void drop_empty_columns(Table& table);

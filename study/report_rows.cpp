@@ -21,7 +21,7 @@ std::string interval_text(const std::optional<Interval>& interval, int decimals)
 
 std::string level_of(const StudyReport& report) { return shortest(100 * report.rules.confidence) + " %"; }
 
-constexpr auto number = ColumnKind::number;
+constexpr auto numeric = ColumnKind::number;
 
 /// The values of something that runs have, each once, in the order in which they come.
 template <class Get>
@@ -75,14 +75,14 @@ std::string mean_text(const StudyReport& report, const ArmReport& arm) {
 
 Table verdict_table(const StudyReport& report) {
   Table table{.header = {"arm",
-                         {"runs", number, 5},
-                         {"mean ± sd", number, 3},
-                         {"difference", number},
-                         {interval_head(report), number, 2},
-                         {level_of(report) + " bootstrap", number, 9},
-                         {"p (Holm)", number, 4},
-                         {"Hedges' g", number, 8},
-                         {"p (equivalence)", number, 7},
+                         {"runs", numeric, 5},
+                         {"mean ± sd", numeric, 3},
+                         {"difference", numeric},
+                         {interval_head(report), numeric, 2},
+                         {level_of(report) + " bootstrap", numeric, 9},
+                         {"p (Holm)", numeric, 4},
+                         {"Hedges' g", numeric, 8},
+                         {"p (equivalence)", numeric, 7},
                          {"verdict", ColumnKind::sentence, 6}}};
   const int decimals = decimals_of(report);
   for (const auto& arm : report.arms) {
@@ -97,7 +97,7 @@ Table verdict_table(const StudyReport& report) {
 }
 
 Table paper_table(const StudyReport& report) {
-  Table table{.header = {"arm", {"mean ± sd", number}, {"difference", number}, {interval_head(report), number}, ""}};
+  Table table{.header = {"arm", {"mean ± sd", numeric}, {"difference", numeric}, {interval_head(report), numeric}, ""}};
   const int decimals = decimals_of(report);
   std::set<std::string> used;
   for (const auto& arm : report.arms) {
@@ -122,13 +122,13 @@ Table paper_table(const StudyReport& report) {
 
 Table run_table(const StudyReport& report) {
   Table table{.header = {"arm",
-                         {"seed", number},
+                         {"seed", numeric},
                          "state",
-                         {words(report.metric, " [", report.unit, "]"), number},
-                         {"steps", number},
-                         {"tokens", number},
-                         {"time", number},
-                         {"FLOPs", number},
+                         {words(report.metric, " [", report.unit, "]"), numeric},
+                         {"steps", numeric},
+                         {"tokens", numeric},
+                         {"time", numeric},
+                         {"FLOPs", numeric},
                          {"folder", ColumnKind::code}}};
   const auto count = [](int64_t n) { return n > 0 ? thousands(static_cast<uint64_t>(n)) : ""; };
   for (const auto& arm : report.arms)
@@ -260,7 +260,7 @@ RunUsage mean_usage(const ArmReport& arm) {
 Table usage_table(const StudyReport& report) {
   Table table{.header = {"arm"}};
   for (const auto* currency : {"time", "FLOPs", "tokens", "steps", "predicted", "words", "epochs"})
-    table.header.emplace_back(currency, number, static_cast<int>(table.header.size()) - 1);
+    table.header.emplace_back(currency, numeric, static_cast<int>(table.header.size()) - 1);
   for (const auto& arm : report.arms) {
     if (arm.runs.empty()) continue;
     const auto used = mean_usage(arm);
