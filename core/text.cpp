@@ -1,9 +1,8 @@
 #include "core/text.h"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "core/log.h"
 
@@ -78,6 +77,13 @@ std::string markdown_of(char c) {
   }
 }
 
+/// A number as printf writes it, whatever the locale.
+std::string number_text(double value, std::chars_format format, int precision) {
+  char text[512];  // the longest number has 309 digits before its point
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, format, std::clamp(precision, 0, 100));
+  return {text, end};
+}
+
 /// Whether a text is a number as programs write it, with a sign or without.
 bool is_plain_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -139,10 +145,11 @@ std::string wrapped_lines(const std::string& head, const std::string& text, int6
   return lines;
 }
 
-std::string digits(double value, int count) { return fmt::format("{:.{}g}", value, count); }
+std::string digits(double value, int count) { return number_text(value, std::chars_format::general, count); }
 
 std::string fixed(double value, int decimals, bool sign) {
-  return sign ? fmt::format("{:+.{}f}", value, decimals) : fmt::format("{:.{}f}", value, decimals);
+  const auto text = number_text(value, std::chars_format::fixed, decimals);
+  return (sign && !std::signbit(value) ? "+" : "") + text;
 }
 
 std::string in_percent(double share) { return significant(100 * share, 4) + " %"; }
