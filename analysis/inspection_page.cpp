@@ -6,7 +6,8 @@
 #include "analysis/inspect.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "core/page.h"
+#include "core/chart.h"
+#include "core/report.h"
 #include "core/spelling.h"
 #include "core/text.h"
 
@@ -69,8 +70,7 @@ std::string row_html(const InspectedExample& row) {
     for (const auto& token : tokens) html += token_html(token);
     html += "</p>\n";
   }
-  for (const auto& [name, value] : notes_of(row))
-    html += "<p class=\"soft\">" + escaped_html(name + ": " + value) + "</p>\n";
+  for (const auto& [name, value] : notes_of(row)) html += html_note(name + ": " + value);
   return html;
 }
 
@@ -97,17 +97,17 @@ std::string rules_html(const InspectedConfig& one) {
 }
 
 /// The roles of the tokens of all rows, in the order of their styles.
-std::string legend_html(const std::vector<InspectedConfig>& inspected) {
+std::string role_legend(const std::vector<InspectedConfig>& inspected) {
   std::vector<TokenRole> used;
   for (const auto& one : inspected)
     for (const auto& row : one.found.examples)
       for (const auto& part : row.shown)
         for (const auto& token : part.tokens) used.push_back(token.role);
-  std::vector<LegendEntry> entries;
+  std::vector<std::pair<std::string, std::string>> names;
   for (const auto& style : role_styles)
     if (*style.meaning && std::ranges::find(used, style.role) != used.end())
-      entries.push_back({style.style, style.meaning});
-  return entries.empty() ? "" : html_legend(entries);
+      names.emplace_back(style.style, style.meaning);
+  return names.empty() ? "" : legend_html(names);
 }
 
 std::string rows_html(const std::vector<InspectedConfig>& inspected) {
@@ -139,13 +139,13 @@ std::string counts_html(const std::vector<InspectedConfig>& inspected) {
 }
 
 std::string checks_html(const std::vector<InspectedConfig>& inspected) {
-  std::vector<std::vector<std::string>> rows;
+  constexpr auto number = ColumnKind::number;
+  Table table{.header = {"config", "", "rule", {"observed", number}, {"expected", number}, {"p", number}}};
   for (const auto& one : inspected)
     for (const auto& check : one.found.checks)
-      rows.push_back({one.name, check.passed ? "ok" : "FAIL", check.name, significant(check.observed, 6),
-                      significant(check.expected, 6), significant(check.p_value, 3)});
-  return html_section("Tests against the rules of the config",
-                      html_table({"config", "", "rule", "observed", "expected", "p"}, rows, 3));
+      table.rows.push_back({one.name, check.passed ? "ok" : "FAIL", check.name, significant(check.observed, 6),
+                            significant(check.expected, 6), significant(check.p_value, 3)});
+  return html_section("Tests against the rules of the config", to_html(table));
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ std::string to_html(const std::vector<InspectedConfig>& inspected) {
       words(rows_style, "<header>\n<h1>", escaped_html(title),
             "</h1>\n<p class=\"question\">The first rows of training, as the network reads them. Below a token: "
             "what is predicted from its position.</p>\n</header>\n");
-  body += side_by_side(inspected, rules_html) + legend_html(inspected) + rows_html(inspected) + counts_html(inspected) +
+  body += side_by_side(inspected, rules_html) + role_legend(inspected) + rows_html(inspected) + counts_html(inspected) +
           checks_html(inspected);
   return html_page(title, body);
 }

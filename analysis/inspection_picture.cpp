@@ -37,8 +37,8 @@ std::vector<Shares> shares_of(const LengthCounts& l) {
 }
 
 /// The panel of lengths up to 30; without series where there are none.
-ChartPanel panel_of(const LengthCounts& l) {
-  ChartPanel panel{.title = l.name, .x_label = "length", .y_label = "share [%]"};
+Chart panel_of(const LengthCounts& l) {
+  Chart panel{.title = l.name, .x_label = "length", .y_label = "share [%]"};
   const auto all = shares_of(l);
   size_t longest = 1, bars = 0;
   for (const auto& one : all) {
@@ -58,7 +58,8 @@ ChartPanel panel_of(const LengthCounts& l) {
       series.points.push_back({static_cast<double>(n) + shift, all[k].shares[n]});
     panel.series.push_back(std::move(series));
   }
-  panel.x_range = {from_0 ? -0.6 : 0.4, static_cast<double>(longest) - 0.4};
+  const double first = from_0 ? -0.6 : 0.4, last = static_cast<double>(longest) - 0.4;
+  panel.x = nice_axis(first, last, last - first <= 21 ? static_cast<int>(last - first) : 8, false);  // each length
   return panel;
 }
 
@@ -73,7 +74,7 @@ void check_picture(const Objectives& objectives, const std::string& file) {
 }
 
 void draw_lengths(const Inspection& found, const std::string& file) {
-  std::vector<ChartPanel> panels;
+  std::vector<Chart> panels;
   for (const auto& lengths : found.lengths)
     if (auto panel = panel_of(lengths); !panel.series.empty()) panels.push_back(std::move(panel));
   require<ConfigError>(!panels.empty(), file, no_lengths);

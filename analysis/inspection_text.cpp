@@ -8,11 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
-  return text;
-}
+std::string percent(double share) { return fixed(100 * share, 2) + " %"; }
 
 /// Colours the marks of predicted tokens.
 std::string coloured(const std::string& text) {
@@ -60,10 +56,8 @@ std::string sequences_text(const json& f) {
 
 /// Facts of rows of a source and a target.
 std::string generative_text(const json& f) {
-  char lengths[160];
-  std::snprintf(
-      lengths, sizeof lengths, "lengths    %.1f source and %.1f target tokens on average; %.2f masks per source\n",
-      f["source_length"].get<double>(), f["target_length"].get<double>(), f["masks_in_a_source"].get<double>());
+  const auto lengths = words("lengths    ", fixed(f["source_length"], 1), " source and ", fixed(f["target_length"], 1),
+                             " target tokens on average; ", fixed(f["masks_in_a_source"], 2), " masks per source\n");
   auto out = words(sequences_text(f), "; ", percent(f["as_long_as_allowed_share"]), " of maximum length\n", lengths);
   if (f.contains("hidden_share"))
     out += words("corrupted  ", percent(f["hidden_share"]), " of the tokens are missing from the source\n");
@@ -83,20 +77,17 @@ std::string facts_text(const json& f) {
 
 /// A line of shares of lengths up to 10, with the mean of all; empty without counts.
 template <class Count>
-std::string histogram_text(const char* name, const char* unit, const std::vector<Count>& counts) {
+std::string histogram_text(const char* name, const std::string& unit, const std::vector<Count>& counts) {
   double all = 0, sum = 0;
   for (size_t n = 0; n < counts.size(); ++n) {
     all += static_cast<double>(counts[n]);
     sum += static_cast<double>(n) * static_cast<double>(counts[n]);
   }
   if (all == 0) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, "%-10s %-7s ", name, unit);
-  std::string out = text;
+  auto out = padded(name, 10) + " " + padded(unit, 7) + " ";
   for (size_t n = counts[0] > 0 ? 0 : 1; n < counts.size() && n <= 10; ++n)
     out += words(n, ": ", percent(static_cast<double>(counts[n]) / all), "  ");
-  std::snprintf(text, sizeof text, "mean %.2f\n", sum / all);
-  return out + text;
+  return words(out, "mean ", fixed(sum / all, 2), "\n");
 }
 
 std::string lengths_text(const LengthCounts& lengths) {
@@ -107,11 +98,9 @@ std::string lengths_text(const LengthCounts& lengths) {
 }
 
 std::string check_text(const RuleCheck& check) {
-  char line[200];
-  std::snprintf(line, sizeof line, "%-4s %-66s %12s  expected %s  p %.3g\n", check.passed ? "ok" : "FAIL",
-                check.name.c_str(), significant(check.observed, 6).c_str(), significant(check.expected, 6).c_str(),
-                check.p_value);
-  return line;
+  return words(check.passed ? "ok   " : "FAIL ", padded(check.name, 66), " ",
+               aligned_right(significant(check.observed, 6), 12), "  expected ", significant(check.expected, 6), "  p ",
+               digits(check.p_value, 3), "\n");
 }
 
 }  // namespace

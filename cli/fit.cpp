@@ -4,6 +4,7 @@
 
 #include "cli/output_file.h"
 #include "cli/paths.h"
+#include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -128,7 +129,7 @@ void fit(FitArguments& a) {
   else if (a.format == "csv")
     print_data(to_csv(report));
   else
-    print_text(to_text(report));
+    print_text(to_text(report, terminal_columns()));
   if (!a.plot.empty()) write_atomic(a.plot, to_page(report));
 }
 

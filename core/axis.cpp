@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/log.h"
 #include "core/text.h"
@@ -62,9 +61,7 @@ std::string tick_text(const Axis& axis, double tick) {
   if (std::max(std::abs(axis.low), std::abs(axis.high)) >= 10'000) return tick == 0 ? "0" : with_prefix(tick);
   const double step = axis.ticks.size() > 1 ? axis.ticks[1] - axis.ticks[0] : 1;
   const int decimals = std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 9);
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", decimals, std::abs(tick));
-  return (tick < 0 ? "−" : "") + std::string(text);
+  return (tick < 0 ? "−" : "") + fixed(std::abs(tick), decimals);
 }
 
 }  // namespace cloze

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/columns.h"
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
@@ -12,167 +11,205 @@ namespace cloze {
 
 namespace {
 
-// Pixels of the picture.
+// Pixels of a picture of its own.
 constexpr double chart_width = 900, left_edge = 78, right_edge = 26, plot_height = 232, title_height = 30,
                  row_height = 20;
 constexpr double plot_width = chart_width - left_edge - right_edge;
-constexpr size_t most_panels = 24, most_series = 16;
+constexpr size_t most_charts = 24, most_series = 16;
 
-// Colours: Okabe and Ito 2008, which people with any kind of colour vision tell apart; lighter in the dark.
+// The grid on which lines are drawn; finer than the pixels of a page.
+constexpr double grid_width = 3000, grid_height = 1500;
+
+// The style of a picture of its own. Colours: Okabe and Ito 2008, which people with any kind of colour vision tell
+// apart; lighter in the dark.
 constexpr const char* chart_style = R"css(
 svg { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif; }
 .page { fill: #fff; }
 text { fill: #1c1f23; }
 .head { font-size: 17px; font-weight: 650; }
 .title { font-size: 14px; font-weight: 650; }
-.soft { fill: #5c636b; }
-.grid { stroke: #e7e8e5; stroke-width: 1; }
-.axis { stroke: #9aa0a6; stroke-width: 1; }
-.line { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
-.faint { stroke-width: 1; opacity: .35; }
-.dashes { stroke-width: 1.5; stroke-dasharray: 6 4; }
-.dot { stroke: #fff; stroke-width: 1; }
-.bar { opacity: .85; }
-.l0 { stroke: #6d747c; } .l1 { stroke: #0072b2; } .l2 { stroke: #d55e00; } .l3 { stroke: #009e73; }
-.l4 { stroke: #b0558a; } .l5 { stroke: #b87f00; } .l6 { stroke: #3a9bd0; }
-.f0 { fill: #6d747c; } .f1 { fill: #0072b2; } .f2 { fill: #d55e00; } .f3 { fill: #009e73; }
-.f4 { fill: #b0558a; } .f5 { fill: #b87f00; } .f6 { fill: #3a9bd0; }
+.tick, .label { fill: #5c636b; }
+.grid { stroke: #e7e8e5; }
+.axis { stroke: #9aa0a6; }
+.line { fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
+.thin { stroke-width: 1; opacity: .35; }
+.dash { stroke-width: 1.5; stroke-dasharray: 6 4; }
+.dot { fill: currentColor; stroke: #fff; }
+.bar { fill: currentColor; opacity: .85; }
+.a0 { color: #6d747c; } .a1 { color: #0072b2; } .a2 { color: #d55e00; } .a3 { color: #009e73; }
+.a4 { color: #b0558a; } .a5 { color: #b87f00; } .a6 { color: #3a9bd0; }
 @media (prefers-color-scheme: dark) {
   .page { fill: #15181b; }
   text { fill: #e7e8e6; }
-  .soft { fill: #a0a7ae; }
+  .tick, .label { fill: #a0a7ae; }
   .grid { stroke: #2c3136; }
   .axis { stroke: #666e76; }
   .dot { stroke: #15181b; }
-  .l0 { stroke: #a3abb3; } .l1 { stroke: #4fa8e0; } .l2 { stroke: #f28444; } .l3 { stroke: #35bd94; }
-  .l4 { stroke: #dc97bf; } .l5 { stroke: #e8ab35; } .l6 { stroke: #8bcbf2; }
-  .f0 { fill: #a3abb3; } .f1 { fill: #4fa8e0; } .f2 { fill: #f28444; } .f3 { fill: #35bd94; }
-  .f4 { fill: #dc97bf; } .f5 { fill: #e8ab35; } .f6 { fill: #8bcbf2; }
+  .a0 { color: #a3abb3; } .a1 { color: #4fa8e0; } .a2 { color: #f28444; } .a3 { color: #35bd94; }
+  .a4 { color: #dc97bf; } .a5 { color: #e8ab35; } .a6 { color: #8bcbf2; }
 }
 )css";
 
-/// A name as the picture shows it, at most so many columns of it.
+/// A name as a chart shows it, at most so many columns of it.
 std::string chart_text(const std::string& text, size_t columns) {
-  auto shown = visible(text.substr(0, 16 * columns));                // a name may be long
-  for (const std::string no_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})  // U+FFFE and U+FFFF
-    for (size_t at; (at = shown.find(no_xml)) != std::string::npos;) shown.replace(at, no_xml.size(), "?");
+  auto shown = visible(text.substr(0, 16 * columns));                                           // a name may be long
+  for (const auto* no_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace_all(shown, no_xml, "?");  // U+FFFE and U+FFFF
   return escaped_html(width_of(shown) > columns ? cut(shown, columns - 1) + "…" : shown);
 }
 
 /// A length in pixels, to a tenth.
-std::string from_tenths(int64_t tenths) {
-  const auto size = std::abs(tenths);
+std::string pixels(double length) {
+  const auto tenths = std::llround(10 * length), size = std::abs(tenths);
   return words(tenths < 0 ? "-" : "", size / 10, size % 10 == 0 ? "" : "." + std::to_string(size % 10));
 }
-std::string pixels(double length) { return from_tenths(std::llround(10 * length)); }
 
-bool is_drawable(const PlotPoint& point) { return std::abs(point.x) <= 1e100 && std::abs(point.y) <= 1e100; }
+/// A share of the width or the height.
+std::string part_of(double share) { return fixed(100 * share, 2) + "%"; }
 
-/// A panel whose top is at `top`.
-struct PanelFrame {
-  const ChartPanel& panel;
+bool has_area(ChartMark mark) { return mark == ChartMark::band || mark == ChartMark::margin; }
+bool is_dotted(ChartMark mark) {
+  return mark == ChartMark::dots || mark == ChartMark::points || mark == ChartMark::rings;
+}
+bool is_line(ChartMark mark) {
+  return mark != ChartMark::bars && mark != ChartMark::points && mark != ChartMark::rings && !has_area(mark);
+}
+
+/// A chart whose axes are known.
+struct Drawing {
+  const Chart& chart;
   Axis x, y;
-  double top, plot_top;
 
-  double at_x(double value) const { return left_edge + plot_width * x.share(value); }
-  double at_y(double value) const { return plot_top + plot_height * (1 - y.share(value)); }
-};
-
-/// The axes over the points of a panel; bars stand on 0.
-std::pair<Axis, Axis> axes_over(const ChartPanel& panel) {
-  double left = INFINITY, right = -INFINITY, low = INFINITY, high = -INFINITY;
-  for (const auto& series : panel.series)
-    for (const auto& point : series.points) {
-      if (!is_drawable(point)) continue;
-      left = std::min(left, point.x);
-      right = std::max(right, point.x);
-      low = std::min(low, series.mark == ChartMark::bars ? 0 : point.y);
-      high = std::max(high, point.y);
-    }
-  const auto [first, last] = panel.x_range.value_or(std::pair{left, right});
-  const bool has_each = panel.x_range && last - first <= 21;  // a tick for each whole number
-  return {nice_axis(first, last, has_each ? static_cast<int>(last - first) : 8, false), nice_axis(low, high, 5, true)};
-}
-
-std::string path_of(const PanelFrame& frame, const ChartSeries& series) {
-  std::string path;
-  int64_t last_x = 0, last_y = 0;
-  for (const auto& point : series.points) {
-    if (!is_drawable(point)) continue;
-    const auto x = std::llround(10 * frame.at_x(point.x)), y = std::llround(10 * frame.at_y(point.y));
-    path += path.empty() ? words("M", from_tenths(x), " ", from_tenths(y))
-                         : words("l", from_tenths(x - last_x), " ", from_tenths(y - last_y));
-    last_x = x;
-    last_y = y;
+  explicit Drawing(const Chart& of) : chart(of) {
+    double left = INFINITY, right = -INFINITY, low = INFINITY, high = -INFINITY;
+    for (const auto& series : of.series)
+      for (const auto& [at, value] : series.points) {
+        if (!(std::abs(at) <= 1e100 && std::abs(value) <= 1e100)) continue;
+        left = std::min(left, at);
+        right = std::max(right, at);
+        low = std::min(low, series.mark == ChartMark::bars ? 0 : value);
+        high = std::max(high, value);
+      }
+    x = of.x ? *of.x : nice_axis(left, right, 8, false);
+    y = of.y ? *of.y : nice_axis(low, high, 5, true);
   }
-  return path;
-}
 
-/// What the pointer is told of a point.
-std::string hint(const ChartPanel& panel, const ChartSeries& series, const PlotPoint& point) {
-  return words("<title>", chart_text(series.title, 60), ", ",
-               panel.x_label.empty() ? "" : chart_text(panel.x_label, 20), " ", digits(point.x, 10), ": ",
-               digits(point.y, 5), "</title>");
-}
+  /// Where a point stands, from the upper left corner; none for one that the axes cannot have.
+  std::optional<PlotPoint> place(const PlotPoint& point) const {
+    const double across = x.share(point.x), down = 1 - y.share(point.y);
+    if (!(std::abs(point.x) <= 1e100 && std::abs(point.y) <= 1e100 && std::isfinite(across) && std::isfinite(down)))
+      return {};
+    return PlotPoint{across, std::clamp(down, -2.0, 3.0)};  // far outside is cut off all the same
+  }
 
-std::string marks_of(const PanelFrame& frame, const ChartSeries& series) {
-  const auto colour = std::to_string(series.colour % 7);
-  std::string svg;
-  if (series.mark == ChartMark::bars) {
-    for (const auto& point : series.points) {
-      if (!is_drawable(point) || point.y == 0) continue;
-      const double left = frame.at_x(point.x - series.bar_width / 2),
-                   right = frame.at_x(point.x + series.bar_width / 2);
-      const double top = frame.at_y(std::max(point.y, 0.0)), foot = frame.at_y(std::min(point.y, 0.0));
-      svg += words("<rect class=\"bar f", colour, "\" x=\"", pixels(left), "\" y=\"", pixels(top), "\" width=\"",
-                   pixels(right - left), "\" height=\"", pixels(foot - top), "\">", hint(frame.panel, series, point),
-                   "</rect>\n");
+  /// Moves to the first point and draws to the others, each relative to the one before it, which is shorter.
+  std::string path(const std::vector<PlotPoint>& points) const {
+    std::string path;
+    int64_t last_x = 0, last_y = 0;
+    for (const auto& point : points) {
+      const auto at = place(point);
+      if (!at) continue;
+      const auto to_x = std::llround(at->x * grid_width), to_y = std::llround(at->y * grid_height);
+      path += path.empty() ? words("M", to_x, " ", to_y) : words("l", to_x - last_x, " ", to_y - last_y);
+      last_x = to_x;
+      last_y = to_y;
+    }
+    return path;
+  }
+
+  /// The line or the area of a series.
+  std::string shape(const ChartSeries& series) const {
+    const auto title = series.title.empty() ? "/>" : "><title>" + chart_text(series.title, 120) + "</title></path>";
+    if (has_area(series.mark)) {
+      auto outline = series.points;
+      outline.insert(outline.end(), series.low.rbegin(), series.low.rend());
+      const auto drawn = path(outline);
+      const auto classes = series.mark == ChartMark::margin ? "margin" : "band " + colour_classes(series.colour);
+      return drawn.empty() ? "" : words("<path class=\"", classes, "\" d=\"", drawn, "z\"/>");
+    }
+    const auto drawn = is_line(series.mark) ? path(series.points) : "";
+    if (drawn.empty()) return "";
+    const auto* style = series.mark == ChartMark::faint ? " thin" : series.mark == ChartMark::dashes ? " dash" : "";
+    const auto classes = series.mark == ChartMark::zero ? "zero" : "line " + colour_classes(series.colour) + style;
+    return words("<path class=\"", classes, "\" d=\"", drawn, "\"", title);
+  }
+
+  std::string hint(const ChartSeries& series, size_t i) const {
+    const auto& [at, value] = series.points[i];
+    const auto text = i < series.hints.size() ? chart_text(series.hints[i], 120)
+                                              : words(chart_text(series.title, 60), ", ", chart_text(chart.x_label, 20),
+                                                      " ", digits(at, 10), ": ", digits(value, 5));
+    return "<title>" + text + "</title>";
+  }
+
+  std::string marks(const ChartSeries& series) const {
+    const auto colour = colour_classes(series.colour);
+    std::string svg;
+    for (size_t i = 0; i < series.points.size(); ++i) {
+      const auto at = place(series.points[i]);
+      if (!at) continue;
+      if (series.mark == ChartMark::bars && series.points[i].y != 0) {
+        const double half = series.bar_width / 2, left = x.share(series.points[i].x - half),
+                     right = x.share(series.points[i].x + half), foot = 1 - y.share(0);
+        svg += words("<rect class=\"bar ", colour, "\" x=\"", part_of(left), "\" y=\"", part_of(std::min(at->y, foot)),
+                     "\" width=\"", part_of(right - left), "\" height=\"", part_of(std::abs(foot - at->y)), "\">",
+                     hint(series, i), "</rect>");
+      }
+      if (!is_dotted(series.mark) || at->x < 0 || at->x > 1 || at->y < 0 || at->y > 1) continue;
+      svg += words("<circle class=\"dot ", series.mark == ChartMark::rings ? "ring " : "", colour, "\" cx=\"",
+                   part_of(at->x), "\" cy=\"", part_of(at->y), "\" r=\"", series.points.size() > 60 ? 2.5 : 4, "\">",
+                   hint(series, i), "</circle>");
     }
     return svg;
   }
-  const auto* style = series.mark == ChartMark::faint ? " faint" : series.mark == ChartMark::dashes ? " dashes" : "";
-  if (const auto path = path_of(frame, series); !path.empty())
-    svg += words("<path class=\"line", style, " l", colour, "\" d=\"", path, "\"/>\n");
-  if (series.mark != ChartMark::dots) return svg;
-  const double radius = series.points.size() > 60 ? 2 : 3.5;
-  for (const auto& point : series.points)
-    if (is_drawable(point))
-      svg +=
-          words("<circle class=\"dot f", colour, "\" cx=\"", pixels(frame.at_x(point.x)), "\" cy=\"",
-                pixels(frame.at_y(point.y)), "\" r=\"", radius, "\">", hint(frame.panel, series, point), "</circle>\n");
-  return svg;
-}
 
-/// The sign of a series in the legend, 22 pixels wide.
+  /// Grid, ticks, shapes and marks, in shares of the width and the height that they are given.
+  std::string svg() const {
+    std::string svg;
+    for (const double tick : y.ticks) {
+      const auto at = part_of(1 - y.share(tick));
+      svg += words("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"", at, "\" y2=\"", at,
+                   "\"/><text class=\"tick\" x=\"-8\" y=\"", at, "\" dy=\".32em\" text-anchor=\"end\">",
+                   tick_text(y, tick), "</text>");
+    }
+    for (const double tick : x.ticks)
+      svg += words("<text class=\"tick\" x=\"", part_of(x.share(tick)),
+                   "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(x, tick), "</text>");
+    svg += words("<line class=\"axis\" x1=\"0\" x2=\"100%\" y1=\"100%\" y2=\"100%\"/><text class=\"label\" x=\"50%\" ",
+                 "y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">", chart_text(chart.x_label, 80), "</text>",
+                 "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 ", grid_width, " ", grid_height,
+                 "\" preserveAspectRatio=\"none\">");
+    for (const auto& series : chart.series) svg += shape(series);
+    svg += "</svg>";
+    for (const auto& series : chart.series) svg += marks(series);
+    return svg;
+  }
+};
+
+/// The sign of a series in the legend of a picture, 22 pixels wide.
 std::string sign_of(const ChartSeries& series, double x, double y) {
-  const auto colour = std::to_string(series.colour % 7);
+  const auto colour = colour_classes(series.colour);
   if (series.mark == ChartMark::bars)
-    return words("<rect class=\"bar f", colour, "\" x=\"", pixels(x + 5), "\" y=\"", pixels(y - 9),
+    return words("<rect class=\"bar ", colour, "\" x=\"", pixels(x + 5), "\" y=\"", pixels(y - 9),
                  "\" width=\"12\" height=\"10\"/>");
-  const auto* style = series.mark == ChartMark::faint ? " faint" : series.mark == ChartMark::dashes ? " dashes" : "";
-  auto svg = words("<path class=\"line", style, " l", colour, "\" d=\"M", pixels(x), " ", pixels(y - 4), "h22\"/>");
-  if (series.mark == ChartMark::dots)
+  const auto* style = series.mark == ChartMark::faint ? " thin" : series.mark == ChartMark::dashes ? " dash" : "";
+  auto svg = words("<path class=\"line ", colour, style, "\" d=\"M", pixels(x), " ", pixels(y - 4), "h22\"/>");
+  if (is_dotted(series.mark))
     svg +=
-        words("<circle class=\"dot f", colour, "\" cx=\"", pixels(x + 11), "\" cy=\"", pixels(y - 4), "\" r=\"3.5\"/>");
+        words("<circle class=\"dot ", colour, "\" cx=\"", pixels(x + 11), "\" cy=\"", pixels(y - 4), "\" r=\"3.5\"/>");
   return svg;
 }
 
-/// The last value of a line, which the legend names.
-std::string last_value(const ChartSeries& series) {
-  if (series.mark == ChartMark::bars || series.mark == ChartMark::faint || series.points.empty()) return "";
-  return digits(series.points.back().y, 4);
-}
-
-/// The rows of the legend, from `top` on, and their number.
+/// The rows of the legend of a picture, from `top` on, and their number. The last value of a line stands behind its
+/// name.
 std::pair<std::string, size_t> legend_of(const std::vector<ChartSeries>& series, double top) {
   constexpr double of_character = 6.7, sign_width = 28, gap = 22;
   std::string svg;
-  const bool has_bars =
-      std::any_of(series.begin(), series.end(), [](const auto& one) { return one.mark == ChartMark::bars; });
+  const bool has_bars = std::ranges::count(series, ChartMark::bars, &ChartSeries::mark) > 0;
   double x = left_edge;
   size_t rows = 1;
   for (const auto& one : series) {
-    const auto value = has_bars ? "" : last_value(one);
+    const bool has_value = !has_bars && one.mark != ChartMark::faint && !one.points.empty();
+    const auto value = has_value ? digits(one.points.back().y, 4) : "";
     const auto characters = std::min<size_t>(width_of(visible(one.title)), 60) + (value.empty() ? 0 : value.size() + 1);
     const double width = sign_width + of_character * static_cast<double>(characters);
     if (x > left_edge && x + width > chart_width - right_edge) {
@@ -182,76 +219,118 @@ std::pair<std::string, size_t> legend_of(const std::vector<ChartSeries>& series,
     const double y = top + row_height * static_cast<double>(rows) - 5;
     svg += words(sign_of(one, x, y), "<text x=\"", pixels(x + sign_width), "\" y=\"", pixels(y), "\"><tspan>",
                  chart_text(one.title, 60), "</tspan>");
-    if (!value.empty()) svg += words("<tspan class=\"soft\" dx=\"6\">", value, "</tspan>");
+    if (!value.empty()) svg += words("<tspan class=\"label\" dx=\"6\">", value, "</tspan>");
     svg += "</text>\n";
     x += width + gap;
   }
   return {svg, rows};
 }
 
-std::string grid_of(const PanelFrame& frame) {
-  const double foot = frame.plot_top + plot_height;
-  std::string svg;
-  for (const double tick : frame.y.ticks) {
-    const auto y = pixels(frame.at_y(tick));
-    svg +=
-        words("<path class=\"grid\" d=\"M", left_edge, " ", y, "h", plot_width, "\"/><text class=\"soft\" x=\"",
-              left_edge - 8, "\" y=\"", y, "\" dy=\"4\" text-anchor=\"end\">", tick_text(frame.y, tick), "</text>\n");
+/// A chart of a picture, and the height that it takes.
+std::pair<std::string, double> panel_svg(Chart chart, double top) {
+  if (chart.series.size() > most_series) {
+    chart.title += words(" (", chart.series.size() - most_series, " more series are not drawn)");
+    chart.series.resize(most_series);
   }
-  for (const double tick : frame.x.ticks) {
-    const auto x = pixels(frame.at_x(tick));
-    svg += words("<path class=\"axis\" d=\"M", x, " ", pixels(foot), "v5\"/><text class=\"soft\" x=\"", x, "\" y=\"",
-                 pixels(foot + 19), "\" text-anchor=\"middle\">", tick_text(frame.x, tick), "</text>\n");
-  }
-  const auto middle = pixels(frame.plot_top + plot_height / 2);
-  return svg + words("<path class=\"axis\" d=\"M", left_edge, " ", pixels(foot), "h", plot_width,
-                     "\"/>\n<text class=\"soft\" x=\"", left_edge + plot_width / 2, "\" y=\"", pixels(foot + 37),
-                     "\" text-anchor=\"middle\">", chart_text(frame.panel.x_label, 80),
-                     "</text>\n<text class=\"soft\" transform=\"translate(18 ", middle,
-                     ") rotate(-90)\" text-anchor=\"middle\">", chart_text(frame.panel.y_label, 34), "</text>\n");
-}
-
-/// A panel, and the height that it takes.
-std::pair<std::string, double> panel_svg(ChartPanel panel, double top) {
-  if (panel.series.size() > most_series) {
-    panel.title += words(" (", panel.series.size() - most_series, " more series are not drawn)");
-    panel.series.resize(most_series);
-  }
-  const double head = panel.title.empty() ? 6 : title_height;
-  auto [legend, rows] = legend_of(panel.series, top + head);
+  const double head = chart.title.empty() ? 6 : title_height;
+  const auto [legend, rows] = legend_of(chart.series, top + head);
   const double plot_top = top + head + row_height * static_cast<double>(rows) + 10;
-  auto [x, y] = axes_over(panel);
-  const PanelFrame frame{.panel = panel, .x = std::move(x), .y = std::move(y), .top = top, .plot_top = plot_top};
-  std::string svg = grid_of(frame);
-  for (const auto& series : panel.series) svg += marks_of(frame, series);
-  if (!panel.title.empty())
+  auto svg = words("<svg x=\"", left_edge, "\" y=\"", pixels(plot_top), "\" width=\"", plot_width, "\" height=\"",
+                   plot_height, "\" overflow=\"visible\">", Drawing(chart).svg(),
+                   "</svg>\n<text class=\"label\" transform=\"translate(18 ", pixels(plot_top + plot_height / 2),
+                   ") rotate(-90)\" text-anchor=\"middle\">", chart_text(chart.y_label, 34), "</text>\n");
+  if (!chart.title.empty())
     svg += words("<text class=\"title\" x=\"", left_edge, "\" y=\"", pixels(top + 20), "\">",
-                 chart_text(panel.title, 90), "</text>\n");
+                 chart_text(chart.title, 90), "</text>\n");
   return {svg + legend, plot_top - top + plot_height + 58};
 }
 
 }  // namespace
 
-std::string chart_svg(const std::string& title, const std::vector<ChartPanel>& panels) {
+std::string colour_classes(size_t colour) {
+  if (colour == 0) return "a0";
+  const size_t dashes = (colour - 1) / 6 % 3;
+  return words("a", 1 + (colour - 1) % 6, dashes > 0 ? words(" d", dashes) : "");
+}
+
+std::string chart_html(const Chart& chart) {
+  const auto label = chart.y_label.empty() ? "" : "<p class=\"soft\">" + escaped_html(chart.y_label) + "</p>\n";
+  return words(label, "<div class=\"plot", chart.is_low ? " low" : "",
+               "\"><svg class=\"chart\" role=\"img\" aria-label=\"", chart_text(chart.title, 120), "\">",
+               Drawing(chart).svg(), "</svg></div>\n");
+}
+
+std::string chart_svg(const std::string& title, const std::vector<Chart>& charts) {
   std::string svg;
   double height = title.empty() ? 10 : 46;
-  for (size_t i = 0; i < std::min(panels.size(), most_panels); ++i) {
-    const auto [panel, of_panel] = panel_svg(panels[i], height);
+  for (size_t i = 0; i < std::min(charts.size(), most_charts); ++i) {
+    const auto [panel, of_panel] = panel_svg(charts[i], height);
     svg += panel;
     height += of_panel;
   }
-  if (panels.size() > most_panels) {
-    svg += words("<text class=\"soft\" x=\"", left_edge, "\" y=\"", pixels(height), "\">", panels.size() - most_panels,
+  if (charts.size() > most_charts) {
+    svg += words("<text class=\"label\" x=\"", left_edge, "\" y=\"", pixels(height), "\">", charts.size() - most_charts,
                  " more panels are not drawn</text>\n");
     height += row_height;
   }
+  const auto name = chart_text(title, 80);
   const auto head =
-      title.empty() ? ""
-                    : words("<text class=\"head\" x=\"", left_edge, "\" y=\"32\">", chart_text(title, 80), "</text>\n");
+      title.empty() ? "" : words("<text class=\"head\" x=\"", left_edge, "\" y=\"32\">", name, "</text>\n");
   return words("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", chart_width, "\" height=\"", pixels(height),
-               "\" viewBox=\"0 0 ", chart_width, " ", pixels(height), "\" role=\"img\" aria-label=\"",
-               chart_text(title, 80), "\">\n<style>", chart_style,
-               "</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n", head, svg, "</svg>\n");
+               "\" viewBox=\"0 0 ", chart_width, " ", pixels(height), "\" role=\"img\" aria-label=\"", name,
+               "\">\n<style>", chart_style, "</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n", head,
+               svg, "</svg>\n");
+}
+
+std::string legend_html(const std::vector<std::pair<std::string, std::string>>& names) {
+  std::string html = "<ul class=\"key\">";
+  for (const auto& [classes, name] : names)
+    html += words("<li><svg aria-hidden=\"true\"><line class=\"", classes,
+                  "\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/></svg>", escaped_html(name), "</li>");
+  return html + "</ul>\n";
+}
+
+std::string row_chart_html(const RowChart& chart) {
+  const auto at = [&](double value) { return part_of(chart.axis.share(value)); };
+  const auto line = [&](const std::string& style, double low, double high, const char* y1, const char* y2) {
+    return words("<line class=\"", style, "\" x1=\"", at(low), "\" x2=\"", at(high), "\" y1=\"", y1, "\" y2=\"", y2,
+                 "\"/>");
+  };
+  std::string grid, ticks;
+  for (const double tick : chart.axis.ticks) {
+    grid += line("grid", tick, tick, "0", "100%");
+    ticks += line("grid", tick, tick, "0", "6") + words("<text class=\"tick\" x=\"", at(tick),
+                                                        "\" y=\"20\" text-anchor=\"middle\">",
+                                                        tick_text(chart.axis, tick), "</text>");
+  }
+  if (chart.margin > 0)
+    grid += words("<rect class=\"margin\" x=\"", at(-chart.margin), "\" width=\"",
+                  part_of(chart.axis.share(chart.margin) - chart.axis.share(-chart.margin)),
+                  "\" y=\"0\" height=\"100%\"/>");
+  if (chart.has_zero) grid += line("zero", 0, 0, "0", "100%");
+  const auto title = escaped_html(chart.title);
+  std::string html = "<div class=\"rows\">\n";
+  for (const auto& row : chart.rows) {
+    html += words("<div class=\"name\">", escaped_html(row.name), "</div><div class=\"said\">", escaped_html(row.said),
+                  "</div><div class=\"draw\"><svg role=\"img\" aria-label=\"", title, ": ", escaped_html(row.name),
+                  "\">", grid, "<g class=\"", colour_classes(row.colour), "\">");
+    for (const auto& mark : row.marks) {
+      if (mark.radius > 0)
+        html += words("<circle class=\"", mark.style, "\" cx=\"", at(mark.low), "\" cy=\"50%\" r=\"", mark.radius,
+                      "\"><title>", escaped_html(mark.hint), "</title></circle>");
+      else if (mark.low == mark.high)
+        html += line(mark.style, mark.low, mark.low, "20%", "80%");
+      else
+        html += line(mark.style, mark.low, mark.high, "50%", "50%");
+    }
+    html += "</g></svg></div>\n";
+  }
+  html += words("<div class=\"draw axis\"><svg role=\"img\" aria-label=\"axis\">", ticks, "</svg></div>\n");
+  const auto& [left, middle, right] = chart.sides;
+  if (!middle.empty())
+    html += words("<div class=\"draw axis\"><span class=\"sides\"><span>", escaped_html(left), "</span><span>",
+                  escaped_html(middle), "</span><span>", escaped_html(right), "</span></span></div>\n");
+  return html + "</div>\n";
 }
 
 }  // namespace cloze

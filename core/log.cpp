@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "core/columns.h"
 #include "core/interrupt.h"
 #include "core/open_file.h"
 #include "core/readable.h"

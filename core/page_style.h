@@ -71,6 +71,8 @@ svg svg { overflow: hidden; }
 .low .chart { height: 14rem; }
 .line { fill: none; stroke: var(--c); stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
 .thin { stroke-width: 1; opacity: .3; }
+.dash { stroke-width: 1.5; stroke-dasharray: 6 4; }
+line.axis { stroke: var(--faint); }
 .band { fill: var(--c); opacity: .16; }
 .zero { stroke: var(--soft); stroke-width: 1; fill: none; vector-effect: non-scaling-stroke; }
 .margin { fill: var(--margin); opacity: 1; }
@@ -97,7 +99,7 @@ svg svg { overflow: hidden; }
   gap: .5rem; }
 .interval { stroke: var(--c); stroke-width: 5; stroke-linecap: butt; opacity: .5; }
 .boot { stroke: var(--c); stroke-width: 1.5; }
-.dot { fill: var(--c); }
+.dot, .bar { fill: var(--c); }
 .ring { fill: var(--page); stroke: var(--c); stroke-width: 2; }
 .run { fill: var(--c); opacity: .62; }
 .outlying { fill: none; stroke: var(--c); stroke-width: 1.5; opacity: 1; }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/columns.h"
+#include "core/text.h"
 
 namespace cloze {
 

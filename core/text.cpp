@@ -2,14 +2,22 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
+#include <cmath>
 
-#include "core/columns.h"
 #include "core/log.h"
 
 namespace cloze {
 
 namespace {
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+/// The end of a colour, `ESC [ ... m`, that begins at `at`; `at` where none does.
+size_t end_of_colour(const std::string& text, size_t at) {
+  if (!text.substr(at, 2).starts_with("\033[")) return at;
+  const auto last = text.find_first_not_of("0123456789;", at + 2);
+  return last != std::string::npos && text[last] == 'm' ? last + 1 : at;
+}
 
 /// The spaces that a text lacks to a width.
 std::string missing(const std::string& text, size_t width) {
@@ -69,6 +77,13 @@ std::string markdown_of(char c) {
   }
 }
 
+/// A number as printf writes it, whatever the locale.
+std::string number_text(double value, std::chars_format format, int precision) {
+  char text[512];  // the longest number has 309 digits before its point
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, format, std::clamp(precision, 0, 100));
+  return {text, end};
+}
+
 /// Whether a text is a number as programs write it, with a sign or without.
 bool is_plain_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -78,6 +93,23 @@ bool is_plain_number(std::string_view text) {
 }
 
 }  // namespace
+
+size_t width_of(const std::string& text) {
+  size_t width = 0;
+  for (size_t at = 0; at < text.size();) {
+    const auto end = end_of_colour(text, at);
+    if (end == at) width += begins_character(text[at]) ? 1 : 0;
+    at = std::max(end, at + 1);
+  }
+  return width;
+}
+
+std::string cut(const std::string& text, size_t width) {
+  size_t seen = 0;
+  for (size_t at = 0; at < text.size(); ++at)
+    if (begins_character(text[at]) && seen++ == width) return text.substr(0, at);
+  return text;
+}
 
 std::string padded(const std::string& text, size_t width) { return text + missing(text, width); }
 
@@ -113,10 +145,11 @@ std::string wrapped_lines(const std::string& head, const std::string& text, int6
   return lines;
 }
 
-std::string digits(double value, int count) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*g", count, value);
-  return text;
+std::string digits(double value, int count) { return number_text(value, std::chars_format::general, count); }
+
+std::string fixed(double value, int decimals, bool sign) {
+  const auto text = number_text(value, std::chars_format::fixed, decimals);
+  return (sign && !std::signbit(value) ? "+" : "") + text;
 }
 
 std::string in_percent(double share) { return significant(100 * share, 4) + " %"; }

@@ -1,10 +1,17 @@
 #pragma once
 // Text of reports: columns, paragraphs, escapes.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace cloze {
+
+/// Characters of a text of UTF-8, each of which takes a column of a terminal. Colours (`ESC [ ... m`) take none.
+size_t width_of(const std::string& text);
+
+/// The first `width` characters of a text.
+std::string cut(const std::string& text, size_t width);
 
 /// A text with spaces after it, or before it, up to a width; longer ones stay as they are.
 std::string padded(const std::string& text, size_t width);
@@ -17,8 +24,9 @@ std::string wrapped(const std::string& head, const std::string& text, int64_t co
 /// As `wrapped` for each line of a text, the first of them after `head`; without the last line break.
 std::string wrapped_lines(const std::string& head, const std::string& text, int64_t columns, size_t indent);
 
-/// A number with so many significant digits.
+/// A number with so many significant digits, or with so many decimals; `sign`: also a plus.
 std::string digits(double value, int count);
+std::string fixed(double value, int decimals, bool sign = false);
 
 /// `0.155` -> `15.5 %`, with four significant digits.
 std::string in_percent(double share);

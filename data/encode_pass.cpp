@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "data/count_words.h"
@@ -45,38 +46,6 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
   const auto tail = static_cast<int64_t>(tail_sentences(raw, sentences_given));
   out.tail = static_cast<size_t>(std::count(empty.end() - tail, empty.end(), uint8_t{0}));
   return out;
-}
-
-json save(const EncodeProgress& p) {
-  json splits = json::object();
-  for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
-  return {{"documents_read", p.documents_read},
-          {"splits", splits},
-          {"counts", p.counts},
-          {"documents", p.report.documents},
-          {"sentences", p.report.sentences},
-          {"tokens", p.report.tokens},
-          {"words", p.report.words},
-          {"valid_documents", p.report.valid_documents},
-          {"valid_tokens", p.report.valid_tokens},
-          {"unknown_tokens", p.report.unknown_tokens},
-          {"incomplete_pairs", p.report.incomplete_pairs}};
-}
-
-EncodeProgress load_progress(const json& j) {
-  EncodeProgress p;
-  p.documents_read = j.at("documents_read");
-  for (const auto& [name, list] : j.at("splits").items()) p.splits[name] = shards_from(list);
-  p.counts = j.at("counts").get<std::vector<uint64_t>>();
-  p.report.documents = j.at("documents");
-  p.report.sentences = j.at("sentences");
-  p.report.tokens = j.at("tokens");
-  p.report.valid_documents = j.at("valid_documents");
-  p.report.valid_tokens = j.at("valid_tokens");
-  p.report.unknown_tokens = j.at("unknown_tokens");
-  p.report.words = j.value("words", uint64_t{0});
-  p.report.incomplete_pairs = j.at("incomplete_pairs");
-  return p;
 }
 
 }  // namespace
@@ -206,7 +175,7 @@ uint64_t EncodePass::open_tokens() const {
 void EncodePass::close_part() {
   for (auto& [name, out] : writers_) progress_.splits[name].push_back(out->finish());
   writers_.clear();
-  write_atomic(folder_ + "/progress.json", json_text(json{{"key", key_}, {"progress", save(progress_)}}));
+  write_atomic(folder_ + "/progress.json", json_text(json{{"key", key_}, {"progress", progress_}}));
 }
 
 void EncodePass::resume() {
@@ -215,7 +184,7 @@ void EncodePass::resume() {
   const auto content = parse_json(read_text(path));
   if (!content.is_object() || content.value("key", json()) != key_) return;
   try {
-    progress_ = load_progress(content.at("progress"));
+    progress_ = content.at("progress").get<EncodeProgress>();
   } catch (const json::exception&) {
     return;  // progress.json is damaged: start again
   }

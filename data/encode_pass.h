@@ -30,6 +30,21 @@ struct EncodeProgress {
   PrepareReport report;
 };
 
+template <class V>
+void describe(V& v, EncodeProgress& p) {
+  v("documents_read", p.documents_read);
+  v("splits", p.splits);
+  v("counts", p.counts);
+  v("documents", p.report.documents);
+  v("sentences", p.report.sentences);
+  v("tokens", p.report.tokens);
+  v.or_else("words", p.report.words, 0);
+  v("valid_documents", p.report.valid_documents);
+  v("valid_tokens", p.report.valid_tokens);
+  v("unknown_tokens", p.report.unknown_tokens);
+  v("incomplete_pairs", p.report.incomplete_pairs);
+}
+
 /// One pass over one text.
 class EncodePass {
  public:

@@ -1,19 +1,17 @@
 #include "data/input_facts.h"
 
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "data/reader.h"
@@ -58,20 +56,17 @@ class ReadingProgress {
 std::string xxh3_of(const std::string& file, ReadingProgress* progress = nullptr) {
   std::ifstream in(file, std::ios::binary);
   require<DataError>(in.is_open(), file, ": cannot be read (", system_reason(), ")");
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
+  StreamHash hash;
   std::vector<char> block(hashed_block_bytes);
   while (in) {
     if (interrupted) throw Interrupted(words("stopped while ", file, " was read again; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
     const auto size = static_cast<size_t>(in.gcount());
-    XXH3_64bits_update(hash.get(), block.data(), size);
+    hash.add(block.data(), size);
     if (progress) progress->add(file, size);
   }
   require<DataError>(!in.bad(), file, ": cannot be read (", system_reason(), ")");
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(hash.get())));
-  return digits;
+  return hex_of(hash.value());
 }
 
 std::map<std::string, json> by_path(const json& facts) {

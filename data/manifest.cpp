@@ -1,14 +1,13 @@
 #include "data/manifest.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -18,13 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string hash_of(const json& content) {
-  const auto text = json_text(content);
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return digits;
-}
+std::string hash_of(const json& content) { return hash_hex(json_text(content)); }
 
 /// What the tokens are: the same text has the same fingerprint, whatever else is noted of its files.
 std::string fingerprint_of(json content) {
@@ -81,40 +74,11 @@ bool is_as_written(const Manifest& m) {
 
 }  // namespace
 
-json to_json(const std::vector<ShardFacts>& shards) {
-  json list = json::array();
-  for (const auto& s : shards) {
-    list.push_back({{"file", s.file},
-                    {"bytes", s.bytes},
-                    {"documents", s.documents},
-                    {"sentences", s.sentences},
-                    {"tokens", s.tokens},
-                    {"xxh3", s.xxh3}});
-    if (!s.source_file.empty()) list.back()["source_bytes"] = {{"file", s.source_file}, {"xxh3", s.source_xxh3}};
-  }
-  return list;
-}
-
-std::vector<ShardFacts> shards_from(const json& list) {
-  std::vector<ShardFacts> shards;
-  for (const auto& s : list) {
-    shards.push_back({s.at("file"), s.at("bytes"), s.at("documents"), s.at("sentences"), s.at("tokens"), s.at("xxh3")});
-    if (!s.contains("source_bytes")) continue;
-    shards.back().source_file = s.at("source_bytes").at("file");
-    shards.back().source_xxh3 = s.at("source_bytes").at("xxh3");
-  }
-  return shards;
-}
-
 void write_manifest(const std::string& folder, const Manifest& m) {
-  json content{
-      {"format", "cloze-tokens"},
-      {"version", 1},
-      {"tokenizer", {{"kind", m.tokenizer_kind}, {"size", m.vocab_size}, {"fingerprint", m.tokenizer_fingerprint}}},
-      {"counts", m.counts},
-      {"made_from", m.made_from},
-      {"report", m.report}};
-  for (const auto& [name, shards] : m.splits) content["splits"][name] = to_json(shards);
+  json content = m;
+  content["format"] = "cloze-tokens";
+  content["version"] = 1;
+  if (m.splits.empty()) content.erase("splits");
   content["fingerprint"] = fingerprint_of(content);
   if (!m.contents.empty()) {
     content["contents"] = m.contents;
@@ -146,22 +110,16 @@ Manifest read_manifest(const std::string& folder) {
   const auto content = parse_json(text);
   const auto damaged = [&] { fail<DataError>(path, ": is damaged; prepare the text again"); };
   if (!content.is_object() || content.value("format", json()) != "cloze-tokens" || !is_whole(content)) damaged();
+  if (!content.contains("version")) damaged();
+  require<DataError>(content["version"] == 1, path, ": was made by another version of Cloze; prepare the text again");
   Manifest m;
   try {
-    require<DataError>(content.at("version") == 1, path,
-                       ": was made by another version of Cloze; prepare the text again");
-    m.tokenizer_kind = content.at("tokenizer").at("kind");
-    m.tokenizer_fingerprint = content.at("tokenizer").at("fingerprint");
-    m.vocab_size = content.at("tokenizer").at("size");
-    for (const auto& [name, list] : content.at("splits").items()) m.splits[name] = shards_from(list);
-    m.counts = content.at("counts").get<std::vector<uint64_t>>();
-    m.made_from = content.at("made_from");
-    m.report = content.at("report");
-    m.contents = content.value("contents", json::object());
-    m.fingerprint = content.at("fingerprint");
+    m = content.get<Manifest>();
   } catch (const json::exception&) {
     damaged();
   }
+  m.contents = content.value("contents", json::object());
+  m.fingerprint = content["fingerprint"];
   if (!is_as_written(m)) damaged();
   return m;
 }

@@ -21,6 +21,20 @@ struct Manifest {
   std::string fingerprint;                             ///< over everything else
 };
 
+/// All but the hashes of its inputs and the fingerprints.
+template <class V>
+void describe(V& v, Manifest& m) {
+  v.section("tokenizer", [&](auto& tokenizer) {
+    tokenizer("kind", m.tokenizer_kind);
+    tokenizer("size", m.vocab_size);
+    tokenizer("fingerprint", m.tokenizer_fingerprint);
+  });
+  v("splits", m.splits);
+  v("counts", m.counts);
+  v("made_from", m.made_from);
+  v("report", m.report);
+}
+
 /// Writes `folder`/manifest.json, with its fingerprint.
 void write_manifest(const std::string& folder, const Manifest& manifest);
 
@@ -29,8 +43,5 @@ Manifest read_manifest(const std::string& folder);
 
 /// Whether a folder has a manifest of Cloze, whole or damaged.
 bool is_token_store(const std::string& folder);
-
-nlohmann::json to_json(const std::vector<ShardFacts>& shards);
-std::vector<ShardFacts> shards_from(const nlohmann::json& list);
 
 }  // namespace cloze

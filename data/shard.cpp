@@ -5,10 +5,10 @@
 
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/open_file.h"
 
@@ -21,15 +21,14 @@ bool has_checksum(const std::string& path, uint64_t xxh3) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(path, unknown)) return false;
   std::ifstream in(path, std::ios::binary);
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
+  StreamHash hash;
   std::vector<char> block(size_t{1} << 20);
   while (in) {
     if (interrupted) throw Interrupted(words("stopped while ", path, " was checked; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
-    XXH3_64bits_update(hash.get(), block.data(), static_cast<size_t>(in.gcount()));
+    hash.add(block.data(), static_cast<size_t>(in.gcount()));
   }
-  return in.eof() && XXH3_64bits_digest(hash.get()) == xxh3;
+  return in.eof() && hash.value() == xxh3;
 }
 
 }  // namespace

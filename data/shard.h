@@ -34,6 +34,20 @@ struct ShardFacts {
   uint64_t source_xxh3 = 0;
 };
 
+template <class V>
+void describe(V& v, ShardFacts& s) {
+  v("file", s.file);
+  v("bytes", s.bytes);
+  v("documents", s.documents);
+  v("sentences", s.sentences);
+  v("tokens", s.tokens);
+  v("xxh3", s.xxh3);
+  v.section_if("source_bytes", !s.source_file.empty(), [&](auto& inner) {
+    inner("file", s.source_file);
+    inner("xxh3", s.source_xxh3);
+  });
+}
+
 /// The file of a shard, its ids or its source bytes, whose size or checksum is not that of its facts; empty: none.
 /// Throws Interrupted.
 std::string damaged_file(const std::string& folder, const ShardFacts& facts);

@@ -4,15 +4,14 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/open_file.h"
 
@@ -41,8 +40,7 @@ Spooled copy_of(const std::string& input, const std::string& path) {
   std::FILE* out = open_own(path, "wb");
   require<DataError>(out != nullptr, path, ": cannot be written (", system_reason(), ")");
   const InterruptibleReads may_wait;
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
+  StreamHash hash;
   Spooled copy{.path = path};
   char block[1 << 16];
   ssize_t n = 0;
@@ -55,7 +53,7 @@ Spooled copy_of(const std::string& input, const std::string& path) {
     lines += static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
     of_line = last == text.npos ? of_line + size : size - last - 1;
     written = std::fwrite(block, 1, size, out) == size;
-    XXH3_64bits_update(hash.get(), block, size);
+    hash.add(block, size);
     copy.bytes += size;
   }
   const auto reason = n < 0 ? system_reason() : std::string();
@@ -72,9 +70,7 @@ Spooled copy_of(const std::string& input, const std::string& path) {
                      ": the line is longer than 16 MB; break the text into lines, one per paragraph");
   require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
   require<DataError>(written, path, ": cannot be written (", system_reason(), ")");
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(hash.get())));
-  copy.xxh3 = digits;
+  copy.xxh3 = hex_of(hash.value());
   return copy;
 }
 

@@ -3,9 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core/error.h"
+#include "core/fingerprint.h"
 #include "data/tokenizer_impl.h"
 #include "data/tokenizers/utf8.h"
 
@@ -14,12 +14,6 @@ namespace cloze {
 namespace {
 
 std::string sentinel(int64_t k) { return "<extra_id_" + std::to_string(k) + ">"; }
-
-std::string hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 }  // namespace
 
@@ -160,14 +154,14 @@ bool Tokenizer::starts_word(int64_t id) const {
 std::string Tokenizer::kind() const { return impl_->model->kind(); }
 
 bool Tokenizer::has_fingerprint(const std::string& recorded) const {
-  return recorded == fingerprint() || recorded == hex(impl_->hash_of_files());
+  return recorded == fingerprint() || recorded == hex_of(impl_->hash_of_files());
 }
 
 std::string Tokenizer::fingerprint() const {
   uint64_t hash = impl_->hash_of_files();
   if (const auto facts = impl_->model->facts(); facts != "{}")
     hash = XXH3_64bits_withSeed(facts.data(), facts.size(), hash);
-  return hex(hash);
+  return hex_of(hash);
 }
 
 Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const {

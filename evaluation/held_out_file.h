@@ -1,11 +1,5 @@
 #pragma once
-// held_out.json of a run: its last held-out losses sequence by sequence, which statistics over runs resample.
-//
-//   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E]}}, "xxh3"}
-//
-// `measured` describes objectives, rows, masks and tokens: losses of equal descriptions can be compared example by
-// example. `bytes`, of the source text of the predicted tokens, is there for generative objectives, unless the tokens
-// were prepared without them.
+// What a held-out evaluation measures by, and the content of held_out.json (run/held_out_record.h).
 #include <string>
 #include <vector>
 

@@ -44,9 +44,8 @@ class LossTable {
  public:
   /// `first` heads the names.
   explicit LossTable(const std::string& first)
-      : table_{.title = "",
-               .header = {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"},
-               .of_numbers = true} {}
+      : table_{.header = columns_of_numbers(
+                   {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"})} {}
 
   void add(const std::string& name, const HeldOut& part, const std::optional<LossDifference>& gap = {}) {
     const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
@@ -59,13 +58,7 @@ class LossTable {
       add_row("  " + part.baseline->name, part.baseline->loss, "", part.baseline->accuracy, part.count);
   }
   void print() {
-    for (const size_t column : {7, 6}) {
-      const bool empty = std::all_of(table_.rows.begin(), table_.rows.end(),
-                                     [&](const std::vector<std::string>& row) { return row[column].empty(); });
-      if (!empty) continue;
-      table_.header.erase(table_.header.begin() + static_cast<std::ptrdiff_t>(column));
-      for (auto& row : table_.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
-    }
+    drop_empty_columns(table_);
     print_text(to_text(table_));
   }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -6,6 +7,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/lines.h"
 #include "core/log.h"
 #include "core/spelling.h"
@@ -31,73 +33,6 @@ std::string step_name(int64_t step) {
   char name[32];
   std::snprintf(name, sizeof name, "step-%08ld", static_cast<long>(step));
   return name;
-}
-
-json to_json(const Ledger& l) {
-  return {{"seconds", l.seconds},       {"data_wait", l.data_wait},  {"forward", l.forward},
-          {"backward", l.backward},     {"optimizer", l.optimizer},  {"other", l.other},
-          {"evaluation", l.evaluation}, {"checkpoint", l.checkpoint}};
-}
-
-Ledger ledger_of(const json& state) {
-  const auto found = state.value("ledger", json::object());
-  const auto part = [&](const char* name) { return found.value(name, 0.0); };
-  return {.seconds = part("seconds"),
-          .data_wait = part("data_wait"),
-          .forward = part("forward"),
-          .backward = part("backward"),
-          .optimizer = part("optimizer"),
-          .other = part("other"),
-          .evaluation = part("evaluation"),
-          .checkpoint = part("checkpoint")};
-}
-
-json to_json(int64_t phase, const RowsStart& start) {
-  return {{"number", phase}, {"step", start.step}, {"sequence", start.sequence}, {"epochs", start.epochs}};
-}
-
-/// A count of a state.json. Throws std::out_of_range for a number that is none.
-int64_t count_at(const json& object, const char* key) {
-  const auto& value = object.at(key);
-  constexpr auto most = int64_t{1} << 53;  // as JSON's readers have integers
-  if (!value.is_number_integer() || value < 0 || value > most) throw std::out_of_range(key);
-  return value;
-}
-
-/// Fills in the phase; absent in checkpoints of earlier versions, which had one.
-void read_phase(const json& state, TrainState& s) {
-  if (!state.contains("phase")) return;
-  const auto& phase = state["phase"];
-  s.phase = count_at(phase, "number");
-  s.phase_start = {.step = count_at(phase, "step"),
-                   .sequence = static_cast<uint64_t>(count_at(phase, "sequence")),
-                   .epochs = phase.at("epochs")};
-}
-
-json to_json(const TrainState& s) {
-  return {{"step", s.step},
-          {"sequences", s.sequences},
-          {"phase", to_json(s.phase, s.phase_start)},
-          {"tokens", s.tokens},
-          {"predicted_tokens", s.predicted_tokens},
-          {"flops", s.flops},
-          {"words", s.words},
-          {"at_words", s.at_words},
-          {"seconds", s.seconds},
-          {"best_loss", s.best_loss},
-          {"best_step", s.best_step},
-          {"evaluations_without_gain", s.evaluations_without_gain},
-          {"evaluated_at", s.evaluated_at},
-          {"suites_at", s.suites_at},
-          {"held_out_due", s.held_out_due},
-          {"suites_due", s.suites_due},
-          {"optimizer", s.optimizer},
-          {"averages_from", s.moments_reset_at},
-          {"yardstick", s.evaluation_protocol},
-          {"row_rules", row_rules},
-          {"ledger", to_json(s.ledger)},
-          {"metrics_bytes", s.metrics_bytes},
-          {"line", to_json(s.line)}};
 }
 
 /// A description of the damage to a step folder; empty for a valid one.
@@ -206,6 +141,8 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
                      const std::vector<std::pair<std::string, Tensor>>& mems, const std::vector<NamedParam>& iterate,
                      const MadeBy& made_by) {
   const auto name = step_name(state.step);
+  auto now = state;
+  now.row_rules = row_rules;
   try {
     StagedFolder staged(run + "/" + name);
     std::vector<NamedTensor> weights, last_weights, moments, mem_tensors;
@@ -217,7 +154,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
     if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
-    write_atomic(staged.path() + "/state.json", json_text(to_json(state), 2) + "\n");
+    write_atomic(staged.path() + "/state.json", json_text(json(now), 2) + "\n");
     if (!made_by.config.empty()) write_atomic(staged.path() + "/config.yaml", made_by.config);
     json facts{{"format", "cloze-checkpoint"}, {"version", 2}};
     if (!made_by.tokenizer.empty()) facts["tokenizer"] = made_by.tokenizer;
@@ -302,35 +239,16 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
 
 TrainState load_state(const std::string& folder, std::vector<std::pair<std::string, Tensor>>* optimizer) {
   const auto path = folder + "/state.json";
-  const auto j = parse_json(read_text(path, 1 << 20));
+  const auto fields = parse_json(read_text(path, 1 << 20));
   TrainState s;
   try {
-    s.step = count_at(j, "step");
-    s.sequences = static_cast<uint64_t>(count_at(j, "sequences"));
-    read_phase(j, s);
-    s.tokens = count_at(j, "tokens");
-    s.predicted_tokens = j.value("predicted_tokens", int64_t{0});
-    s.flops = j.value("flops", 0.0);
-    s.words = j.value("words", -1.0);
-    s.at_words = j.value("at_words", std::vector<int64_t>());
-    s.seconds = j.at("seconds");
-    const auto best = j.at("best_loss");  // null: not finite; earlier versions could take that for the best
-    s.best_loss = best.is_null() ? 0 : best.get<double>();
-    s.best_step = best.is_null() ? 0 : j.at("best_step").get<int64_t>();
-    s.evaluation_protocol = j.value("yardstick", "");
-    s.evaluations_without_gain = j.at("evaluations_without_gain");
-    s.evaluated_at = j.value("evaluated_at", int64_t{-1});
-    s.suites_at = j.value("suites_at", int64_t{-1});
-    s.held_out_due = j.value("held_out_due", false);
-    s.suites_due = j.value("suites_due", false);
-    s.metrics_bytes = static_cast<uint64_t>(count_at(j, "metrics_bytes"));
-    s.ledger = ledger_of(j);
-    s.row_rules = j.value("row_rules", int64_t{1});
-    s.optimizer = j.value("optimizer", "");
-    s.moments_reset_at = j.value("averages_from", int64_t{0});
-    if (j.contains("line")) s.line = log_line_from(j["line"]);  // absent in checkpoints of earlier versions
+    s = fields.get<TrainState>();
   } catch (const std::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
+  }
+  if (!std::isfinite(s.best_loss)) {  // earlier versions could take that for the best
+    s.best_loss = 0;
+    s.best_step = 0;
   }
   if (optimizer) *optimizer = read_tensors(folder + "/optimizer.safetensors");
   return s;

@@ -1,7 +1,5 @@
 #include "run/checksums.h"
 
-#include <xxhash.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -35,19 +33,14 @@ bool has_own_fingerprint(const json& content) {
 std::string file_hash(const std::string& path) {
   std::FILE* in = std::fopen(path.c_str(), "rb");
   require<CheckpointError>(in != nullptr, path, ": cannot be read (", system_reason(), ")");
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
+  StreamHash hash;
   std::vector<char> buffer(1 << 20);
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), in)) > 0;)
-    XXH3_64bits_update(state, buffer.data(), n);
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state)));
-  XXH3_freeState(state);
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), in)) > 0;) hash.add(buffer.data(), n);
   const bool is_read = std::ferror(in) == 0;
   const auto reason = system_reason();
   std::fclose(in);
   require<CheckpointError>(is_read, path, ": cannot be read (", reason, ")");
-  return digits;
+  return hex_of(hash.value());
 }
 
 void write_checksums(const std::string& folder, const std::string& name, json facts) {

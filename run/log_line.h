@@ -1,7 +1,5 @@
 #pragma once
 // A line of the log and of metrics.jsonl: means over the steps since the previous line.
-#include <nlohmann/json_fwd.hpp>
-
 #include "objectives/batch.h"
 
 namespace cloze {
@@ -30,8 +28,28 @@ struct LogLine {
   void add(const std::vector<LossPart>& losses, double norm);
 };
 
-nlohmann::json to_json(const LogLine& line);
-/// Throws json::exception for a malformed line.
-LogLine log_line_from(const nlohmann::json& saved);
+template <class V>
+void describe(V& v, BinaryCounts& counts) {
+  v("yes", counts.positives);
+  v("answered", counts.predicted);
+  v("both", counts.true_positives);
+  v.or_else("detects", counts.detects, false);
+}
+template <class V>
+void describe(V& v, LinePart& part) {
+  v("name", part.name);
+  v("weight", part.weight);
+  v("sum", part.sum);
+  v("count", part.count);
+  v.unless("total", part.total, static_cast<double>(part.count));
+  v("correct", part.correct);
+  v.maybe("yes_no", part.binary);
+}
+template <class V>
+void describe(V& v, LogLine& line) {
+  v("steps", line.steps);
+  v("grad_norms", line.grad_norms);
+  v("parts", line.parts);
+}
 
 }  // namespace cloze

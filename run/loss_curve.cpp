@@ -156,8 +156,8 @@ std::vector<LossPoint> extremes(const std::vector<LossPoint>& points) {
 }
 
 /// The chart of a panel.
-ChartPanel chart_of(const Panel& panel, bool is_last) {
-  ChartPanel chart{.title = panel.name, .x_label = is_last ? "step" : "", .y_label = "loss [nats per prediction]"};
+Chart chart_of(const Panel& panel, bool is_last) {
+  Chart chart{.title = panel.name, .x_label = is_last ? "step" : "", .y_label = "loss [nats per prediction]"};
   double first = INFINITY, last = -INFINITY;  // of all points, over which a baseline reaches
   const auto add = [&](ChartSeries series) {
     for (const auto& point : series.points) {
@@ -196,7 +196,7 @@ bool draw_loss(const std::string& run, const Objectives& objectives, double unig
   const bool any =
       std::any_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.training.size() >= 2; });
   if (!any) return false;
-  std::vector<ChartPanel> charts;
+  std::vector<Chart> charts;
   for (auto& panel : panels) {
     panel.of_tokens = is_of_tokens(panel.name, objectives);
     if (panel.baseline == 0 && panel.of_tokens) panel.baseline = unigram_loss;

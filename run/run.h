@@ -40,6 +40,18 @@ struct Ledger {
   double checkpoint = 0;  ///< not part of `seconds`
 };
 
+template <class V>
+void describe(V& v, Ledger& l) {
+  v.or_else("seconds", l.seconds, 0);
+  v.or_else("data_wait", l.data_wait, 0);
+  v.or_else("forward", l.forward, 0);
+  v.or_else("backward", l.backward, 0);
+  v.or_else("optimizer", l.optimizer, 0);
+  v.or_else("other", l.other, 0);
+  v.or_else("evaluation", l.evaluation, 0);
+  v.or_else("checkpoint", l.checkpoint, 0);
+}
+
 /// How far a run has come.
 struct RunProgress {
   int64_t step = 0;        ///< optimizer steps done
@@ -71,6 +83,39 @@ struct TrainState : RunProgress {
   uint64_t metrics_bytes = 0;         ///< length of metrics.jsonl at this step; a resume cuts off the rest
   LogLine line{};                     ///< sums since the last line of the log
 };
+
+/// state.json of a step folder. Values for what checkpoints of earlier versions do not have are in or_else.
+template <class V>
+void describe(V& v, TrainState& s) {
+  v.count("step", s.step);
+  v.count("sequences", s.sequences);
+  v.section_if("phase", true, [&](auto& phase) {
+    phase.count("number", s.phase);
+    phase.count("step", s.phase_start.step);
+    phase.count("sequence", s.phase_start.sequence);
+    phase("epochs", s.phase_start.epochs);
+  });
+  v.count("tokens", s.tokens);
+  v.or_else("predicted_tokens", s.predicted_tokens, 0);
+  v.or_else("flops", s.flops, 0);
+  v.or_else("words", s.words, -1);
+  v.or_else("at_words", s.at_words, {});
+  v("seconds", s.seconds);
+  v.number("best_loss", s.best_loss);
+  v.or_else("best_step", s.best_step, 0);
+  v("evaluations_without_gain", s.evaluations_without_gain);
+  v.or_else("evaluated_at", s.evaluated_at, -1);
+  v.or_else("suites_at", s.suites_at, -1);
+  v.or_else("held_out_due", s.held_out_due, false);
+  v.or_else("suites_due", s.suites_due, false);
+  v.or_else("optimizer", s.optimizer, "");
+  v.or_else("averages_from", s.moments_reset_at, 0);
+  v.or_else("yardstick", s.evaluation_protocol, "");
+  v.or_else("row_rules", s.row_rules, 1);
+  v.or_else("ledger", s.ledger, {});
+  v.count("metrics_bytes", s.metrics_bytes);
+  v.or_else("line", s.line, {});
+}
 
 /// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3
 /// checksums under one fingerprint; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate`

@@ -1,4 +1,4 @@
-#include "study/comparable_runs.h"
+#include "study/report_rows.h"
 
 #include <algorithm>
 #include <cmath>

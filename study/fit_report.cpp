@@ -4,8 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/chart.h"
 #include "core/config.h"
 #include "core/log.h"
+#include "core/report.h"
 #include "core/text.h"
 
 namespace cloze {
@@ -56,9 +58,6 @@ void measure_deviations(FitReport& report) {
   report.deviation = quantile(all, 0.5);
 }
 
-/// A cell of a table, with at least one space after it.
-std::string column(const std::string& text, size_t width) { return padded(text + " ", width); }
-
 std::string range(const Interval& interval, std::string (*number)(double)) {
   return number(interval.low) + " to " + number(interval.high);
 }
@@ -67,34 +66,171 @@ std::string five(double value) { return digits(value, 5); }
 std::string three(double value) { return digits(value, 3); }
 std::string percent(double share) { return digits(100 * share, 2) + " %"; }
 
-std::string points_line(const FitReport& report) {
+std::string points_text(const FitReport& report) {
   const auto span = [&](double ScalingPoint::* field) {
-    const auto [low, high] =
-        std::minmax_element(report.points.begin(), report.points.end(),
-                            [&](const ScalingPoint& a, const ScalingPoint& b) { return a.*field < b.*field; });
-    return with_prefix((*low).*field) + " to " + with_prefix((*high).*field);
+    const auto [low, high] = std::ranges::minmax(report.points, {}, field);
+    return with_prefix(low.*field) + " to " + with_prefix(high.*field);
   };
-  return words("points     ", report.points.size(), ", N ", span(&ScalingPoint::size), " parameters, D ",
-               span(&ScalingPoint::tokens), " tokens", report.counted.empty() ? "" : "; " + report.counted, "\n");
+  return words(report.points.size(), ", N ", span(&ScalingPoint::size), " parameters, D ", span(&ScalingPoint::tokens),
+               " tokens");
 }
 
-std::string estimate_line(const FitReport& report, const Estimate& one, const std::string& name) {
-  const auto head = column(name, 11) + column(five(one.value), 12);
-  return head + (report.has_intervals ? range(one.interval, five) : "") + "\n";
+Table estimate_table(const FitReport& report) {
+  Table table{.header = {"", {"value", ColumnKind::number}, percent(report.fit.confidence) + " interval"}};
+  const auto add = [&](const Estimate& one, const std::string& name) {
+    table.rows.push_back({name, five(one.value), report.has_intervals ? range(one.interval, five) : ""});
+  };
+  for (const auto& one : report.parameters) add(one, one.name);
+  add(report.exponents[0], "a, N ~ C^a");
+  add(report.exponents[1], "b, D ~ C^b");
+  drop_empty_columns(table);
+  return table;
 }
 
-std::string prediction_line(const FitReport& report, const PredictedRun& one) {
-  const auto with_range = [&](const Estimate& value, std::string (*number)(double), size_t width) {
-    auto text = number(value.value);
-    if (report.has_intervals && value.interval.low < value.interval.high)
-      text += " (" + range(value.interval, number) + ")";
-    return column(text, width);
+Table prediction_table(const FitReport& report, const std::vector<PredictedRun>& predictions) {
+  constexpr auto number = ColumnKind::number;
+  Table table{.header = {"C [FLOPs]", {"N", number}, {"D", number}, {"D / N", number, 1}, {"loss", number}, ""}};
+  const auto with_range = [&](const Estimate& value, std::string (*text)(double)) {
+    const bool is_wide = report.has_intervals && value.interval.low < value.interval.high;
+    return text(value.value) + (is_wide ? " (" + range(value.interval, text) + ")" : "");
   };
-  const double beyond = one.flops.value / largest_flops(report.points);
-  return column(three(one.flops.value), 11) + with_range(one.size, with_prefix, 30) +
-         with_range(one.tokens, with_prefix, 30) + column(three(one.tokens.value / one.size.value), 9) +
-         with_range(one.loss, five, 28) + (beyond > 1.01 ? words(three(beyond), " times the largest point") : "") +
-         "\n";
+  for (const auto& one : predictions) {
+    const double beyond = one.flops.value / largest_flops(report.points);
+    table.rows.push_back({three(one.flops.value), with_range(one.size, with_prefix),
+                          with_range(one.tokens, with_prefix), three(one.tokens.value / one.size.value),
+                          with_range(one.loss, five),
+                          beyond > 1.01 ? words(three(beyond), " times the largest point") : ""});
+  }
+  drop_empty_columns(table);
+  return table;
+}
+
+constexpr size_t budgets_shown = 6;  // as many as a chart has colours
+
+/// An axis over finite values with some room at both ends.
+Axis axis_over(const std::vector<double>& values, double room) {
+  const auto [low, high] = std::ranges::minmax(values);
+  const double margin = room * std::max(high - low, 1e-9);
+  return nice_axis(low - margin, high + margin, 6, false);
+}
+Axis log_axis_over(const std::vector<double>& values, double room) {
+  const auto [low, high] = std::ranges::minmax(values);
+  return log_axis(low / (1 + room), high * (1 + room));
+}
+
+double flops_of(const ScalingPoint& point) { return training_flops(point.size, point.tokens); }
+
+/// The budgets of the curves, from that of the smallest point to that of the largest.
+std::vector<double> budgets_of(const FitReport& report) {
+  std::vector<double> of_points;
+  for (const auto& point : report.points) of_points.push_back(flops_of(point));
+  const auto [low, high] = std::ranges::minmax(of_points);
+  std::vector<double> budgets;
+  for (size_t k = 0; k < budgets_shown; ++k)
+    budgets.push_back(low * std::pow(high / low, static_cast<double>(k) / (budgets_shown - 1)));
+  return budgets;
+}
+
+size_t nearest(const std::vector<double>& budgets, double flops) {
+  const auto distance = [&](double budget) { return std::abs(std::log(budget / flops)); };
+  return static_cast<size_t>(std::ranges::min_element(budgets, {}, distance) - budgets.begin());
+}
+
+/// The law at equal FLOPs, its smallest losses, and the points in the colour of the nearest budget.
+std::string isoflop_figure(const FitReport& report) {
+  const auto& law = report.fit.law;
+  const auto budgets = budgets_of(report);
+  std::vector<double> sizes, losses;
+  for (const auto& point : report.points) {
+    sizes.push_back(point.size);
+    losses.push_back(point.loss);
+  }
+  std::vector<ChartSeries> dots(budgets.size()), rings;
+  std::vector<std::pair<std::string, std::string>> legend;
+  Chart chart{.title = "IsoFLOP curves", .x_label = "parameters N", .y_label = "loss", .x = log_axis_over(sizes, 0.3)};
+  for (size_t k = 0; k < budgets.size(); ++k) {
+    const auto best = compute_optimal(law, budgets[k]);
+    if (std::isfinite(best.loss)) losses.push_back(best.loss);
+    auto& line = chart.series.emplace_back(ChartSeries{.colour = k + 1});
+    for (int i = 0; i <= 120; ++i) {
+      const double size = chart.x->at(i / 120.0);
+      line.points.push_back({size, law.loss(size, budgets[k] / 6 / size)});
+    }
+    const auto flops = digits(budgets[k], 2) + " FLOPs";
+    legend.emplace_back(colour_classes(k + 1), flops);
+    dots[k] = {.mark = ChartMark::points, .colour = k + 1};
+    rings.push_back(
+        {.mark = ChartMark::rings,
+         .colour = k + 1,
+         .points = {{best.size, best.loss}},
+         .hints = {words("best of ", flops, ": ", with_prefix(best.size), " parameters, loss ", five(best.loss))}});
+  }
+  for (const auto& point : report.points) {
+    auto& series = dots[nearest(budgets, flops_of(point))];
+    series.points.push_back({point.size, point.loss});
+    series.hints.push_back(words(point.name, ": ", with_prefix(point.size), " parameters, ", with_prefix(point.tokens),
+                                 " tokens, loss ", five(point.loss)));
+  }
+  for (auto* marks : {&dots, &rings}) std::ranges::move(*marks, std::back_inserter(chart.series));
+  chart.y = axis_over(losses, 0.05);
+  return legend_html(legend) + chart_html(chart) +
+         html_note(
+             "Lines: the law at equal FLOPs, D = C / 6 N; rings: its smallest loss. Dots: points, in the colour "
+             "of the nearest budget.");
+}
+
+/// The compute-optimal size and tokens over the FLOPs, with their intervals.
+std::string optimal_figure(const FitReport& report) {
+  auto budgets = budgets_of(report);
+  for (const auto& one : report.optimal) budgets.push_back(one.flops.value);
+  Chart chart{.title = "Compute-optimal size and tokens",
+              .x_label = "FLOPs C",
+              .y_label = "parameters N, tokens D",
+              .x = log_axis_over(budgets, 0.2)};
+  std::vector<double> reached;
+  std::vector<ChartSeries> lines;
+  for (const auto quantity : {&Allocation::size, &Allocation::tokens}) {
+    ChartSeries line{.colour = lines.size() + 1}, band{.mark = ChartMark::band, .colour = lines.size() + 1};
+    for (int i = 0; i <= 60; ++i) {
+      const double flops = chart.x->at(i / 60.0);
+      const auto value = [=](const ScalingLaw& law) { return compute_optimal(law, flops).*quantity; };
+      const auto interval = report.fit.interval(value);
+      line.points.push_back({flops, value(report.fit.law)});
+      band.low.push_back({flops, interval.low});
+      band.points.push_back({flops, interval.high});
+      for (const double y : {line.points.back().y, interval.low, interval.high})
+        if (std::isfinite(y) && y > 0) reached.push_back(y);
+    }
+    if (report.has_intervals) chart.series.push_back(std::move(band));
+    lines.push_back(std::move(line));
+  }
+  if (reached.empty()) return html_note("The law has no compute-optimal size.");
+  std::ranges::move(lines, std::back_inserter(chart.series));
+  chart.y = log_axis_over(reached, 0.2);
+  return legend_html({{colour_classes(1), "parameters, N ~ C^" + three(report.exponents[0].value)},
+                      {colour_classes(2), "tokens, D ~ C^" + three(report.exponents[1].value)}}) +
+         chart_html(chart);
+}
+
+/// All parts of the report; those of a page have figures.
+Report document_of(const FitReport& fit, bool has_figures) {
+  Report report{.title = "Scaling law",
+                .question = "L(N, D) = E + A / N^alpha + B / D^beta",
+                .facts = {{"points", points_text(fit)}}};
+  if (!fit.counted.empty()) report.facts.emplace_back("counted", fit.counted);
+  report.facts.emplace_back(
+      "deviation", words(percent(fit.deviation), " of the loss in the median, at most ", percent(fit.largest_deviation),
+                         fit.farthest.empty() ? "" : " (" + fit.farthest + ")"));
+  const auto figure = [&](std::string (*draw)(const FitReport&)) { return has_figures ? draw(fit) : ""; };
+  report.parts = {{.heading = "Estimates", .tables = {estimate_table(fit)}},
+                  {.heading = "The data do not support all of this", .sentences = fit.doubts},
+                  {.heading = "IsoFLOP curves", .figure = figure(isoflop_figure), .shown = Shown::pages},
+                  {.heading = "Compute-optimal, C = 6 N D",
+                   .tables = {prediction_table(fit, fit.optimal)},
+                   .figure = figure(optimal_figure)}};
+  if (!fit.predicted.empty())
+    report.parts.push_back({.heading = "Predicted", .tables = {prediction_table(fit, fit.predicted)}});
+  return report;
 }
 
 json to_json(const Estimate& one, bool has_interval) {
@@ -129,41 +265,24 @@ FitReport make_fit_report(const std::vector<ScalingPoint>& points, const FitQues
   return report;
 }
 
-std::string to_text(const FitReport& report) {
-  std::string text = points_line(report) + "law        L(N, D) = E + A / N^alpha + B / D^beta\n";
-  if (report.has_intervals) text += column("", 23) + words(percent(report.fit.confidence), " interval\n");
-  for (const auto& one : report.parameters) text += estimate_line(report, one, one.name);
-  text +=
-      words("deviation  ", percent(report.deviation), " of the loss in the median, at most ",
-            percent(report.largest_deviation), report.farthest.empty() ? "" : words(" (", report.farthest, ")"), "\n");
-  text += "\nCompute-optimal: N ~ C^a, D ~ C^b, C = 6 N D\n";
-  for (const auto& one : report.exponents) text += estimate_line(report, one, one.name);
-  const auto head = column("C [FLOPs]", 11) + column("N", 30) + column("D", 30) + column("D / N", 9) + "loss\n";
-  text += head;
-  for (const auto& one : report.optimal) text += prediction_line(report, one);
-  if (!report.predicted.empty()) text += "\nPredicted\n" + head;
-  for (const auto& one : report.predicted) text += prediction_line(report, one);
-  if (!report.doubts.empty()) text += "\nThe data do not support all of this:\n";
-  for (const auto& line : report.doubts) text += "  " + line + "\n";
-  return text;
-}
+std::string to_text(const FitReport& report, int64_t columns) { return to_text(document_of(report, false), columns); }
+
+std::string to_page(const FitReport& report) { return to_html(document_of(report, true)); }
 
 std::string to_csv(const FitReport& report) {
-  std::string text = "quantity,flops,value,low,high\n";
-  const auto line = [&](const std::string& name, const std::string& flops, const Estimate& one) {
-    text += words(escaped_csv(name), ",", flops, ",", shortest(one.value), ",");
-    text += report.has_intervals ? words(shortest(one.interval.low), ",", shortest(one.interval.high), "\n") : ",\n";
+  Table table{.header = {"quantity", "flops", "value", "low", "high"}};
+  const auto add = [&](const std::string& name, const std::string& flops, const Estimate& one) {
+    const bool has = report.has_intervals;
+    table.rows.push_back({name, flops, shortest(one.value), has ? shortest(one.interval.low) : "",
+                          has ? shortest(one.interval.high) : ""});
   };
-  for (const auto& one : report.parameters) line(one.name, "", one);
-  for (const auto& one : report.exponents) line(one.name, "", one);
-  const auto lines = [&](const std::string& kind, const std::vector<PredictedRun>& all) {
-    for (const auto& one : all)
+  for (const auto* estimates : {&report.parameters, &report.exponents})
+    for (const auto& one : *estimates) add(one.name, "", one);
+  for (const auto& [kind, runs] : {std::pair{"optimal ", &report.optimal}, {"predicted ", &report.predicted}})
+    for (const auto& one : *runs)
       for (const auto* part : {&one.size, &one.tokens, &one.loss})
-        line(kind + " " + part->name, shortest(one.flops.value), *part);
-  };
-  lines("optimal", report.optimal);
-  lines("predicted", report.predicted);
-  return text;
+        add(kind + part->name, shortest(one.flops.value), *part);
+  return to_csv(table);
 }
 
 json to_json(const FitReport& report) {

@@ -45,7 +45,8 @@ struct FitQuestion {
 /// Fits and says what follows. Throws DataError as fit_scaling_law.
 FitReport make_fit_report(const std::vector<ScalingPoint>& points, const FitQuestion& question);
 
-std::string to_text(const FitReport& report);
+/// In lines of at most `columns`.
+std::string to_text(const FitReport& report, int64_t columns);
 /// One line for each estimate: quantity, value, low, high.
 std::string to_csv(const FitReport& report);
 nlohmann::json to_json(const FitReport& report);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "core/columns.h"
 #include "core/file.h"
 #include "core/error.h"
 #include "core/log.h"

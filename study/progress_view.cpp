@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "core/columns.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/readable.h"
@@ -25,7 +24,6 @@ constexpr int64_t cell_width = 8;
 std::string fitted(const std::string& text, size_t width) { return padded(cut(text, width), width); }
 
 std::string cell(const RunStatus& status) {
-  char text[32] = "";
   switch (status.state) {
     case RunState::waiting:
       return status.progress > 0 ? "paused" : ".";
@@ -34,13 +32,11 @@ std::string cell(const RunStatus& status) {
     case RunState::stale:
       return "stale";
     case RunState::done:
-      std::snprintf(text, sizeof text, "%.4f", status.loss);
-      return text;
+      return fixed(status.loss, 4);
     case RunState::running:
       break;
   }
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * status.progress);
-  return text;
+  return fixed(100 * status.progress, 0) + " %";
 }
 
 /// Seconds that the rest needs at the pace so far; NaN before there is one.
@@ -125,9 +121,8 @@ void ProgressView::note(const PlannedRun& run, const std::string& failure) {
     return;
   }
   if (terminal_) return;
-  char loss[32];
-  std::snprintf(loss, sizeof loss, "%.4f", status.loss);
-  log_info("study", words(name, ": ", loss, " in ", duration(status.seconds), ", ", ended_, " of ", selected_));
+  log_info("study",
+           words(name, ": ", fixed(status.loss, 4), " in ", duration(status.seconds), ", ", ended_, " of ", selected_));
 }
 
 }  // namespace cloze

@@ -12,14 +12,10 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "run/history.h"
-#include "study/comparable_runs.h"
+#include "study/report_rows.h"
 #include "study/declaration.h"
-#include "study/multibootstrap.h"
 #include "study/plan_table.h"
 #include "study/process.h"
-#include "study/report_curves.h"
-#include "study/stage_report.h"
-#include "study/suite_table.h"
 
 namespace cloze {
 

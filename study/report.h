@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/table.h"
+#include "core/report.h"
 #include "study/runs.h"
 
 namespace cloze {
@@ -98,7 +98,7 @@ std::string to_text(const StudyReport& report, int64_t columns);
 std::string to_markdown(const StudyReport& report);
 /// Every number of the other forms, in full: a line for each setting, arm, run and point of a curve, by `kind`.
 std::string to_csv(const StudyReport& report);
-/// A booktabs table.
+/// A booktabs table for one column of a paper, whose caption says metric, unit, seeds and budget.
 std::string to_latex(const StudyReport& report);
 /// One page without references to anything outside it.
 std::string to_html(const StudyReport& report);

@@ -1,4 +1,4 @@
-#include "study/report_curves.h"
+#include "study/report_rows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Reports for programs: JSON, and CSV with every number of the other forms.
-#include <cmath>
-#include <cstdio>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
@@ -20,136 +20,127 @@ json optional_json(const std::optional<T>& value) {
   return value ? json(*value) : json();
 }
 
-std::string number(double value) {
-  char digits[40];
-  std::snprintf(digits, sizeof digits, "%.17g", value);
-  return digits;
-}
+std::string number(double value) { return digits(value, 17); }
 template <class T>
 std::string number(const std::optional<T>& value) {
   return value ? number(static_cast<double>(*value)) : "";
 }
 
-/// A line of the CSV: a cell for each column, empty where the kind has none.
-struct Line {
-  std::string kind, arm{}, seed{}, state{}, value{}, mean{}, sd{}, difference{}, difference_sd{}, t_low{}, t_high{},
-      bootstrap_low{}, bootstrap_high{}, p{}, p_holm{}, p_equivalence{}, effect_size{}, detectable{}, seeds_needed{},
-      step{}, tokens{}, predicted_tokens{}, words{}, epochs{}, seconds{}, flops{}, verdict{}, run{}, note{};
-};
+/// The cells of a line of the CSV that its kind has, by their columns.
+using Line = std::map<std::string, std::string>;
 
-constexpr const char* heads =
-    "kind,arm,seed,state,value,mean,sd,difference,difference_sd,t_low,t_high,bootstrap_low,bootstrap_high,p,p_holm,"
-    "p_equivalence,effect_size,detectable,seeds_needed,step,tokens,predicted_tokens,words,epochs,seconds,flops,verdict,"
-    "run,note\n";
+constexpr std::array columns{"kind",
+                             "arm",
+                             "seed",
+                             "state",
+                             "value",
+                             "mean",
+                             "sd",
+                             "difference",
+                             "difference_sd",
+                             "t_low",
+                             "t_high",
+                             "bootstrap_low",
+                             "bootstrap_high",
+                             "p",
+                             "p_holm",
+                             "p_equivalence",
+                             "effect_size",
+                             "detectable",
+                             "seeds_needed",
+                             "step",
+                             "tokens",
+                             "predicted_tokens",
+                             "words",
+                             "epochs",
+                             "seconds",
+                             "flops",
+                             "verdict",
+                             "run",
+                             "note"};
 
-std::string text_of(const Line& l) {
+std::string text_of(const Line& line) {
   std::string text;
-  for (const auto* cell : {&l.kind,
-                           &l.arm,
-                           &l.seed,
-                           &l.state,
-                           &l.value,
-                           &l.mean,
-                           &l.sd,
-                           &l.difference,
-                           &l.difference_sd,
-                           &l.t_low,
-                           &l.t_high,
-                           &l.bootstrap_low,
-                           &l.bootstrap_high,
-                           &l.p,
-                           &l.p_holm,
-                           &l.p_equivalence,
-                           &l.effect_size,
-                           &l.detectable,
-                           &l.seeds_needed,
-                           &l.step,
-                           &l.tokens,
-                           &l.predicted_tokens,
-                           &l.words,
-                           &l.epochs,
-                           &l.seconds,
-                           &l.flops,
-                           &l.verdict,
-                           &l.run,
-                           &l.note})
-    text += (cell == &l.kind ? "" : ",") + escaped_csv(*cell);
+  for (const auto* column : columns) {
+    const auto cell = line.find(column);
+    text += (text.empty() ? "" : ",") + (cell == line.end() ? "" : escaped_csv(cell->second));
+  }
   return text + "\n";
+}
+
+void add(Line& line, const char* low, const char* high, const std::optional<Interval>& interval) {
+  if (!interval) return;
+  line[low] = number(interval->low);
+  line[high] = number(interval->high);
 }
 
 /// A line of a point of a curve, without its loss.
 Line point_line(const char* kind, const std::string& arm, const CurvePoint& at) {
-  Line line{.kind = kind, .arm = arm, .step = std::to_string(at.step), .tokens = std::to_string(at.tokens)};
-  line.seconds = number(at.seconds);
-  line.flops = number(at.flops);
-  return line;
+  return {{"kind", kind},
+          {"arm", arm},
+          {"step", std::to_string(at.step)},
+          {"tokens", std::to_string(at.tokens)},
+          {"seconds", number(at.seconds)},
+          {"flops", number(at.flops)}};
 }
 
 std::string setting_lines(const StudyReport& report) {
   const auto& rules = report.rules;
   std::string text;
-  const auto add = [&](const char* name, double value) {
-    text += text_of({.kind = "setting", .value = number(value), .note = name});
-  };
-  add("margin", rules.margin);
-  add("confidence", rules.confidence);
-  add("power", rules.power);
-  add("resamples", static_cast<double>(rules.resamples));
-  add("seed", static_cast<double>(rules.seed));
-  text += text_of({.kind = "setting", .note = "metric " + report.metric + " [" + report.unit + "]"});
-  return text;
+  for (const auto& [name, value] : {std::pair{"margin", rules.margin},
+                                    {"confidence", rules.confidence},
+                                    {"power", rules.power},
+                                    {"resamples", static_cast<double>(rules.resamples)},
+                                    {"seed", static_cast<double>(rules.seed)}})
+    text += text_of({{"kind", "setting"}, {"value", number(value)}, {"note", name}});
+  return text + text_of({{"kind", "setting"}, {"note", "metric " + report.metric + " [" + report.unit + "]"}});
 }
 
 void add_usage(Line& line, const RunUsage& used) {
-  line.step = number(used.steps);
-  line.tokens = number(used.tokens);
-  line.predicted_tokens = number(used.predicted_tokens);
-  line.words = number(used.words);
-  line.epochs = number(used.epochs);
-  line.seconds = number(used.seconds);
-  line.flops = number(used.flops);
+  for (const auto& [name, value] : {std::pair{"step", used.steps},
+                                    {"tokens", used.tokens},
+                                    {"predicted_tokens", used.predicted_tokens},
+                                    {"words", used.words},
+                                    {"epochs", used.epochs},
+                                    {"seconds", used.seconds},
+                                    {"flops", used.flops}})
+    line[name] = number(value);
 }
 
 Line arm_line(const ArmReport& arm) {
   const auto& d = arm.difference;
-  Line line{.kind = "arm", .arm = arm.name, .verdict = arm.verdict};
+  Line line{{"kind", "arm"}, {"arm", arm.name}, {"verdict", arm.verdict}};
   if (!arm.runs.empty()) {
-    line.mean = number(arm.summary.mean);
-    if (arm.runs.size() > 1) line.sd = number(arm.summary.sd);
+    line["mean"] = number(arm.summary.mean);
+    if (arm.runs.size() > 1) line["sd"] = number(arm.summary.sd);
     add_usage(line, mean_usage(arm));
   }
   if (!arm.is_baseline && d.seeds > 0) {
-    line.difference = number(d.mean);
-    if (d.seeds > 1) line.difference_sd = number(d.sd);
+    line["difference"] = number(d.mean);
+    if (d.seeds > 1) line["difference_sd"] = number(d.sd);
   }
-  if (d.t_interval) {
-    line.t_low = number(d.t_interval->low);
-    line.t_high = number(d.t_interval->high);
-  }
-  if (d.bootstrap_interval) {
-    line.bootstrap_low = number(d.bootstrap_interval->low);
-    line.bootstrap_high = number(d.bootstrap_interval->high);
-  }
-  line.p = number(d.p);
-  line.p_holm = number(d.p_holm);
-  line.p_equivalence = number(d.p_equivalence);
-  line.effect_size = number(d.effect_size);
-  line.detectable = number(d.detectable);
-  line.seeds_needed = number(d.seeds_needed);
-  for (const auto& key : arm.differs) line.note += (line.note.empty() ? "" : "; ") + key;
+  add(line, "t_low", "t_high", d.t_interval);
+  add(line, "bootstrap_low", "bootstrap_high", d.bootstrap_interval);
+  line["p"] = number(d.p);
+  line["p_holm"] = number(d.p_holm);
+  line["p_equivalence"] = number(d.p_equivalence);
+  line["effect_size"] = number(d.effect_size);
+  line["detectable"] = number(d.detectable);
+  line["seeds_needed"] = number(d.seeds_needed);
+  for (const auto& key : arm.differs) line["note"] += (line["note"].empty() ? "" : "; ") + key;
   return line;
 }
 
 Line run_line(const ReportedRun& run) {
   const auto& result = run.result;
-  Line line{.kind = "run",
-            .arm = result.arm,
-            .seed = std::to_string(result.seed),
-            .state = name_of(run.state),
-            .run = result.folder,
-            .note = run.outlying ? "outlier" : run.message};
+  Line line{{"kind", "run"},
+            {"arm", result.arm},
+            {"seed", std::to_string(result.seed)},
+            {"state", name_of(run.state)},
+            {"run", result.folder},
+            {"note", run.outlying ? "outlier" : run.message}};
   if (run.state != RunState::done) return line;
-  line.value = number(result.value);
+  line["value"] = number(result.value);
   add_usage(line, usage_of(result));
   return line;
 }
@@ -158,19 +149,16 @@ std::string curve_lines(const ArmReport& arm, LossUnit unit) {
   std::string text;
   for (size_t i = 0; i < arm.curve.mean.size(); ++i) {
     auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
-    line.mean = number(arm.curve.mean[i].loss);
-    line.sd = number(arm.curve.sd[i]);
+    line["mean"] = number(arm.curve.mean[i].loss);
+    line["sd"] = number(arm.curve.sd[i]);
     text += text_of(line);
   }
   if (unit != LossUnit::nats) return text;  // curves are in nats by token
   const auto& differences = arm.difference_curve;
   for (size_t i = 0; i < differences.mean.size(); ++i) {
     auto line = point_line("difference_curve", arm.name, differences.mean[i]);
-    line.difference = number(differences.mean[i].loss);
-    if (!differences.t_interval.empty()) {
-      line.t_low = number(differences.t_interval[i].low);
-      line.t_high = number(differences.t_interval[i].high);
-    }
+    line["difference"] = number(differences.mean[i].loss);
+    if (!differences.t_interval.empty()) add(line, "t_low", "t_high", differences.t_interval[i]);
     text += text_of(line);
   }
   return text;
@@ -179,7 +167,9 @@ std::string curve_lines(const ArmReport& arm, LossUnit unit) {
 }  // namespace
 
 std::string to_csv(const StudyReport& report) {
-  std::string text = heads;
+  std::string text;
+  for (const auto* column : columns) text += words(text.empty() ? "" : ",", column);
+  text += "\n";
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
   text += setting_lines(report);
@@ -187,18 +177,18 @@ std::string to_csv(const StudyReport& report) {
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       auto line = point_line("curve", run.result.arm, point);
-      line.seed = std::to_string(run.result.seed);
-      line.value = number(point.loss);
+      line["seed"] = std::to_string(run.result.seed);
+      line["value"] = number(point.loss);
       text += text_of(line);
     }
   for (const auto& table : report.tables)
     for (const auto& row : table.rows) {
-      Line line{.kind = "table", .arm = table.title};
-      for (size_t i = 0; i < row.size(); ++i) line.note += words(i == 0 ? "" : "; ", table.header[i], ": ", row[i]);
-      text += text_of(line);
+      std::string note;
+      for (size_t i = 0; i < row.size(); ++i) note += words(i == 0 ? "" : "; ", table.header[i].name, ": ", row[i]);
+      text += text_of({{"kind", "table"}, {"arm", table.title}, {"note", note}});
     }
-  for (const auto& set : tied_words(report)) text += text_of({.kind = "tied", .note = set});
-  for (const auto& note : report.notes) text += text_of({.kind = "note", .note = note});
+  for (const auto& set : tied_words(report)) text += text_of({{"kind", "tied"}, {"note", set}});
+  for (const auto& note : report.notes) text += text_of({{"kind", "note"}, {"note", note}});
   return text;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "core/config.h"
@@ -22,6 +21,8 @@ std::string interval_text(const std::optional<Interval>& interval, int decimals)
 
 std::string level_of(const StudyReport& report) { return shortest(100 * report.rules.confidence) + " %"; }
 
+constexpr auto numeric = ColumnKind::number;
+
 /// The values of something that runs have, each once, in the order in which they come.
 template <class Get>
 std::vector<std::string> distinct(const StudyReport& report, const Get& get) {
@@ -33,17 +34,28 @@ std::vector<std::string> distinct(const StudyReport& report, const Get& get) {
   return values;
 }
 
+/// The short mark of a verdict in a table of a paper.
+const char* mark_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::better:
+      return "B";
+    case Verdict::worse:
+      return "W";
+    case Verdict::smaller:
+    case Verdict::tied:
+      return "T";
+    case Verdict::undecided:
+    case Verdict::single_seed:
+      break;
+  }
+  return "?";
+}
+
 std::string direction_of(const StudyReport& report) {
   return report.rules.higher_is_better ? "higher is better" : "lower is better";
 }
 
 }  // namespace
-
-std::string fixed(double value, int decimals, bool sign) {
-  char text[64];
-  std::snprintf(text, sizeof text, sign ? "%+.*f" : "%.*f", decimals, value);
-  return text;
-}
 
 int decimals_of(const StudyReport& report) {
   double spread = INFINITY;
@@ -52,40 +64,101 @@ int decimals_of(const StudyReport& report) {
   return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
 }
 
-ReportRow row_heads(const StudyReport& report) {
-  const auto level = level_of(report);
-  return {.arm = "arm",
-          .runs = "runs",
-          .value = "mean ± sd",
-          .difference = "difference",
-          .interval = level + " interval",
-          .bootstrap = level + " bootstrap",
-          .p = "p (Holm)",
-          .effect = "Hedges' g",
-          .equivalence = "p (equivalence)",
-          .verdict = "verdict"};
+std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
+
+std::string mean_text(const StudyReport& report, const ArmReport& arm) {
+  const int decimals = decimals_of(report);
+  if (arm.runs.empty()) return "";
+  const auto mean = fixed(arm.summary.mean, decimals);
+  return arm.runs.size() > 1 ? mean + " ± " + fixed(arm.summary.sd, decimals) : mean;
 }
 
-std::vector<ReportRow> rows_of(const StudyReport& report) {
+Table verdict_table(const StudyReport& report) {
+  Table table{.header = {"arm",
+                         {"runs", numeric, 5},
+                         {"mean ± sd", numeric, 3},
+                         {"difference", numeric},
+                         {interval_head(report), numeric, 2},
+                         {level_of(report) + " bootstrap", numeric, 9},
+                         {"p (Holm)", numeric, 4},
+                         {"Hedges' g", numeric, 8},
+                         {"p (equivalence)", numeric, 7},
+                         {"verdict", ColumnKind::sentence, 6}}};
   const int decimals = decimals_of(report);
-  std::vector<ReportRow> rows;
   for (const auto& arm : report.arms) {
     const auto& d = arm.difference;
-    ReportRow row{.arm = in_one_line(arm.name), .runs = std::to_string(arm.runs.size()), .verdict = arm.verdict};
-    if (!arm.runs.empty()) {
-      row.value = fixed(arm.summary.mean, decimals);
-      if (arm.runs.size() > 1) row.value += " ± " + fixed(arm.summary.sd, decimals);
-    }
-    if (arm.is_baseline) row.verdict = "baseline";
-    if (!arm.is_baseline && d.seeds > 0) row.difference = fixed(d.mean, decimals, true);
-    row.interval = interval_text(d.t_interval, decimals);
-    row.bootstrap = interval_text(d.bootstrap_interval, decimals);
-    if (d.p_holm) row.p = p_text(*d.p_holm);
-    if (d.effect_size) row.effect = fixed(*d.effect_size, 2, true);
-    if (d.p_equivalence) row.equivalence = p_text(*d.p_equivalence);
-    rows.push_back(row);
+    table.rows.push_back({in_one_line(arm.name), std::to_string(arm.runs.size()), mean_text(report, arm),
+                          !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
+                          interval_text(d.t_interval, decimals), interval_text(d.bootstrap_interval, decimals),
+                          d.p_holm ? p_text(*d.p_holm) : "", d.effect_size ? fixed(*d.effect_size, 2, true) : "",
+                          d.p_equivalence ? p_text(*d.p_equivalence) : "", arm.is_baseline ? "baseline" : arm.verdict});
   }
-  return rows;
+  return table;
+}
+
+Table paper_table(const StudyReport& report) {
+  Table table{.header = {"arm", {"mean ± sd", numeric}, {"difference", numeric}, {interval_head(report), numeric}, ""}};
+  const int decimals = decimals_of(report);
+  std::set<std::string> used;
+  for (const auto& arm : report.arms) {
+    const auto& d = arm.difference;
+    const auto mark = arm.is_baseline || d.seeds == 0 ? "" : mark_of(d.verdict);
+    used.insert(mark);
+    table.rows.push_back({in_one_line(arm.name), mean_text(report, arm),
+                          !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
+                          interval_text(d.t_interval, decimals), mark});
+  }
+  std::string facts, legend;
+  for (const auto& [name, value] : facts_of(report))
+    if (name != "arms" && name != "baseline" && name != "runs")
+      facts += name == "metric" ? value : words("; ", name == "margin" ? "" : name + ": ", value);
+  facts[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(facts[0])));
+  for (const auto& [mark, meaning] : {std::pair{"B", "better"}, {"W", "worse"}, {"T", "tied"}, {"?", "not told apart"}})
+    if (used.contains(mark)) legend += words(legend.empty() ? " " : ", ", mark, " ", meaning);
+  table.caption = words(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
+                        interval_head(report), " of Student's t.", legend, legend.empty() ? "" : ".");
+  return table;
+}
+
+Table run_table(const StudyReport& report) {
+  Table table{.header = {"arm",
+                         {"seed", numeric},
+                         "state",
+                         {words(report.metric, " [", report.unit, "]"), numeric},
+                         {"steps", numeric},
+                         {"tokens", numeric},
+                         {"time", numeric},
+                         {"FLOPs", numeric},
+                         {"folder", ColumnKind::code}}};
+  const auto count = [](int64_t n) { return n > 0 ? thousands(static_cast<uint64_t>(n)) : ""; };
+  for (const auto& arm : report.arms)
+    for (const auto& run : report.runs) {
+      const auto& result = run.result;
+      if (result.arm != arm.name) continue;
+      auto& row = table.rows.emplace_back(std::vector<std::string>(table.header.size()));
+      row[0] = in_one_line(result.arm);
+      row[1] = std::to_string(result.seed);
+      row[2] = run.outlying ? "outlier" : name_of(run.state);
+      row[8] = result.folder;
+      if (run.state != RunState::done) continue;
+      row[3] = fixed(result.value, decimals_of(report));
+      row[4] = thousands(static_cast<uint64_t>(result.step));
+      row[5] = count(result.tokens);
+      row[6] = result.seconds > 0 ? duration(result.seconds) : "";
+      row[7] = result.flops > 0 ? with_prefix(result.flops) : "";
+    }
+  drop_empty_columns(table);
+  return table;
+}
+
+Table key_table(const StudyReport& report) {
+  Table table{.header = {"arm", {"keys", ColumnKind::code}}};
+  for (const auto& arm : report.arms) {
+    std::string keys;
+    for (const auto& key : arm.differs) keys += (keys.empty() ? "" : "\n") + in_one_line(key);
+    table.rows.push_back({in_one_line(arm.name), keys.empty() ? "the base as it is" : keys});
+  }
+  return table;
 }
 
 std::string question_of(const StudyReport& report) {
@@ -185,35 +258,18 @@ RunUsage mean_usage(const ArmReport& arm) {
 }
 
 Table usage_table(const StudyReport& report) {
-  const auto short_number = [](double value) { return with_prefix(value); };
-  struct Column {
-    const char* name;
-    double RunUsage::* field;
-    std::string (*text)(double);
-  };
-  const std::vector<Column> columns{{"time", &RunUsage::seconds, duration},
-                                    {"FLOPs", &RunUsage::flops, short_number},
-                                    {"tokens", &RunUsage::tokens, short_number},
-                                    {"steps", &RunUsage::steps, short_number},
-                                    {"predicted", &RunUsage::predicted_tokens, short_number},
-                                    {"words", &RunUsage::words, short_number},
-                                    {"epochs", &RunUsage::epochs, short_number}};
-  Table table{.title = "What a run used up, mean of each arm", .header = {"arm"}};
-  for (const auto& arm : report.arms)
-    if (!arm.runs.empty()) table.rows.push_back({in_one_line(arm.name)});
-  for (const auto& [name, field, text] : columns) {
-    std::vector<std::string> cells;
-    bool known = false;
-    for (const auto& arm : report.arms) {
-      if (arm.runs.empty()) continue;
-      const double used = mean_usage(arm).*field;
-      known = known || used > 0;
-      cells.push_back(used > 0 ? text(used) : "");
-    }
-    if (!known) continue;
-    table.header.emplace_back(name);
-    for (size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
+  Table table{.header = {"arm"}};
+  for (const auto* currency : {"time", "FLOPs", "tokens", "steps", "predicted", "words", "epochs"})
+    table.header.emplace_back(currency, numeric, static_cast<int>(table.header.size()) - 1);
+  for (const auto& arm : report.arms) {
+    if (arm.runs.empty()) continue;
+    const auto used = mean_usage(arm);
+    auto& row =
+        table.rows.emplace_back(std::vector{in_one_line(arm.name), used.seconds > 0 ? duration(used.seconds) : ""});
+    for (const double value : {used.flops, used.tokens, used.steps, used.predicted_tokens, used.words, used.epochs})
+      row.push_back(value > 0 ? with_prefix(value) : "");
   }
+  drop_empty_columns(table);
   if (table.header.size() == 1) table.rows.clear();
   return table;
 }

@@ -1,27 +1,46 @@
 #pragma once
-// The words and the rounded numbers of a report, the same in every form that people read.
+// What a report is made of: checks and curves of its runs, and the words, the tables and the figures of its forms.
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "study/report.h"
+#include "study/stages.h"
 
 namespace cloze {
 
-/// The cells of one arm.
-struct ReportRow {
-  std::string arm{}, runs{}, value{}, difference{}, interval{}, bootstrap{}, p{}, effect{}, equivalence{}, verdict{};
-};
+/// Throws DataError where the finished runs differ in held-out text, tokenizer, form of the evaluation or budget.
+void check_comparable(const StudyReport& report);
 
-/// One row for each arm, and the heads of its columns.
-std::vector<ReportRow> rows_of(const StudyReport& report);
-ReportRow row_heads(const StudyReport& report);
+/// The curves of the finished runs of an arm, by seed.
+using Curves = std::map<int64_t, std::vector<CurvePoint>>;
+Curves curves_of(const StudyReport& report, const std::string& arm);
+
+/// Mean and spread at the evaluations that all runs have.
+ArmCurve mean_curve(const Curves& curves);
+
+/// Differences of pairs of runs at the evaluations that both arms have.
+DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, const Curves& of_baseline,
+                                 const ComparisonRules& rules);
+
+/// The figures, in the units of `evaluate`, of the suites that runs of every arm answered (evaluation.suites), of each
+/// arm with its paired difference to the baseline; p is corrected by Holm over all differences of the table. None where
+/// no suite was answered. Throws DataError for a summary.json that is damaged.
+std::optional<Table> suite_table(const StudyReport& report);
+
+/// Adds the tables and notes of tuning, of a split and of probes.
+void add_stages(StudyReport& report, const Stages& stages);
+
+/// The report of a study with a `space:`: its trials, and no comparison.
+StudyReport search_report(const Stages& stages);
 
 /// Decimals that show two digits of the smallest spread among the runs of an arm.
 int decimals_of(const StudyReport& report);
 
-/// A number with so many decimals; `sign`: also a plus.
-std::string fixed(double value, int decimals, bool sign = false);
+/// `95 % interval`
+std::string interval_head(const StudyReport& report);
 
 /// What is asked, in one sentence.
 std::string question_of(const StudyReport& report);
@@ -35,6 +54,21 @@ std::vector<std::string> tied_words(const StudyReport& report);
 /// How the numbers were computed, with sources, one sentence each.
 std::vector<std::string> methods_of(const StudyReport& report);
 
+/// `3.1033 ± 0.0078` of the runs of an arm; empty without any.
+std::string mean_text(const StudyReport& report, const ArmReport& arm);
+
+/// A row for each arm: its mean, its difference to the baseline with intervals and tests, and the verdict.
+Table verdict_table(const StudyReport& report);
+
+/// The same for a paper: one interval, and marks for verdicts, which the caption explains.
+Table paper_table(const StudyReport& report);
+
+/// A row for each run.
+Table run_table(const StudyReport& report);
+
+/// What the arms differ in.
+Table key_table(const StudyReport& report);
+
 /// What a run used up, or the mean of runs.
 struct RunUsage {
   double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, seconds = 0, flops = 0;
@@ -45,5 +79,13 @@ RunUsage mean_usage(const ArmReport& arm);
 /// What the finished runs of each arm used up in the mean, in the currencies that the runs logged; without rows where
 /// they logged none.
 Table usage_table(const StudyReport& report);
+
+// Figures of a page, as HTML; empty where there is nothing to draw.
+/// The differences of all arms on one axis, with the margin.
+std::string difference_figure(const StudyReport& report);
+/// Losses and differences along training, by each currency that is known.
+std::string curve_figure(const StudyReport& report);
+/// The value of each run, a row for each arm.
+std::string value_figure(const StudyReport& report);
 
 }  // namespace cloze

@@ -11,8 +11,10 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/lines.h"
 #include "core/log.h"
+#include "run/held_out_record.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 
@@ -185,24 +187,15 @@ std::string log_path(const Plan& plan, const PlannedRun& run) { return run_path(
 std::optional<RunRecord> read_record(const std::string& path) {
   if (!fs::exists(path)) return std::nullopt;
   const auto fields = parse_json(read_text(path, 1 << 20));
-  require<DataError>(fields.is_object(), path, ": is damaged; remove it, and the run is started or resumed again");
-  const auto text = [&](const char* key) {
-    return fields.contains(key) && fields[key].is_string() ? fields[key].get<std::string>() : std::string();
-  };
-  return RunRecord{.fingerprint = text("fingerprint"),
-                   .version = text("version"),
-                   .done = fields.contains("done") && fields["done"] == true,
-                   .message = text("message"),
-                   .kept = text("kept")};
+  try {
+    return fields.get<RunRecord>();
+  } catch (const json::exception&) {
+    fail<DataError>(path, ": is damaged; remove it, and the run is started or resumed again");
+  }
 }
 
 void write_record(const std::string& path, const RunRecord& record) {
-  const json fields{{"fingerprint", record.fingerprint},
-                    {"version", record.version},
-                    {"done", record.done},
-                    {"message", record.message},
-                    {"kept", record.kept}};
-  write_atomic(path, json_text(fields, 2) + "\n");
+  write_atomic(path, json_text(json(record), 2) + "\n");
 }
 
 std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
@@ -275,31 +268,23 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; ", remedy);
   const auto fields = parse_json(read_text(path, max_file));
   const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
-  damaged(fields.is_object() && fields.contains("losses") && fields["losses"].is_object() && fields.contains("xxh3") &&
-          fields["xxh3"] == hash_hex(json_text(fields["losses"])));
-  HeldOutFile file;
-  const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); };
-  if (fields.contains("measured")) file.measured = text(fields["measured"]);
+  HeldOutRecord record;
+  try {
+    record = fields.get<HeldOutRecord>();
+  } catch (const json::exception&) {
+    damaged(false);
+  }
+  damaged(record.xxh3 == hash_hex(json_text(fields["losses"])));
+  HeldOutFile file{.measured = record.measured, .step = record.step};
   const std::string before_tokens = ", tokens ";
   if (const auto at = file.measured.find(before_tokens); at != std::string::npos) {
     file.text = file.measured.substr(at + before_tokens.size());
     file.measured.erase(at);
   }
-  if (fields.contains("step") && fields["step"].is_number()) file.step = fields["step"].get<int64_t>();
-  // A loss that is not finite stands as null.
-  const auto number = [](const json& value) {
-    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
-  };
-  const auto read = [&](const json& part, const char* key, std::vector<double>& values) {
-    damaged(part.is_object() && part.contains(key) && part[key].is_array());
-    for (const auto& value : part[key]) values.push_back(number(value));
-  };
-  for (const auto& [name, part] : fields["losses"].items()) {
-    auto& [examples, bytes] = file.losses[name];
-    read(part, "sum", examples.sum);
-    read(part, "count", examples.count);
-    if (part.contains("bytes")) read(part, "bytes", bytes);
-    damaged(examples.sum.size() == examples.count.size() && (bytes.empty() || bytes.size() == examples.sum.size()));
+  for (auto& [name, part] : record.losses) {
+    damaged(part.sum.size() == part.count.size() && (part.bytes.empty() || part.bytes.size() == part.sum.size()));
+    file.losses[name] = {.examples = {std::move(part.sum), std::move(part.count)},
+                         .bytes = {part.bytes.begin(), part.bytes.end()}};
   }
   return file;
 }

@@ -45,6 +45,15 @@ struct RunRecord {
   std::string kept{};     ///< fingerprint of the other plan for which somebody agreed to count it as it is
 };
 
+template <class V>
+void describe(V& v, RunRecord& r) {
+  v.or_else("fingerprint", r.fingerprint, "");
+  v.or_else("version", r.version, "");
+  v.or_else("done", r.done, false);
+  v.or_else("message", r.message, "");
+  v.or_else("kept", r.kept, "");
+}
+
 /// The folder, the config file, the record, the claim and the log of a planned run.
 std::string run_path(const Plan& plan, const PlannedRun& run);
 std::string config_path(const Plan& plan, const PlannedRun& run);

@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/random.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -41,11 +42,7 @@ std::pair<double, double> limits_of(const std::string& key, const ConfigNode& no
 }
 
 /// A number of four significant digits, which is what a draw is worth.
-std::string four_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return shortest(std::atof(text));
-}
+std::string four_digits(double value) { return shortest(std::atof(digits(value, 4).c_str())); }
 
 ConfigNode draw_value(const std::string& key, const ConfigNode& of, Stream stream) {
   static const std::vector<std::string> kinds{"log", "uniform", "integers"};

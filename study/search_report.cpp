@@ -1,10 +1,10 @@
 #include "study/search_report.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "core/chart.h"
 #include "core/log.h"
-#include "core/plot.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -63,46 +63,45 @@ void mark_frontier(std::vector<Trial>& trials) {
     });
 }
 
-std::string frontier_svg(const std::vector<Trial>& trials) {
+std::string frontier_chart(const std::vector<Trial>& trials) {
   if (trials.empty()) return "";
   const bool by_flops = knows_flops(trials);
-  std::vector<PlotDot> dots;
-  PlotLine frontier{.style = "a1", .title = "frontier"};
+  ChartSeries frontier{.title = "frontier", .colour = 1}, best{.mark = ChartMark::points, .colour = 1},
+      others{.mark = ChartMark::points, .colour = 2};
   Interval losses{trials.front().loss, trials.front().loss};
   double largest = 0;
   for (const auto& trial : trials) {
     const PlotPoint at{by_flops ? trial.flops : trial.tokens, trial.loss};
-    dots.push_back(
-        {.style = trial.on_frontier ? "a1" : "a2", .title = words(trial.name, ", ", shortest(at.y)), .at = at});
+    auto& dots = trial.on_frontier ? best : others;
+    dots.points.push_back(at);
+    dots.hints.push_back(words(trial.name, ", ", shortest(at.y)));
     if (trial.on_frontier) frontier.points.push_back(at);
     losses = {std::min(losses.low, at.y), std::max(losses.high, at.y)};
     largest = std::max(largest, at.x);
   }
-  std::sort(frontier.points.begin(), frontier.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  std::ranges::sort(frontier.points, {}, &PlotPoint::x);
   const char* cost = by_flops ? "FLOPs" : "tokens";
-  return to_svg({.title = words("held-out loss of trials by ", cost),
-                 .x_label = cost,
-                 .x = nice_axis(0, largest, 5, true),
-                 .y = nice_axis(losses.low, losses.high, 5, true),
-                 .lines = {frontier},
-                 .dots = dots});
+  return chart_html({.title = words("held-out loss of trials by ", cost),
+                     .x_label = cost,
+                     .series = {frontier, best, others},
+                     .x = nice_axis(0, largest, 5, true),
+                     .y = nice_axis(losses.low, losses.high, 5, true)});
 }
 
 Table search_table(const std::vector<Trial>& trials) {
-  Table table{.title = "Trials", .header = {"trial", "rung", "held-out loss", "tokens", "FLOPs", "frontier"}};
+  constexpr auto number = ColumnKind::number;
+  Table table{
+      .title = "Trials",
+      .header = {
+          "trial", {"rung", number}, {"held-out loss", number}, {"tokens", number}, {"FLOPs", number}, "frontier"}};
   if (trials.empty()) return table;
-  table.picture = frontier_svg(trials);
-  for (const auto& [key, value] : trials.front().keys) table.header.push_back(key);
-  const auto shown = [](const char* form, double value) {
-    char text[40];
-    std::snprintf(text, sizeof text, form, value);
-    return std::string(text);
-  };
+  table.picture = frontier_chart(trials);
+  for (const auto& [key, value] : trials.front().keys) table.header.emplace_back(key, number);
   for (const auto& trial : trials) {
     auto& row = table.rows.emplace_back(
-        std::vector<std::string>{trial.name, std::to_string(trial.rung + 1), shown("%.4f", trial.loss),
+        std::vector<std::string>{trial.name, std::to_string(trial.rung + 1), fixed(trial.loss, 4),
                                  thousands(static_cast<uint64_t>(trial.tokens)),
-                                 trial.flops > 0 ? shown("%.3g", trial.flops) : "", trial.on_frontier ? "yes" : ""});
+                                 trial.flops > 0 ? digits(trial.flops, 3) : "", trial.on_frontier ? "yes" : ""});
     for (const auto& [key, value] : trial.keys) row.push_back(one_line(value));
   }
   return table;

@@ -21,8 +21,9 @@ std::vector<Trial> read_trials(const Stages& stages);
 /// Marks the trials that no other beats in loss at the same FLOPs or less (tokens, where FLOPs are not known).
 void mark_frontier(std::vector<Trial>& trials);
 
-/// Loss against FLOPs (tokens, where FLOPs are not known): a dot for each trial, a line through those on the frontier.
-std::string frontier_svg(const std::vector<Trial>& trials);
+/// Loss against FLOPs (tokens, where FLOPs are not known), a part of a page: a dot for each trial, a line through those
+/// on the frontier.
+std::string frontier_chart(const std::vector<Trial>& trials);
 
 /// The trials with that picture.
 Table search_table(const std::vector<Trial>& trials);

@@ -1,4 +1,4 @@
-#include "study/stage_report.h"
+#include "study/report_rows.h"
 
 #include "study/declaration.h"
 #include "study/search_report.h"

@@ -11,6 +11,7 @@
 
 #include "core/config.h"
 #include "core/error.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -37,9 +38,7 @@ double power_of(double difference, double sd, int64_t seeds, double confidence) 
 /// `x` to the decimals that show two digits of `scale`.
 std::string rounded(double x, double scale) {
   const int decimals = scale > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(scale))), 0, 9) : 4;
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", decimals, x);
-  return text;
+  return fixed(x, decimals);
 }
 
 }  // namespace

@@ -76,6 +76,18 @@ Difference paired_t_test(const std::vector<double>& arm, const std::vector<doubl
 Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
                          const ComparisonRules& rules);
 
+/// Means of arms minus baseline when seeds and examples are drawn anew with replacement, all arms alike.
+///
+/// arms      [A][S], runs of the seeds of the baseline over the same E examples
+/// baseline  [S]
+/// returns   [A][resamples], in the order of drawing: resample b draws S seeds, then E examples, by below() of
+///           Rng(seed).stream("bootstrap", 0, b)
+/// Throws DataError for runs of other numbers of examples, and arms of other numbers of runs.
+/// Source: Sellam et al. 2022, section 4 (arXiv 2106.16163), procedure 1.
+std::vector<std::vector<double>> multibootstrap(const std::vector<std::vector<const ExampleLosses*>>& arms,
+                                                const std::vector<const ExampleLosses*>& baseline,
+                                                const ComparisonRules& rules);
+
 /// The interval of a bootstrap distribution over few seeds: percentiles whose levels are widened as Student's t is
 /// wider than the normal distribution, and the plain bootstrap is narrower than its sample by sqrt((n - 1) / n).
 /// Source: Hesterberg 2015, section 4.1.2 (arXiv 1411.5279), "expanded percentile interval".

@@ -1,4 +1,4 @@
-#include "study/suite_table.h"
+#include "study/report_rows.h"
 
 #include <filesystem>
 #include <map>
@@ -93,9 +93,16 @@ std::optional<Table> suite_table(const StudyReport& report) {
     for (const auto& arm : report.arms)
       if (values.contains(arm.name)) rows.push_back(compared(figure, arm, values, report.baseline, report.rules));
   correct(rows);
+  constexpr auto number = ColumnKind::number;
   Table table{.title = "Evaluation suites",
-              .header = {"suite", "arm", "runs", "mean", "sd", "difference",
-                         words(shortest(100 * report.rules.confidence), " % interval"), "p (Holm)"}};
+              .header = {"suite",
+                         "arm",
+                         {"runs", number},
+                         {"mean", number},
+                         {"sd", number},
+                         {"difference", number},
+                         {words(shortest(100 * report.rules.confidence), " % interval"), number},
+                         {"p (Holm)", number}}};
   for (auto& row : rows) table.rows.push_back(std::move(row.cells));
   return table;
 }

@@ -67,12 +67,8 @@ std::vector<std::string> keys_at_edge(const ArmTuning& arm) {
 
 std::string loss_text(const Candidate& candidate) {
   if (candidate.failed > 0) return words(candidate.failed, " failed");
-  char text[64];
-  if (candidate.loss.count > 1)
-    std::snprintf(text, sizeof text, "%.4f ± %.4f", candidate.loss.mean, candidate.loss.sd);
-  else
-    std::snprintf(text, sizeof text, "%.4f", candidate.loss.mean);
-  return text;
+  const auto mean = fixed(candidate.loss.mean, 4);
+  return candidate.loss.count > 1 ? mean + " ± " + fixed(candidate.loss.sd, 4) : mean;
 }
 
 }  // namespace
@@ -137,8 +133,10 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
 
 Table tuning_table(const Tuning& tuning) {
   Table table{.title = "What was tuned", .header = {"arm"}};
-  for (const auto& [key, value] : tuning.arms.front().candidates.front().keys) table.header.push_back(key);
-  table.header.insert(table.header.end(), {"held-out loss", "chosen"});
+  for (const auto& [key, value] : tuning.arms.front().candidates.front().keys)
+    table.header.emplace_back(key, ColumnKind::number);
+  table.header.emplace_back("held-out loss", ColumnKind::number);
+  table.header.emplace_back("chosen");
   for (const auto& arm : tuning.arms)
     for (size_t c = 0; c < arm.candidates.size(); ++c) {
       auto& row = table.rows.emplace_back(std::vector<std::string>{arm.arm});

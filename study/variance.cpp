@@ -69,8 +69,14 @@ Interval sd_interval(double sd, int64_t count, double confidence) {
 
 Table variance_table(const Plan& comparison, const Plan& split) {
   const double confidence = comparison.study.metric.confidence;
+  constexpr auto number = ColumnKind::number;
   Table table{.title = "Where the spread over seeds comes from",
-              .header = {"arm", "varied", "runs", "sd", words(shortest(100 * confidence), " % interval"), "share"}};
+              .header = {"arm",
+                         "varied",
+                         {"runs", number},
+                         {"sd", number},
+                         {words(shortest(100 * confidence), " % interval"), number},
+                         {"share", number}}};
   const auto row = [&](const std::string& arm, const std::string& varied, const std::vector<double>& values,
                        const std::string& share) {
     const auto summary = summarize(values);
@@ -98,9 +104,7 @@ Table variance_table(const Plan& comparison, const Plan& split) {
     size_t k = 0;
     for (const auto stream : split_streams(comparison.study)) {
       const double sd = summarize(parts[k]).sd;
-      char share[16] = "";
-      if (sum > 0) std::snprintf(share, sizeof share, "%.0f %%", 100 * sd * sd / sum);
-      row(arm.name, name_of(stream), parts[k++], share);
+      row(arm.name, name_of(stream), parts[k++], sum > 0 ? fixed(100 * sd * sd / sum, 0) + " %" : "");
     }
     table.rows.push_back({arm.name, "root of the sum", "", digits(std::sqrt(sum), 3), "", ""});
   }

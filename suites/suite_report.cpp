@@ -5,10 +5,8 @@
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
-#include "core/columns.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -116,33 +114,12 @@ std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
           thousands(static_cast<uint64_t>(figure.count))};
 }
 
-/// Removes the columns in which every row is empty.
-void drop_empty_columns(Table& table) {
-  if (table.rows.empty()) return;
-  for (size_t k = table.header.size(); k-- > 0;) {
-    const auto is_empty = [&](const auto& row) { return row[k].empty(); };
-    if (!std::all_of(table.rows.begin(), table.rows.end(), is_empty)) continue;
-    const auto at = static_cast<std::ptrdiff_t>(k);
-    table.header.erase(table.header.begin() + at);
-    for (auto& row : table.rows) row.erase(row.begin() + at);
-  }
-}
-
-/// The columns of the longest line of a table's text, without its title.
-size_t width_of_lines(Table table) {
-  table.title.clear();
-  size_t widest = 0;
-  std::istringstream lines(to_text(table));
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, width_of(line));
-  return widest;
-}
-
 /// Columns as rows, and rows as columns.
 Table transposed(const Table& table) {
-  Table turned{.title = table.title, .header = {table.header[0]}, .of_numbers = table.of_numbers};
-  for (size_t k = 1; k < table.header.size(); ++k) turned.rows.push_back({table.header[k]});
+  Table turned{.title = table.title, .header = {table.header[0]}};
+  for (size_t k = 1; k < table.header.size(); ++k) turned.rows.push_back({table.header[k].name});
   for (const auto& row : table.rows) {
-    turned.header.push_back(row[0]);
+    turned.header.emplace_back(row[0], ColumnKind::number);
     for (size_t k = 1; k < row.size(); ++k) turned.rows[k - 1].push_back(row[k]);
   }
   return turned;
@@ -191,8 +168,7 @@ std::string several_runs_cell(const SuiteFigure* figure) {
 
 Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
   Table table{.title = words("Suites answered by ", answers.run),
-              .header = {"suite", "metric", "value", "95 % interval", "official", "ties", "items"},
-              .of_numbers = true};
+              .header = columns_of_numbers({"suite", "metric", "value", "95 % interval", "official", "ties", "items"})};
   for (const auto& key : keys_of({&answers, 1}, detail)) {
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
     std::ranges::move(single_run_cells(*find(answers, key)), std::back_inserter(row));
@@ -203,8 +179,8 @@ Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
 
 /// `intervals`: each cell has the interval after the value.
 Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
-  Table table{.title = "Suites", .header = {"suite", "metric"}, .of_numbers = true};
-  for (const auto& name : short_names(answers)) table.header.push_back(name);
+  Table table{.title = "Suites", .header = columns_of_numbers({"suite", "metric"})};
+  for (const auto& name : short_names(answers)) table.header.emplace_back(name, ColumnKind::number);
   bool has_interval = false;
   for (const auto& key : keys_of(answers, detail)) {
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
@@ -259,17 +235,16 @@ std::vector<Note> with_suites_together(const std::vector<Note>& notes) {
 Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail detail, size_t columns) {
   if (answers.size() == 1) return table_of_run(answers[0], detail);
   const auto table = table_of_several(answers, detail, /*intervals=*/true);
-  return width_of_lines(table) <= columns ? table : table_of_several(answers, detail, /*intervals=*/false);
+  return width_of(table) <= columns ? table : table_of_several(answers, detail, /*intervals=*/false);
 }
 
 Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail) {
   Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
-              .header = {"step", "words", "revision"},
-              .of_numbers = true};
+              .header = columns_of_numbers({"step", "words", "revision"})};
   const auto keys = keys_of(answers, detail);
   for (const auto& key : keys) {
     const auto group = key.level == SuiteLevel::suite ? "" : " " + key.group;
-    table.header.push_back(words(key.suite, group, " ", metric_words(key.metric)));
+    table.header.emplace_back(words(key.suite, group, " ", metric_words(key.metric)), ColumnKind::number);
   }
   for (const auto& one : answers) {
     std::string revisions;
@@ -280,9 +255,9 @@ Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDeta
     for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key)));
   }
   drop_empty_columns(table);
-  if (width_of_lines(table) <= 80) return table;
+  if (width_of(table) <= 80) return table;
   const auto turned = transposed(table);
-  return width_of_lines(turned) < width_of_lines(table) ? turned : table;
+  return width_of(turned) < width_of(table) ? turned : table;
 }
 
 std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/lines.h"
 #include "core/log.h"
 #include "run/process.h"
@@ -47,10 +48,11 @@ json last_losses(const std::string& run) {
   return losses;
 }
 
-json to_json(const Ledger& ledger) {
-  return {{"data_wait", ledger.data_wait}, {"forward", ledger.forward},       {"backward", ledger.backward},
-          {"optimizer", ledger.optimizer}, {"evaluation", ledger.evaluation}, {"checkpoint", ledger.checkpoint},
-          {"other", ledger.other}};
+/// Without their sum, which stands beside it.
+json parts_of(const Ledger& ledger) {
+  json parts = ledger;
+  parts.erase("seconds");
+  return parts;
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ std::string summary_of(const Training& training, const PretrainReport& report, c
                {"unigram_accuracy", report.unigram_accuracy},
                {"stopped_by", report.stopped_by},
                {"peak_memory_bytes", peak_memory()},
-               {"ledger", to_json(report.ledger)}};
+               {"ledger", parts_of(report.ledger)}};
   if (!suites.empty()) summary["suites"] = to_json(suites);
   return json_text(summary, 2) + "\n";
 }

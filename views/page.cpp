@@ -1,11 +1,9 @@
 // The page of a view.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
-#include "core/columns.h"
-#include "core/page.h"
-#include "core/plot.h"
+#include "core/chart.h"
+#include "core/report.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "views/view.h"
@@ -13,19 +11,6 @@
 namespace cloze {
 
 namespace {
-
-std::string fixed_digits(double value, int decimals) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
-
-std::string paragraph(const std::string& text) { return "<p class=\"soft\">" + escaped_html(text) + "</p>\n"; }
-
-/// A chart under the name of its y axis.
-std::string figure(const LineChart& chart) {
-  return paragraph(chart.title) + "<div class=\"plot\">" + to_svg(chart) + "</div>\n";
-}
 
 /// An axis over the rows of a table, from 1.
 Axis axis_of_rows(size_t count) {
@@ -38,22 +23,23 @@ Axis axis_of_rows(size_t count) {
 std::string groups_section(const std::string& heading, const std::string& first, const std::vector<TokenGroup>& groups,
                            const std::string& note = "") {
   double highest = 0;
-  PlotLine line{.style = "a1", .title = "loss"};
-  std::vector<std::vector<std::string>> rows;
+  ChartSeries line{.title = "loss", .colour = 1};
+  Table table{.header = columns_of_numbers({first, "tokens", "loss", "right %"})};
   for (size_t i = 0; i < groups.size(); ++i) {
     const auto& group = groups[i];
     highest = std::max(highest, group.loss);
     line.points.push_back({static_cast<double>(i + 1), group.loss});
-    rows.push_back(
-        {group.name, std::to_string(group.count), fixed_digits(group.loss, 4), fixed_digits(100 * group.accuracy, 2)});
+    table.rows.push_back(
+        {group.name, std::to_string(group.count), fixed(group.loss, 4), fixed(100 * group.accuracy, 2)});
   }
-  const LineChart chart{.title = "loss [nats]",
-                        .x_label = first + ", row of the table",
-                        .x = axis_of_rows(groups.size()),
-                        .y = nice_axis(0, highest, 5, true),
-                        .lines = {line}};
-  const auto before = note.empty() ? "" : paragraph(note);
-  return html_section(heading, before + figure(chart) + html_table({first, "tokens", "loss", "right %"}, rows, 1));
+  const Chart chart{.title = heading,
+                    .x_label = first + ", row of the table",
+                    .y_label = "loss [nats]",
+                    .series = {line},
+                    .x = axis_of_rows(groups.size()),
+                    .y = nice_axis(0, highest, 5, true)};
+  const auto before = note.empty() ? "" : html_note(note);
+  return html_section(heading, before + chart_html(chart) + to_html(table));
 }
 
 /// The first texts, each token the darker the higher its loss.
@@ -61,15 +47,15 @@ std::string losses_section(const View& view) {
   double highest = 0;
   for (const auto& text : view.read)
     for (const auto loss : text.losses) highest = std::max(highest, loss);
-  std::string html = paragraph(
+  std::string html = html_note(
       words(view.read.size() < static_cast<size_t>(view.texts) ? words("The first ", view.read.size(), " texts. ") : "",
-            "The darker a token, the higher its loss, up to ", fixed_digits(highest, 2),
+            "The darker a token, the higher its loss, up to ", fixed(highest, 2),
             " nats; a token shows its own under the pointer."));
   for (const auto& [pieces, losses] : view.read) {
     html += "<p class=\"losses\">";
     for (size_t i = 0; i < pieces.size(); ++i)
-      html += words("<span style=\"--loss: ", fixed_digits(highest > 0 ? losses[i] / highest : 0, 3), "\" title=\"",
-                    fixed_digits(losses[i], 2), " nats\">", escaped_html(visible(pieces[i])), "</span> ");
+      html += words("<span style=\"--loss: ", fixed(highest > 0 ? losses[i] / highest : 0, 3), "\" title=\"",
+                    fixed(losses[i], 2), " nats\">", escaped_html(visible(pieces[i])), "</span> ");
     html += "</p>\n";
   }
   return html_section("Loss by token", html);
@@ -77,47 +63,48 @@ std::string losses_section(const View& view) {
 
 std::string calibration_section(const Calibration& calibration) {
   const auto axis = nice_axis(0, 1, 5, true);
-  LineChart chart{.title = "share that is right", .x_label = "confidence", .x = axis, .y = axis};
-  chart.lines.push_back({.style = "a0", .title = "as confident as right", .points = {{0, 0}, {1, 1}}});
-  PlotLine line{.style = "a1", .title = "this run"};
-  std::vector<std::vector<std::string>> rows;
+  Chart chart{.title = "calibration",
+              .x_label = "confidence",
+              .y_label = "share that is right",
+              .series = {{.title = "as confident as right", .points = {{0, 0}, {1, 1}}},
+                         {.title = "this run", .mark = ChartMark::dots, .colour = 1}},
+              .x = axis,
+              .y = axis};
+  auto& line = chart.series.back();
+  Table table{.header = columns_of_numbers({"confidence", "tokens", "mean confidence", "right"})};
   for (const auto& bin : calibration.bins) {
     line.points.push_back({bin.confidence, bin.accuracy});
-    chart.dots.push_back({.style = "a1", .title = words(bin.count, " tokens"), .at = {bin.confidence, bin.accuracy}});
-    rows.push_back({fixed_digits(bin.low, 3) + " to " + fixed_digits(bin.high, 3), std::to_string(bin.count),
-                    fixed_digits(bin.confidence, 4), fixed_digits(bin.accuracy, 4)});
+    line.hints.push_back(words(bin.count, " tokens"));
+    table.rows.push_back({fixed(bin.low, 3) + " to " + fixed(bin.high, 3), std::to_string(bin.count),
+                          fixed(bin.confidence, 4), fixed(bin.accuracy, 4)});
   }
-  chart.lines.push_back(line);
   const auto text =
-      words("Expected calibration error ", fixed_digits(calibration.error, 4), " over ", calibration.count,
+      words("Expected calibration error ", fixed(calibration.error, 4), " over ", calibration.count,
             " tokens, 15 bins of equal width (Guo et al. 2017): the mean distance between the probability "
             "of the most probable token and the share of times that it is right.");
-  std::vector<LegendEntry> legend;
-  for (const auto& [style, title, points] : chart.lines) legend.push_back({style, title});
-  return html_section("Calibration", paragraph(text) + html_legend(legend) + figure(chart) +
-                                         html_table({"confidence", "tokens", "mean confidence", "right"}, rows, 1));
+  std::vector<std::pair<std::string, std::string>> legend;
+  for (const auto& series : chart.series) legend.emplace_back(colour_classes(series.colour), series.title);
+  return html_section("Calibration", html_note(text) + legend_html(legend) + chart_html(chart) + to_html(table));
 }
 
 std::string projection_section(const View& view) {
-  if (!view.mean_cosine) return html_section("Sentences", paragraph("Two texts or more make a picture of sentences."));
+  if (!view.mean_cosine) return html_section("Sentences", html_note("Two texts or more make a picture of sentences."));
   double widest = 1e-9;
   for (const auto& [x, y] : view.projection.points) widest = std::max({widest, std::abs(x), std::abs(y)});
   const auto axis = nice_axis(-widest, widest, 5, true);
-  LineChart chart{
-      .title = words("second component, ", fixed_digits(100 * view.projection.second_share, 1), " %"),
-      .x_label = words("first component, ", fixed_digits(100 * view.projection.first_share, 1), " % of the variance"),
-      .x = axis,
-      .y = axis};
-  for (size_t i = 0; i < view.projection.points.size(); ++i)
-    chart.dots.push_back({.style = "a2",
-                          .title = cut(view.sentences[i], 120),
-                          .at = {view.projection.points[i].first, view.projection.points[i].second}});
+  Chart chart{.title = "sentences",
+              .x_label = words("first component, ", fixed(100 * view.projection.first_share, 1), " % of the variance"),
+              .y_label = words("second component, ", fixed(100 * view.projection.second_share, 1), " %"),
+              .series = {{.mark = ChartMark::points, .colour = 2, .hints = view.sentences}},
+              .x = axis,
+              .y = axis};
+  for (const auto& [x, y] : view.projection.points) chart.series[0].points.push_back({x, y});
   const auto text =
       words("Embeddings of ", view.sentences.size(), " texts (the mean of the tokens' states, last layer), ",
             "by their two principal components; a dot shows its text under the pointer. Mean cosine of two "
             "texts: ",
-            fixed_digits(*view.mean_cosine, 3), " (0: spread evenly, 1: one direction).");
-  return html_section("Sentences", paragraph(text) + figure(chart));
+            fixed(*view.mean_cosine, 3), " (0: spread evenly, 1: one direction).");
+  return html_section("Sentences", html_note(text) + chart_html(chart));
 }
 
 /// The square of a head with the tokens along its sides. Lengths are in pixels.
@@ -141,10 +128,10 @@ struct MapFrame {
       const double at = static_cast<double>(margin) +
                         (static_cast<double>(i) + 0.5) * static_cast<double>(side) / static_cast<double>(tokens.size());
       const auto text = escaped_html(label(tokens[i]));
-      html += words("<text x=\"", margin - 4, "\" y=\"", fixed_digits(at, 1),
-                    "\" text-anchor=\"end\" dominant-baseline=\"central\">", text,
-                    "</text><text transform=\"translate(", fixed_digits(at, 1), " ", margin - 4,
-                    ") rotate(-90)\" dominant-baseline=\"central\">", text, "</text>");
+      html +=
+          words("<text x=\"", margin - 4, "\" y=\"", fixed(at, 1),
+                "\" text-anchor=\"end\" dominant-baseline=\"central\">", text, "</text><text transform=\"translate(",
+                fixed(at, 1), " ", margin - 4, ") rotate(-90)\" dominant-baseline=\"central\">", text, "</text>");
     }
     return html;
   }
@@ -167,14 +154,14 @@ struct MapFrame {
 std::string attention_section(const View& view) {
   const auto& maps = view.attention;
   if (maps.heads.empty())
-    return html_section("Attention", paragraph("This attention has no matrix of probabilities to show."));
+    return html_section("Attention", html_note("This attention has no matrix of probabilities to show."));
   constexpr int64_t most_pixels = 272;
   const auto size = static_cast<int64_t>(maps.tokens.size()), side = std::min(size, most_pixels);
   const MapFrame frame(maps.tokens);
   std::string tokens;
   for (const auto& token : maps.tokens) tokens += (tokens.empty() ? "" : " ") + token;
   std::string body =
-      paragraph(words("A square for each head: a row is a query, whose token stands on the left, a column a key, whose "
+      html_note(words("A square for each head: a row is a query, whose token stands on the left, a column a key, whose "
                       "token stands above. White is 0, black the largest ",
                       side < size ? "mean of neighbours" : "probability", " of the head. The tokens",
                       frame.stride > 1 ? words(", of which one in ", frame.stride, " is named") : "", ": ", tokens));
@@ -207,7 +194,7 @@ constexpr const char* view_style = R"css(<style>
 std::string to_html(const View& view) {
   const auto title = "What " + view.run + " does with a text";
   std::string body = view_style + ("<h1>" + escaped_html(title) + "</h1>\n");
-  body += paragraph(words(view.texts, " texts, checkpoint ", view.checkpoint, "; ", view.scored_by, "."));
+  body += html_note(words(view.texts, " texts, checkpoint ", view.checkpoint, "; ", view.scored_by, "."));
   body += losses_section(view);
   body += groups_section("Loss by position", "position in the text", view.positions);
   body += view.has_training_counts

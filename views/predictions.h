@@ -1,5 +1,6 @@
 #pragma once
-// What a run predicts for the tokens of a text, one by one, and its losses by position and by frequency.
+// What a run predicts for the tokens of a text, one by one, and its losses by position and by frequency, and
+// whether it is as often right as it is confident.
 #include <span>
 #include <string>
 #include <vector>
@@ -46,5 +47,23 @@ std::vector<TokenGroup> by_position(const std::vector<SeenToken>& tokens);
 /// By the number of times that a token occurs in the training text: never, once, 2 to 9, 10 to 99, ... `counts`: of
 /// each id; empty: the numbers in these texts.
 std::vector<TokenGroup> by_frequency(const std::vector<SeenToken>& tokens, std::span<const uint64_t> counts = {});
+
+/// Predictions of about the same confidence.
+struct CalibrationBin {
+  double low = 0, high = 1;  ///< of the confidence
+  int64_t count = 0;
+  double confidence = 0;  ///< mean
+  double accuracy = 0;
+};
+
+struct Calibration {
+  std::vector<CalibrationBin> bins{};  ///< those with predictions
+  double error = 0;                    ///< expected calibration error
+  int64_t count = 0;
+};
+
+/// ECE = sum over bins of count / n |accuracy - confidence|, with `bins` bins of equal width over (0, 1]. Source: Guo
+/// et al. 2017, section 2, equation 3 (arXiv 1706.04599).
+Calibration calibration_of(const std::vector<SeenToken>& tokens, int64_t bins = 15);
 
 }  // namespace cloze

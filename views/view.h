@@ -7,11 +7,20 @@
 #include <vector>
 
 #include "views/attention_maps.h"
-#include "views/calibration.h"
 #include "views/predictions.h"
-#include "views/projection.h"
+#include "scoring/embeddings.h"
 
 namespace cloze {
+
+/// Embeddings of texts in the plane of their largest variance.
+struct PrincipalPlane {
+  std::vector<std::pair<double, double>> points{};  ///< of each text
+  double first_share = 0, second_share = 0;         ///< of the variance
+};
+
+/// The first two principal components of embeddings fp64 [N, D]; the signs are such that the text furthest from the
+/// mean lies at positive coordinates. Source: Pearson 1901.
+PrincipalPlane principal_components(const Tensor& embeddings);
 
 /// Everything that the page shows.
 struct View {

@@ -1,4 +1,3 @@
-#include "core/columns.h"
 
 #include "core/text.h"
 

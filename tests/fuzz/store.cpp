@@ -6,6 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/fingerprint.h"
 #include "core/json.h"
 #include "data/manifest.h"
 #include "data/shard.h"
@@ -15,12 +16,6 @@
 namespace cloze {
 
 namespace {
-
-std::string hex_of(uint64_t hash) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
-}
 
 /// Reads everything that a sampler can ask for.
 void read_all(const TokenStore& store) {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "tests/support/runs.h"
+#include "core/json_fields.h"
 #include "objectives/kinds.h"
 #include "run/log_line.h"
 #include "run/loss_curve.h"
@@ -68,15 +69,15 @@ TEST_CASE("a line that a checkpoint saves keeps its counts, and F1 of what is de
   line.add({{.name = "nsp", .sum = at::tensor(2.0), .count = 4, .correct = 3, .binary = of_pairs},
             {.name = "rtd", .sum = at::tensor(3.0), .count = 4, .correct = 2, .binary = of_tokens}},
            0.5);
-  const auto saved = to_json(line);
-  auto loaded = log_line_from(saved);
-  CHECK(to_json(loaded) == saved);
+  const nlohmann::json saved = line;
+  auto loaded = saved.get<LogLine>();
+  CHECK((nlohmann::json(loaded) == saved));
   REQUIRE(loaded.parts.size() == 2);
   CHECK_FALSE(loaded.parts[0].binary->detects);
   CHECK(loaded.parts[1].binary->detects);
   auto earlier = saved;  // of a version that did not save it: known again with the next step
   earlier["parts"][1]["yes_no"].erase("detects");
-  loaded = log_line_from(earlier);
+  loaded = earlier.get<LogLine>();
   CHECK_FALSE(loaded.parts[1].binary->detects);
   loaded.add({{.name = "rtd", .sum = at::tensor(3.0), .count = 4, .correct = 2, .binary = of_tokens}}, 0.5);
   CHECK(loaded.parts[1].binary->detects);

@@ -172,7 +172,7 @@ TEST_CASE("the frontier holds the trials that no other beats at the same cost or
   std::vector<bool> marked;
   for (const auto& trial : trials) marked.push_back(trial.on_frontier);
   CHECK(marked == std::vector<bool>{true, true, false, false, true});
-  const auto picture = frontier_svg(trials);
+  const auto picture = frontier_chart(trials);
   size_t dots = 0;
   for (size_t at = 0; (at = picture.find("<circle", at)) != std::string::npos; ++at) ++dots;
   CHECK(dots == 5);

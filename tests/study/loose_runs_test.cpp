@@ -25,7 +25,7 @@ struct Made {
   double value = 3;
   int64_t step = 100, logged = 100;
   std::string tokenizer = "t1";
-  double bytes = 0;  ///< of each example; 0: not known
+  uint64_t bytes = 0;  ///< of each example; 0: not known
   bool finished = true;
   std::string processor = "p1";
   json history = json::array();
@@ -240,7 +240,7 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
 TEST_CASE("runs by hand with different tokenizers are compared in bits per byte, each tokenizer an arm") {
   const std::vector<std::string> generative{
       "model={kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}", "objectives=[{kind: clm}]"};
-  const auto with = [&](const std::string& seed, const std::string& tokens, double value, double bytes) {
+  const auto with = [&](const std::string& seed, const std::string& tokens, double value, uint64_t bytes) {
     auto set = generative;
     set.push_back("train.seed=" + seed);
     set.push_back("data.tokens=" + tokens);
@@ -252,10 +252,10 @@ TEST_CASE("runs by hand with different tokenizers are compared in bits per byte,
                 .bytes = bytes};
   };
   Runs runs;
-  runs.make("small-1", with("1", "small", 3.0, 4));
-  runs.make("large-1", with("1", "large", 3.6, 4.02));
-  runs.make("small-2", with("2", "small", 3.2, 4));
-  runs.make("large-2", with("2", "large", 3.7, 4.02));
+  runs.make("small-1", with("1", "small", 3.0, 400));
+  runs.make("large-1", with("1", "large", 3.6, 402));
+  runs.make("small-2", with("2", "small", 3.2, 400));
+  runs.make("large-2", with("2", "large", 3.7, 402));
   CHECK_THAT(runs.error(), Catch::Contains("have different tokenizers (small and large)") &&
                                Catch::Contains("compare a generative loss in bits per byte") &&
                                Catch::Contains("--unit of `cloze report`"));
@@ -265,11 +265,11 @@ TEST_CASE("runs by hand with different tokenizers are compared in bits per byte,
   CHECK(report.unit == "bits per byte");
   CHECK(report.arms[0].name == "tokens=small");
   CHECK(report.arms[1].differs == std::vector<std::string>{"data.tokens: large"});
-  CHECK(report.arms[0].runs[1].value == Approx(3.2 / 4 / std::log(2.0)));
-  CHECK(report.arms[1].difference.mean == Approx(((3.6 + 3.7) / 4.02 - 6.2 / 4) / 2 / std::log(2.0)));
+  CHECK(report.arms[0].runs[1].value == Approx(3.2 / 400 / std::log(2.0)));
+  CHECK(report.arms[1].difference.mean == Approx(((3.6 + 3.7) / 402 - 6.2 / 400) / 2 / std::log(2.0)));
   CHECK_FALSE(report.arms[1].difference.bootstrap_interval);  // the sequences are not the same text
 
-  runs.make("large-3", with("3", "large", 3.7, 5));
+  runs.make("large-3", with("3", "large", 3.7, 500));
   CHECK_THAT(runs.error(), Catch::Contains("were scored on different text, of ") &&
                                Catch::Contains("score all of it (evaluation.sequences)"));
   runs.question.folders.pop_back();

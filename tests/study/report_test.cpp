@@ -148,6 +148,16 @@ TEST_CASE("names with the signs of HTML, LaTeX, Markdown and CSV are shown as th
   CHECK_THAT(to_text(report, 80), Catch::Contains("*d* end"));
 }
 
+TEST_CASE("the LaTeX of a report is a float with metric, seeds and budget, and explains the marks of its verdicts") {
+  const auto latex = to_latex(compared(made_up({"token", "word"}, 5)));
+  CHECK_THAT(latex,
+             Catch::Contains("\\begin{tabular}{lrrrl}") && Catch::Contains("arm & mean $\\pm$ sd & difference & ") &&
+                 Catch::Contains("\\caption{Held-out mlm loss in nats, lower is better; seeds: 5, paired; budget: "
+                                 "20 steps a run; differences of 0.01 nats matter. Differences are to token, ") &&
+                 Catch::Contains("95 \\% interval of Student's t. W worse.}") && Catch::Contains("] & W \\\\\n"));
+  CHECK(count(latex, "worse by") == 0);
+}
+
 TEST_CASE("every number of the table and of the curves stands in the CSV") {
   const auto report = compared(made_up({"token", "word"}, 3, 5));
   std::istringstream lines(to_csv(report));
@@ -182,7 +192,7 @@ TEST_CASE("what runs used up stands in every form, in the currencies that they l
     if (run.result.arm == "word") run.result.tokens = 400, run.result.words = 300;
   report = compared(report);
   const auto table = usage_table(report);
-  CHECK(table.header == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted", "words"});
+  CHECK(heads_of(table) == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted", "words"});
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[1] == std::vector<std::string>{"word", duration(10), "400", "20", "40", "300"});
   CHECK_THAT(to_text(report, 100), Catch::Contains("What a run used up, mean of each arm\n\narm"));

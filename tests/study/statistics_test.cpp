@@ -1,4 +1,4 @@
-#include "study/multibootstrap.h"
+#include "study/statistics.h"
 
 #include <cmath>
 #include <fstream>

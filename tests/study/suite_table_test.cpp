@@ -1,5 +1,5 @@
 // The table of evaluation suites in a report.
-#include "study/suite_table.h"
+#include "study/report_rows.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

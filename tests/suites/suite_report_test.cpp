@@ -51,7 +51,7 @@ TEST_CASE("the table of a run has the columns that its figures fill, and groups 
   const std::vector one{answers_of("runs/a", 10, {pairs(0.5, 0.625), similarity(0.3)})};
   const auto suites = table_of_runs(one, SuiteDetail::suites);
   CHECK(suites.title == "Suites answered by runs/a");
-  CHECK(suites.header == Row{"suite", "metric", "value", "95 % interval", "official", "ties", "items"});
+  CHECK(heads_of(suites) == Row{"suite", "metric", "value", "95 % interval", "official", "ties", "items"});
   REQUIRE(suites.rows.size() == 3);
   CHECK(suites.rows[0] == Row{"pairs", "accuracy %", "50.00", "[25.00, 75.00]", "62.50", "3", "1,200"});
   CHECK(suites.rows[1] == Row{"pairs", "micro_accuracy %", "51.00", "", "", "3", "1,200"});
@@ -62,7 +62,7 @@ TEST_CASE("the table of a run has the columns that its figures fill, and groups 
   // The only group of the similarities says what their suite says.
   CHECK(table_of_runs(one, SuiteDetail::paradigms).rows.size() == 7);
   const std::vector plain{answers_of("runs/a", 10, {similarity(0.3)})};
-  CHECK(table_of_runs(plain, SuiteDetail::suites).header == Row{"suite", "metric", "value", "items"});
+  CHECK(heads_of(table_of_runs(plain, SuiteDetail::suites)) == Row{"suite", "metric", "value", "items"});
 }
 
 TEST_CASE("a mean over items that is the mean over paradigms is shown once", "[suites]") {
@@ -76,7 +76,7 @@ TEST_CASE("several runs have a column each, with a dash where one did not answer
   const std::vector all{answers_of("runs/a", 10, {pairs(0.5, 0.625)}), answers_of("runs/b", 20, {similarity(0.25)})};
   const auto table = table_of_runs(all, SuiteDetail::suites, 0);
   CHECK(table.title == "Suites");
-  CHECK(table.header == Row{"suite", "metric", "a", "b"});
+  CHECK(heads_of(table) == Row{"suite", "metric", "a", "b"});
   REQUIRE(table.rows.size() == 3);
   CHECK(table.rows[0] == Row{"pairs", "accuracy %", "50.00 (62.50)", "-"});
   const std::vector equal{answers_of("runs/a", 10, {pairs(0.5, 0.5)}), all[1]};
@@ -90,7 +90,7 @@ TEST_CASE("several runs have a column each, with a dash where one did not answer
 TEST_CASE("a number that the published program does not have is a dash in tables, and null as JSON", "[suites]") {
   const std::vector one{answers_of("runs/a", 10, {pairs(0.5, NAN)})};
   const auto single = table_of_runs(one, SuiteDetail::suites);
-  REQUIRE(single.header[4] == "official");
+  REQUIRE(single.header[4].name == "official");
   CHECK(single.rows[0][4] == "-");
   const std::vector both{one[0], answers_of("runs/b", 20, {pairs(0.25, 0.25)})};
   CHECK(table_of_runs(both, SuiteDetail::suites, 0).rows[0] == Row{"pairs", "accuracy %", "50.00 (-)", "25.00"});
@@ -114,7 +114,7 @@ TEST_CASE("runs are named by the parts of their paths that tell them apart", "[s
   const auto names = [](const std::vector<std::string>& runs) {
     std::vector<CheckpointResults> all;
     for (const auto& run : runs) all.push_back(answers_of(run, 10, {pairs(0.5, 0.5)}));
-    const auto header = table_of_runs(all, SuiteDetail::suites).header;
+    const auto header = heads_of(table_of_runs(all, SuiteDetail::suites));
     return Row(header.begin() + 2, header.end());
   };
   CHECK(names({"/long/path/runs/a", "/long/path/runs/b/"}) == Row{"a", "b"});
@@ -132,12 +132,12 @@ TEST_CASE("checkpoints have a row each, or a column each where figures need more
                         answers_of("runs/a", 2000, {pairs(0.75, 0.5)})};
   const auto table = table_of_checkpoints(all, SuiteDetail::suites);
   CHECK(table.title == "Suites answered by the checkpoints of runs/a");
-  CHECK(table.header == Row{"step", "pairs accuracy %", "pairs micro_accuracy %"});
+  CHECK(heads_of(table) == Row{"step", "pairs accuracy %", "pairs micro_accuracy %"});
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[1] == Row{"2,000", "75.00 (50.00)", "76.00"});
   const auto turned = table_of_checkpoints(all, SuiteDetail::phenomena);
   CHECK(turned.title == "Suites answered by the checkpoints of runs/a");
-  CHECK(turned.header == Row{"step", "1,000", "2,000"});
+  CHECK(heads_of(turned) == Row{"step", "1,000", "2,000"});
   REQUIRE(turned.rows.size() == 4);
   CHECK(turned.rows[0] == Row{"pairs accuracy %", "50.00 (62.50)", "75.00 (50.00)"});
   CHECK(turned.rows[3] == Row{"pairs binding accuracy %", "75.00", "75.00"});
@@ -145,16 +145,16 @@ TEST_CASE("checkpoints have a row each, or a column each where figures need more
 
 TEST_CASE("runs are named by what tells their paths apart, absolute ones too", "[suites]") {
   const std::vector all{answers_of("/data/runs/a", 10, {similarity(0.5)}), answers_of("b", 10, {similarity(0.5)})};
-  CHECK(table_of_runs(all, SuiteDetail::suites).header == Row{"suite", "metric", "/data/runs/a", "b"});
+  CHECK(heads_of(table_of_runs(all, SuiteDetail::suites)) == Row{"suite", "metric", "/data/runs/a", "b"});
 }
 
 TEST_CASE("checkpoints are named by their words and revisions where these are known", "[suites]") {
   std::vector all{answers_of("runs/a", 1000, {similarity(0.5)}), answers_of("runs/a", 2000, {similarity(0.25)})};
-  CHECK(table_of_checkpoints(all, SuiteDetail::suites).header == Row{"step", "similarity spearman"});
+  CHECK(heads_of(table_of_checkpoints(all, SuiteDetail::suites)) == Row{"step", "similarity spearman"});
   all[1].words = 2'000'123;
   all[1].revisions = {"chck_1M", "chck_2M"};
   const auto table = table_of_checkpoints(all, SuiteDetail::suites);
-  CHECK(table.header == Row{"step", "words", "revision", "similarity spearman"});
+  CHECK(heads_of(table) == Row{"step", "words", "revision", "similarity spearman"});
   CHECK(table.rows[0] == Row{"1,000", "", "", "0.5000"});
   CHECK(table.rows[1] == Row{"2,000", "2,000,123", "chck_1M, chck_2M", "0.2500"});
   const auto lines = results_lines(std::span(all).last(1));

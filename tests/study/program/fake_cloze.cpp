@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     metrics << usage << "\n" << held_out << "\n";
   }
   metrics.close();
-  const std::vector<double> bytes(sums.size(), rate == 0.03125 ? 50 : 40);
+  const std::vector<uint64_t> bytes(sums.size(), rate == 0.03125 ? 50 : 40);
   const auto& evaluated = config.evaluation.objectives;
   const json losses{{evaluated.empty() ? "mlm" : short_form(evaluated.front()),
                      {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};

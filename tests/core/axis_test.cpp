@@ -1,5 +1,4 @@
-// Axes and shapes of plots.
-#include "core/plot.h"
+#include "core/axis.h"
 
 #include <cmath>
 
@@ -40,12 +39,6 @@ TEST_CASE("axes of one value, of nothing and of what is not finite have a width"
   }
 }
 
-TEST_CASE("points stand where their values are, and points that are not finite are left out") {
-  LineChart chart{.title = "t", .x = nice_axis(0, 10, 5, true), .y = nice_axis(0, 10, 5, true)};
-  chart.lines.push_back({.style = "a1", .points = {{0, 0}, {5, NAN}, {10, 10}}});
-  CHECK_THAT(to_svg(chart), Catch::Contains("d=\"M0 1500l3000 -1500\""));
-}
-
 TEST_CASE("a logarithmic axis has ticks at round numbers, its ends where no two of these lie between them") {
   CHECK(texts_of(log_axis(900, 60'000)) == Texts{"1 k", "2 k", "5 k", "10 k", "20 k", "50 k"});
   CHECK(texts_of(log_axis(1e3, 1e9)) == Texts{"1 k", "10 k", "100 k", "1 M", "10 M", "100 M", "1 G"});
@@ -53,32 +46,4 @@ TEST_CASE("a logarithmic axis has ticks at round numbers, its ends where no two 
   const auto axis = log_axis(10, 1000);
   CHECK(axis.share(100) == Approx(0.5));
   CHECK(axis.at(0.5) == Approx(100));
-}
-
-TEST_CASE("dots outside the axes, and points that a logarithm does not have, are left out") {
-  LineChart chart{.title = "t", .x = log_axis(1, 100), .y = nice_axis(0, 10, 5, true)};
-  chart.dots = {{.style = "a1", .at = {10, 5}}, {.style = "a1", .at = {1000, 5}}, {.style = "a1", .at = {-1, 5}}};
-  chart.lines.push_back({.style = "a1", .points = {{0, 1}, {1, 0}, {100, 10}}});
-  const auto svg = to_svg(chart);
-  CHECK_THAT(svg, Catch::Contains("cx=\"50.00%\"") && Catch::Contains("d=\"M0 1500l3000 -1500\""));
-  CHECK(svg.find("<circle") == svg.rfind("<circle"));
-}
-
-TEST_CASE("titles of plots are escaped") {
-  LineChart chart{.title = "<script> & \"q\" 'a'\n", .x = nice_axis(0, 1, 5, true), .y = nice_axis(0, 1, 5, true)};
-  chart.lines.push_back({.style = "a1", .title = "</title><b>", .points = {{0, 0}, {1, 1}}});
-  const auto svg = to_svg(chart);
-  CHECK_THAT(svg, Catch::Contains("&lt;script&gt; &amp; &quot;q&quot; &#39;a&#39; \"") &&
-                      Catch::Contains("&lt;/title&gt;&lt;b&gt;"));
-  CHECK_THAT(svg, !Catch::Contains("<script>") && !Catch::Contains("<b>"));
-}
-
-TEST_CASE("a curve is thinned to so many points with both ends") {
-  std::vector<int> points(1000);
-  for (int i = 0; i < 1000; ++i) points[static_cast<size_t>(i)] = i;
-  const auto few = thinned(points, 60);
-  CHECK(few.size() == 60);
-  CHECK(few.front() == 0);
-  CHECK(few.back() == 999);
-  CHECK(thinned(std::vector<int>{1, 2}, 60).size() == 2);
 }

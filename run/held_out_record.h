@@ -1,0 +1,42 @@
+#pragma once
+// held_out.json of a run: its last held-out losses sequence by sequence, which statistics over runs resample.
+//
+//   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E]}}, "xxh3"}
+//
+// `measured` describes objectives, rows, masks and tokens: losses of equal descriptions can be compared example by
+// example. `bytes`, of the source text of the predicted tokens, is there for generative objectives, unless the tokens
+// were prepared without them.
+#include "core/fingerprint.h"
+#include "core/json.h"
+#include "core/json_fields.h"
+
+namespace cloze {
+
+/// The losses of one objective, example by example; NaN for what is not finite.
+struct HeldOutExamples {
+  std::vector<double> sum{}, count{};
+  std::vector<uint64_t> bytes{};
+};
+template <class V>
+void describe(V& v, HeldOutExamples& e) {
+  v.numbers("sum", e.sum);
+  v.numbers("count", e.count);
+  v.unless("bytes", e.bytes, {});
+}
+
+/// The file, whose hash is over the losses.
+struct HeldOutRecord {
+  int64_t step = 0;
+  std::string measured{};
+  std::map<std::string, HeldOutExamples> losses{};
+  std::string xxh3{};
+};
+template <class V>
+void describe(V& v, HeldOutRecord& r) {
+  v.or_else("step", r.step, 0);
+  v.or_else("measured", r.measured, "");
+  v("losses", r.losses);
+  v("xxh3", r.xxh3);
+}
+
+}  // namespace cloze
