@@ -33,8 +33,8 @@ Class pretraining_class(const ObjectiveConfig& of_pairs);
 Class causal_class(const std::string& suffix, bool transform = true);
 
 /// The value of a parameter in another layout.
-using Layout = at::Tensor (*)(const BackboneConfig&, const std::string& name, const at::Tensor& value);
-at::Tensor same_layout(const BackboneConfig&, const std::string& name, const at::Tensor& value);
+using Layout = at::Tensor (*)(const TransformerConfig&, const std::string& name, const at::Tensor& value);
+at::Tensor same_layout(const TransformerConfig&, const std::string& name, const at::Tensor& value);
 
 /// A family at Hugging Face.
 struct Family {
@@ -56,7 +56,7 @@ struct Family {
   /// written, and null if they are unknown, so that no default replaces them.
   json text_ids = json::object();
   /// Of several types of one family here, this is the one that describes `model`.
-  bool (*describes)(const BackboneConfig& model) = [](const BackboneConfig&) { return true; };
+  bool (*describes)(const TransformerConfig& model) = [](const TransformerConfig&) { return true; };
 
   /// The model generates text in the class with its head.
   bool is_generative() const { return backbone_of(table.model).is_generative(); }
