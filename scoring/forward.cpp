@@ -278,8 +278,8 @@ std::vector<Answer> RowScorer::answers(const Batch& batch, const Tensor& states,
   return found;
 }
 
-/// The states of rows after contexts of the same length: each context is read once, for all rows that
-/// have it. `take` gets the rows in batches of equal lengths, with the states that predict [N, D].
+/// The states of rows after contexts of the same length: each context is read once, for all rows that have it. `take`
+/// gets the rows in batches of equal lengths, with the states that predict [N, D].
 void RowScorer::after_contexts(std::span<const ScoringRow> rows,
                                const std::function<void(const Batch&, const Tensor& states)>& take) const {
   const auto device = network_.backbone->token_embedding().value().device();
