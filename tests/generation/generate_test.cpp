@@ -3,6 +3,7 @@
 #include "generation/generate.h"
 #include "interchange/interchange.h"
 #include "models/families/lstm.h"
+#include "objectives/clm/clm.h"
 
 using namespace cloze;
 
