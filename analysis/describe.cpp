@@ -8,7 +8,6 @@
 #include "core/log.h"
 #include "core/tensor/param.h"
 #include "core/text.h"
-#include "models/activations.h"
 #include "objectives/expected_rows.h"
 #include "objectives/network.h"
 #include "run/objective_setting.h"
@@ -77,29 +76,18 @@ void add_layers(const Network& network, const Network& wider, const OptimizerCon
   }
 }
 
-/// Elements that a micro-batch of these rows keeps for its backward pass.
-double kept_elements(const RunConfig& config, const std::vector<RowSizes>& rows) {
-  const auto& model = backbone_of(config.model);
-  const bool recomputes = config.train.gradient_checkpointing;
-  double sum = total(rows, &RowSizes::length) * stack_activations(model, recomputes) +
-               total(rows, &RowSizes::predicted) * head_activations(model);
-  if (const auto* both = as<EncoderDecoderConfig>(config.model))
-    sum += total(rows, &RowSizes::target_length) * decoder_activations(*both, recomputes);
-  return sum;
-}
-
 /// Adds what a step keeps in memory.
 void add_memory(const RunConfig& config, const std::vector<RowSizes>& rows, Description& d) {
+  const auto& model = backbone_of(config.model);
   const bool bf16 = config.train.precision == Precision::bf16;
   const double element = bf16 ? 2 : 4;
   const auto parameters = static_cast<double>(d.parameters);
   d.weight_bytes = 4 * parameters;
   d.gradient_bytes = 4 * parameters;
   d.shadow_bytes = bf16 ? 2 * parameters : 0;
-  d.activation_bytes = element * kept_elements(config, rows);
-  if (const auto* streams = as<TwoStreamConfig>(config.model))
-    d.carried_bytes =
-        static_cast<double>(config.train.batch_size * config.train.accumulation) * carried_elements(*streams) * element;
+  d.activation_bytes = element * model.activations(rows, config.train.gradient_checkpointing);
+  d.carried_bytes =
+      static_cast<double>(config.train.batch_size * config.train.accumulation) * model.carried_numbers() * element;
 }
 
 }  // namespace

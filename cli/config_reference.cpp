@@ -1,5 +1,6 @@
 // Reference of all config keys as Markdown: the content of docs/config.md.
 #include <algorithm>
+#include <concepts>
 #include <sstream>
 
 #include "cli/verbs.h"
@@ -37,8 +38,12 @@ std::string section(const std::string& title, const Keys& keys) {
   return keys.empty() ? "" : "\n### " + title + "\n\n" + config_detail::entries_to_markdown(keys);
 }
 
-/// A table of the keys that all kinds share, with the defaults of the first kind, then one per kind with its additional
-/// keys and other defaults.
+/// The keys of a kind are compared with those of the first one: of backbones, those of a Transformer.
+template <class Kind>
+constexpr bool has_shared_keys = !std::derived_from<Kind, BackboneConfig> || std::derived_from<Kind, TransformerConfig>;
+
+/// A table of the keys that such kinds share, with the defaults of the first kind, then one per kind with its
+/// additional keys and other defaults.
 template <class First, class... Others>
 std::string sections(const std::string& path, const char* title, const std::variant<First, Others...>*) {
   auto shared = keys_of(path, First{});
@@ -47,7 +52,7 @@ std::string sections(const std::string& path, const char* title, const std::vari
   };
   const auto in_all = [&](const auto& key) {
     const auto in = [&](const Keys& keys) { return find(keys, key.path) != keys.end(); };
-    return (in(keys_of(path, Others{})) && ...);
+    return ((!has_shared_keys<Others> || in(keys_of(path, Others{}))) && ...);
   };
   shared = kept(shared, in_all);
   const auto own = [&](const auto& key) {
@@ -55,8 +60,9 @@ std::string sections(const std::string& path, const char* title, const std::vari
     return same == shared.end() || same->value != key.value || same->rule != key.rule || same->words != key.words;
   };
   std::string text = section(words(title, ", as ", First::kind, " has them"), shared);
-  const auto add = [&](const auto& part) {
-    text += section(words("`", path, ".kind: ", part.kind, "`"), kept(keys_of(path, part), own));
+  const auto add = [&]<class Kind>(const Kind& part) {
+    const auto keys = keys_of(path, part);
+    text += section(words("`", path, ".kind: ", part.kind, "`"), has_shared_keys<Kind> ? kept(keys, own) : keys);
   };
   add(First{});
   (add(Others{}), ...);
@@ -181,7 +187,7 @@ std::string documented_keys(const std::string& name) {
 std::string reference_of_keys() {
   const auto run = keys_of_every_run();
   return section("Every run", run).substr(1) +
-         sections("model", "Every model", static_cast<const ModelFamily*>(nullptr)) +
+         sections("model", "Every Transformer", static_cast<const ModelFamily*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +
          sections("objectives.N", "Every objective", static_cast<const ObjectiveVariant*>(nullptr)) +
          sections_of_kinds("optimizer", "kind", static_cast<const UpdateRule*>(nullptr)) +

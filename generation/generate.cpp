@@ -15,10 +15,10 @@ namespace cloze {
 
 namespace {
 
-/// Next-token logits from a network with a key/value cache for each row.
-class CachedModel final : public NextTokenModel {
+/// Next-token logits from a network that keeps a state of each row.
+class DecodingModel final : public NextTokenModel {
  public:
-  CachedModel(Network& network, EncoderOutput encoder_output)
+  DecodingModel(Network& network, EncoderOutput encoder_output)
       : network_(network), encoder_output_(std::move(encoder_output)) {
     for (const auto& objective : network.objectives)
       if (objective->head_name() == "lm") head_ = objective.get();
@@ -28,19 +28,14 @@ class CachedModel final : public NextTokenModel {
   }
 
   /// Feeds tokens [rows, n] without computing logits.
-  void feed(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, encoder_output_, cache_); }
+  void feed(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, encoder_output_, state_); }
 
   const float* step(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) override {
     if (interrupted) throw Interrupted("stopped");
     const auto ids = at::tensor(tokens, at::kLong).unsqueeze(1);
     bool reordered = false;
     for (size_t i = 0; i < origins.size(); ++i) reordered = reordered || origins[i] != static_cast<int64_t>(i);
-    if (reordered) {
-      const auto rows = at::tensor(origins, at::kLong);
-      for (auto& block : cache_)
-        if (block.self.defined())
-          block.self = block.self.index_select(0, rows);  // rows of one prompt share the encoder output
-    }
+    if (reordered) state_ = state_.select(at::tensor(origins, at::kLong));
     feed(ids);
     logits_ =
         head_->outputs(*network_.backbone, hidden_)[0].second.select(1, 0).to(at::kFloat).contiguous();  // [rows, V]
@@ -51,7 +46,7 @@ class CachedModel final : public NextTokenModel {
  private:
   Network& network_;
   EncoderOutput encoder_output_;
-  std::vector<BlockCache> cache_;
+  DecoderState state_;
   Objective* head_ = nullptr;
   Tensor hidden_, logits_;
 };
@@ -129,12 +124,12 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
       encoder_output =
           network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // shared by all rows of a prompt
     }
-    CachedModel cached_model(network, encoder_output);
+    DecodingModel decoding(network, encoder_output);
     if (const auto real = static_cast<int64_t>(lengths[1]); real > 1)
-      cached_model.feed(padded(fed, 0).first.narrow(1, 0, real - 1).repeat_interleave(rows, 0));
+      decoding.feed(padded(fed, 0).first.narrow(1, 0, real - 1).repeat_interleave(rows, 0));
     auto settings = config;
     settings.prompt_ignore_length = static_cast<int64_t>(lengths[2]);
-    auto texts = search(cached_model, prefixes, settings, emit, numbers);
+    auto texts = search(decoding, prefixes, settings, emit, numbers);
     for (size_t k = 0; k < members.size(); ++k) found[members[k]] = std::move(texts[k]);
   }
   return found;

@@ -1,5 +1,5 @@
 #pragma once
-// Text generation: the searches of search.h over a network with a key/value cache.
+// Text generation: the searches of search.h over a network that keeps a state of each row.
 #include "run/run.h"
 #include "generation/search.h"
 

@@ -44,7 +44,7 @@ const Class& class_named(const Family& family, const std::string& name, const st
 
 Objectives objectives_of_class(const std::string& architecture, ModelConfig& model, const std::string& path) {
   const auto& one = class_named(family_of(model), architecture, path);
-  const auto& c = backbone_of(model);
+  const auto& c = transformer_of(model);
   const auto stacks = one.architecture.value_or(c.architecture);
   if (stacks == c.architecture) return one.objectives;
   if (auto* both = as<EncoderDecoderConfig>(model)) {

@@ -74,7 +74,7 @@ ModelConfig read_model(const json& j, const std::string& path) {
                                 "'; if it is another one, write its model_type into the file"));
   const auto& family = huggingface::family_named(name, path);
   ModelConfig model = family.table.model;
-  auto& c = backbone_of(model);
+  auto& c = transformer_of(model);
   c.initializer = Initializer::normal;
   c.freeze_pad_embedding = false;
   for (const auto& key : family.table.keys) {

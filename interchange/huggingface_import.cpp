@@ -24,7 +24,7 @@ using nlohmann::json;
 namespace {
 
 /// Throws ConfigError unless `g` is the generator that `rtd` makes for this discriminator.
-void require_generator(const BackboneConfig& g, const BackboneConfig& expected, const std::string& folder) {
+void require_generator(const TransformerConfig& g, const TransformerConfig& expected, const std::string& folder) {
   const auto same = [&](const char* key, const auto& given, const auto& wanted) {
     require<ConfigError>(given == wanted, "--generator ", folder, ": its ", key, " is ", given,
                          ", but with this discriminator it must be ", wanted, "; the two cannot be one run");
@@ -68,14 +68,14 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
   require<ConfigError>(kind_of(model.config.model) == kind_of(generator.config.model), "--generator ", folder,
                        ": its model is ", kind_of(generator.config.model), ", that of the discriminator is ",
                        kind_of(model.config.model), "; give a generator of the same family");
-  auto& d = backbone_of(model.config.model);
-  const auto& g = backbone_of(generator.config.model);
+  auto& d = transformer_of(model.config.model);
+  const auto& g = transformer_of(generator.config.model);
   RtdConfig rtd;
   rtd.generator_hidden_size = static_cast<double>(g.num_attention_heads) / static_cast<double>(d.num_attention_heads);
   rtd.generator_layers =
       static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
   d.tie_word_embeddings = g.tie_word_embeddings;
-  require_generator(g, backbone_of(generator_of(rtd, model.config.model)), folder);
+  require_generator(g, transformer_of(generator_of(rtd, model.config.model)), folder);
   rtd.tie = tie_of(model, generator);
   model.config.objectives = {rtd};
 }

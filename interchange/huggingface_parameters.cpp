@@ -15,7 +15,7 @@ std::string huggingface_prefix(const ModelConfig& model) { return family_of(mode
 std::vector<std::string> token_tables(const ModelConfig& model) {
   const auto& family = family_of(model);
   const auto& root = family.prefix;
-  if (backbone_of(model).is_encoder_decoder())
+  if (transformer_of(model).is_encoder_decoder())
     return {root + "shared.weight", root + "encoder.embed_tokens.weight", root + "decoder.embed_tokens.weight",
             "lm_head.weight"};
   auto tables = huggingface_names(model, "backbone.embeddings.word");
@@ -33,17 +33,17 @@ std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std
   }
   if (name != "backbone.embeddings.word" || !shares_embeddings(model)) return {};
   auto tables = token_tables(model);
-  if (!backbone_of(model).tie_word_embeddings) tables.pop_back();
+  if (!transformer_of(model).tie_word_embeddings) tables.pop_back();
   std::erase(tables, huggingface_names(model, name)[0]);
   return tables;
 }
 
 at::Tensor to_huggingface(const ModelConfig& model, const std::string& name, const at::Tensor& value) {
-  return family_of(model).to_huggingface(backbone_of(model), name, value);
+  return family_of(model).to_huggingface(transformer_of(model), name, value);
 }
 
 at::Tensor from_huggingface(const ModelConfig& model, const std::string& name, const at::Tensor& value) {
-  return family_of(model).from_huggingface(backbone_of(model), name, value);
+  return family_of(model).from_huggingface(transformer_of(model), name, value);
 }
 
 std::string name_of_whole(const std::string& part) {

@@ -44,7 +44,7 @@ Tables take_tables(const std::vector<std::string>& names, TensorMap& tensors) {
 /// differ are not tied, whatever config.json says. Keeps in `tensors` those that the network has. Source: tie_weights
 /// of transformers 5, modeling_utils.py.
 void tie_tables(ModelConfig& model, TensorMap& tensors) {
-  auto& c = backbone_of(model);
+  auto& c = transformer_of(model);
   const auto names = token_tables(model);
   auto tables = take_tables(names, tensors);
   if (!tables.shared.defined()) return;
@@ -98,7 +98,7 @@ std::map<std::string, Value> in_model(const std::map<std::string, Value>& tensor
 /// Throws ConfigError for a token id outside the vocabulary.
 void check_ids(const ModelConfig& model, const std::string& path) {
   if (!huggingface::family_of(model).is_generative()) return;
-  const auto& c = backbone_of(model);
+  const auto& c = transformer_of(model);
   const auto decoding = decoding_ids_of(model);
   for (const auto& [key, id] : {std::pair{"pad_token_id", c.pad_token_id},
                                 {"decoder_start_token_id", decoding.decoder_start_token_id},
@@ -118,7 +118,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   const auto j = read_json(path);
   auto& config = model.config.model;
   config = read_model(j, path);
-  const auto& c = backbone_of(config);
+  const auto& c = transformer_of(config);
   auto stored = read_weights(folder);
   model.tensors = std::move(stored.tensors);
   const auto prefix = huggingface_prefix(config);

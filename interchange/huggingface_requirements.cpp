@@ -35,7 +35,7 @@ void require_option(bool has_class, const char* option, const T& value, const Mo
 }
 
 void require_stack(const ModelConfig& model, const Family& family) {
-  const auto &c = backbone_of(model), &standard = backbone_of(family.table.model);
+  const auto &c = transformer_of(model), &standard = transformer_of(family.table.model);
   const auto option = [&](const char* name, const auto& value, bool has_class) {
     require_option(has_class, name, value, model);
   };
@@ -58,8 +58,8 @@ void require_stack(const ModelConfig& model, const Family& family) {
 }
 
 void require_attention(const ModelConfig& model, const Family& family) {
-  const auto& attention = backbone_of(model).attention;
-  const bool own = kind_of(attention) == kind_of(backbone_of(family.table.model).attention);
+  const auto& attention = transformer_of(model).attention;
+  const bool own = kind_of(attention) == kind_of(transformer_of(family.table.model).attention);
   const bool full = family.full_attention && is_full(attention);
   require_option(own || full, "attention of kind", kind_of(attention), model);
   if (const auto* window = std::get_if<WindowAttention>(&*attention)) {

@@ -167,7 +167,7 @@ Tensor first_window_probabilities(const Network& network, const WindowAttention&
   const std::string qkv = "backbone.stack.0.attention.qkv.";
   const auto projected =
       plain::linear(trace.hidden_states[0], params.at(qkv + "weight"), Param()) + params.at(qkv + "bias").value();
-  const auto heads = backbone_of(network.model_config()).num_attention_heads;
+  const auto heads = transformer_of(network.model_config()).num_attention_heads;
   return window_probabilities(projected, heads, window.attention_window[0] / 2, batch);
 }
 
@@ -186,7 +186,7 @@ TensorMap computed_outputs(Network& network, const Batch& batch) {
   const auto alternating = [&](const std::vector<Tensor>& tensors, const auto& name_of) {
     for (size_t i = 0; i < tensors.size(); ++i) computed[name_of(i / 2, i % 2)] = tensors[i];
   };
-  const auto& model = backbone_of(network.model_config());
+  const auto& model = transformer_of(network.model_config());
   const bool two = model.is_encoder_decoder();
   list(two ? "encoder_hidden_states" : "hidden_states", traces.encoder.hidden_states);
   if (batch.target_positions.defined())  // the two streams alternate

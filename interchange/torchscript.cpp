@@ -98,6 +98,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   require<ConfigError>(replace || !fs::exists(out), out,
                        ": already exists; name another file, or overwrite it with --force");
   auto run = open_run(path);
+  transformer_of(run.config.model);  // a loop over the tokens of a text is traced for one length alone
   if (part == "generator") take_generator(run);
   const bool bf16 = dtype == "bfloat16";
   if (bf16) convert_params(*run.network, at::kBFloat16);

@@ -84,7 +84,7 @@ struct NamedOutputs {
 
 torch::jit::Module single_stack_module(Network& network) {
   auto module = mirror(network, "Cloze");
-  const auto& model = backbone_of(network.model_config());
+  const auto& model = transformer_of(network.model_config());
   const auto* window = std::get_if<WindowAttention>(&*model.attention);
   NamedOutputs outputs{network};
   const auto ids = at::zeros({2, 4}, at::kLong);

@@ -9,20 +9,14 @@ namespace cloze {
 
 namespace {
 
-/// Keys and values of all blocks, stacked to one tensor [L, B, S, 2 H C], and unstacked.
-Tensor stacked(const std::vector<BlockCache>& cache, Tensor BlockCache::* part) {
-  std::vector<Tensor> list;
-  for (const auto& block : cache) list.push_back(block.*part);
-  return at::stack(list);
-}
-std::vector<BlockCache> unstacked(int64_t layers, const Tensor& past, const Tensor& memory = {}) {
-  std::vector<BlockCache> cache(static_cast<size_t>(layers));
+/// The state of a decoder of so many blocks, from the keys and values of all of them, [L, B, S, 2 H C].
+DecoderState unstacked(int64_t layers, const Tensor& past, const Tensor& memory = {}) {
+  DecoderState state;
   for (int64_t i = 0; i < layers; ++i) {
-    auto& block = cache[static_cast<size_t>(i)];
-    block.self = past.select(0, i);
-    if (memory.defined()) block.cross = memory.select(0, i);
+    state.of_tokens.push_back(past.select(0, i));
+    state.of_source.push_back(memory.defined() ? memory.select(0, i) : Tensor());
   }
-  return cache;
+  return state;
 }
 
 /// The language modeling head, or null.
@@ -42,7 +36,7 @@ struct Shapes {
 };
 
 Shapes shapes_of(Network& network) {
-  const auto& c = backbone_of(network.model_config());
+  const auto& c = transformer_of(network.model_config());
   const auto* encoder_decoder = c.is_encoder_decoder() ? as<EncoderDecoderConfig>(network.model_config()) : nullptr;
   const int64_t heads = encoder_decoder ? encoder_decoder->decoder_heads() : c.num_attention_heads;
   const int64_t blocks = c.num_hidden_layers * part_of<LayerSharing>(network.model_config()).inner_group_num;
@@ -61,17 +55,17 @@ void trace_encoder_decoder(torch::jit::Module& module, Network& network, const S
   auto& backbone = *network.backbone;
   const auto states = at::zeros({2, 4, backbone_of(network.model_config()).hidden_size}, s.dtype);
   add_traced(module, "_memory", {states}, {"memory"}, [&](const auto& in) {
-    std::vector<BlockCache> cache;
-    backbone.decode(s.one, {in[0], {}}, cache);
-    return std::vector<Tensor>{stacked(cache, &BlockCache::cross)};
+    DecoderState state;
+    backbone.decode(s.one, {in[0], {}}, state);
+    return std::vector<Tensor>{at::stack(state.of_source)};
   });
   const auto past = at::zeros({s.layers, 2, 3, s.width}, s.dtype),
              cross = at::zeros({s.layers, 2, 4, s.width}, s.dtype);
   add_traced(module, "_decode", {s.one, s.mask, past, cross}, {"ids", "attention_mask", "past", "memory"},
              [&](const auto& in) {
-               auto cache = unstacked(s.layers, in[2], in[3]);
-               const auto hidden = backbone.decode(in[0], {states, in[1]}, cache);
-               return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::self)};
+               auto state = unstacked(s.layers, in[2], in[3]);
+               const auto hidden = backbone.decode(in[0], {states, in[1]}, state);
+               return std::vector<Tensor>{last_logits(network, hidden), at::stack(state.of_tokens)};
              });
 }
 
@@ -79,9 +73,9 @@ void trace_encoder_decoder(torch::jit::Module& module, Network& network, const S
 void trace_decoder(torch::jit::Module& module, Network& network, const Shapes& s) {
   const auto past = at::zeros({s.layers, 2, 3, s.width}, s.dtype);
   add_traced(module, "_decode", {s.one, s.mask, past}, {"ids", "attention_mask", "past"}, [&](const auto& in) {
-    auto cache = unstacked(s.layers, in[2]);
-    const auto hidden = network.backbone->decode(in[0], {}, cache, in[1]);
-    return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::self)};
+    auto state = unstacked(s.layers, in[2]);
+    const auto hidden = network.backbone->decode(in[0], {}, state, in[1]);
+    return std::vector<Tensor>{last_logits(network, hidden), at::stack(state.of_tokens)};
   });
 }
 
@@ -161,7 +155,7 @@ bool takes_prefix(const Network& network) {
                      [](const auto& objective) { return objective->uses_prefix(); });
 }
 
-bool can_generate(Network& network) { return lm_head_of(network) && network.backbone->has_cache(); }
+bool can_generate(Network& network) { return lm_head_of(network) && network.backbone->decodes(); }
 
 torch::jit::Module generative_module(Network& network) {
   const at::NoGradGuard no_grad;  // plain operators, also outside tracing

@@ -17,7 +17,7 @@ namespace {
 
 /// Inputs of other shapes than in tracing, with and without padding.
 std::vector<Inputs> make_cases(const Network& network, bool generative) {
-  const auto& c = backbone_of(network.model_config());
+  const auto& c = transformer_of(network.model_config());
   std::vector<Inputs> cases;
   const int64_t longest = std::min<int64_t>(c.max_input_length(), 160);
   for (const auto& [rows, length] :

@@ -2,6 +2,7 @@
 // The interface of every network to objectives: hidden states, and the token embedding that heads are tied to.
 #include "models/attention/attention.h"
 #include "models/encoder_decoder_config.h"
+#include "models/recurrent_config.h"
 #include "models/stack_parts.h"
 #include "models/two_stream_config.h"
 
@@ -45,10 +46,15 @@ struct Traces {
   Trace encoder{}, decoder{};
 };
 
-/// Key-value cache of a decoder block.
-struct BlockCache {
-  Tensor self{};   ///< [B, S, 2 H C], self-attention: of earlier tokens
-  Tensor cross{};  ///< [B, S', 2 H C], cross-attention: of the encoder's output
+/// What a backbone keeps of the tokens that it has read, to go on after them. Who decodes holds one, empty at first,
+/// and does not ask what is in it: of a Transformer the keys and values of each block, of a recurrent network its
+/// states.
+struct DecoderState {
+  std::vector<Tensor> of_tokens{};  ///< [B, ...]
+  std::vector<Tensor> of_source{};  ///< of the encoder's output, which rows with the same source may share
+
+  /// The state of these rows, int64 [R]: row r goes on after row rows[r], which has the same source.
+  DecoderState select(const Tensor& rows) const;
 };
 
 class Backbone : public Layer {
@@ -58,20 +64,18 @@ class Backbone : public Layer {
   virtual Tensor hidden(const Inputs& in, Traces* traces = nullptr) = 0;
   /// The encoder's output for cross-attention. Throws ShapeError for a backbone that is no encoder-decoder.
   virtual EncoderOutput encode(const Inputs& in, Trace* trace = nullptr);
-  /// Hidden states [B, U, D] of the tokens after those in `cache` (one entry per block; empty: no tokens yet), to which
-  /// their keys and values are appended.
+  /// Hidden states [B, U, D] of the tokens after those of `state` (empty: no tokens yet), which then has them too.
   ///
-  /// attention_mask   bool [B, S + U], decoder-only models: true = a real token, in the cache or new. Position ids
-  /// count
-  ///                  real tokens, so that left padding does not change a row; undefined: no padding
-  ///
+  /// attention_mask   bool [B, S + U], decoder-only Transformers: true = a real token, an earlier or a new one.
+  /// Position
+  ///                  ids count real tokens, so that left padding does not change a row; undefined: no padding
   /// read_positions   as those of Inputs, decoder-only models
   ///
-  /// Throws ConfigError for a backbone without a cache.
-  virtual Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache,
+  /// Throws ConfigError for a backbone that does not decode.
+  virtual Tensor decode(const Tensor& ids, const EncoderOutput& encoded, DecoderState& state,
                         const Tensor& attention_mask = {}, const Tensor& read_positions = {});
-  /// The backbone decodes: it is causal, has layers, and each of them has a key-value cache.
-  virtual bool has_cache() const { return false; }
+  /// The backbone decodes: it is causal, has layers, and each of them keeps a state of earlier tokens.
+  virtual bool decodes() const { return false; }
   /// Pooled representation [B, D] of hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;
   /// Multiply-adds of `hidden` for a batch of these rows.
@@ -98,10 +102,12 @@ struct BackboneParts {
 };
 
 /// A stack of blocks over embeddings: encoder-only or decoder-only. Throws ConfigError.
-std::shared_ptr<Backbone> make_single_stack(const BackboneConfig& config, const BackboneParts& parts);
+std::shared_ptr<Backbone> make_single_stack(const TransformerConfig& config, const BackboneParts& parts);
 /// Throws ConfigError.
 std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config, const StackParts& parts);
 /// Throws ConfigError for options that two-stream models do not support.
 std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& config);
+/// Layers of long short-term memory over embeddings. Throws ConfigError.
+std::shared_ptr<Backbone> make_recurrent(const RecurrentConfig& config);
 
 }  // namespace cloze

@@ -26,7 +26,7 @@ Init position_init(PositionTable table) {
 
 }  // namespace
 
-std::shared_ptr<Embeddings> make_embeddings(const BackboneConfig& c, const TiedTables& tied) {
+std::shared_ptr<Embeddings> make_embeddings(const TransformerConfig& c, const TiedTables& tied) {
   require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; set it to the number of rows of the token embedding");
   require<ConfigError>(c.max_input_length() > 0, "model.max_position_embeddings ", c.max_position_embeddings,
                        " leaves no position after the padding id ", c.pad_token_id, "; raise it");

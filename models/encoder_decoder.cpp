@@ -1,5 +1,4 @@
 #include "core/error.h"
-#include "models/attention/config.h"
 #include "models/backbone.h"
 #include "models/embeddings.h"
 #include "models/initialization.h"
@@ -11,18 +10,6 @@ namespace {
 
 constexpr uint32_t decoder_sites = 0x8000;  // first dropout site of the decoder
 
-/// The decoder's stack: depth, heads and feed-forward width of its own, causal, with cross-attention in each block.
-StackConfig decoder_config(const EncoderDecoderConfig& c) {
-  StackConfig d = c;
-  d.num_hidden_layers = c.decoder_layers();
-  d.num_attention_heads = c.decoder_heads();
-  d.intermediate_size = c.decoder_inner_size();
-  d.attention = FullAttention{};
-  d.causal = true;
-  d.cross_attention = true;
-  return d;
-}
-
 /// Encoder and decoder stacks, with shared or separate token embeddings.
 /// Source: Vaswani et al. 2017, section 3.
 struct EncoderDecoder final : Backbone {
@@ -32,7 +19,7 @@ struct EncoderDecoder final : Backbone {
         decoder_embeddings(
             own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
         encoder(own("encoder", std::make_shared<Stack>(c, parts))),
-        decoder(own("decoder", std::make_shared<Stack>(decoder_config(c), parts))) {}
+        decoder(own("decoder", std::make_shared<Stack>(c.decoder_stack(), parts))) {}
 
   EncoderOutput encode(const Inputs& in, Trace* trace) override {
     const auto x = embeddings->forward(
@@ -50,16 +37,16 @@ struct EncoderDecoder final : Backbone {
                             traces ? &traces->decoder : nullptr, &encoded);
   }
 
-  Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache, const Tensor&,
+  Tensor decode(const Tensor& ids, const EncoderOutput& encoded, DecoderState& state, const Tensor&,
                 const Tensor&) override {
     require<ConfigError>(decoder->depth() > 0,
                          "a decoder without layers has no key-value cache; raise model.num_decoder_layers");
-    cache.resize(static_cast<size_t>(decoder->depth()));
+    decoder->begin(state);
     const auto x =
-        decoder_embeddings->forward({.ids = ids, .positions = rows(position_ids_after(ids, cache[0].self))}, {});
-    return decoder->forward(x, {}, {}, nullptr, &encoded, &cache);
+        decoder_embeddings->forward({.ids = ids, .positions = rows(position_ids_after(ids, state.of_tokens[0]))}, {});
+    return decoder->forward(x, {}, {}, nullptr, &encoded, &state);
   }
-  bool has_cache() const override { return decoder->has_cache(); }
+  bool decodes() const override { return decoder->has_cache(); }
 
   Dropout dropout_of(const Inputs& in, uint32_t site) const {
     return {.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};

@@ -1,6 +1,6 @@
 #pragma once
 // The options of an encoder-decoder.
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 
@@ -17,7 +17,7 @@ struct DecodingIds {
 };
 
 /// Encoder-decoder families. `architecture` may also select one of the two stacks.
-struct EncoderDecoderConfig : BackboneConfig, DecodingIds {
+struct EncoderDecoderConfig : TransformerConfig, DecodingIds {
   bool shared_embeddings = true;
   int64_t num_decoder_layers = 0;
   int64_t decoder_attention_heads = 0;
@@ -29,10 +29,16 @@ struct EncoderDecoderConfig : BackboneConfig, DecodingIds {
   int64_t decoder_layers() const { return num_decoder_layers > 0 ? num_decoder_layers : num_hidden_layers; }
   int64_t decoder_heads() const { return decoder_attention_heads > 0 ? decoder_attention_heads : num_attention_heads; }
   int64_t decoder_inner_size() const { return decoder_ffn_dim > 0 ? decoder_ffn_dim : intermediate_size; }
+  /// The decoder's stack: depth, heads and feed-forward width of its own, causal, with cross-attention in each block.
+  StackConfig decoder_stack() const;
+
+  double layer_weights() const override;
+  double embedding_weights() const override;
+  double activations(const std::vector<RowSizes>& rows, bool recomputes) const override;
 };
 
 template <class Config>
-concept EncoderDecoderFamily = BackboneFamily<Config> && std::derived_from<Config, EncoderDecoderConfig>;
+concept EncoderDecoderFamily = TransformerFamily<Config> && std::derived_from<Config, EncoderDecoderConfig>;
 
 /// Earlier forms of the key `architecture`.
 template <class V>
@@ -41,13 +47,13 @@ void describe_former_architecture(V& v, EncoderDecoderConfig& c) {
     c.architecture = both ? Architecture::encoder_decoder : Architecture::encoder;
     return "";
   });
-  describe_former_architecture(v, static_cast<BackboneConfig&>(c));
+  describe_former_architecture(v, static_cast<TransformerConfig&>(c));
 }
 
 /// The options of every encoder-decoder family.
 template <class V, EncoderDecoderFamily Config>
 void describe_encoder_decoder(V& v, Config& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
   v("shared_embeddings", c.shared_embeddings,
     "encoder and decoder share one token embedding; false = separate ones, and the head is tied to the decoder's");

@@ -27,7 +27,7 @@ void set_fan_in(Param& param, const BackboneConfig& c) {
     param.set_init_range(inverse_sqrt(inputs));
   // Scores are not scaled by 1 / sqrt(C), so the query projection is initialised smaller by that factor.
   if (param.projection() == Projection::query)
-    param.set_init_rows(param.value().size(0) / param.stacked(), inverse_sqrt(static_cast<double>(c.head_width())));
+    param.set_init_rows(param.value().size(0) / param.stacked(), inverse_sqrt(static_cast<double>(param.head_width())));
 }
 
 /// As many residual connections are summed as there are sublayers. Source: Radford et al. 2019, section 2.3.

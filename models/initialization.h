@@ -1,6 +1,6 @@
 #pragma once
 // Standard deviations of the initial weights.
-#include "models/config.h"
+#include "models/backbone_config.h"
 #include "models/layers/layers.h"
 
 namespace cloze {

@@ -8,18 +8,16 @@ namespace cloze {
 
 namespace {
 
-void check_sizes(const BackboneConfig& m, const LayerSharing& sharing, Limits& limits) {
+void check_sizes(const TransformerConfig& m, const LayerSharing& sharing, Limits& limits) {
   limits.forbid(m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0, "model.hidden_size ", m.hidden_size,
                 " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                 "; choose a width that is divisible by the number of heads");
   limits.forbid(sharing.num_hidden_groups > m.num_hidden_layers, "model.num_hidden_groups ", sharing.num_hidden_groups,
                 " is more than model.num_hidden_layers ", m.num_hidden_layers, "; lower it");
-  limits.forbid(m.vocab_size > 0 && m.pad_token_id >= m.vocab_size, "model.pad_token_id ", m.pad_token_id,
-                " is outside model.vocab_size ", m.vocab_size, "; name an id of the vocabulary");
 }
 
 /// What the relative positions of a model ask of the rest of it.
-void check_positions(const BackboneConfig& m, const PrefixAttention& prefix, Limits& limits) {
+void check_positions(const TransformerConfig& m, const PrefixAttention& prefix, Limits& limits) {
   const auto& relative = m.positions.relative;
   const auto& facts = facts_of(relative);
   const auto name = named_in_config(m.positions);
@@ -38,14 +36,14 @@ void check_positions(const BackboneConfig& m, const PrefixAttention& prefix, Lim
                 bias ? bias->buckets / 2 : 0);
 }
 
-void check_prefix(const BackboneConfig& m, const PrefixAttention& prefix, Limits& limits) {
+void check_prefix(const TransformerConfig& m, const PrefixAttention& prefix, Limits& limits) {
   limits.forbid(prefix.prefix_lm && !is_full(m.attention), "model.prefix_lm needs attention of kind full, it is ",
                 kind_of(m.attention), "; choose that, or set prefix_lm to false");
 }
 
 /// What each kind of attention forbids.
 struct AttentionLimits {
-  const BackboneConfig& model;
+  const TransformerConfig& model;
   Limits& limits;
 
   void operator()(const FullAttention&) const {}
@@ -85,7 +83,7 @@ struct AttentionLimits {
 
 }  // namespace
 
-void check_limits(const BackboneConfig& model, const StackParts& parts, Limits& limits) {
+void check_limits(const TransformerConfig& model, const StackParts& parts, Limits& limits) {
   check_sizes(model, parts.sharing, limits);
   check_positions(model, parts.prefix, limits);
   check_prefix(model, parts.prefix, limits);

@@ -12,7 +12,7 @@ namespace {
 /// Embeddings, their projection where their width is not the stack's, the stack, and a pooler over the first token.
 /// Source: Devlin et al. 2019, section 3.
 struct SingleStack final : Backbone {
-  SingleStack(const BackboneConfig& c, const BackboneParts& parts)
+  SingleStack(const TransformerConfig& c, const BackboneParts& parts)
       : config(c),
         prefix(parts.stack.prefix),
         embeddings(parts.embeddings && !parts.own_norm
@@ -38,13 +38,13 @@ struct SingleStack final : Backbone {
                           traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_positions);
   }
 
-  Tensor decode(const Tensor& ids, const EncoderOutput&, std::vector<BlockCache>& cache, const Tensor& attention_mask,
+  Tensor decode(const Tensor& ids, const EncoderOutput&, DecoderState& state, const Tensor& attention_mask,
                 const Tensor& read_positions) override {
-    if (!config.is_decoder()) return Backbone::decode(ids, {}, cache);
+    if (!config.is_decoder()) return Backbone::decode(ids, {}, state);
     require<ConfigError>(stack->depth() > 0,
                          "a decoder without layers has no key-value cache; raise model.num_hidden_layers");
-    cache.resize(static_cast<size_t>(stack->depth()));
-    const auto index = position_ids_after(ids, cache[0].self);
+    stack->begin(state);
+    const auto index = position_ids_after(ids, state.of_tokens[0]);
     const auto positions =
         attention_mask.defined() ? (attention_mask.cumsum(1) - 1).clamp_min(0).gather(1, index) : index;
     auto x = embeddings->forward(
@@ -53,9 +53,9 @@ struct SingleStack final : Backbone {
     AttentionContext context{.key_mask = attention_mask};
     // The tokens of the first call are the prefix.
     if (prefix.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * index.select(1, 0).eq(0);
-    return stack->forward(x, context, {}, nullptr, nullptr, &cache, read_positions);
+    return stack->forward(x, context, {}, nullptr, nullptr, &state, read_positions);
   }
-  bool has_cache() const override { return config.is_decoder() && stack->has_cache(); }
+  bool decodes() const override { return config.is_decoder() && stack->has_cache(); }
 
   /// The global tokens of window attention; undefined: none.
   Tensor globals(const Inputs& in) const {
@@ -90,13 +90,13 @@ struct SingleStack final : Backbone {
   bool has_pooler() const override { return pooler != nullptr; }
   void set_gradient_checkpointing(bool on) override { stack->gradient_checkpointing = on; }
 
-  static StackConfig stack_of(const BackboneConfig& c) {
+  static StackConfig stack_of(const TransformerConfig& c) {
     StackConfig stack = c;
     stack.causal = c.is_decoder();
     return stack;
   }
 
-  BackboneConfig config;
+  TransformerConfig config;
   PrefixAttention prefix;
   std::shared_ptr<Embeddings> embeddings;
   std::shared_ptr<Linear> projection, pooler;
@@ -105,7 +105,7 @@ struct SingleStack final : Backbone {
 
 }  // namespace
 
-std::shared_ptr<Backbone> make_single_stack(const BackboneConfig& config, const BackboneParts& parts) {
+std::shared_ptr<Backbone> make_single_stack(const TransformerConfig& config, const BackboneParts& parts) {
   auto made = std::make_shared<SingleStack>(config, parts);
   set_init_ranges(*made, config);
   return made;

@@ -55,7 +55,7 @@ Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
 }
 
 Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
-                      const EncoderOutput* encoded, BlockCache* cache, const Tensor& indices) const {
+                      const EncoderOutput* encoded, const BlockCache& cache, const Tensor& indices) const {
   const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
   const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
   const bool pre = config.norm_place == NormPlacement::pre;
@@ -74,14 +74,14 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
   };
   auto in = input_of(x, attention_norm);
   const auto mixed =
-      cache ? attention->mix_cached(in, cache->self, context) : attention->mix(in, context, on_scores(0));
+      cache.self ? attention->mix_cached(in, *cache.self, context) : attention->mix(in, context, on_scores(0));
   auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), attention_norm);
   if (cross_attention) {
     require<ShapeError>(encoded != nullptr && !indices.defined(),
                         "a decoder with cross-attention was run without an encoder's output, or with read_positions");
-    if (cache && !cache->cross.defined()) cache->cross = cross_attention->keys_and_values(*encoded);
+    if (cache.cross && !cache.cross->defined()) *cache.cross = cross_attention->keys_and_values(*encoded);
     in = input_of(stream, cross_norm);
-    stream = join(cross_attention->mix(in, *encoded, cache ? cache->cross : Tensor(), context, on_scores(3)),
+    stream = join(cross_attention->mix(in, *encoded, cache.cross ? *cache.cross : Tensor(), context, on_scores(3)),
                   *cross_attention->output, on_branch(4), stream, cross_norm);
   }
   return join(feed_forward(input_of(stream, output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
@@ -125,6 +125,11 @@ int64_t Stack::depth() const {
   return blocks;
 }
 
+void Stack::begin(DecoderState& state) const {
+  state.of_tokens.resize(static_cast<size_t>(depth()));
+  state.of_source.resize(static_cast<size_t>(depth()));
+}
+
 bool Stack::has_cache() const {
   const auto cached = [](const auto& block) { return block->attention->has_cache(); };
   return depth() > 0 &&
@@ -142,13 +147,12 @@ double Stack::multiply_adds(const RowSizes& row, double encoded) const {
 }
 
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
-                      const EncoderOutput* encoded, std::vector<BlockCache>* cache,
-                      const Tensor& read_positions) const {
+                      const EncoderOutput* encoded, DecoderState* state, const Tensor& read_positions) const {
   context.causal = config.causal;
   if (trace) context.probabilities = &trace->attentions;
-  context.distance_bias = positions->distance_bias(x, cache ? cache->at(0).self : Tensor());
-  const auto record = [&](const Tensor& state) {
-    if (trace) trace->hidden_states.push_back(state);
+  context.distance_bias = positions->distance_bias(x, state ? state->of_tokens.at(0) : Tensor());
+  const auto record = [&](const Tensor& states) {
+    if (trace) trace->hidden_states.push_back(states);
   };
   record(x);
   const auto sizes = x.sizes().vec();
@@ -158,20 +162,22 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   for (const auto& layer : layers) {
     for (const auto& block : layer) {
       const bool last = &layer == &layers.back() && &block == &layer.back();
-      BlockCache* block_cache = cache ? &cache->at(number++) : nullptr;
+      BlockCache cache;
+      if (state) cache = {&state->of_tokens.at(number), &state->of_source.at(number)};
+      ++number;
       const auto indices = narrow && last ? read_positions : Tensor();
-      if (gradient_checkpointing && !cache && at::GradMode::is_enabled()) {
+      if (gradient_checkpointing && !state && at::GradMode::is_enabled()) {
         const auto again = [&block, context, drop, site, mask = encoded ? encoded->mask : Tensor(),
                             indices](const std::vector<Tensor>& in) {
           auto biased = context;
           biased.distance_bias = in[1];
           const EncoderOutput source{in[2], mask};
           return std::vector{
-              block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, nullptr, indices)};
+              block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, {}, indices)};
         };
         x = recompute(again, {x, context.distance_bias, encoded ? encoded->states : Tensor()})[0];
       } else {
-        x = block->forward(x, context, drop, site, encoded, block_cache, indices);
+        x = block->forward(x, context, drop, site, encoded, cache, indices);
       }
       site += Block::sites;
       record(x);

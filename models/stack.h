@@ -5,6 +5,12 @@
 
 namespace cloze {
 
+/// The key-value cache of a block, in the state of a decoder; null: none.
+struct BlockCache {
+  Tensor* self = nullptr;   ///< [B, S, 2 H C], self-attention: of earlier tokens
+  Tensor* cross = nullptr;  ///< [B, S', 2 H C], cross-attention: of the encoder's output
+};
+
 /// A Transformer block: self-attention, cross-attention in the decoder of an encoder-decoder, then feed-forward.
 /// Post-norm: each sublayer is followed by dropout, residual and norm; pre-norm: each sublayer is preceded by the norm
 /// and followed by dropout and residual. Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, table 1 (arXiv
@@ -14,11 +20,11 @@ struct Block : Layer {
   /// says.
   Block(const StackConfig& c, int64_t layer, PositionScheme& positions, const Block* from, Sharing share);
   static constexpr uint32_t sites = 6;  ///< number of dropout sites in a block
-  /// x [B, T, D]; `site` is this block's first dropout site. `cache`, if given, holds the keys and values of earlier
+  /// x [B, T, D]; `site` is this block's first dropout site. `cache` may hold the keys and values of earlier
   /// tokens, and those of x are appended. With `indices` into the flattened [B T], everything after self-attention is
   /// computed for those tokens only, and the result is [N, D]; undefined: for all tokens.
   Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
-                 const EncoderOutput* encoded, BlockCache* cache, const Tensor& indices) const;
+                 const EncoderOutput* encoded, const BlockCache& cache, const Tensor& indices) const;
   /// Multiply-adds for one of these rows, of which `outputs` tokens are computed after self-attention; `encoded`:
   /// tokens of the encoder's output.
   double multiply_adds(const RowSizes& row, double outputs, double encoded) const;
@@ -36,14 +42,16 @@ struct Block : Layer {
 struct Stack : Layer {
   Stack(const StackConfig& config, const StackParts& parts);
   /// x [B, T, D]; returns [B, T, D]. `drop` carries the key, the first dropout site and whether dropout is active; the
-  /// rates are the config's. `cache`, if given, has an entry for each block. `read_positions` int64 [N]: indices into
+  /// rates are the config's. `state`, if given, is one that has begun. `read_positions` int64 [N]: indices into
   /// the flattened [B T] of the tokens whose hidden states are used; the others are returned as zeros, and the last
   /// block computes nothing for them after self-attention.
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
-                 const EncoderOutput* encoded = nullptr, std::vector<BlockCache>* cache = nullptr,
+                 const EncoderOutput* encoded = nullptr, DecoderState* state = nullptr,
                  const Tensor& read_positions = {}) const;
   /// Multiply-adds for one of these rows; `encoded`: tokens of the encoder's output.
   double multiply_adds(const RowSizes& row, double encoded = 0) const;
+  /// Makes room in `state` for the caches of all blocks.
+  void begin(DecoderState& state) const;
   /// There are blocks, and each has a key-value cache.
   bool has_cache() const;
   /// Number of blocks that run; shared ones count each time.

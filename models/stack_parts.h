@@ -3,7 +3,7 @@
 // them. The defaults of a part leave it out.
 #include <algorithm>
 
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 

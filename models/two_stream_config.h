@@ -1,6 +1,6 @@
 #pragma once
 // The options of a two-stream model.
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 
@@ -12,7 +12,7 @@ constexpr auto choices(AttentionDirection) {
 }
 
 /// Two-stream attention with relative positions and recurrence memory (mems).
-struct TwoStreamConfig : BackboneConfig {
+struct TwoStreamConfig : TransformerConfig {
   AttentionDirection attn_type = AttentionDirection::bi;
   int64_t clamp_len = -1;
   int64_t mem_len = 0;
@@ -23,6 +23,7 @@ struct TwoStreamConfig : BackboneConfig {
   TwoStreamConfig() { architecture = Architecture::two_stream; }
   /// Training carries the mems of a segment to the next one.
   bool carries_mems() const { return mem_len > 0 && reuse_len > 0; }
+  double carried_numbers() const override;
 };
 
 }  // namespace cloze

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/config.h"
+#include "models/backbone_config.h"
 #include "models/stack_parts.h"
 
 namespace cloze {

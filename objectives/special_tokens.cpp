@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "models/encoder_decoder_config.h"
+#include "objectives/masking_config.h"
 
 namespace cloze {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/spelling.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 #include "models/families/limits.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
@@ -15,13 +15,13 @@ namespace {
 
 /// Rows that fit the model.
 void check_data(const RunConfig& c, Limits& limits) {
-  const auto& model = backbone_of(c.model);
-  limits.forbid(c.data.max_seq_length > model.max_input_length(), "data.max_seq_length ", c.data.max_seq_length,
-                " is longer than model.max_position_embeddings ", model.max_position_embeddings,
-                model.positions_after_padding
-                    ? words(" allows: ", model.max_input_length(), " (positions start at pad_token_id + 1)")
-                    : "",
-                "; shorten the sequences or give the model more positions");
+  if (const auto* model = as<TransformerConfig>(c.model))
+    limits.forbid(c.data.max_seq_length > model->max_input_length(), "data.max_seq_length ", c.data.max_seq_length,
+                  " is longer than model.max_position_embeddings ", model->max_position_embeddings,
+                  model->positions_after_padding
+                      ? words(" allows: ", model->max_input_length(), " (positions start at pad_token_id + 1)")
+                      : "",
+                  "; shorten the sequences or give the model more positions");
   const auto in = setting_of(c);
   if (is_pair(c.data.packing) && !pairs_of(c.objectives))
     require_segments(words("data.packing ", c.data.packing), "choose another packing", in, limits);

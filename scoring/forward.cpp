@@ -41,12 +41,11 @@ class InEvaluation {
 
 constexpr int64_t packed_rows = 256;  ///< that weights are packed for
 
-/// Tokens of a forward pass: the widest activations of a block, of which two exist at a time, take about 16 MB, so that
+/// Tokens of a forward pass: the widest activations of a layer, of which two exist at a time, take about 16 MB, so that
 /// they stay in the third-level cache; at most 8192, beyond which matrix multiplications are no faster.
 int64_t default_batch_tokens(const BackboneConfig& model) {
   constexpr int64_t numbers = 2 << 20;
-  const int64_t widest = std::max(model.intermediate_size, 3 * model.hidden_size);
-  return std::clamp<int64_t>(numbers / std::max<int64_t>(widest, 1), 512, 8192);
+  return std::clamp<int64_t>(numbers / std::max<int64_t>(model.widest_activation(), 1), 512, 8192);
 }
 
 using Lengths = std::pair<size_t, size_t>;
@@ -279,8 +278,8 @@ std::vector<Answer> RowScorer::answers(const Batch& batch, const Tensor& states,
   return found;
 }
 
-/// The states of rows after contexts of the same length: each context is read once, and its keys and values serve the
-/// rows that have it. `take` gets the rows in batches of equal lengths, with the states that predict [N, D].
+/// The states of rows after contexts of the same length: each context is read once, for all rows that have it. `take`
+/// gets the rows in batches of equal lengths, with the states that predict [N, D].
 void RowScorer::after_contexts(std::span<const ScoringRow> rows,
                                const std::function<void(const Batch&, const Tensor& states)>& take) const {
   const auto device = network_.backbone->token_embedding().value().device();
@@ -293,7 +292,7 @@ void RowScorer::after_contexts(std::span<const ScoringRow> rows,
     of_length[rows[r].ids.size()].push_back(r);
   }
   const int64_t context = rows[0].context;
-  std::vector<BlockCache> read;
+  DecoderState read;
   const auto last = at::arange(1, static_cast<int64_t>(heads.size()) + 1, at::kLong) * context - 1;
   network_.backbone->decode(table_of(heads, context, context_of).to(device), {}, read, {}, last.to(device));
   for (const auto& [length, numbers] : of_length) {
@@ -306,10 +305,8 @@ void RowScorer::after_contexts(std::span<const ScoringRow> rows,
         of.push_back(head[numbers[k]]);
       }
       const Batch batch(std::move(some));
-      auto cache = read;
-      const auto chosen = at::tensor(of, at::kLong).to(device);
-      for (auto& block : cache) block.self = block.self.index_select(0, chosen);
-      const auto states = network_.backbone->decode(batch.ids().to(device), {}, cache);
+      auto after = read.select(at::tensor(of, at::kLong).to(device));
+      const auto states = network_.backbone->decode(batch.ids().to(device), {}, after);
       take(batch, take_rows(states.flatten(0, 1), batch.flat(batch.length()).to(device)));
     }
   }
@@ -320,7 +317,7 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
   const InEvaluation evaluation(network_, precision_);
   const PackedWeights packed(network_, packed_rows);
   const bool reads_contexts =
-      !backbone_of(network_.model_config()).is_encoder_decoder() && network_.backbone->has_cache();
+      !backbone_of(network_.model_config()).is_encoder_decoder() && network_.backbone->decodes();
   for (auto& row : rows) {
     std::ranges::stable_sort(row.predictions, {}, &Prediction::position);
     row.context = reads_contexts ? context_length(row) : 0;

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -20,9 +19,8 @@ int64_t row_length(const LoadedRun& run, size_t stride) {
   const auto& model = backbone_of(run.config.model);
   if (!is_unlimited(run.config)) return model.max_input_length();
   if (stride > 0) return run.config.data.max_seq_length;
-  constexpr double most_scores = (1 << 30) / sizeof(float);
-  const auto heads = static_cast<double>(std::max<int64_t>(model.num_attention_heads, 1));
-  return static_cast<int64_t>(std::sqrt(most_scores / heads));
+  constexpr double most_numbers = (1 << 30) / sizeof(float);
+  return model.longest_row(most_numbers);
 }
 
 void require_token(const LoadedRun& run, int64_t id, const char* name, const char* use) {

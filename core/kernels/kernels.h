@@ -99,6 +99,22 @@ struct Rotation {
   float* sums = nullptr;        ///< [width], added to: the columns of out; or null
 };
 
+/// Cells of long short-term memory: next = sigmoid(f + 1) cell + sigmoid(i) tanh(g), output = sigmoid(o) tanh(next).
+/// Source: Zaremba et al. 2014, section 3.1 (arXiv 1409.2329); the 1: Jozefowicz et al. 2015, section 2.2.
+template <class T>
+struct MemoryCell {
+  using Element = T;
+  int64_t rows, width;
+  const T* gates;                ///< [rows, 4 width]: the sums of i, f, g and o
+  const float* cell;             ///< [rows, width], like all that follow but dgates
+  T* output = nullptr;           ///< forward
+  float* next = nullptr;         ///< forward
+  const T* doutput = nullptr;    ///< backward
+  const float* dnext = nullptr;  ///< backward
+  T* dgates = nullptr;           ///< backward, [rows, 4 width]
+  float* dcell = nullptr;        ///< backward
+};
+
 /// Softmax cross entropy over a range of the columns of logits [rows, V], bias not yet added.
 template <class T>
 struct CrossEntropy {
@@ -142,6 +158,8 @@ struct Typed {
   /// grad (of out) becomes the gradient of u; dbias [width] is added to.
   void (*activation_backward)(Activation, int64_t rows, int64_t first_row, int64_t width, const T* u, const T* grad,
                               const Dropout&, T* du, float* dbias);
+  void (*memory_cell_forward)(const MemoryCell<T>&);
+  void (*memory_cell_backward)(const MemoryCell<T>&);
   void (*cross_entropy_forward)(const CrossEntropy<T>&);
   void (*cross_entropy_backward)(const CrossEntropy<T>&);
   void (*draw)(const Draw<T>&);

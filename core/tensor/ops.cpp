@@ -74,6 +74,10 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
   return use_fused(x) ? fused::dropout(x, drop) : plain::dropout(x, drop);
 }
 
+MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
+  return use_fused(gates) ? fused::memory_cell(gates, cell) : plain::memory_cell(gates, cell);
+}
+
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const NormParams& norm) {
   return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, norm)

@@ -135,6 +135,16 @@ struct RandomFeatures {
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                        const RandomFeatures& features);
 
+/// What a layer of long short-term memory keeps of the tokens that it has read.
+struct MemoryState {
+  Tensor output;  ///< [B, D]
+  Tensor cell;    ///< [B, D] in fp32, or in double: it is not rounded to the type of the output
+};
+/// The state after a token: cell' = sigmoid(f + 1) cell + sigmoid(i) tanh(g), output = sigmoid(o) tanh(cell').
+/// gates [B, 4 D]: the sums of i, f, g and o. Source: Zaremba et al. 2014, section 3.1 (arXiv 1409.2329). Differs: 1 is
+/// added to forget gates, so that a cell keeps most of its content at first (Jozefowicz et al. 2015, section 2.2).
+MemoryState memory_cell(const Tensor& gates, const Tensor& cell);
+
 /// Positions of the true elements of each row of mask [B, T], in order: int64 [B, G], G the maximum over rows; rows
 /// with fewer are filled with unmarked positions.
 Tensor marked_positions(const Tensor& mask);

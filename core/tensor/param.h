@@ -99,6 +99,12 @@ class Param {
   double init_factor() const { return state_->init_factor; }
   Projection projection() const { return state_->projection; }
   void set_projection(Projection projection) { state_->projection = projection; }
+  /// The width of the heads that these queries are of; 0: no queries.
+  int64_t head_width() const { return state_->head_width; }
+  void set_queries(int64_t head_width) {
+    state_->projection = Projection::query;
+    state_->head_width = head_width;
+  }
   /// Number of tensors of one shape stacked along the first axis (queries, keys and values, which most published code
   /// stores separately). An optimizer that uses norms of whole tensors uses the norm of each.
   int64_t stacked() const { return state_->stacked; }
@@ -115,6 +121,7 @@ class Param {
     double init_range = 0;
     Spread init_spread = Spread::network;
     Projection projection = Projection::other;
+    int64_t head_width = 0;
     int64_t init_rows = 0;
     double init_factor = 1;
     int64_t stacked = 1;

@@ -136,6 +136,12 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
   return x * dropout_mask(x.sizes(), drop, x.device()).to(x.scalar_type());
 }
 
+MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
+  const auto sums = gates.to(cell.scalar_type()).chunk(4, -1);
+  const auto next = at::sigmoid(sums[1] + 1) * cell + at::sigmoid(sums[0]) * at::tanh(sums[2]);
+  return {(at::sigmoid(sums[3]) * at::tanh(next)).to(gates.scalar_type()), next};
+}
+
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const NormParams& norm) {
   return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), norm);

@@ -8,26 +8,28 @@ namespace {
 
 Keys<EncoderDecoderConfig> bart_keys() {
   return {
-      size("vocab_size", &BackboneConfig::vocab_size, 50265),
-      size("d_model", &BackboneConfig::hidden_size, 1024),
-      size("encoder_layers", &BackboneConfig::num_hidden_layers, 12, 0),
-      size("encoder_attention_heads", &BackboneConfig::num_attention_heads, 16),
-      size("encoder_ffn_dim", &BackboneConfig::intermediate_size, 4096),
-      decoder_size("decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers, 12),
+      size("vocab_size", &TransformerConfig::vocab_size, 50265),
+      size("d_model", &TransformerConfig::hidden_size, 1024),
+      size("encoder_layers", &TransformerConfig::num_hidden_layers, 12, 0),
+      size("encoder_attention_heads", &TransformerConfig::num_attention_heads, 16),
+      size("encoder_ffn_dim", &TransformerConfig::intermediate_size, 4096),
+      decoder_size("decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &TransformerConfig::num_hidden_layers,
+                   12),
       decoder_size("decoder_attention_heads", &EncoderDecoderConfig::decoder_attention_heads,
-                   &BackboneConfig::num_attention_heads, 16),
-      decoder_size("decoder_ffn_dim", &EncoderDecoderConfig::decoder_ffn_dim, &BackboneConfig::intermediate_size, 4096),
-      field("activation_function", &BackboneConfig::hidden_act, Activation::gelu),
-      field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
-      field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0),
-      field("activation_dropout", &BackboneConfig::activation_dropout, 0),
-      size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 1024),
-      field("init_std", &BackboneConfig::initializer_range, 0.02),
-      field("scale_embedding", &BackboneConfig::scale_embedding, false),
-      field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+                   &TransformerConfig::num_attention_heads, 16),
+      decoder_size("decoder_ffn_dim", &EncoderDecoderConfig::decoder_ffn_dim, &TransformerConfig::intermediate_size,
+                   4096),
+      field("activation_function", &TransformerConfig::hidden_act, Activation::gelu),
+      field("dropout", &TransformerConfig::hidden_dropout_prob, 0.1),
+      field("attention_dropout", &TransformerConfig::attention_probs_dropout_prob, 0),
+      field("activation_dropout", &TransformerConfig::activation_dropout, 0),
+      size("max_position_embeddings", &TransformerConfig::max_position_embeddings, 1024),
+      field("init_std", &TransformerConfig::initializer_range, 0.02),
+      field("scale_embedding", &TransformerConfig::scale_embedding, false),
+      field("tie_word_embeddings", &TransformerConfig::tie_word_embeddings, true),
       padding(1),
-      id("eos_token_id", &BackboneConfig::eos_token_id, 2),
-      derived("bos_token_id", 0, [](const BackboneConfig&) { return json(0); }),
+      id("eos_token_id", &TransformerConfig::eos_token_id, 2),
+      derived("bos_token_id", 0, [](const TransformerConfig&) { return json(0); }),
       {.name = "decoder_start_token_id",
        .absent = 2,
        .may_be_null = true,
@@ -44,8 +46,8 @@ Keys<EncoderDecoderConfig> bart_keys() {
        .write = [](const EncoderDecoderConfig& c) { return json(c.decoder_start_token_id); }},
       id("forced_bos_token_id", &EncoderDecoderConfig::forced_bos_token_id, nullptr),
       id("forced_eos_token_id", &EncoderDecoderConfig::forced_eos_token_id, 2),
-      derived("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
-      derived("is_decoder", false, [](const BackboneConfig& c) { return json(c.is_decoder()); }),
+      derived("is_encoder_decoder", true, [](const TransformerConfig& c) { return json(c.is_encoder_decoder()); }),
+      derived("is_decoder", false, [](const TransformerConfig& c) { return json(c.is_decoder()); }),
   };
 }
 
@@ -65,7 +67,7 @@ const Names& block_names() {
 
 /// A decoder alone keeps the names that it has in the whole model.
 ParameterNames bart_names(const ModelConfig& model) {
-  const bool two = backbone_of(model).is_encoder_decoder(), shared = two && shares_embeddings(model);
+  const bool two = transformer_of(model).is_encoder_decoder(), shared = two && shares_embeddings(model);
   const auto head = Names{{"lm.head.decoder", {"lm_head.weight"}}, {"lm.head.bias", {"final_logits_bias"}}} +
                     task_heads({.dense = "classification_head.dense.", .output = "classification_head.out_proj."});
   const auto embeddings = [&](const char* table, const std::string& side) {
@@ -86,10 +88,10 @@ ParameterNames bart_names(const ModelConfig& model) {
 }
 
 /// final_logits_bias is [1, V] there.
-at::Tensor with_axis(const BackboneConfig&, const std::string& name, const at::Tensor& value) {
+at::Tensor with_axis(const TransformerConfig&, const std::string& name, const at::Tensor& value) {
   return name == "lm.head.bias" ? value.unsqueeze(0) : value;
 }
-at::Tensor without_axis(const BackboneConfig&, const std::string& name, const at::Tensor& value) {
+at::Tensor without_axis(const TransformerConfig&, const std::string& name, const at::Tensor& value) {
   return name == "lm.head.bias" ? value.flatten() : value;
 }
 
@@ -109,7 +111,7 @@ Family bart_like(const char* model_type, const char* class_prefix, const Model& 
           .names = bart_names,
           .to_huggingface = with_axis,
           .from_huggingface = without_axis,
-          .positions = {keys_of(backbone_of(model).positions).position_embeddings},
+          .positions = {keys_of(transformer_of(model).positions).position_embeddings},
           .text_ids = {{"bos_token_id", 0}},
           .dropout_keys = {{Head::texts, "classifier_dropout"}}};
 }

@@ -21,7 +21,7 @@ Family bert() {
   return {.model_type = "bert",
           .class_prefix = "Bert",
           .table = {BertConfig{},
-                    encoder_keys() + encoder_or_decoder_keys(nullptr) + Keys<BackboneConfig>{position_type()}},
+                    encoder_keys() + encoder_or_decoder_keys(nullptr) + Keys<TransformerConfig>{position_type()}},
           .classes = std::vector<Class>{pretraining_class(default_objective<NspConfig>()),
                                         masked_class(),
                                         causal_class("LMHeadModel"),

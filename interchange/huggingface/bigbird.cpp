@@ -8,26 +8,26 @@ namespace cloze::huggingface {
 namespace {
 
 /// A key of block-sparse attention, omitted for full attention.
-Key<BackboneConfig> block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
+Key<TransformerConfig> block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
   return {.name = name,
           .absent = absent,
           .read =
-              [member](BackboneConfig& c, const Given& in) {
+              [member](TransformerConfig& c, const Given& in) {
                 if (auto* blocks = std::get_if<BigBirdAttention>(&*c.attention)) blocks->*member = in.as<int64_t>();
               },
           .write =
-              [member](const BackboneConfig& c) {
+              [member](const TransformerConfig& c) {
                 const auto* blocks = std::get_if<BigBirdAttention>(&*c.attention);
                 return blocks ? json(blocks->*member) : omitted;
               }};
 }
 /// Block-sparse or full attention.
-Key<BackboneConfig> attention_type() {
+Key<TransformerConfig> attention_type() {
   return {
       .name = "attention_type",
       .absent = "block_sparse",
       .read =
-          [](BackboneConfig& c, const Given& in) {
+          [](TransformerConfig& c, const Given& in) {
             const auto type = in.as<std::string>();
             require<ConfigError>(type == "block_sparse" || type == "original_full", in.path, ": attention_type is '",
                                  type, "'; 'block_sparse' and 'original_full' can be imported");
@@ -44,21 +44,21 @@ Key<BackboneConfig> attention_type() {
                      "blocks in evaluation");
           },
       .write =
-          [](const BackboneConfig& c) {
+          [](const TransformerConfig& c) {
             return json(std::holds_alternative<BigBirdAttention>(*c.attention) ? "block_sparse" : "original_full");
           }};
 }
 
-Keys<BackboneConfig> bigbird_keys() {
+Keys<TransformerConfig> bigbird_keys() {
   return with_defaults(encoder_keys(),
                        {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) +
          encoder_or_decoder_keys(2) +
-         Keys<BackboneConfig>{attention_type(),
-                              block_sparse_key("block_size", &BigBirdAttention::block_size, 64),
-                              block_sparse_key("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
-                              only("use_bias", true),
-                              only("rescale_embeddings", false),
-                              only("position_embedding_type", "absolute")};
+         Keys<TransformerConfig>{attention_type(),
+                                 block_sparse_key("block_size", &BigBirdAttention::block_size, 64),
+                                 block_sparse_key("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
+                                 only("use_bias", true),
+                                 only("rescale_embeddings", false),
+                                 only("position_embedding_type", "absolute")};
 }
 
 ParameterNames bigbird_names(const ModelConfig&) {

@@ -5,27 +5,27 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys<BackboneConfig> distilbert_keys() {
-  return {size("vocab_size", &BackboneConfig::vocab_size, 30522),
-          size("dim", &BackboneConfig::hidden_size, 768),
-          size("n_layers", &BackboneConfig::num_hidden_layers, 6, 0),
-          size("n_heads", &BackboneConfig::num_attention_heads, 12),
-          size("hidden_dim", &BackboneConfig::intermediate_size, 3072),
-          field("activation", &BackboneConfig::hidden_act, Activation::gelu),
-          field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
-          field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0.1),
-          size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
-          field("initializer_range", &BackboneConfig::initializer_range, 0.02),
-          field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+Keys<TransformerConfig> distilbert_keys() {
+  return {size("vocab_size", &TransformerConfig::vocab_size, 30522),
+          size("dim", &TransformerConfig::hidden_size, 768),
+          size("n_layers", &TransformerConfig::num_hidden_layers, 6, 0),
+          size("n_heads", &TransformerConfig::num_attention_heads, 12),
+          size("hidden_dim", &TransformerConfig::intermediate_size, 3072),
+          field("activation", &TransformerConfig::hidden_act, Activation::gelu),
+          field("dropout", &TransformerConfig::hidden_dropout_prob, 0.1),
+          field("attention_dropout", &TransformerConfig::attention_probs_dropout_prob, 0.1),
+          size("max_position_embeddings", &TransformerConfig::max_position_embeddings, 512),
+          field("initializer_range", &TransformerConfig::initializer_range, 0.02),
+          field("tie_word_embeddings", &TransformerConfig::tie_word_embeddings, true),
           padding(0),
           {.name = "sinusoidal_pos_embds",
            .absent = false,
            // transformers 5 trains this table too.
            .read =
-               [](BackboneConfig& c, const Given& in) {
+               [](TransformerConfig& c, const Given& in) {
                  c.positions = in.as<bool>() ? PositionTable::sinusoidal_start : PositionTable::learned;
                },
-           .write = [](const BackboneConfig& c) { return json(c.positions.table != PositionTable::learned); }}};
+           .write = [](const TransformerConfig& c) { return json(c.positions.table != PositionTable::learned); }}};
 }
 
 ParameterNames distilbert_names(const ModelConfig&) {

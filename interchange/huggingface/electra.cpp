@@ -6,10 +6,10 @@ namespace cloze::huggingface {
 
 namespace {
 
-Keys<BackboneConfig> electra_keys() {
+Keys<TransformerConfig> electra_keys() {
   return with_defaults(encoder_keys(),
                        {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) +
-         encoder_or_decoder_keys(nullptr) + Keys<BackboneConfig>{embedding_size(), position_type()};
+         encoder_or_decoder_keys(nullptr) + Keys<TransformerConfig>{embedding_size(), position_type()};
 }
 
 ParameterNames electra_names(const ModelConfig&) {

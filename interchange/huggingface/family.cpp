@@ -56,11 +56,11 @@ std::vector<Class> operator+(std::vector<Class> a, const std::vector<Class>& b) 
   return a;
 }
 
-at::Tensor same_layout(const BackboneConfig&, const std::string&, const at::Tensor& value) { return value; }
+at::Tensor same_layout(const TransformerConfig&, const std::string&, const at::Tensor& value) { return value; }
 
 bool Family::has_architecture(Architecture architecture) const {
   return std::any_of(classes.begin(), classes.end(), [&](const Class& one) {
-    return one.architecture.value_or(backbone_of(table.model).architecture) == architecture;
+    return one.architecture.value_or(transformer_of(table.model).architecture) == architecture;
   });
 }
 
@@ -92,8 +92,9 @@ const Family& family_named(const std::string& model_type, const std::string& pat
 }
 
 const Family& family_of(const ModelConfig& model) {
+  const auto& transformer = transformer_of(model);
   for (const auto& family : families())
-    if (kind_of(family.table.model) == kind_of(model) && family.describes(backbone_of(model))) return family;
+    if (kind_of(family.table.model) == kind_of(model) && family.describes(transformer)) return family;
   fail<ConfigError>(kind_of(model), " has no class at Hugging Face; export to torchscript");
 }
 

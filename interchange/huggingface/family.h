@@ -43,8 +43,8 @@ Class task_class(const std::string& suffix, Head head, std::optional<Architectur
 std::vector<Class> operator+(std::vector<Class> a, const std::vector<Class>& b);
 
 /// The value of a parameter in another layout.
-using Layout = at::Tensor (*)(const BackboneConfig&, const std::string& name, const at::Tensor& value);
-at::Tensor same_layout(const BackboneConfig&, const std::string& name, const at::Tensor& value);
+using Layout = at::Tensor (*)(const TransformerConfig&, const std::string& name, const at::Tensor& value);
+at::Tensor same_layout(const TransformerConfig&, const std::string& name, const at::Tensor& value);
 
 /// A family at Hugging Face.
 struct Family {
@@ -68,7 +68,7 @@ struct Family {
   /// The keys of config.json with the dropout of a head, where it has one.
   std::map<Head, std::string> dropout_keys{};
   /// Of several types of one family here, this is the one that describes `model`.
-  bool (*describes)(const BackboneConfig& model) = [](const BackboneConfig&) { return true; };
+  bool (*describes)(const TransformerConfig& model) = [](const TransformerConfig&) { return true; };
 
   /// The model generates text in the class with its head.
   bool is_generative() const { return backbone_of(table.model).is_generative(); }

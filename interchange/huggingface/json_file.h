@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 

@@ -182,22 +182,22 @@ Key<EncoderDecoderConfig> decoder_size(const char* name, int64_t EncoderDecoderC
 }
 
 /// A key of which Cloze supports a single value.
-Key<BackboneConfig> only(const char* name, json value);
+Key<TransformerConfig> only(const char* name, json value);
 /// A key that is written only, derived from other fields.
-Key<BackboneConfig> derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write);
+Key<TransformerConfig> derived(const char* name, json absent, std::function<json(const TransformerConfig&)> write);
 /// One dropout rate, for several fields of Cloze.
-Key<BackboneConfig> dropout(const char* name, double absent);
+Key<TransformerConfig> dropout(const char* name, double absent);
 /// The padding id, whose embedding gets no gradient; null: all embeddings get gradients.
-Key<BackboneConfig> padding(int64_t absent);
+Key<TransformerConfig> padding(int64_t absent);
 /// The kind of position embeddings, a key of transformers 4.
-Key<BackboneConfig> position_type();
+Key<TransformerConfig> position_type();
 /// The width of factorised embeddings.
-Key<BackboneConfig> embedding_size();
+Key<TransformerConfig> embedding_size();
 
 /// The keys that the encoders of BERT's kind share, with the defaults of BERT.
-Keys<BackboneConfig> encoder_keys();
+Keys<TransformerConfig> encoder_keys();
 /// Keys of classes that may be encoder or decoder; only a decoder has an end token.
-Keys<BackboneConfig> encoder_or_decoder_keys(json eos_token_id);
+Keys<TransformerConfig> encoder_or_decoder_keys(json eos_token_id);
 
 /// The keys of a model besides those of a part of it.
 template <class Part, class Config>

@@ -9,11 +9,11 @@ namespace cloze::huggingface {
 namespace {
 
 /// One window for all layers, or a list with one for each.
-Key<BackboneConfig> attention_window() {
+Key<TransformerConfig> attention_window() {
   return {.name = "attention_window",
           .absent = 512,
           .read =
-              [](BackboneConfig& c, const Given& in) {
+              [](TransformerConfig& c, const Given& in) {
                 std::vector<int64_t> list;
                 for (const auto& one : in.value.is_array() ? in.value : json::array({in.value}))
                   list.push_back(Given{one, in.file, in.key, in.path}.as<int64_t>());
@@ -27,7 +27,7 @@ Key<BackboneConfig> attention_window() {
                 c.attention = WindowAttention{.attention_window = list, .global_tokens = GlobalTokens::none};
               },
           .write =
-              [](const BackboneConfig& c) {
+              [](const TransformerConfig& c) {
                 auto list = std::get<WindowAttention>(*c.attention).attention_window;
                 if (list.size() == 1) list.assign(static_cast<size_t>(c.num_hidden_layers), list[0]);
                 return json(list);
@@ -52,7 +52,7 @@ Family longformer() {
           .class_prefix = "Longformer",
           .table = {LongformerConfig{},
                     with_defaults(encoder_keys(), {{"pad_token_id", 1}}) +
-                        Keys<BackboneConfig>{attention_window(), only("position_embedding_type", "absolute")}},
+                        Keys<TransformerConfig>{attention_window(), only("position_embedding_type", "absolute")}},
           .classes = std::vector<Class>{masked_class(), {"Model"}} + task_classes(),
           .prefix = "longformer.",
           .names = longformer_names,

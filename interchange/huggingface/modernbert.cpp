@@ -8,43 +8,44 @@ namespace cloze::huggingface {
 
 namespace {
 
-AlternatingAttention& alternating(BackboneConfig& c) { return std::get<AlternatingAttention>(*c.attention); }
-const AlternatingAttention& alternating(const BackboneConfig& c) {
+AlternatingAttention& alternating(TransformerConfig& c) { return std::get<AlternatingAttention>(*c.attention); }
+const AlternatingAttention& alternating(const TransformerConfig& c) {
   return std::get<AlternatingAttention>(*c.attention);
 }
 
 /// A key of ModernBERT's attention.
 template <class T>
-Key<BackboneConfig> of_alternating(const char* name, T AlternatingAttention::* member, std::type_identity_t<T> absent) {
+Key<TransformerConfig> of_alternating(const char* name, T AlternatingAttention::* member,
+                                      std::type_identity_t<T> absent) {
   return {.name = name,
           .absent = absent,
-          .read = [member](BackboneConfig& c, const Given& in) { alternating(c).*member = in.as<T>(); },
-          .write = [member](const BackboneConfig& c) { return json(alternating(c).*member); }};
+          .read = [member](TransformerConfig& c, const Given& in) { alternating(c).*member = in.as<T>(); },
+          .write = [member](const TransformerConfig& c) { return json(alternating(c).*member); }};
 }
 
 /// Which layers have full attention: a key of transformers 4, where they are every n-th one.
-Key<BackboneConfig> every_nth_layer() {
+Key<TransformerConfig> every_nth_layer() {
   return {.name = "global_attn_every_n_layers",
           .absent = 3,
           .read =
-              [](BackboneConfig& c, const Given& in) {
+              [](TransformerConfig& c, const Given& in) {
                 const auto n = in.as<int64_t>();
                 require<ConfigError>(n > 0, in.path, ": global_attn_every_n_layers is ", n, "; write a number above 0");
                 alternating(c).global_attn_every_n_layers = n;
               },
           .write =
-              [](const BackboneConfig& c) {
+              [](const TransformerConfig& c) {
                 const auto& kind = alternating(c);
                 return kind.global_layers.empty() ? json(kind.global_attn_every_n_layers) : omitted;
               }};
 }
 
 /// The same as transformers 5 has it, layer by layer; it counts where both are there.
-Key<BackboneConfig> layer_types() {
+Key<TransformerConfig> layer_types() {
   return {.name = "layer_types",
           .may_be_null = true,
           .read =
-              [](BackboneConfig& c, const Given& in) {
+              [](TransformerConfig& c, const Given& in) {
                 if (in.value.is_null()) return;
                 const auto types = in.as<std::vector<std::string>>();
                 require<ConfigError>(static_cast<int64_t>(types.size()) == c.num_hidden_layers, in.path,
@@ -71,7 +72,7 @@ Key<BackboneConfig> layer_types() {
                   }
               },
           .write =
-              [](const BackboneConfig& c) {
+              [](const TransformerConfig& c) {
                 auto types = json::array();
                 for (int64_t i = 0; i < c.num_hidden_layers; ++i)
                   types.push_back(alternating(c).is_global(i) ? "full_attention" : "sliding_attention");
@@ -81,10 +82,10 @@ Key<BackboneConfig> layer_types() {
 
 /// The base of local layers: a key of transformers 4, where null means that of the full layers. Source: its
 /// ModernBertAttention.
-Key<BackboneConfig> local_rope_theta() {
+Key<TransformerConfig> local_rope_theta() {
   auto key = of_alternating("local_rope_theta", &AlternatingAttention::local_rope_theta, 10000);
   key.may_be_null = true;
-  key.read = [](BackboneConfig& c, const Given& in) {
+  key.read = [](TransformerConfig& c, const Given& in) {
     auto& kind = alternating(c);
     kind.local_rope_theta = in.value.is_null() ? kind.global_rope_theta : in.as<double>();
   };
@@ -104,11 +105,11 @@ void check_rope_parameters(const Given& in) {
 }
 
 /// Rotary positions as transformers 5 has them; what it says counts before global_rope_theta and local_rope_theta.
-Key<BackboneConfig> rope_parameters() {
+Key<TransformerConfig> rope_parameters() {
   return {.name = "rope_parameters",
           .may_be_null = true,
           .read =
-              [](BackboneConfig& c, const Given& in) {
+              [](TransformerConfig& c, const Given& in) {
                 if (in.value.is_null()) return;
                 check_rope_parameters(in);
                 for (const auto& [type, theta] : {std::pair{"full_attention", &AlternatingAttention::global_rope_theta},
@@ -126,34 +127,34 @@ Key<BackboneConfig> rope_parameters() {
                 }
               },
           .write =
-              [](const BackboneConfig& c) {
+              [](const TransformerConfig& c) {
                 const auto of = [](double theta) { return json{{"rope_theta", theta}, {"rope_type", "default"}}; };
                 return json{{"full_attention", of(alternating(c).global_rope_theta)},
                             {"sliding_attention", of(alternating(c).local_rope_theta)}};
               }};
 }
 
-Keys<BackboneConfig> modernbert_keys() {
-  return {size("vocab_size", &BackboneConfig::vocab_size, 50368),
-          size("hidden_size", &BackboneConfig::hidden_size, 768),
-          size("num_hidden_layers", &BackboneConfig::num_hidden_layers, 22, 0),
-          size("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
-          size("intermediate_size", &BackboneConfig::intermediate_size, 1152),
-          field("hidden_activation", &BackboneConfig::hidden_act, Activation::gelu),
-          size("max_position_embeddings", &BackboneConfig::max_position_embeddings, 8192),
-          field("initializer_range", &BackboneConfig::initializer_range, 0.02),
-          derived("initializer_cutoff_factor", 2.0, [](const BackboneConfig&) { return json(2.0); }),
-          field("norm_eps", &BackboneConfig::layer_norm_eps, 1e-5),
-          field("norm_bias", &BackboneConfig::norm_bias, false),
-          field("attention_bias", &BackboneConfig::attention_bias, false),
-          field("mlp_bias", &BackboneConfig::mlp_bias, false),
-          field("classifier_bias", &BackboneConfig::classifier_bias, false),
-          field("decoder_bias", &BackboneConfig::decoder_bias, true),
+Keys<TransformerConfig> modernbert_keys() {
+  return {size("vocab_size", &TransformerConfig::vocab_size, 50368),
+          size("hidden_size", &TransformerConfig::hidden_size, 768),
+          size("num_hidden_layers", &TransformerConfig::num_hidden_layers, 22, 0),
+          size("num_attention_heads", &TransformerConfig::num_attention_heads, 12),
+          size("intermediate_size", &TransformerConfig::intermediate_size, 1152),
+          field("hidden_activation", &TransformerConfig::hidden_act, Activation::gelu),
+          size("max_position_embeddings", &TransformerConfig::max_position_embeddings, 8192),
+          field("initializer_range", &TransformerConfig::initializer_range, 0.02),
+          derived("initializer_cutoff_factor", 2.0, [](const TransformerConfig&) { return json(2.0); }),
+          field("norm_eps", &TransformerConfig::layer_norm_eps, 1e-5),
+          field("norm_bias", &TransformerConfig::norm_bias, false),
+          field("attention_bias", &TransformerConfig::attention_bias, false),
+          field("mlp_bias", &TransformerConfig::mlp_bias, false),
+          field("classifier_bias", &TransformerConfig::classifier_bias, false),
+          field("decoder_bias", &TransformerConfig::decoder_bias, true),
           only("classifier_activation", "gelu"),
-          field("embedding_dropout", &BackboneConfig::hidden_dropout_prob, 0),
-          field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0),
-          field("mlp_dropout", &BackboneConfig::activation_dropout, 0),
-          field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+          field("embedding_dropout", &TransformerConfig::hidden_dropout_prob, 0),
+          field("attention_dropout", &TransformerConfig::attention_probs_dropout_prob, 0),
+          field("mlp_dropout", &TransformerConfig::activation_dropout, 0),
+          field("tie_word_embeddings", &TransformerConfig::tie_word_embeddings, true),
           padding(50283),
           of_alternating("local_attention", &AlternatingAttention::local_attention, 128),
           of_alternating("global_rope_theta", &AlternatingAttention::global_rope_theta, 160000),

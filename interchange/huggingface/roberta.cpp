@@ -19,7 +19,7 @@ Family roberta_like(const char* model_type, const char* class_prefix, int64_t vo
   return {.model_type = model_type,
           .class_prefix = class_prefix,
           .table = {RobertaConfig{}, with_defaults(encoder_keys(), {{"pad_token_id", 1}, {"vocab_size", vocab_size}}) +
-                                         encoder_or_decoder_keys(2) + Keys<BackboneConfig>{position_type()}},
+                                         encoder_or_decoder_keys(2) + Keys<TransformerConfig>{position_type()}},
           .classes = std::vector<Class>{masked_class(), causal_class("ForCausalLM"), {"Model"}} + task_classes(),
           .prefix = "roberta.",
           .names = roberta_names,

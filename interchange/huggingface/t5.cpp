@@ -8,7 +8,7 @@ namespace {
 /// The blocks of the decoder, which the class of an encoder does not read.
 Key<EncoderDecoderConfig> decoder_layers() {
   auto key = decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers,
-                          &BackboneConfig::num_hidden_layers, nullptr);
+                          &TransformerConfig::num_hidden_layers, nullptr);
   key.read = [read = key.read](EncoderDecoderConfig& c, const Given& in) {
     const auto name = named_class(in.file);
     const bool unread = name.ends_with("EncoderModel") || name.ends_with("ForTokenClassification");
@@ -18,36 +18,37 @@ Key<EncoderDecoderConfig> decoder_layers() {
 }
 
 /// A key of the buckets of relative positions.
-Key<BackboneConfig> of_buckets(const char* name, int64_t BucketBias::* member, int64_t absent) {
+Key<TransformerConfig> of_buckets(const char* name, int64_t BucketBias::* member, int64_t absent) {
   return {
       .name = name,
       .absent = absent,
-      .read = [member](BackboneConfig& c,
+      .read = [member](TransformerConfig& c,
                        const Given& in) { std::get<BucketBias>(c.positions.relative).*member = in.as<int64_t>(); },
-      .write = [member](const BackboneConfig& c) { return json(std::get<BucketBias>(c.positions.relative).*member); }};
+      .write =
+          [member](const TransformerConfig& c) { return json(std::get<BucketBias>(c.positions.relative).*member); }};
 }
 
 /// Keys that T5 and mT5 share.
 Keys<T5Config> t5_and_mt5_keys() {
   return {
-      size("vocab_size", &BackboneConfig::vocab_size, 32128),
-      size("d_model", &BackboneConfig::hidden_size, 512),
+      size("vocab_size", &TransformerConfig::vocab_size, 32128),
+      size("d_model", &TransformerConfig::hidden_size, 512),
       {.name = "d_kv",
        .absent = 64,
-       .read = [](BackboneConfig& c, const Given& in) { c.d_kv = in.at_least(1); },
-       .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
-      size("d_ff", &BackboneConfig::intermediate_size, 2048),
-      size("num_layers", &BackboneConfig::num_hidden_layers, 6, 0),
+       .read = [](TransformerConfig& c, const Given& in) { c.d_kv = in.at_least(1); },
+       .write = [](const TransformerConfig& c) { return json(c.head_width()); }},
+      size("d_ff", &TransformerConfig::intermediate_size, 2048),
+      size("num_layers", &TransformerConfig::num_hidden_layers, 6, 0),
       decoder_layers(),
-      size("num_heads", &BackboneConfig::num_attention_heads, 8),
+      size("num_heads", &TransformerConfig::num_attention_heads, 8),
       dropout("dropout_rate", 0.1),
-      field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
+      field("layer_norm_epsilon", &TransformerConfig::layer_norm_eps, 1e-6),
       of_buckets("relative_attention_num_buckets", &BucketBias::buckets, 32),
       of_buckets("relative_attention_max_distance", &BucketBias::max_distance, 128),
       {.name = "feed_forward_proj",
        .absent = "relu",
        .read =
-           [](BackboneConfig& c, const Given& in) {
+           [](TransformerConfig& c, const Given& in) {
              const auto activation = in.as<std::string>();
              const bool gated = activation.starts_with("gated-");
              c.feed_forward = gated ? FeedForward::gated : FeedForward::plain;
@@ -56,20 +57,20 @@ Keys<T5Config> t5_and_mt5_keys() {
                                 : in.choice<Activation>(gated ? activation.substr(6) : activation);
            },
        .write =
-           [](const BackboneConfig& c) {
+           [](const TransformerConfig& c) {
              if (c.feed_forward != FeedForward::gated) return json(name_of(c.hidden_act));
              const auto activation = c.hidden_act == Activation::gelu_new ? Activation::gelu : c.hidden_act;
              return json(words("gated-", activation));
            }},
       {.name = "pad_token_id",
        .absent = 0,
-       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.at_least(0); },
-       .write = [](const BackboneConfig& c) { return json(c.pad_token_id); }},
-      id("eos_token_id", &BackboneConfig::eos_token_id, 1),
+       .read = [](TransformerConfig& c, const Given& in) { c.pad_token_id = in.at_least(0); },
+       .write = [](const TransformerConfig& c) { return json(c.pad_token_id); }},
+      id("eos_token_id", &TransformerConfig::eos_token_id, 1),
       field("decoder_start_token_id", &EncoderDecoderConfig::decoder_start_token_id, 0),
       id("forced_bos_token_id", &EncoderDecoderConfig::forced_bos_token_id, nullptr),
       id("forced_eos_token_id", &EncoderDecoderConfig::forced_eos_token_id, nullptr),
-      derived("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
+      derived("is_encoder_decoder", true, [](const TransformerConfig& c) { return json(c.is_encoder_decoder()); }),
   };
 }
 
@@ -80,15 +81,16 @@ Keys<T5Config> t5_keys() {
          Keys<T5Config>{
              {.name = "tie_word_embeddings",
               .absent = true,
-              .read = [](BackboneConfig& c,
+              .read = [](TransformerConfig& c,
                          const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
-              .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
+              .write =
+                  [](const TransformerConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
              {.name = "scale_decoder_outputs",
               .read =
-                  [](BackboneConfig& c, const Given& in) {
+                  [](TransformerConfig& c, const Given& in) {
                     if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
                   },
-              .write = [](const BackboneConfig& c) { return json(c.scale_decoder_outputs); }}};
+              .write = [](const TransformerConfig& c) { return json(c.scale_decoder_outputs); }}};
 }
 
 Keys<T5Config> mt5_keys() {
@@ -101,13 +103,13 @@ Keys<T5Config> mt5_keys() {
              {.name = "tie_word_embeddings",
               .absent = true,
               .read =
-                  [](BackboneConfig& c, const Given& in) {
+                  [](TransformerConfig& c, const Given& in) {
                     c.tie_word_embeddings = in.as<bool>();
                     c.scale_decoder_outputs = false;
                   },
-              .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings); }},
+              .write = [](const TransformerConfig& c) { return json(c.tie_word_embeddings); }},
              // T5's class, which reads such a folder too, scales states unless the file says that it does not.
-             derived("scale_decoder_outputs", nullptr, [](const BackboneConfig&) { return json(false); })};
+             derived("scale_decoder_outputs", nullptr, [](const TransformerConfig&) { return json(false); })};
 }
 
 Names block_names(bool decoder, bool gated) {
@@ -127,7 +129,7 @@ Names block_names(bool decoder, bool gated) {
 
 /// One table of tokens is "shared", also where the encoder is alone.
 ParameterNames t5_names(const ModelConfig& model) {
-  const auto& c = backbone_of(model);
+  const auto& c = transformer_of(model);
   const bool gated = c.feed_forward == FeedForward::gated;
   const auto heads = task_heads({.dense = "classification_head.dense.", .output = "classification_head.out_proj."});
   if (!c.is_encoder_decoder())
@@ -155,7 +157,7 @@ ParameterNames t5_names(const ModelConfig& model) {
 }
 
 /// mT5 ties its head without scaling states, which T5's class cannot.
-bool is_mt5(const BackboneConfig& c) { return c.tie_word_embeddings && !c.scale_decoder_outputs; }
+bool is_mt5(const TransformerConfig& c) { return c.tie_word_embeddings && !c.scale_decoder_outputs; }
 
 Family t5_like(const char* model_type, const char* class_prefix, const Keys<T5Config>& keys) {
   using enum Architecture;
@@ -181,7 +183,7 @@ Family t5_like(const char* model_type, const char* class_prefix, const Keys<T5Co
 
 Family t5() {
   auto family = t5_like("t5", "T5", t5_keys());
-  family.describes = [](const BackboneConfig& c) { return !is_mt5(c); };
+  family.describes = [](const TransformerConfig& c) { return !is_mt5(c); };
   return family;
 }
 

@@ -7,32 +7,32 @@ namespace {
 
 Keys<XlnetConfig> xlnet_keys() {
   return {
-      size("vocab_size", &BackboneConfig::vocab_size, 32000),
+      size("vocab_size", &TransformerConfig::vocab_size, 32000),
       {.name = "n_token",  // files of old versions
        .may_be_null = true,
        .read =
-           [](BackboneConfig& c, const Given& in) {
+           [](TransformerConfig& c, const Given& in) {
              if (!in.file.contains("vocab_size") && !in.value.is_null()) c.vocab_size = in.at_least(1);
            }},
-      size("d_model", &BackboneConfig::hidden_size, 1024),
-      size("n_layer", &BackboneConfig::num_hidden_layers, 24, 0),
-      size("n_head", &BackboneConfig::num_attention_heads, 16),
+      size("d_model", &TransformerConfig::hidden_size, 1024),
+      size("n_layer", &TransformerConfig::num_hidden_layers, 24, 0),
+      size("n_head", &TransformerConfig::num_attention_heads, 16),
       {.name = "d_head",
        .may_be_null = true,
        .read =
-           [](BackboneConfig& c, const Given& in) {
+           [](TransformerConfig& c, const Given& in) {
              const int64_t own = c.head_width(), head = in.value.is_null() ? own : in.as<int64_t>();
              require<ConfigError>(head == own, in.path, ": d_head ", head, " is not d_model / n_head, ", own,
                                   "; only that can be imported");
            },
-       .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
-      size("d_inner", &BackboneConfig::intermediate_size, 4096),
-      field("ff_activation", &BackboneConfig::hidden_act, Activation::gelu),
+       .write = [](const TransformerConfig& c) { return json(c.head_width()); }},
+      size("d_inner", &TransformerConfig::intermediate_size, 4096),
+      field("ff_activation", &TransformerConfig::hidden_act, Activation::gelu),
       dropout("dropout", 0.1),
-      field("initializer_range", &BackboneConfig::initializer_range, 0.02),
-      field("layer_norm_eps", &BackboneConfig::layer_norm_eps, 1e-12),
-      size("pad_token_id", &BackboneConfig::pad_token_id, 5, 0),
-      field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+      field("initializer_range", &TransformerConfig::initializer_range, 0.02),
+      field("layer_norm_eps", &TransformerConfig::layer_norm_eps, 1e-12),
+      size("pad_token_id", &TransformerConfig::pad_token_id, 5, 0),
+      field("tie_word_embeddings", &TransformerConfig::tie_word_embeddings, true),
       {.name = "attn_type",
        .absent = "bi",
        .read =
@@ -48,7 +48,7 @@ Keys<XlnetConfig> xlnet_keys() {
       count_or_null("reuse_len", &TwoStreamConfig::reuse_len, nullptr),
       field("bi_data", &TwoStreamConfig::bi_data, false),
       field("same_length", &TwoStreamConfig::same_length, false),
-      derived("untie_r", true, [](const BackboneConfig&) { return json(true); }),
+      derived("untie_r", true, [](const TransformerConfig&) { return json(true); }),
   };
 }
 
@@ -81,7 +81,7 @@ bool is_attention_weight(std::string_view name) {
 bool is_output_weight(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
 
 /// Attention weights are [D, H, C] there; parts of one parameter are concatenated.
-at::Tensor split_by_heads(const BackboneConfig& c, const std::string& name, const at::Tensor& value) {
+at::Tensor split_by_heads(const TransformerConfig& c, const std::string& name, const at::Tensor& value) {
   if (!is_attention_weight(name)) return value;
   const int64_t heads = c.num_attention_heads, width = c.head_width();
   if (is_output_weight(name)) return value.reshape({c.hidden_size, heads, width});
@@ -89,7 +89,7 @@ at::Tensor split_by_heads(const BackboneConfig& c, const std::string& name, cons
       .transpose(1, 2)
       .reshape({-1, heads, width});  // n parts concatenated: [n D, H, C]
 }
-at::Tensor joined_heads(const BackboneConfig&, const std::string& name, const at::Tensor& value) {
+at::Tensor joined_heads(const TransformerConfig&, const std::string& name, const at::Tensor& value) {
   if (!is_attention_weight(name) || value.dim() != 3) return value;
   return is_output_weight(name) ? value.flatten(1) : value.flatten(1).t();
 }

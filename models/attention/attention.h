@@ -22,7 +22,7 @@ struct Attention : Layer {
         output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.attention_bias))),
         qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.attention_bias, 3))) {
     output->weight.set_projection(Projection::residual);
-    qkv->weight.set_projection(Projection::query);
+    qkv->weight.set_queries(c.head_width());
   }
   /// x [B, T, D]; returns the concatenated heads [B, T, H C], before the output projection.
   virtual Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) = 0;

@@ -10,7 +10,7 @@ CrossAttention::CrossAttention(const AttentionSizes& c)
       query(own("query", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.attention_bias))),
       key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.attention_bias, 2))) {
   output->weight.set_projection(Projection::residual);
-  query->weight.set_projection(Projection::query);
+  query->weight.set_queries(c.head_width());
 }
 
 Tensor CrossAttention::mix(const Tensor& x, const EncoderOutput& encoded, const Tensor& cached,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/boxed.h"
+#include "models/layers/config.h"
 #include "models/positions/config.h"
 
 namespace cloze {
@@ -25,9 +26,9 @@ bool computes(const AttentionConfig& attention, const RelativePositions& relativ
 /// The kinds of attention that do, for messages: `full`, `full or alternating`.
 std::string attention_for(const RelativePositions& relative);
 
-/// Sizes and options of the attention in every layer of a stack.
-struct AttentionSizes {
-  int64_t hidden_size = 768;
+/// Sizes and options of the attention in every layer of a stack. A stack has its LayerSizes once, as a stack and as a
+/// backbone.
+struct AttentionSizes : virtual LayerSizes {
   int64_t num_attention_heads = 12;
   int64_t d_kv = 0;  ///< head width; 0: hidden_size / num_attention_heads
   int64_t max_position_embeddings = 512;

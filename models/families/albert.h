@@ -20,10 +20,13 @@ struct AlbertConfig : BertConfig, EmbeddingProjection, LayerSharing {
     attention_probs_dropout_prob = 0;
     always_project_embeddings = true;
   }
+
+ protected:
+  int64_t own_blocks() const override { return groups_of(num_hidden_layers); }
 };
 template <class V>
 void describe(V& v, AlbertConfig& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   v("embedding_size", c.embedding_size, "width of the embeddings, projected to hidden_size; 0 = hidden_size",
     in_range(0, limits::width));
   describe_sharing(v, c);

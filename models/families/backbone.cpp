@@ -11,10 +11,11 @@ std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const Backbone
   const auto& config = backbone_of(model);
   require<ConfigError>(has_architecture(model, config.architecture), "model.architecture ", config.architecture,
                        " is not one of ", kind_of(model), "; choose ", architectures_of(model));
+  if (const auto* recurrent = as<RecurrentConfig>(model)) return make_recurrent(*recurrent);
   switch (config.architecture) {
     case Architecture::encoder:
     case Architecture::decoder:
-      return make_single_stack(config, parts);
+      return make_single_stack(*as<TransformerConfig>(model), parts);
     case Architecture::encoder_decoder:
       return make_encoder_decoder(*as<EncoderDecoderConfig>(model), parts.stack);
     case Architecture::two_stream:

@@ -1,5 +1,5 @@
 #pragma once
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 
@@ -9,7 +9,7 @@ namespace cloze {
 /// Hugging Face: interchange/huggingface/bert.cpp. Option names of transformers' BertConfig.
 /// Shapes: configs/bert, of google-research/bert and of its smaller models.
 /// Parameters: bert/base 110,106,428; bert/large 336,226,108.
-struct BertConfig : BackboneConfig {
+struct BertConfig : TransformerConfig {
   static constexpr const char* kind = "bert";
   static constexpr bool base_model_has_pooler = true;  ///< without objectives, as in Hugging Face's base class
 };

@@ -21,7 +21,7 @@ struct BigBirdConfig : BertConfig {
 };
 template <class V>
 void describe(V& v, BigBirdConfig& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   v("pooler", c.pooler, "keep a pooler even if no objective uses it, as Hugging Face's classes do; it is not trained");
 }
 

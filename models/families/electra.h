@@ -27,7 +27,7 @@ struct ElectraConfig : BertConfig, EmbeddingProjection {
 };
 template <class V>
 void describe(V& v, ElectraConfig& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   v("embedding_size", c.embedding_size,
     "width of the embeddings, projected to hidden_size if different; 0 = hidden_size", in_range(0, limits::width));
 }

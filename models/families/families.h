@@ -11,6 +11,7 @@
 #include "models/families/electra.h"
 #include "models/families/gpt2.h"
 #include "models/families/longformer.h"
+#include "models/families/lstm.h"
 #include "models/families/mbart.h"
 #include "models/families/modernbert.h"
 #include "models/families/pegasus.h"
@@ -23,9 +24,10 @@
 
 namespace cloze {
 
-struct ModelFamily : std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig,
-                                  LongformerConfig, BigBirdConfig, PerformerConfig, ModernBertConfig, Gpt2Config,
-                                  T5Config, BartConfig, MBartConfig, PegasusConfig, TransformerConfig, XlnetConfig> {
+struct ModelFamily
+    : std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig,
+                   BigBirdConfig, PerformerConfig, ModernBertConfig, Gpt2Config, T5Config, BartConfig, MBartConfig,
+                   PegasusConfig, VaswaniConfig, XlnetConfig, LstmConfig> {
   using variant::variant;
 };
 

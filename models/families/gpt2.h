@@ -9,7 +9,7 @@ namespace cloze {
 /// the encoder-decoder objectives, whose source and target are concatenated.
 /// Hugging Face: interchange/huggingface/gpt2.cpp. Option names shared with BERT (n_embd = hidden_size).
 /// Shapes: configs/gpt2. Parameters: gpt2/small 124,439,808.
-struct Gpt2Config : BackboneConfig, PrefixAttention {
+struct Gpt2Config : TransformerConfig, PrefixAttention {
   static constexpr const char* kind = "gpt2";
   Gpt2Config() {
     architecture = Architecture::decoder;
@@ -25,7 +25,7 @@ struct Gpt2Config : BackboneConfig, PrefixAttention {
 };
 template <class V>
 void describe(V& v, Gpt2Config& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   describe_prefix(v, c);
 }
 

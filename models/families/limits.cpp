@@ -26,9 +26,12 @@ void check_limits(const ModelConfig& model, Limits& limits) {
   const auto& backbone = backbone_of(model);
   limits.forbid(!has_architecture(model, backbone.architecture), "model.architecture ", backbone.architecture,
                 " is not available for ", kind_of(model), "; choose ", architectures_of(model));
+  limits.forbid(backbone.vocab_size > 0 && backbone.pad_token_id >= backbone.vocab_size, "model.pad_token_id ",
+                backbone.pad_token_id, " is outside model.vocab_size ", backbone.vocab_size,
+                "; name an id of the vocabulary");
   if (const auto* both = as<EncoderDecoderConfig>(model)) check_decoder_heads(*both, limits);
   if (const auto* streams = as<TwoStreamConfig>(model)) check_mems(*streams, limits);
-  check_limits(backbone, stack_parts_of(model), limits);
+  if (const auto* transformer = as<TransformerConfig>(model)) check_limits(*transformer, stack_parts_of(model), limits);
 }
 
 }  // namespace cloze

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/boxed.inc"
+#include "core/error.h"
 #include "core/text.h"
 #include "models/families/families.h"
 
@@ -47,9 +48,12 @@ CLOZE_FUNCTIONS_OF(T5Config);
 CLOZE_FUNCTIONS_OF(BartConfig);
 CLOZE_FUNCTIONS_OF(MBartConfig);
 CLOZE_FUNCTIONS_OF(PegasusConfig);
-CLOZE_FUNCTIONS_OF(TransformerConfig);
+CLOZE_FUNCTIONS_OF(VaswaniConfig);
 CLOZE_FUNCTIONS_OF(XlnetConfig);
+CLOZE_FUNCTIONS_OF(LstmConfig);
 #undef CLOZE_FUNCTIONS_OF
+template const TransformerConfig* as<TransformerConfig>(const ModelConfig&);
+template const RecurrentConfig* as<RecurrentConfig>(const ModelConfig&);
 template const EncoderDecoderConfig* as<EncoderDecoderConfig>(const ModelConfig&);
 template const TwoStreamConfig* as<TwoStreamConfig>(const ModelConfig&);
 template const DecodingIds* as<DecodingIds>(const ModelConfig&);
@@ -57,6 +61,16 @@ template const LayerSharing* as<LayerSharing>(const ModelConfig&);
 template const PrefixAttention* as<PrefixAttention>(const ModelConfig&);
 template const EmbeddingProjection* as<EmbeddingProjection>(const ModelConfig&);
 
+const TransformerConfig& transformer_of(const ModelConfig& model) {
+  const auto* found = as<TransformerConfig>(model);
+  require<ConfigError>(found != nullptr, "a model of kind ", kind_of(model),
+                       " is no Transformer, and has no class at Hugging Face and no form in TorchScript; it is used by "
+                       "Cloze alone");
+  return *found;
+}
+TransformerConfig& transformer_of(ModelConfig& model) {
+  return const_cast<TransformerConfig&>(transformer_of(std::as_const(model)));
+}
 StackParts stack_parts_of(const ModelConfig& model) {
   return {.sharing = part_of<LayerSharing>(model), .prefix = part_of<PrefixAttention>(model)};
 }
@@ -91,6 +105,7 @@ bool carries_mems(const ModelConfig& model) {
   return two_stream && two_stream->carries_mems();
 }
 bool has_architecture(const ModelConfig& model, Architecture architecture) {
+  if (as<RecurrentConfig>(model)) return architecture == Architecture::decoder;
   if (as<TwoStreamConfig>(model)) return architecture == Architecture::two_stream;
   if (architecture == Architecture::encoder_decoder) return as<EncoderDecoderConfig>(model) != nullptr;
   return architecture != Architecture::two_stream;
@@ -99,6 +114,7 @@ Architecture default_architecture(const ModelConfig& model) {
   return std::visit([](const auto& m) { return std::decay_t<decltype(m)>().architecture; }, *model);
 }
 std::string architectures_of(const ModelConfig& model) {
+  if (as<RecurrentConfig>(model)) return "decoder";
   if (as<TwoStreamConfig>(model)) return "two_stream";
   return as<EncoderDecoderConfig>(model) ? "encoder_decoder, encoder or decoder" : "encoder or decoder";
 }

@@ -11,6 +11,7 @@ enum class Architecture;
 struct BackboneConfig;
 struct DecodingIds;
 struct StackParts;
+struct TransformerConfig;
 /// One of the families in models/families/families.h.
 struct ModelFamily;
 extern template class Boxed<ModelFamily>;
@@ -18,10 +19,15 @@ using ModelConfig = Boxed<ModelFamily>;
 
 /// `bert`, `roberta`, ...
 std::string kind_of(const ModelConfig& model);
-/// The options that every family has.
+/// The options and answers that every family has.
 BackboneConfig& backbone_of(ModelConfig& model);
 const BackboneConfig& backbone_of(const ModelConfig& model);
-/// The config as `Base` (a family, EncoderDecoderConfig, TwoStreamConfig, or a part), or null.
+/// Those that every Transformer has. Throws ConfigError for another network: what asks for them (imports, exports,
+/// generators of rtd) is for Transformers.
+TransformerConfig& transformer_of(ModelConfig& model);
+const TransformerConfig& transformer_of(const ModelConfig& model);
+/// The config as `Base` (a family, TransformerConfig, EncoderDecoderConfig, TwoStreamConfig, RecurrentConfig, or a
+/// part), or null.
 template <class Base>
 const Base* as(const ModelConfig& model);
 template <class Base>

@@ -1,6 +1,6 @@
 #pragma once
 #include "models/attention/config.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 
@@ -14,7 +14,7 @@ namespace cloze {
 /// Shapes: configs/modernbert, of ModernBERT and of Ettin (Weller et al. 2025, arXiv 2507.11412).
 /// Parameters: modernbert/base 149,655,232; modernbert/ettin-17m 16,913,600.
 /// Differs: embedding_dropout (hidden_dropout_prob) is of the outputs of attention and feed-forward layers too.
-struct ModernBertConfig : BackboneConfig {
+struct ModernBertConfig : TransformerConfig {
   static constexpr const char* kind = "modernbert";
   ModernBertConfig() {
     num_hidden_layers = 22;
@@ -36,7 +36,7 @@ struct ModernBertConfig : BackboneConfig {
 };
 template <class V>
 void describe(V& v, ModernBertConfig& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
   v("attention_bias", c.attention_bias, "biases of the projections of attention");
   v("mlp_bias", c.mlp_bias, "biases of the feed-forward layers");

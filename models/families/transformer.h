@@ -8,9 +8,9 @@ namespace cloze {
 /// Composed of: models/encoder_decoder.cpp. Trained with: pairs (translation).
 /// Hugging Face: no class.
 /// Shapes: configs/transformer. Parameters: transformer/base 63,082,496.
-struct TransformerConfig : EncoderDecoderConfig {
+struct VaswaniConfig : EncoderDecoderConfig {
   static constexpr const char* kind = "transformer";
-  TransformerConfig() {
+  VaswaniConfig() {
     hidden_size = 512;
     num_hidden_layers = 6;
     num_attention_heads = 8;

@@ -25,7 +25,7 @@ struct XlnetConfig : TwoStreamConfig {
 };
 template <class V>
 void describe(V& v, XlnetConfig& c) {
-  describe_backbone(v, c);
+  describe_transformer(v, c);
   v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
   v("attn_type", c.attn_type, "direction of attention");
   v("clamp_len", c.clamp_len, "distances are clamped to this one [tokens]; -1 = no clamping",

@@ -26,10 +26,17 @@ constexpr auto choices(FeedForward) {
                     Choice{FeedForward::gated, "gated", "(activation(x W1) * x W3) W2, as GEGLU and SwiGLU"}};
 }
 
+/// What the layers of a network have in common, whatever they compute.
+struct LayerSizes : NormConfig {
+  int64_t hidden_size = 768;
+  int64_t num_hidden_layers = 12;
+  Activation hidden_act = Activation::gelu;  ///< of feed-forward layers, and of the prediction head
+  double hidden_dropout_prob = 0.1;
+};
+
 /// The feed-forward layers of a stack.
 struct FeedForwardConfig {
   int64_t intermediate_size = 3072;
-  Activation hidden_act = Activation::gelu;
   FeedForward feed_forward = FeedForward::plain;
   double activation_dropout = 0;
   bool mlp_bias = true;

@@ -1,4 +1,4 @@
-#include "models/config.h"
+#include "models/backbone_config.h"
 #include "models/layers/cost.h"
 #include "objectives/clm/clm.h"
 #include "objectives/limits.h"

@@ -3,7 +3,7 @@
 
 #include "core/spelling.h"
 #include "core/text.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 #include "models/layers/cost.h"
 #include "objectives/clm/clm.h"
 #include "objectives/limits.h"
@@ -15,7 +15,12 @@ namespace {
 
 /// Rows of a decoder become bidirectional by a prefix.
 void check_decoder(const ObjectiveSetting& in, Limits& limits) {
-  const auto& m = in.backbone();
+  const auto* transformer = as<TransformerConfig>(in.model);
+  limits.forbid(!transformer,
+                "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and ",
+                kind_of(in.model), " has no attention; choose clm, or another model");
+  if (!transformer) return;
+  const auto& m = *transformer;
   const bool full = is_full(m.attention);
   limits.forbid(!full,
                 "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and "

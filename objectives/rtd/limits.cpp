@@ -3,7 +3,7 @@
 
 #include "core/spelling.h"
 #include "core/text.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 #include "models/layers/cost.h"
 #include "objectives/limits.h"
 #include "objectives/rtd/rtd.h"
@@ -55,14 +55,14 @@ ObjectiveConfig RtdConfig::standard_form() const {
 }
 
 std::optional<Generator> RtdConfig::generator(const ModelConfig& model) const {
-  if (replace_by != ReplaceBy::generator) return {};
+  if (replace_by != ReplaceBy::generator || !as<TransformerConfig>(model)) return {};
   return Generator{.model = generator_of(*this, model), .objective = mlm, .own_embeddings = tie == EmbeddingTie::none};
 }
 
 ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminator) {
   ModelConfig generator = discriminator;
-  const auto& m = backbone_of(discriminator);
-  auto& g = backbone_of(generator);
+  const auto& m = transformer_of(discriminator);
+  auto& g = transformer_of(generator);
   const int64_t head_width = m.hidden_size / m.num_attention_heads;
   g.num_attention_heads =
       std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));

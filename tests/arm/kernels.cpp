@@ -135,6 +135,23 @@ void pointwise() {
                      .x = x.data(),
                      .out = out.data()});
   show_typed("rotate", out);
+  const auto gates = typed_numbers<T>(rows * 4 * width, 7);
+  const auto cell = numbers(rows * width, 8), dnext = numbers(rows * width, 9);
+  auto output = grad, dgates = gates;
+  auto next = cell, dcell = cell;
+  MemoryCell<T> of_units{.rows = rows, .width = width, .gates = gates.data(), .cell = cell.data()};
+  of_units.output = output.data();
+  of_units.next = next.data();
+  typed<T>().memory_cell_forward(of_units);
+  of_units.doutput = grad.data();
+  of_units.dnext = dnext.data();
+  of_units.dgates = dgates.data();
+  of_units.dcell = dcell.data();
+  typed<T>().memory_cell_backward(of_units);
+  show_typed("memory output", output);
+  show("memory cell", next);
+  show_typed("memory gates", dgates);
+  show("memory backward", dcell);
   auto y = grad, dropped = grad;
   typed<T>().dropout(rows, 9, width, grad.data(), drop, dropped.data());
   show_typed("dropout", dropped);

@@ -82,7 +82,7 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "or "
        "pairs, or another model"},
       {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'",
-       "objective clm has no input for the encoder of t5; choose gpt2, or span_corruption with corruption: "
+       "objective clm has no input for the encoder of t5; choose gpt2 or lstm, or span_corruption with corruption: "
        "prefix_lm"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: mlm}]'",
        "objective mlm needs bidirectional attention, and gpt2 is causal; choose clm, or another model"},
@@ -108,6 +108,11 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "'model.is_decoder' is true: an encoder-decoder family; leave it out, or choose architecture: decoder"},
       {"bert/tiny.yaml --set model.architecture=two_stream",
        "model.architecture two_stream is not available for bert; choose encoder or decoder"},
+      {"lstm/tiny.yaml --set 'objectives=[{kind: mlm}]'",
+       "objective mlm needs bidirectional attention, and lstm is causal; choose clm, or another model"},
+      {"lstm/tiny.yaml --set 'objectives=[{kind: mntp}]'",
+       "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and lstm has no "
+       "attention; choose clm, or another model"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'",
        "objective mlm does not support xlnet, which predicts from its query stream; choose objective kind: plm"},
       {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'",

@@ -54,15 +54,16 @@ TEST_CASE("sizes beyond any model are refused with the key and the value", "[cor
 }
 
 TEST_CASE("all mistakes are reported at once, with location and the most similar word", "[core][config]") {
-  CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: "
-                "1.5, bias_correction: yes}\n") ==
-        "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
-        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, "
-        "bigbird, performer, modernbert, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
-        "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'model.hidden_size'?\n"
-        "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
-        "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
-        "run.yaml:5:62: 'optimizer.bias_correction' must be true or false, not 'yes'");
+  CHECK(
+      refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: "
+              "1.5, bias_correction: yes}\n") ==
+      "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
+      "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, "
+      "bigbird, performer, modernbert, gpt2, t5, bart, mbart, pegasus, transformer, xlnet, lstm; did you mean 'bert'?\n"
+      "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'model.hidden_size'?\n"
+      "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
+      "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
+      "run.yaml:5:62: 'optimizer.bias_correction' must be true or false, not 'yes'");
 }
 
 TEST_CASE("invalid and too large numbers are refused", "[core][config]") {
@@ -82,7 +83,7 @@ TEST_CASE("invalid and too large numbers are refused", "[core][config]") {
 TEST_CASE("a choice accepts its names only, and is documented by them", "[core][config]") {
   CHECK(refused("model: {kind: bert, norm_place: per}") ==
         "run.yaml:1:33: 'model.norm_place' is 'per', must be one of post, pre; did you mean 'pre'?");
-  CHECK(backbone_of(accepted("model: {kind: bert, norm_place: pre}").model).norm_place == NormPlacement::pre);
+  CHECK(transformer_of(accepted("model: {kind: bert, norm_place: pre}").model).norm_place == NormPlacement::pre);
   const auto text = document(accepted("model: {kind: bert, norm_kind: rms}"));
   CHECK_THAT(text,
              Catch::Contains("# the norm: layer = layer norm; rms = RMS norm, without mean and bias (layer, rms)\n"
@@ -94,7 +95,7 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
   const auto windows = [](const std::string& written) {
     const auto config =
         accepted("model: {kind: longformer, attention: {kind: window, attention_window: " + written + "}}");
-    return std::get<WindowAttention>(*backbone_of(config.model).attention).attention_window;
+    return std::get<WindowAttention>(*transformer_of(config.model).attention).attention_window;
   };
   CHECK(windows("32") == std::vector<int64_t>{32});
   CHECK(windows("[32, 64]") == std::vector<int64_t>{32, 64});
@@ -114,7 +115,7 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
         accepted("model: {kind: modernbert, attention: {kind: alternating, global_layers: " + written + "}}");
     const auto again = accepted(to_yaml(config));
     const auto of = [](const RunConfig& c) {
-      return std::get<AlternatingAttention>(*backbone_of(c.model).attention).global_layers;
+      return std::get<AlternatingAttention>(*transformer_of(c.model).attention).global_layers;
     };
     CHECK(of(config) == of(again));
     return of(config);
@@ -126,7 +127,7 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
   const auto again =
       accepted(to_yaml(accepted("model: {kind: longformer, attention: {kind: window, attention_window: "
                                 "[32, 64]}}")));
-  CHECK(std::get<WindowAttention>(*backbone_of(again.model).attention).attention_window ==
+  CHECK(std::get<WindowAttention>(*transformer_of(again.model).attention).attention_window ==
         std::vector<int64_t>{32, 64});
   const auto listed = entries(again);
   const auto window =
@@ -258,7 +259,7 @@ TEST_CASE("a copy of a config has a model, objectives and attention of its own",
   const auto config = accepted("model: {kind: longformer, hidden_size: 48}");
   auto copy = config;
   backbone_of(copy.model).hidden_size = 96;
-  std::get<WindowAttention>(*backbone_of(copy.model).attention).attention_window = {8};
+  std::get<WindowAttention>(*transformer_of(copy.model).attention).attention_window = {8};
   as<MlmConfig>(copy.objectives[0])->mlm_probability = 0.5;
   CHECK(to_yaml(config) == to_yaml(accepted("model: {kind: longformer, hidden_size: 48}")));
   CHECK(to_yaml(copy) != to_yaml(config));

@@ -142,7 +142,7 @@ TEST_CASE(
     return read_model(j, "config.json");
   };
   const auto attention_of = [](const ModelConfig& model) {
-    return std::get<AlternatingAttention>(*backbone_of(model).attention);
+    return std::get<AlternatingAttention>(*transformer_of(model).attention);
   };
   const auto read = [&](const json& j) { return attention_of(model_of(j)); };
   const auto older = read({{"global_attn_every_n_layers", 2},
@@ -195,7 +195,7 @@ TEST_CASE("a null local_rope_theta of ModernBERT is the base of the full layers,
   const auto local = [](json j) {
     j["model_type"] = "modernbert";
     const auto model = read_model(j, "config.json");
-    return std::get<AlternatingAttention>(*backbone_of(model).attention).local_rope_theta;
+    return std::get<AlternatingAttention>(*transformer_of(model).attention).local_rope_theta;
   };
   CHECK(local({{"global_rope_theta", 500.0}, {"local_rope_theta", nullptr}}) == 500);
   CHECK(local({{"local_rope_theta", nullptr}}) == 160000);

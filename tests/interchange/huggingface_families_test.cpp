@@ -24,7 +24,7 @@ namespace {
 RunConfig tiny(const Family& family, const Class& one) {
   RunConfig config;
   config.model = family.table.model;
-  auto& c = backbone_of(config.model);
+  auto& c = transformer_of(config.model);
   c.vocab_size = 40;
   c.hidden_size = 12;
   c.num_hidden_layers = 2;
@@ -71,7 +71,7 @@ std::set<std::string> golden_kinds() {
 // A key of another family's struct does not compile.
 static_assert(std::is_convertible_v<huggingface::Key<EncoderDecoderConfig>, huggingface::Key<T5Config>>);
 static_assert(!std::is_convertible_v<huggingface::Key<EncoderDecoderConfig>, huggingface::Key<BertConfig>>);
-static_assert(std::is_constructible_v<huggingface::Table, T5Config, huggingface::Keys<BackboneConfig>>);
+static_assert(std::is_constructible_v<huggingface::Table, T5Config, huggingface::Keys<TransformerConfig>>);
 static_assert(!std::is_constructible_v<huggingface::Table, BertConfig, huggingface::Keys<T5Config>>);
 
 TEST_CASE("a family of transformers is in every list by which the tests go through families", "[families]") {
@@ -182,4 +182,7 @@ TEST_CASE("a model that no class computes is refused with the option to change",
       require_huggingface(of(Gpt2Config{}, {clm})),
       "a language modeling head with a transform has no class at Hugging Face for gpt2; train with `kind: "
       "clm, transform: false`, or export to torchscript");
+  CHECK_THROWS_WITH(require_huggingface(of(LstmConfig{}, {ClmConfig{}})),
+                    "a model of kind lstm is no Transformer, and has no class at Hugging Face and no form in "
+                    "TorchScript; it is used by Cloze alone");
 }

@@ -422,7 +422,7 @@ TEST_CASE(
   const auto base = tiny_run(dir, 1);
   struct Choice {
     const char* name;
-    std::function<void(BackboneConfig&)> change;
+    std::function<void(TransformerConfig&)> change;
     const char* refusal;
   };
   const std::vector<Choice> choices{
@@ -455,7 +455,7 @@ TEST_CASE(
   for (const auto& [name, change, refusal] : choices) {
     INFO(name);
     auto config = base;
-    change(backbone_of(config.model));
+    change(transformer_of(config.model));
     pretrain(config, {.run = dir / name});
     const auto receipt =
         export_torchscript(dir / name, dir / (std::string(name) + ".pt"),

@@ -2,7 +2,7 @@
 
 #include "models/attention/attention.h"
 #include "models/attention/config.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/counted.h"
 #include "tests/support/numbers.h"

@@ -116,6 +116,9 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
   auto backward = permuted_batch();
   backward.backward = at::tensor({0, 1}, at::kLong).ne(0);
   const auto bert = small<BertConfig>();
+  LstmConfig lstm;
+  lstm.vocab_size = vocabulary;
+  lstm.hidden_size = 18;
   // XLNet multiplies queries with the embeddings of all distances in a batch: those of T tokens more than there are
   // keys. Queries: T of each row in the first layer, and 3 + 3 targets, one of them unused, in both.
   const double streams = length * (rows * length + 2 * 6) * width;
@@ -191,6 +194,7 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
        {GapSentencesConfig{}},
        source_target_batch(),
        2 * rows * later(target_length) * masked_pair},
+      {"lstm", lstm, {ClmConfig{}}, causal_batch()},
       {"xlnet", small<XlnetConfig>(), {PlmConfig{}}, permuted_batch(), streams + unused(length)},
       {"xlnet with mems",
        small<XlnetConfig>([](auto& c) { c.mem_len = 5, c.reuse_len = 5; }),

@@ -420,7 +420,7 @@ TEST_CASE("pairs are the same from two columns, JSON lines, or two files", "[obj
     return found;
   }();
   for (const auto& store : stores) {
-    const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);
+    const auto model = model_of<VaswaniConfig>(store, store.tokenizer().special().cls);
     const Collator collator(store, {PairsConfig{}}, data(store, 16), Rng(1), "train", model);
     CHECK(collator.size() == 20);
     for (uint64_t n = 0; n < 20; ++n) {
@@ -462,7 +462,7 @@ TEST_CASE(
   options.threads = 1;
   prepare(options);
   const TokenStore store(options.out, "train");
-  const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);
+  const auto model = model_of<VaswaniConfig>(store, store.tokenizer().special().cls);
   const auto collator = [&](StepRows step) {
     return Collator(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, step);
   };

@@ -46,7 +46,7 @@ TEST_CASE(
   TempDir dir;
   auto config = tiny_run(dir, 150);
   RobertaConfig roberta;
-  static_cast<StackConfig&>(roberta) = backbone_of(config.model);
+  static_cast<StackConfig&>(roberta) = transformer_of(config.model);
   roberta.max_position_embeddings = 33, roberta.pad_token_id = 0;
   config.model = roberta, config.objectives = {default_objective<MlmConfig>()};
   config.evaluation.sequences = 64;
@@ -76,7 +76,7 @@ TEST_CASE(
   CHECK(report["unused"].empty());
 
   PerformerConfig performer;
-  static_cast<BackboneConfig&>(performer) = roberta;
+  static_cast<TransformerConfig&>(performer) = roberta;
   performer.attention = PerformerAttention{.nb_features = 512};
   config.model = performer;
   const auto estimated = pretrain(config, {.run = dir / "performer"});
@@ -96,7 +96,7 @@ TEST_CASE("the discriminator's first step uses the weights copied from the gener
   TempDir dir;
   auto config = tiny_run(dir, 4);
   backbone_of(config.model).vocab_size = 21,
-  backbone_of(config.model).hidden_dropout_prob = backbone_of(config.model).attention_probs_dropout_prob = 0;
+  backbone_of(config.model).hidden_dropout_prob = transformer_of(config.model).attention_probs_dropout_prob = 0;
   config.objectives = {objective("{kind: rtd, generator_steps: 2, generator_hidden_size: 1, tie: none}")};
   Network network(config.model, config.objectives);
   initialize(collect_params(network), 0.3, false, Rng(3));

@@ -15,7 +15,7 @@ const std::vector<std::string> completions{" sing", " see a bird", " see the riv
 LoadedRun causal_run(const TempDir& dir, const std::string& name) {
   if (name != "rotary") return random_run(dir, name);
   auto one = family("gpt2");
-  backbone_of(one.model).positions = Rotary{};
+  transformer_of(one.model).positions = Rotary{};
   return random_run(dir, one.model, one.objectives);
 }
 
@@ -34,7 +34,7 @@ std::vector<double> last(const std::vector<double>& values, size_t count) {
 }  // namespace
 
 TEST_CASE("completions of a long context have the scores that they have at the end of whole texts", "[scoring]") {
-  const auto name = GENERATE("gpt2", "rotary");
+  const auto name = GENERATE("gpt2", "rotary", "lstm");
   const TempDir dir;
   const auto run = causal_run(dir, name);
   const auto passages = after({long_context, as_long_context, long_context + " and cats"});
@@ -49,7 +49,7 @@ TEST_CASE("completions of a long context have the scores that they have at the e
 }
 
 TEST_CASE("a completion after a long context has the same score with and without others", "[scoring]") {
-  const auto name = GENERATE("gpt2", "rotary", "t5", "bart", "xlnet", "bert");
+  const auto name = GENERATE("gpt2", "rotary", "lstm", "t5", "bart", "xlnet", "bert");
   INFO(name);
   const TempDir dir;
   const auto run = causal_run(dir, name);

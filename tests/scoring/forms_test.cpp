@@ -136,7 +136,7 @@ TEST_CASE("a hybrid decoder scores masked tokens in both directions, and texts f
 }
 
 TEST_CASE("a decoder scores each token after those before it, the first after the separator of texts", "[scoring]") {
-  const auto name = GENERATE("gpt2", "gpt2-rotary");
+  const auto name = GENERATE("gpt2", "gpt2-rotary", "lstm");
   const TempDir dir;
   const auto run = random_run(dir, name);
   CHECK(default_form(run.config) == ScoringForm::likelihood);

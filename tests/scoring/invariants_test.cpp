@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<std::string> all_families{"bert",    "roberta",   "albert",      "electra", "longformer",
                                             "bigbird", "performer", "modernbert",  "gpt2",    "t5",
-                                            "bart",    "pegasus",   "transformer", "xlnet"};
+                                            "bart",    "pegasus",   "transformer", "xlnet",   "lstm"};
 
 }  // namespace
 
@@ -39,7 +39,7 @@ TEST_CASE("scores do not depend on the order of the texts, on copies of them or 
 }
 
 TEST_CASE("scores are the same bits on any number of threads", "[scoring]") {
-  const auto name = GENERATE("bert", "gpt2", "t5", "xlnet");
+  const auto name = GENERATE("bert", "gpt2", "t5", "xlnet", "lstm");
   const TempDir dir;
   const auto run = random_run(dir, name);
   const int threads = at::get_num_threads();

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/log.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 #include "study/stages.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"

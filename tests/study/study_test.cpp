@@ -11,7 +11,7 @@
 #include "core/json.h"
 #include "core/lock.h"
 #include "core/log.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 #include "study/commands.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"

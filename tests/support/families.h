@@ -46,6 +46,8 @@ inline std::vector<FamilyCase> every_family() {
   distances.positions = {PositionTable::learned, ShawVectors{5}};
   auto sloped = small(BertConfig{});
   sloped.positions = Alibi{};
+  LstmConfig lstm;
+  lstm.hidden_size = 48;
   auto keyed = small(BertConfig{});
   keyed.positions = RelativeKeys{.with_keys = true};
   return {{"bert", small(BertConfig{}), {default_objective<MlmConfig>(), default_objective<NspConfig>()}},
@@ -69,8 +71,9 @@ inline std::vector<FamilyCase> every_family() {
           {"bart", small(BartConfig{}), {default_objective<DenoisingConfig>()}},
           {"mbart", small(MBartConfig{}), {default_objective<DenoisingConfig>()}},
           {"pegasus", small(PegasusConfig{}), {default_objective<GapSentencesConfig>()}},
-          {"transformer", small(TransformerConfig{}), {default_objective<DenoisingConfig>()}},
-          {"xlnet", small(XlnetConfig{}), {default_objective<PlmConfig>()}}};
+          {"transformer", small(VaswaniConfig{}), {default_objective<DenoisingConfig>()}},
+          {"xlnet", small(XlnetConfig{}), {default_objective<PlmConfig>()}},
+          {"lstm", lstm, {default_objective<ClmConfig>()}}};
 }
 
 /// The texts of `tiny_run` with sentinels, which span corruption needs.

@@ -88,7 +88,7 @@ TEST_CASE("T5 initializes the queries of a decoder with heads of its own as thos
 
 TEST_CASE("xavier initializes queries, keys and values each by the shape of its own matrix, in decoder attention too",
           "[train][init]") {
-  auto c = of_width<TransformerConfig>(256);
+  auto c = of_width<VaswaniConfig>(256);
   c.tie_word_embeddings = false;
   const auto found = initial_weights(c, {default_objective<DenoisingConfig>()});
   for (const auto& part : found.at("backbone.encoder.0.attention.qkv.weight").chunk(3)) check_uniform(part, 0.0625);

@@ -42,7 +42,7 @@ struct WeightedRun {
     config.objectives = {MlmConfig{}};
     config.train.precision = Precision::fp32;
     config.train.accumulation = 2;
-    auto& model = backbone_of(config.model);
+    auto& model = transformer_of(config.model);
     model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
     const TokenStore store(config.data.tokens, "train");
     model.vocab_size = store.tokenizer().size();

@@ -36,7 +36,7 @@ RunConfig run_with_mems(const TempDir& dir, int64_t steps) {
 
 void without_dropout(RunConfig& config) {
   config.train.precision = Precision::fp32;
-  auto& model = backbone_of(config.model);
+  auto& model = transformer_of(config.model);
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = model.activation_dropout = 0;
 }
 

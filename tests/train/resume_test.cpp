@@ -42,14 +42,19 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   };
   auto rotary = small(Gpt2Config{});
   rotary.positions = Rotary{};
+  LstmConfig lstm;
+  lstm.hidden_size = 48;
+  lstm.hidden_dropout_prob = 0;
   for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{rotary, {ClmConfig{}}, 0.5},
-                        Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
+                        Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6},
+                        Case{lstm, {ClmConfig{}}, 0.6}}) {
     auto config = base;
     config.model = c.model;
     config.objectives = c.objectives;
     config.data.tokens = marked.out;
-    const auto kind = kind_of(c.model),
-               name = kind + "-" + name_of(keys_of(backbone_of(c.model).positions).position_embeddings);
+    const auto kind = kind_of(c.model);
+    const auto* transformer = as<TransformerConfig>(c.model);
+    const auto name = transformer ? kind + "-" + name_of(keys_of(transformer->positions).position_embeddings) : kind;
     INFO(name);
     if (kind != "gpt2") config.train.budget.steps = 900;
     const auto report = pretrain(config, {.run = dir / name});
@@ -87,7 +92,7 @@ TEST_CASE("redrawn random features, and a discriminator initialized from its gen
   config.checkpoint.keep = 3;
   SECTION("performer") {
     PerformerConfig model;
-    static_cast<BackboneConfig&>(model) = backbone_of(config.model);
+    static_cast<TransformerConfig&>(model) = transformer_of(config.model);
     model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
     config.model = model;
   }

@@ -116,7 +116,7 @@ TEST_CASE("arms of one seed share rows, masks, dropout and first weights as far 
   CHECK(first_loss(dir / "decayed") == first_loss(dir / "base"));  // so that dropout is the same too
   auto deeper = config, paired = config;
   backbone_of(deeper.model).num_hidden_layers = 3;
-  backbone_of(deeper.model).intermediate_size = 48;
+  transformer_of(deeper.model).intermediate_size = 48;
   paired.objectives = {default_objective<MlmConfig>(), default_objective<NspConfig>()};
   CHECK(at::equal(original(first_batch(deeper)), original(first_batch(config))));
   CHECK(at::equal(first_batch(deeper).positions, first_batch(config).positions));

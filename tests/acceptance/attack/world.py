@@ -14,7 +14,7 @@ TINY = {"model.hidden_size": 16, "model.num_hidden_layers": 1, "model.num_attent
         "data.max_seq_length": 16, "train.batch_size": 4, "train.budget.steps": STEPS, "train.threads": 1, "evaluation.every": 3,
         "evaluation.sequences": 4, "checkpoint.every": 2, "checkpoint.log_every": 1}
 FAMILIES = ["bert", "modernbert", "roberta", "distilbert", "albert", "electra", "longformer", "bigbird", "performer", "spanbert", "gpt2",
-            "gpt-bert", "t5", "bart", "mbart", "pegasus", "transformer", "xlnet"]
+            "gpt-bert", "t5", "bart", "mbart", "pegasus", "transformer", "xlnet", "lstm"]
 STABLE = {"schedule.shape": "constant", "schedule.warmup": 2}  # so that the run can be branched
 OWN_CONFIGS = {"stem": {"base": f"{root}/configs/bert/tiny.yaml"},
                "words": {"base": f"{root}/configs/bert/tiny.yaml", "checkpoint": {"at_words": [100, 200]}},
@@ -136,6 +136,8 @@ class World:
         for name in [*FAMILIES, "stem", "words"]:
             config = json.loads(json.dumps(OWN_CONFIGS.get(name, {"base": f"{root}/configs/{name}/tiny.yaml"})))
             for key, value in {**TINY, **(STABLE if name == "stem" else {})}.items():
+                if name == "lstm" and key in ("model.num_attention_heads", "model.intermediate_size"):
+                    continue
                 *sections, last = key.split(".")
                 at = config
                 for section in sections:

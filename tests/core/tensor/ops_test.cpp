@@ -50,6 +50,10 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   if (drop.on())
     compare([&](auto& in) { return fused::dropout(in[0], drop); },
             [&](auto& in) { return plain::dropout(in[0], drop); }, {x}, {}, type);
+  const auto both = [](const MemoryState& state) { return at::cat({state.output.to(at::kFloat), state.cell}, -1); };
+  compare([&](auto& in) { return both(fused::memory_cell(in[0], in[1].to(at::kFloat))); },
+          [&](auto& in) { return both(plain::memory_cell(in[0], in[1].to(at::kFloat))); },
+          {numbers({rows, 4 * width}, 0.1, 4), numbers({rows, width}, 0.2, 3)}, {}, type);
   const auto index = at::tensor({3, 0, 69, 12}, at::kLong);
   compare([&](auto& in) { return fused::take_rows(in[0].flatten(0, 1), index); },
           [&](auto& in) { return plain::take_rows(in[0].flatten(0, 1), index); }, {x}, {}, type);
