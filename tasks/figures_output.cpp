@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/columns.h"
+#include "core/text.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -30,9 +30,9 @@ std::string interval_cell(const std::optional<double>& low, const std::optional<
 }
 
 Table figure_table(const std::string& task, const std::vector<Figure>& figures) {
-  Table table{.title = task, .header = {"metric", "value", "95 % interval", "n"}, .of_numbers = true};
+  Table table{.title = task, .header = columns_of_numbers({"metric", "value", "95 % interval", "n"})};
   if (!figures.empty())
-    for (const auto& [name, value] : figures.front().floors) table.header.push_back(name);
+    for (const auto& [name, value] : figures.front().floors) table.header.emplace_back(name, ColumnKind::number);
   for (const auto& figure : figures) {
     std::vector<std::string> row{figure.metric,
                                  figure.value ? number_cell(figure.value) : "undefined: " + figure.reason,
@@ -44,8 +44,8 @@ Table figure_table(const std::string& task, const std::vector<Figure>& figures) 
 }
 
 Table label_table(const std::vector<LabelFigures>& labels) {
-  Table table{
-      .title = "By label", .header = {"label", "precision", "recall", "F1", "gold", "predicted"}, .of_numbers = true};
+  Table table{.title = "By label",
+              .header = columns_of_numbers({"label", "precision", "recall", "F1", "gold", "predicted"})};
   for (const auto& label : labels)
     table.rows.push_back({label.label, number_cell(label.precision), number_cell(label.recall), number_cell(label.f1),
                           std::to_string(label.gold), std::to_string(label.predicted)});
@@ -54,9 +54,8 @@ Table label_table(const std::vector<LabelFigures>& labels) {
 
 Table confusion_table(const Confusion& confusion) {
   Table table{.title = "Confusion: a row for each gold label, a column for each prediction",
-              .header = {"gold"},
-              .of_numbers = true};
-  table.header.insert(table.header.end(), confusion.labels.begin(), confusion.labels.end());
+              .header = columns_of_numbers({"gold"})};
+  for (const auto& label : confusion.labels) table.header.emplace_back(label, ColumnKind::number);
   for (size_t gold = 0; gold < confusion.labels.size(); ++gold) {
     std::vector<std::string> row{confusion.labels[gold]};
     for (const auto count : confusion.counts[gold]) row.push_back(std::to_string(count));
@@ -120,7 +119,7 @@ std::vector<Table> tables_of(const std::string& task, const TaskFigures& figures
 }
 
 Table table_of(const PairedFigures& compared) {
-  Table table{.title = "First less second", .header = {"metric", "difference", "95 % interval"}, .of_numbers = true};
+  Table table{.title = "First less second", .header = columns_of_numbers({"metric", "difference", "95 % interval"})};
   for (const auto& figure : compared.figures)
     table.rows.push_back({figure.metric, number_cell(figure.difference), interval_cell(figure.low, figure.high)});
   if (compared.mcnemar)

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "models/config.h"
+#include "models/transformer_config.h"
 
 namespace cloze {
 

@@ -213,8 +213,7 @@ std::string share_of(uint64_t count, uint64_t all) {
 
 Table lengths_table(const TaskInspection& inspection) {
   Table table{.title = "lengths of rows, in tokens",
-              .header = {"part", "items", "rows", "mean", "median", "90 %", "99 %", "longest"},
-              .of_numbers = true};
+              .header = columns_of_numbers({"part", "items", "rows", "mean", "median", "90 %", "99 %", "longest"})};
   for (const auto& part : inspection.parts) {
     const auto& lengths = part.rows.lengths;
     table.rows.push_back({part.name, std::to_string(part.rows.items), std::to_string(part.rows.rows),
@@ -226,10 +225,10 @@ Table lengths_table(const TaskInspection& inspection) {
 }
 
 Table labels_table(const TaskInspection& inspection, const Task& task) {
-  Table table{.title = "labels", .header = {"label"}, .of_numbers = true};
+  Table table{.title = "labels", .header = columns_of_numbers({"label"})};
   for (const auto& name : task.labels.names) table.rows.push_back({visible(name)});
   for (const auto& part : inspection.parts) {
-    table.header.push_back(part.name);
+    table.header.emplace_back(part.name, ColumnKind::number);
     uint64_t all = 0;
     for (const auto count : part.labels) all += count;
     for (size_t id = 0; id < part.labels.size(); ++id)

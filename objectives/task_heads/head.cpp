@@ -41,7 +41,7 @@ struct HeadLinear : Layer {
 
 /// The feed-forward layer of BigBird's head of spans.
 struct HeadBlock : Layer {
-  explicit HeadBlock(const BackboneConfig& m) : act(m.hidden_act), dropout_prob(m.hidden_dropout_prob) {
+  explicit HeadBlock(const TransformerConfig& m) : act(m.hidden_act), dropout_prob(m.hidden_dropout_prob) {
     const auto linear = [&](const char* name, int64_t in, int64_t out) {
       return own(name, std::make_shared<HeadLinear>(in, out, true, FirstWeights::normal, m.initializer_range));
     };
@@ -79,7 +79,7 @@ struct TaskHead final : Objective {
         weight(of_all.weight),
         eos(in.base.eos_token_id) {
     const int64_t width = in.base.hidden_size;
-    if (layers.block) block = own("block", std::make_shared<HeadBlock>(in.base));
+    if (layers.block) block = own("block", std::make_shared<HeadBlock>(transformer_of(in.model)));
     if (layers.dense)
       dense = own("dense",
                   std::make_shared<HeadLinear>(width, width, layers.dense_bias, layers.weights, layers.dense_range));

@@ -19,7 +19,7 @@ bool is_like_bart(const std::string& kind) { return is_one_of<BartConfig, MBartC
 
 /// The token that stands for a text where its head reads one. In a decoder the first one is the same for every text.
 ClassToken class_token_of(const ModelConfig& model) {
-  const auto& m = backbone_of(model);
+  const auto& m = transformer_of(model);
   if (as<EncoderDecoderConfig>(model)) return ClassToken::last_end;
   return m.is_two_stream() || m.is_decoder() ? ClassToken::last : ClassToken::first;
 }
@@ -31,7 +31,7 @@ PublishedHead dense_head(Activation activation, double dropout) {
 
 /// The head of a text in transformers.
 PublishedHead head_of_texts(const ModelConfig& model, TaskKind task) {
-  const auto& m = backbone_of(model);
+  const auto& m = transformer_of(model);
   const auto kind = kind_of(model);
   const double hidden = m.hidden_dropout_prob;
   const bool choice = task == TaskKind::choice;
@@ -54,7 +54,7 @@ PublishedHead head_of_tags(const ModelConfig& model) {
   const auto kind = kind_of(model);
   if (is_one_of<AlbertConfig, Gpt2Config>(kind)) return {.dropout = 0.1};
   if (is_one_of<XlnetConfig, T5Config>(kind) || is_like_bart(kind)) return {};
-  return {.dropout = backbone_of(model).hidden_dropout_prob};
+  return {.dropout = transformer_of(model).hidden_dropout_prob};
 }
 
 /// The head of spans in transformers: the output alone, in most families.
@@ -65,13 +65,13 @@ PublishedHead head_of_spans(const ModelConfig& model) {
 }
 
 /// The dense layer, activation and norm of ModernBERT, which all its heads begin with.
-PublishedHead head_of_modernbert(const BackboneConfig& m) {
+PublishedHead head_of_modernbert(const TransformerConfig& m) {
   return {.dense = true, .dense_bias = m.classifier_bias, .activation = Activation::gelu, .norm = true};
 }
 
 /// The first weights of transformers.
 void set_first_weights(PublishedHead& head, const ModelConfig& model) {
-  const auto& m = backbone_of(model);
+  const auto& m = transformer_of(model);
   const double by_width = 1 / std::sqrt(static_cast<double>(m.hidden_size));
   head.dense_range = head.output_range = m.initializer_range;
   if (kind_of(model) == T5Config::kind) head.dense_range = head.output_range = by_width;
@@ -103,7 +103,7 @@ void make_original(PublishedHead& head, const ModelConfig& model, TaskKind task)
 PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign design) {
   PublishedHead head;
   if (kind_of(model) == ModernBertConfig::kind)
-    head = head_of_modernbert(backbone_of(model));
+    head = head_of_modernbert(transformer_of(model));
   else if (task == TaskKind::tagging)
     head = head_of_tags(model);
   else if (task == TaskKind::spans)
