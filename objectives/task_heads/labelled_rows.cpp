@@ -197,7 +197,7 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& config) {
 }
 
 Batch labelled_batch(const LabelledSetting& in, const std::vector<const TaskRow*>& rows, bool with_targets) {
-  const auto& model = backbone_of(in.model);
+  const auto& model = transformer_of(in.model);
   Batch batch;
   add_text(batch, rows, model.pad_token_id);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = shifted_right(batch.input_ids, in.model);
