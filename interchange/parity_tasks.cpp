@@ -22,7 +22,7 @@ struct TaskCase {
   int64_t separator;  ///< the id of [SEP]
   const std::string& path;
 
-  const BackboneConfig& model() const { return backbone_of(config.model); }
+  const TransformerConfig& model() const { return transformer_of(config.model); }
 
   Tensor whole_numbers(const std::string& name) const {
     const auto given = in.get(name);
