@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "core/print.h"
 #include "data/tokenizer.h"
+#include "models/backbone_config.h"
 #include "models/families/model_config.h"
 #include "run/run_tokenizer.h"
 #include "tasks/inspect_task.h"

@@ -39,10 +39,10 @@ JudgedFile read_judged_words(const std::string& path) {
   for (std::string_view line; lines.next(line);) {
     const auto fields = fields_of(line);
     if (fields.empty()) continue;
-    const auto judgement = fields.size() == 3 ? number_of(fields[2]) : std::nullopt;
-    require<DataError>(judgement && std::isfinite(*judgement), lines.where(),
+    const double judgement = fields.size() == 3 ? number_of(fields[2]).value_or(NAN) : NAN;
+    require<DataError>(std::isfinite(judgement), lines.where(),
                        ": is not two words and a number, the judgement of people; write these, or remove the line");
-    file.pairs.push_back({fields[0], fields[1], *judgement});
+    file.pairs.push_back({fields[0], fields[1], judgement});
     const auto [a, b] = std::minmax(fields[0], fields[1]);  // similarity has no direction
     repeats.add(a + " " + b, lines);
   }
