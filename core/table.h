@@ -12,9 +12,9 @@ enum class ColumnKind { text, number, sentence, code };
 
 /// A column of a table.
 struct TableColumn {
-  TableColumn(const char* name) : TableColumn(std::string(name)) {}
-  TableColumn(std::string name, ColumnKind kind = ColumnKind::text, int rank = 0)
-      : name(std::move(name)), kind(kind), rank(rank) {}
+  TableColumn(const char* head) : TableColumn(std::string(head)) {}
+  TableColumn(std::string head, ColumnKind of_kind = ColumnKind::text, int of_rank = 0)
+      : name(std::move(head)), kind(of_kind), rank(of_rank) {}
   std::string name;
   ColumnKind kind;
   int rank;  ///< where a terminal is too narrow, columns of the highest rank go first; 0: it stays

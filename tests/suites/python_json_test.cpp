@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "tests/suites/reference.h"
 #include "tests/support/catch.h"
 

@@ -31,13 +31,13 @@ std::unique_ptr<TokenizerModel> opened(const Json& tokenizer) {
   return make_pipeline(tokenizer.dump(), tokenizer, "tokenizer.json");
 }
 
-std::vector<int32_t> ids_of(const TokenizerModel& model, const std::string& text) {
+std::vector<int32_t> ids_of_spans(const TokenizerModel& model, const std::string& text) {
   std::vector<int32_t> ids;
   model.encode(text, ids);
   return ids;
 }
 
-std::vector<int32_t> ids_of(const std::vector<TokenSpan>& tokens) {
+std::vector<int32_t> ids_of_spans(const std::vector<TokenSpan>& tokens) {
   std::vector<int32_t> ids;
   for (const auto& token : tokens) ids.push_back(token.id);
   return ids;
@@ -73,8 +73,8 @@ TEST_CASE("tokenizer.json of every kind gives the ids and offsets of Hugging Fac
       const auto placed = model->encode_with_offsets(line);
       std::vector<size_t> positions;
       for (const auto& piece : placed) positions.insert(positions.end(), {piece.begin, piece.end});
-      CHECK(ids_of(*model, line) == one["ids"][i].get<std::vector<int32_t>>());
-      CHECK(ids_of(placed) == one["ids"][i].get<std::vector<int32_t>>());
+      CHECK(ids_of_spans(*model, line) == one["ids"][i].get<std::vector<int32_t>>());
+      CHECK(ids_of_spans(placed) == one["ids"][i].get<std::vector<int32_t>>());
       CHECK(positions == one["places"][i].get<std::vector<size_t>>());
       ++compared;
     }
@@ -120,7 +120,7 @@ TEST_CASE("a text that no pre-tokenizer splits has words by white space", "[data
       {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}, {"split", false}};
   for (const auto& [normalizer, step] : {std::pair(mark, Json()), std::pair(Json(), metaspace)}) {
     const auto tokens = made(normalizer, step)->encode_with_offsets("the cats. the");
-    CHECK(ids_of(tokens) == std::vector<int32_t>{1, 2, 3, 5, 1});
+    CHECK(ids_of_spans(tokens) == std::vector<int32_t>{1, 2, 3, 5, 1});
     CHECK(words_of(tokens) == std::vector<int64_t>{0, 1, 1, 1, 2});
   }
 }
@@ -196,7 +196,7 @@ TEST_CASE("the dedicated models of BERT and GPT-2 give the ids of the steps of t
       std::string line;
       for (uint64_t n = stream.below(10); n > 0; --n) line += parts[stream.below(parts.size())];
       INFO(name << ": " << Json(line).dump(-1, ' ', true, Json::error_handler_t::replace));
-      REQUIRE(ids_of(*model, line) == ids_of(model->encode_with_offsets(line)));
+      REQUIRE(ids_of_spans(*model, line) == ids_of_spans(model->encode_with_offsets(line)));
     }
   }
 }
@@ -209,7 +209,7 @@ TEST_CASE("offsets are within the text, for any text and any tokenizer", "[data]
       std::string line;
       for (uint64_t n = stream.below(40); n > 0; --n) line += static_cast<char>(stream.below(256));
       INFO(one["name"]);
-      const auto ids = ids_of(*model, line);
+      const auto ids = ids_of_spans(*model, line);
       for (const auto& piece : model->encode_with_offsets(line)) {
         REQUIRE(piece.begin <= piece.end);
         REQUIRE(piece.end <= line.size());
@@ -269,11 +269,11 @@ TEST_CASE("text that spells a special token is ordinary text, and other added to
       const auto spelled = token["content"].get<std::string>();
       INFO(one["name"] << " " << spelled);
       for (const auto& text : {spelled, "a " + spelled + " b"})
-        for (const auto id : ids_of(*model, text)) CHECK(id != token["id"].get<int32_t>());
+        for (const auto id : ids_of_spans(*model, text)) CHECK(id != token["id"].get<int32_t>());
     }
   }
   const auto model = opened(kind("added tokens"));
-  const auto taken = ids_of(*model, "a NEWTOK, newtok");
+  const auto taken = ids_of_spans(*model, "a NEWTOK, newtok");
   CHECK(std::count_if(taken.begin(), taken.end(),
                       [&](int32_t id) { return model->pieces[static_cast<size_t>(id)] == "NewTok"; }) == 1);
   CHECK(model->pieces[static_cast<size_t>(taken.back())] == "newtok");
@@ -287,7 +287,7 @@ TEST_CASE("a text after another character has no mark before its first word", "[
     std::vector<int32_t> after, after_space;
     model->encode_after("the", after);
     model->encode_after(" the", after_space);
-    CHECK(after_space == ids_of(*model, "the"));
+    CHECK(after_space == ids_of_spans(*model, "the"));
     CHECK(after != after_space);
     CHECK_FALSE(model->starts_word(after[0]));
     CHECK_FALSE(model->keeps_spaces());
@@ -375,10 +375,10 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused, namin
 TEST_CASE("a word that a model cannot encode gives an error if there is no unknown token", "[data][tokenizer]") {
   Json tokenizer = kind("wordlevel");
   tokenizer["model"]["unk_token"] = "nowhere";
-  CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "xylophone"), Catch::Contains("does not know the word 'xylophone'"));
+  CHECK_THROWS_WITH(ids_of_spans(*opened(tokenizer), "xylophone"), Catch::Contains("does not know the word 'xylophone'"));
   tokenizer = kind("unigram");
   tokenizer["model"]["unk_id"] = nullptr;
-  CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "\u4E2D"), Catch::Contains("its model has no unk_id"));
+  CHECK_THROWS_WITH(ids_of_spans(*opened(tokenizer), "\u4E2D"), Catch::Contains("its model has no unk_id"));
 }
 
 TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]") {
@@ -401,7 +401,7 @@ TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]")
       INFO(one["name"] << " " << pointer << " = " << broken[pointer]);
       try {
         const auto model = opened(broken);
-        const auto ids = ids_of(*model, text);
+        const auto ids = ids_of_spans(*model, text);
         model->encode_with_offsets(text);
         model->decode(std::vector<int64_t>(ids.begin(), ids.end()));
         model->files();
@@ -417,7 +417,7 @@ TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]")
       auto& bytes = broken["normalizer"]["normalizers"][0]["precompiled_charsmap"].get_ref<std::string&>();
       for (int k = 0; k < 4; ++k) bytes[stream.below(map.size())] = "ABCDwxyz0189+/"[stream.below(14)];
       try {
-        ids_of(*opened(broken), text + "\u00C5\uFF21\uFB01e\u0301\t");
+        ids_of_spans(*opened(broken), text + "\u00C5\uFF21\uFB01e\u0301\t");
       } catch (const DataError&) {
       }
     }
