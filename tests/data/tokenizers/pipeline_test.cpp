@@ -375,7 +375,8 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused, namin
 TEST_CASE("a word that a model cannot encode gives an error if there is no unknown token", "[data][tokenizer]") {
   Json tokenizer = kind("wordlevel");
   tokenizer["model"]["unk_token"] = "nowhere";
-  CHECK_THROWS_WITH(ids_of_spans(*opened(tokenizer), "xylophone"), Catch::Contains("does not know the word 'xylophone'"));
+  CHECK_THROWS_WITH(ids_of_spans(*opened(tokenizer), "xylophone"),
+                    Catch::Contains("does not know the word 'xylophone'"));
   tokenizer = kind("unigram");
   tokenizer["model"]["unk_id"] = nullptr;
   CHECK_THROWS_WITH(ids_of_spans(*opened(tokenizer), "\u4E2D"), Catch::Contains("its model has no unk_id"));
