@@ -223,7 +223,7 @@ for page in (root / "CONTRIBUTING.md", root / "docs/architecture.md"):
 with tempfile.TemporaryDirectory() as folder:
     for page in pages:
         for language, first, text in blocks(page)[0]:
-            if language != "yaml": continue
+            if language != "yaml" or text.startswith("task:"): continue  # tests/tasks reads those
             file = Path(folder) / "block.yaml"
             file.write_text(re.sub(r"(?<=base: )configs/", f"{root}/configs/", text) + "\n")
             code, said = run("explain", str(file), "train.seed")
@@ -255,7 +255,8 @@ for page, heading, has in [
     ("docs/objectives.md", "All objectives", choices("objectives.N.kind")),
     ("docs/configs.md", "Optimizers", choices("optimizer.kind")),
     ("docs/models.md", "Configs", [str(path.relative_to(root / "configs"))[:-5] for path in root.glob("configs/*/*.yaml")
-                                   if path.parent.name != "studies"]),
+                                   if path.parent.name not in ("studies", "tasks")]),
+    ("docs/tasks.md", "Ready tasks", [path.stem for path in root.glob("configs/tasks/*.yaml")]),
     ("docs/studies.md", "Ready studies", [path.stem for path in root.glob("configs/studies/*.yaml")]),
 ]:
     said = table(page, heading)

@@ -103,7 +103,7 @@ std::string fault_in(const std::string& run, const std::string& what, bool is_al
 }
 
 /// What is answered by whom: a run as it is named, its checkpoint, and why it cannot answer some suites.
-struct Task {
+struct SuiteTask {
   std::string run, checkpoint;
   std::string unread{};               ///< why its config cannot be read; empty: it can
   std::vector<std::string> faults{};  ///< of each suite; empty: it can
@@ -113,9 +113,9 @@ struct Task {
 };
 
 /// Asks each run whether it can answer each suite, before weights are read. `is_all`: no other run is asked.
-Task task_of(const std::string& run, const std::string& checkpoint, const std::vector<Suite>& suites,
-             const SuiteOptions& options, bool is_all) {
-  Task task{.run = run, .checkpoint = checkpoint};
+SuiteTask task_of(const std::string& run, const std::string& checkpoint, const std::vector<Suite>& suites,
+                  const SuiteOptions& options, bool is_all) {
+  SuiteTask task{.run = run, .checkpoint = checkpoint};
   std::string folder;
   RunConfig config;
   task.unread = fault_in(run, "cannot be read", is_all, [&] {
@@ -131,8 +131,9 @@ Task task_of(const std::string& run, const std::string& checkpoint, const std::v
   return task;
 }
 
-std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites, const SuiteOptions& options) {
-  std::vector<Task> tasks;
+std::vector<SuiteTask> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& suites,
+                                const SuiteOptions& options) {
+  std::vector<SuiteTask> tasks;
   if (c.suites.all_checkpoints)
     for (const auto& checkpoint : all_checkpoints_of(c.runs[0]))
       tasks.push_back(task_of(c.runs[0], checkpoint, suites, options, /*is_all=*/true));
@@ -143,7 +144,7 @@ std::vector<Task> tasks_of(const EvaluateCommand& c, const std::vector<Suite>& s
   for (const auto& task : tasks)
     for (const auto& fault : task.faults)
       if (first.empty() && !fault.empty()) first = words(task.run, ": ", fault);
-  const bool any = std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.answers_any(); });
+  const bool any = std::any_of(tasks.begin(), tasks.end(), [](const SuiteTask& task) { return task.answers_any(); });
   require<DataError>(any || !first.empty(), "no run can be read; the warnings above say why");
   require<ConfigError>(any, first);
   for (size_t t = 0; t < (c.suites.all_checkpoints ? 1 : tasks.size()); ++t)  // checkpoints have one config
@@ -195,7 +196,7 @@ class Asker {
   /// Adds the answers of one run. What cannot be read, or scored as a text that is too long cannot, is left out: the
   /// others are not lost with it. Texts that are too long are told before any is scored.
   /// Of a run that trains, a checkpoint that it has removed meanwhile is left out, or the one that is asked now is.
-  void ask(Task task) {
+  void ask(SuiteTask task) {
     if (of_checkpoints_ && was_removed(task.checkpoint)) {
       log_info("suites", task.checkpoint + ": the run has removed it meanwhile; it is left out");
       return;
@@ -232,7 +233,7 @@ class Asker {
   }
 
  private:
-  LoadedRun opened(const Task& task) const {
+  LoadedRun opened(const SuiteTask& task) const {
     const auto checkpoint = [&] {
       return was_removed(task.checkpoint) ? asked_checkpoint(command_, task.run) : task.checkpoint;
     };
@@ -242,7 +243,7 @@ class Asker {
   bool is_all() const { return tasks_ * suites_.size() == 1; }
 
   /// Once for a run, its tokenizer and a suite: all checkpoints of a run cut texts alike.
-  void check_texts(Task& task, const LoadedRun& run) {
+  void check_texts(SuiteTask& task, const LoadedRun& run) {
     for (size_t s = 0; s < suites_.size(); ++s) {
       const auto texts = words(task.run, "\n", run.has_tokenizer ? run.tokenizer.fingerprint() : "", "\n", s);
       if (!task.faults[s].empty()) continue;
@@ -256,7 +257,7 @@ class Asker {
   }
 
   /// Adds the answer to a suite; its predictions are written, and not kept.
-  void answer(Task& task, size_t s, const LoadedRun& run, SuiteAnswers& answers) {
+  void answer(SuiteTask& task, size_t s, const LoadedRun& run, SuiteAnswers& answers) {
     SuiteResult result;
     task.faults[s] = fault_in(task.run, "cannot answer " + suites_[s].name, is_all(),
                               [&] { result = answer_of(run, suites_[s], options_); });

@@ -1,0 +1,453 @@
+#include "tasks/records.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "data/byte_source.h"
+#include "data/line_reader.h"
+#include "data/table_reader.h"
+#include "data/text_lines.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t most_text_bytes = uint64_t{64} << 20;  // of a text that is a file
+
+/// As require_no_nul; the place is made only where it is needed.
+void require_no_nul_at(const RecordReader& reader, const std::string& text) {
+  if (text.find('\0') != text.npos) require_no_nul(text, reader.where());
+}
+
+std::optional<int64_t> position_of(const std::string& name) {
+  int64_t position = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), position);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return position;
+}
+
+/// Lines of a table, each with its cells.
+class TableLines {
+ public:
+  TableLines(const std::string& file, TaskFormat format) : lines_(file), format_(format) {}
+  /// The next record, valid until the next call; empty lines are none unless another file stands beside this one.
+  bool next(std::vector<std::string_view>& cells, bool skips_empty) {
+    std::string_view line;
+    do {
+      if (!lines_.next(line)) return false;
+    } while (skips_empty && line.empty());
+    first_line_ = lines_.number;
+    require_utf8(line, [&] { return lines_.where(); });
+    if (format_ == TaskFormat::csv)
+      add_quoted(line, cells);
+    else
+      add_tabs(line, cells);
+    return true;
+  }
+  std::string where() const { return words(lines_.name, ":", first_line_); }
+  uint64_t line() const { return first_line_; }
+  const std::string& name() const { return lines_.name; }
+
+ private:
+  static void add_tabs(std::string_view line, std::vector<std::string_view>& cells) {
+    for (size_t at = 0; at <= line.size();) {
+      const size_t end = std::min(line.find('\t', at), line.size());
+      cells.push_back(line.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  void add_quoted(std::string_view line, std::vector<std::string_view>& cells) {
+    if (separator_ == 0) separator_ = table_separator(lines_.name, line);
+    record_ = {};
+    record_.add(line, separator_);
+    for (uint64_t bytes = 0; record_.is_open;) {
+      const bool goes_on = lines_.next(line);
+      bytes += line.size();
+      if (!goes_on || bytes > most_text_bytes)
+        fail<DataError>(where(), ": a cell in quotes does not end; close its quotes, or double those inside of it");
+      require_utf8(line, [&] { return lines_.where(); });
+      record_.add(line, separator_);
+    }
+    cells.insert(cells.end(), record_.cells.begin(), record_.cells.end());
+  }
+
+  LineReader lines_;
+  TaskFormat format_;
+  TableRecord record_{};
+  char separator_ = 0;  // 0: no line has been read
+  uint64_t first_line_ = 0;
+};
+
+/// Tables whose lines stand side by side, as paste(1) has them.
+class TableRecords final : public RecordReader {
+ public:
+  explicit TableRecords(const RecordSource& source) : source_(source) {
+    for (const auto& file : source.files) tables_.emplace_back(file, source.format);
+    names_columns_ = source.header;
+    for (const auto& column : source.columns)
+      if (!position_of(column.name)) names_columns_ = true;
+  }
+  bool next(std::vector<Cell>& cells) override {
+    if (columns_.empty() && !begin()) return false;
+    do {
+      if (!std::exchange(holds_first_, false) && !read()) return false;
+    } while (line_.size() != count_ && is_left_out());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      cells[i].is_missing = !columns_[i];
+      if (columns_[i]) cells[i].text.assign(line_[*columns_[i]]);
+    }
+    return true;
+  }
+  std::string where() const override { return tables_.front().where(); }
+  uint64_t line() const override { return tables_.front().line(); }
+  BadRecords bad() const override { return bad_; }
+  bool may_have_taken_header() const override { return !names_columns_; }
+
+ private:
+  /// Counts a line with another number of cells. Throws DataError where none is to be left out.
+  bool is_left_out() {
+    const auto what = words(where(), ": has ", counted(line_.size(), "cell"),
+                            names_columns_ ? ", the line of names has " : ", the first line has ", count_);
+    require<DataError>(source_.skip_bad, what, "; write the same number in every line",
+                       source_.format == TaskFormat::csv ? ", cells with separators in quotes" : "",
+                       ", or leave such lines out with --skip-bad");
+    if (bad_.count++ == 0) bad_.first = what;
+    return true;
+  }
+
+  bool read() {
+    line_.clear();
+    const bool alone = tables_.size() == 1;
+    const bool is_line = tables_.front().next(line_, alone);
+    for (size_t i = 1; i < tables_.size(); ++i)
+      if (tables_[i].next(line_, alone) != is_line)
+        fail<DataError>(is_line ? tables_[i].name() : tables_.front().name(), ": ends before ",
+                        is_line ? tables_.front().name() : tables_[i].name(),
+                        ", beside which it stands; give files with the same number of lines");
+    return is_line;
+  }
+
+  /// Reads the first line and finds the columns; false for an empty file.
+  bool begin() {
+    if (!read()) return false;
+    count_ = line_.size();
+    for (const auto& column : source_.columns) columns_.push_back(find(column));
+    holds_first_ = !names_columns_;
+    return true;
+  }
+
+  std::optional<size_t> find(const ColumnName& column) const {
+    const auto named = std::find(line_.begin(), line_.end(), column.name);
+    if (names_columns_ && named != line_.end()) {
+      require<DataError>(std::find(named + 1, line_.end(), column.name) == line_.end(), where(),
+                         ": two columns are named '", shortened(column.name), "'; give each a name of its own");
+      return static_cast<size_t>(named - line_.begin());
+    }
+    const auto position = position_of(column.name);
+    const auto size = static_cast<int64_t>(count_);
+    if (position && *position >= -size && *position < size)
+      return static_cast<size_t>(*position < 0 ? *position + size : *position);
+    if (column.is_optional) return std::nullopt;
+    require<DataError>(!position, where(), ": has ", counted(count_, "cell"), ", none at position ", column.name,
+                       "; positions count from 0");
+    const std::vector<std::string> names(line_.begin(), line_.end());
+    const auto near = did_you_mean(column.name, names);
+    fail<DataError>(where(), ": no column is named '", shortened(column.name), "'",
+                    near.empty() ? words("; its first line has ", shortened(listed(names)),
+                                         ", and columns without names are called by position: 0")
+                                 : near);
+  }
+
+  RecordSource source_;
+  std::vector<TableLines> tables_;
+  bool names_columns_ = false;
+  bool holds_first_ = false;  // the first line was read to count its cells, and is a record
+  size_t count_ = 0;
+  std::vector<std::optional<size_t>> columns_;
+  std::vector<std::string_view> line_;
+  BadRecords bad_{};
+};
+
+/// `NUM:dist How far is it ?`
+class TrecRecords final : public RecordReader {
+ public:
+  explicit TrecRecords(const RecordSource& source) : source_(source), lines_(source.files.front()) {}
+  bool next(std::vector<Cell>& cells) override {
+    std::string_view line;
+    do {
+      if (!lines_.next(line)) return false;
+    } while (is_blank(line));
+    require_utf8(line, [&] { return where(); });
+    const auto space = line.find(' '), colon = line.find(':');
+    if (space == line.npos || colon > space)
+      fail<DataError>(where(), ": '", shortened(std::string(line)),
+                      "' does not begin with a label, COARSE:fine, and a space; it is no file of TREC");
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const auto& name = source_.columns[i].name;
+      if (name == "coarse")
+        cells[i].text.assign(line.substr(0, colon));
+      else if (name == "fine")
+        cells[i].text.assign(line.substr(0, space));
+      else if (name == "text")
+        cells[i].text.assign(line.substr(space + 1));
+      else
+        fail<DataError>(where(), ": has no column '", shortened(name), "'; a file of TREC has coarse, fine and text");
+    }
+    return true;
+  }
+  std::string where() const override { return lines_.where(); }
+  uint64_t line() const override { return lines_.number; }
+
+ private:
+  RecordSource source_;
+  LineReader lines_;
+};
+
+/// Entries of a folder that are folders, or files, in the order of their names; hidden ones are none.
+std::vector<fs::path> entries_in(const fs::path& folder, bool folders) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.is_directory(ignored) == folders && entry.path().filename().string()[0] != '.')
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+class FolderRecords final : public RecordReader {
+ public:
+  explicit FolderRecords(const RecordSource& source) : source_(source) {
+    const auto& folder = source.files.front();
+    for (const auto& label : entries_in(folder, true))
+      for (const auto& file : entries_in(label, false)) files_.push_back(file);
+    require<DataError>(!files_.empty(), folder, ": has no folder with texts; write FOLDER/LABEL/TEXT.txt");
+  }
+  bool next(std::vector<Cell>& cells) override {
+    if (at_ == files_.size()) return false;
+    const auto& file = files_[at_++];
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const auto& name = source_.columns[i].name;
+      if (name == "label") {
+        cells[i].text = file.parent_path().filename().string();
+      } else if (name == "text") {
+        cells[i].text = read_bytes(file.string(), most_text_bytes);
+        require_no_nul_at(*this, cells[i].text);
+        require_utf8(cells[i].text, [&] { return where(); });
+      } else if (name == "name") {
+        cells[i].text = file.stem().string();
+      } else {
+        fail<DataError>(where(), ": has no column '", shortened(name),
+                        "'; a text of a folder has label, text and name");
+      }
+    }
+    return true;
+  }
+  std::string where() const override { return files_[at_ - 1].string(); }
+  uint64_t line() const override { return at_; }
+
+ private:
+  RecordSource source_;
+  std::vector<fs::path> files_;
+  size_t at_ = 0;
+};
+
+/// Text, number or truth of JSON as text; nullopt for others.
+std::optional<std::string> text_in(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return json_text(value);
+  return std::nullopt;
+}
+
+class JsonRecords final : public RecordReader {
+ public:
+  explicit JsonRecords(const RecordSource& source) : source_(source), lines_(source.files.front()) {}
+  bool next(std::vector<Cell>& cells) override {
+    while (at_ == elements_.size())
+      if (!read_object()) return false;
+    const auto& element = elements_[at_++];
+    for (size_t i = 0; i < cells.size(); ++i) fill(element, source_.columns[i], cells[i]);
+    return true;
+  }
+  std::string where() const override { return lines_.where(); }
+  uint64_t line() const override { return lines_.number; }
+
+ private:
+  /// An element of nested lists: by the path of each list the element of it that leads there.
+  using Element = std::vector<std::pair<std::string, const json*>>;
+
+  bool read_object() {
+    std::string_view line;
+    do {
+      if (!lines_.next(line)) return false;
+    } while (is_blank(line));
+    object_ = parse_json_line(line, where());
+    if (!object_.is_object()) {
+      const auto fault = json_line_fault(line);
+      fail<DataError>(where(), ": not a JSON object", fault, "; JSON lines have one object per line");
+    }
+    elements_.clear();
+    at_ = 0;
+    expand({{"", &object_}}, source_.each);
+    return true;
+  }
+
+  /// Appends the elements at a path below the last one of `above`.
+  void expand(const Element& above, const std::string& path) {
+    if (path.empty()) {
+      elements_.push_back(above);
+      return;
+    }
+    const json* at = above.back().second;
+    auto reached = above.back().first;
+    for (size_t begin = 0; begin <= path.size();) {
+      const size_t end = std::min(path.find('.', begin), path.size());
+      const auto key = path.substr(begin, end - begin);
+      if (!at->is_object() || !at->contains(key))
+        fail<DataError>(where(), ": has nothing at '", shortened(source_.each), "', the path of `each`; it lacks '",
+                        shortened(key), "'");
+      at = &(*at)[key];
+      reached += (reached.empty() ? "" : ".") + key;
+      begin = end + 1;
+      if (!at->is_array()) continue;
+      for (const auto& one : *at) {
+        auto inner = above;
+        inner.emplace_back(reached, &one);
+        expand(inner, begin <= path.size() ? path.substr(begin) : "");
+      }
+      return;
+    }
+    fail<DataError>(where(), ": '", shortened(source_.each), "' is no list; `each` is the path of one");
+  }
+
+  /// The value of a column: that of the innermost element whose path the column's begins with.
+  static const json* find(const Element& element, const std::string& column) {
+    for (auto one = element.rbegin(); one != element.rend(); ++one) {
+      const auto& [path, value] = *one;
+      if (!path.empty() && column == path) return value;
+      if (!path.empty() && !column.starts_with(path + ".")) continue;
+      const auto rest = path.empty() ? column : column.substr(path.size() + 1);
+      if (value->is_object() && value->contains(rest)) return &(*value)[rest];  // a key may have dots
+      const json* at = value;
+      for (size_t begin = 0; begin <= rest.size();) {
+        const size_t end = std::min(rest.find('.', begin), rest.size());
+        const auto key = rest.substr(begin, end - begin);
+        if (!at->is_object() || !at->contains(key)) return nullptr;
+        at = &(*at)[key];
+        begin = end + 1;
+      }
+      return at;
+    }
+    return nullptr;
+  }
+
+  void fill(const Element& element, const ColumnName& column, Cell& cell) {
+    const auto* value = find(element, column.name);
+    if (value == nullptr && !column.is_optional) fail<DataError>(where(), no_key(column.name));
+    cell.is_missing = value == nullptr || value->is_null();
+    cell.is_list = false;
+    cell.texts.clear();
+    cell.starts.clear();
+    if (cell.is_missing) return;
+    if (const auto text = text_in(*value)) {
+      cell.text = *text;
+      require_no_nul_at(*this, cell.text);
+      return;
+    }
+    cell.is_list = true;
+    if (value->is_array())
+      fill_list(*value, column.name, cell);
+    else
+      fill_columns(*value, column.name, cell);
+  }
+
+  std::string no_key(const std::string& name) const {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : object_.items()) keys.push_back(key);
+    const auto near = did_you_mean(name, keys);
+    return words(": has no '", shortened(name), "'", near.empty() ? "; it has " + shortened(listed(keys)) : near);
+  }
+
+  void fill_list(const json& list, const std::string& name, Cell& cell) {
+    for (const auto& one : list) {
+      if (const auto text = text_in(one)) {
+        cell.texts.push_back(*text);
+      } else {
+        const auto start = one.is_object() ? start_in(one) : nullptr;
+        const bool is_answer = start != nullptr && one.contains("text") && one["text"].is_string();
+        if (!is_answer)
+          fail<DataError>(where(), ": '", shortened(name),
+                          "' has an element that is neither a text nor an answer, {text, answer_start}");
+        cell.texts.push_back(one["text"].get<std::string>());
+        cell.starts.push_back(start->get<int64_t>());
+      }
+      require_no_nul_at(*this, cell.texts.back());
+    }
+  }
+
+  /// {"text": [...], "answer_start": [...]}
+  void fill_columns(const json& columns, const std::string& name, Cell& cell) {
+    const bool is_answers = columns.contains("text") && columns["text"].is_array() &&
+                            columns.contains("answer_start") && columns["answer_start"].is_array() &&
+                            columns["text"].size() == columns["answer_start"].size();
+    require<DataError>(is_answers, where(), ": '", shortened(name),
+                       "' is an object; name a value inside of it: ", shortened(name), ".KEY");
+    for (size_t i = 0; i < columns["text"].size(); ++i)
+      fill_list(json::array({{{"text", columns["text"][i]}, {"answer_start", columns["answer_start"][i]}}}), name,
+                cell);
+  }
+
+  /// Where an answer begins, as SQuAD and ReCoRD name it.
+  static const json* start_in(const json& answer) {
+    for (const auto* key : {"answer_start", "start"})
+      if (answer.contains(key) && answer[key].is_number_integer()) return &answer[key];
+    return nullptr;
+  }
+
+  RecordSource source_;
+  LineReader lines_;
+  json object_{};
+  std::vector<Element> elements_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+void fail_not_utf8(size_t byte, const std::string& where) {
+  fail<DataError>(where, ": byte ", byte + 1,
+                  " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is Latin-1)");
+}
+
+std::unique_ptr<RecordReader> open_records(const RecordSource& source) {
+  using enum TaskFormat;
+  switch (source.format) {
+    case tsv:
+    case csv:
+      return std::make_unique<TableRecords>(source);
+    case jsonl:
+      return std::make_unique<JsonRecords>(source);
+    case trec:
+      return std::make_unique<TrecRecords>(source);
+    case folders:
+      return std::make_unique<FolderRecords>(source);
+    case automatic:
+    case conll:
+    case conllu:
+    case squad:
+      break;
+  }
+  fail("a file of ", source.format, " has no records");
+}
+
+}  // namespace cloze

@@ -1,0 +1,148 @@
+#include "tasks/task.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/spelling.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr size_t share_of_valid = 10;
+
+/// A hash of what is asked, without the answer.
+uint64_t content_hash(const TaskItem& item) {
+  std::string content;
+  const auto add = [&](const std::string& text) {
+    content += text;
+    content += '\0';
+  };
+  add(item.text);
+  add(item.second);
+  for (const auto* list : {&item.words, &item.candidates}) {
+    for (const auto& text : *list) add(text);
+    content += '\1';
+  }
+  return XXH3_64bits(content.data(), content.size());
+}
+
+uint64_t part_hash(const TaskItem& item) {
+  return item.group.empty() ? content_hash(item) : XXH3_64bits(item.group.data(), item.group.size());
+}
+
+/// Moves a tenth of the training part to the valid part.
+void part_off_valid(TaskPart& train, TaskPart& valid) {
+  std::vector<uint64_t> hashes;
+  for (const auto& item : train.items) hashes.push_back(part_hash(item));
+  auto sorted = hashes;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t wanted = (sorted.size() + share_of_valid - 1) / share_of_valid;
+  const uint64_t last = sorted[wanted - 1];
+  require<DataError>(sorted.back() > last, train.file,
+                     ": cannot be divided, since its items are equal or of one group; give a part with `data.valid`");
+  std::vector<TaskItem> stay;
+  for (size_t i = 0; i < hashes.size(); ++i)
+    (hashes[i] <= last ? valid.items : stay).push_back(std::move(train.items[i]));
+  train.items = std::move(stay);
+  valid.name = "valid";
+  valid.file = train.file;
+}
+
+/// Notes the items of a part that another part has too.
+void note_doubles(const TaskPart& part, const std::unordered_map<uint64_t, size_t>& known, const TaskPart& other,
+                  std::vector<std::string>& notes) {
+  uint64_t count = 0;
+  std::string first;
+  for (const auto& item : part.items) {
+    const auto found = known.find(content_hash(item));
+    if (found == known.end()) continue;
+    if (count++ == 0) first = words(item.id, " as ", other.items[found->second].id);
+  }
+  if (count > 0)
+    notes.push_back(words(thousands(count), " of ", counted(part.items.size(), "item"), " of ", part.name, " stand in ",
+                          other.name, " too, first ", shortened(first), "; they count"));
+}
+
+std::unordered_map<uint64_t, size_t> hashes_of(const TaskPart& part) {
+  std::unordered_map<uint64_t, size_t> known;
+  for (size_t i = 0; i < part.items.size(); ++i) known.emplace(content_hash(part.items[i]), i);
+  return known;
+}
+
+void note_all_doubles(Task& task, bool has_own_valid) {
+  const auto in_train = hashes_of(task.train);
+  note_doubles(task.test, in_train, task.train, task.notes);
+  if (has_own_valid) note_doubles(task.valid, in_train, task.train, task.notes);
+  if (!task.is_chosen_on_test) note_doubles(task.test, hashes_of(task.valid), task.valid, task.notes);
+}
+
+bool asks_labels_of_train(const TaskConfig& config) {
+  const bool has_labels = config.kind == TaskKind::classification || config.kind == TaskKind::multilabel ||
+                          config.kind == TaskKind::tagging;
+  return has_labels && config.labels.items.empty();
+}
+
+}  // namespace
+
+Task open_task(const std::string& file, const TaskOptions& options) {
+  Task task{.config = read_task_config(file, options.overrides), .file = file};
+  const auto& data = task.config.data;
+  LabelPool pool;
+  const PartOptions reading{.skip_bad = options.skip_bad};
+  const auto read = [&](const char* name, const std::string& files) {
+    return read_part(task.config, file, name, files, pool, reading);
+  };
+  const bool has_train = !options.test_only || asks_labels_of_train(task.config);
+  require<ConfigError>(!has_train || !data.train.empty(), file,
+                       ": 'data.train' is empty; name the file of the training part");
+  const bool has_own_valid = !data.valid.empty() && data.valid != "test" && !data.test.empty();
+  if (has_train) task.train = read("train", data.train);
+  task.labels = order_labels(task.config, has_train ? &task.train : nullptr, pool, options.brought_labels);
+  task.test = read("test", data.test.empty() ? data.valid : data.test);
+  if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
+  for (auto* part : {&task.train, &task.valid, &task.test}) {
+    number_golds(*part, task.config, task.labels, pool);
+    task.notes.insert(task.notes.end(), part->notes.begin(), part->notes.end());
+  }
+  if (options.test_only) {
+    task.train = task.valid = {};
+    return task;
+  }
+  if (data.valid == "test") {
+    task.is_chosen_on_test = true;
+    task.valid = task.test;
+    task.valid.name = "valid";
+    task.notes.push_back("valid is test: every figure is chosen on the items that it is of");
+  } else if (!has_own_valid) {
+    part_off_valid(task.train, task.valid);
+    task.notes.push_back(
+        words("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
+              thousands(task.valid.items.size() + task.train.items.size())));
+  }
+  note_all_doubles(task, has_own_valid);
+  return task;
+}
+
+TaskPart read_items(const Task& task, const std::string& file, bool needs_labels) {
+  LabelPool pool;
+  auto part = read_part(task.config, task.file, "items", file, pool, {.needs_labels = needs_labels});
+  number_golds(part, task.config, task.labels, pool);
+  return part;
+}
+
+std::string counts_of(const TaskPart& part, const TaskLabels& labels) {
+  auto text = words(part.name, ": ", counted(part.items.size(), "item"));
+  const auto counts = label_counts(part, labels);
+  constexpr size_t most = 20;
+  for (size_t i = 0; i < std::min(counts.size(), most); ++i)
+    text += words(", ", shortened(labels.names[i]), " ", thousands(counts[i]));
+  return counts.size() > most ? words(text, " and ", counts.size() - most, " labels more") : text;
+}
+
+}  // namespace cloze

@@ -1,0 +1,153 @@
+#include "tasks/task_config.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "core/error.h"
+#include "core/limits.h"
+#include "core/spelling.h"
+#include "data/byte_source.h"
+#include "tasks/text_template.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_labels(TaskKind kind) { return kind != TaskKind::regression && kind != TaskKind::spans; }
+
+/// The templates of a task are whole.
+void check_templates(const TaskDataConfig& data, Limits& limits) {
+  for (const auto& [key, text] : {std::pair("data.text", &data.text), std::pair("data.second", &data.second),
+                                  std::pair("data.id", &data.id), std::pair("data.group", &data.group)}) {
+    try {
+      parse_template(*text, key);
+    } catch (const ConfigError& error) {
+      limits.forbid(true, error.what());
+    }
+  }
+}
+
+void check_columns(const TaskConfig& c, Limits& limits) {
+  const auto& data = c.data;
+  using enum TaskFormat;
+  const bool is_squad = data.format == squad, is_column_file = data.format == conll || data.format == conllu;
+  const bool is_json = data.format == jsonl || data.format == automatic;
+  limits.forbid(is_squad && c.kind != TaskKind::spans, "'data.format' is squad, and 'kind' is ", c.kind,
+                "; answers in a context are spans");
+  limits.forbid(is_column_file && c.kind != TaskKind::tagging, "'data.format' is ", data.format, ", and 'kind' is ",
+                c.kind, "; a word a line is of tagging");
+  limits.forbid(c.kind == TaskKind::tagging && !is_column_file && !is_json, "'data.format' is ", data.format,
+                ", which has no words; write conll, conllu or jsonl");
+  limits.forbid(c.kind == TaskKind::spans && !is_squad && !is_json, "'data.format' is ", data.format,
+                ", which has no places of answers; write squad or jsonl");
+  const bool is_fixed = c.kind == TaskKind::tagging || c.kind == TaskKind::spans;  // or their files are JSON lines
+  limits.forbid(!is_fixed && data.text.empty() && data.format != folders && data.format != trec,
+                "'data.text' is empty; name the column of the text");
+  limits.forbid(!is_fixed && data.label.empty() && data.format != folders,
+                "'data.label' is empty; name the column of the label");
+  limits.forbid(c.kind == TaskKind::choice && data.candidates.empty(),
+                "'data.candidates' is empty; name the columns of the candidates");
+  limits.forbid(c.kind != TaskKind::choice && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",
+                c.kind, "; a choice has candidates");
+  limits.forbid(c.kind != TaskKind::spans && !data.answers.empty(), "'data.answers' is given, and 'kind' is ", c.kind,
+                "; spans have answers");
+  limits.forbid(!data.each.empty() && !is_json, "'data.each' is '", shortened(data.each), "', and 'data.format' is ",
+                data.format, "; only JSON lines nest");
+  limits.forbid(c.kind != TaskKind::tagging && data.scheme != TagScheme::none, "'data.scheme' is ", data.scheme,
+                ", and 'kind' is ", c.kind, "; tags have a scheme");
+  limits.forbid(c.kind == TaskKind::multilabel && data.label_separator.empty(),
+                "'data.label_separator' is empty; write what stands between labels");
+  check_templates(data, limits);
+}
+
+void check_labels(const TaskConfig& c, Limits& limits) {
+  limits.forbid(!has_labels(c.kind) && !c.labels.items.empty(), "'labels' are given, and 'kind' is ", c.kind,
+                ", which has none; leave them out");
+  std::set<std::string> names;
+  for (const auto& [written, node] : c.labels.items) {
+    limits.forbid(node.type != ConfigNode::Type::scalar || node.text.empty(), "'labels' names '", shortened(written),
+                  "' by ", config_detail::shown(node), "; write a text");
+    limits.forbid(!names.insert(node.text).second, "'labels' gives two of them the name '", shortened(node.text),
+                  "'; give each a name of its own");
+  }
+  limits.forbid(c.labels.items.size() == 1, "'labels' has one label only, of which nothing can be learned; name all");
+}
+
+void check_weights(const TaskConfig& c, Limits& limits) {
+  const auto& weights = c.class_weights;
+  const bool has_weights = c.kind == TaskKind::classification || c.kind == TaskKind::tagging;
+  limits.forbid(!weights.empty() && !has_weights, "'class_weights' are given, and 'kind' is ", c.kind,
+                "; they are of classification and tagging");
+  if (weights == std::vector<std::string>{"balanced"}) return;
+  for (const auto& text : weights) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_weight =
+        error == std::errc() && end == text.data() + text.size() && std::isfinite(value) && value >= 0;
+    limits.forbid(!is_weight, "'class_weights' has '", shortened(text),
+                  "', which is no weight; write numbers of at least 0, or balanced");
+  }
+}
+
+void check(const TaskConfig& c, Limits& limits) {
+  limits.forbid(c.task.empty(), "'task' is empty; name the task");
+  const auto& data = c.data;
+  limits.forbid(data.test.empty() && (data.valid.empty() || data.valid == "test"),
+                "'data' has neither test nor valid; name the file that is judged");
+  limits.forbid(c.kind != TaskKind::regression && !c.scale.empty(), "'scale' is given, and 'kind' is ", c.kind,
+                "; targets of regression have one");
+  limits.forbid(!c.scale.empty() && (c.scale.size() != 2 || c.scale[0] >= c.scale[1]),
+                "'scale' is no range; write the least target and the greatest: [0, 5]");
+  check_columns(c, limits);
+  check_labels(c, limits);
+  check_weights(c, limits);
+}
+
+}  // namespace
+
+std::string tasks_folder() {
+  const auto* named = std::getenv("CLOZE_TASKS");
+  return named != nullptr && *named != '\0' ? named : "tasks";
+}
+
+TaskConfig read_task_config(const std::string& file, const std::vector<std::string>& overrides) {
+  const auto tree = ConfigTree::load(file, overrides);
+  auto config = decode<TaskConfig>(tree);
+  Limits limits;
+  limits.forbid(tree.find("kind") == nullptr, "'kind' is not given; write one of ",
+                config_detail::rule_words(any_of<TaskKind>()));
+  check(config, limits);
+  std::string text;
+  for (const auto& sentence : limits.broken()) text += (text.empty() ? "" : "\n") + file + ": " + sentence;
+  require<ConfigError>(text.empty(), text);
+  return config;
+}
+
+TaskLabels given_labels(const TaskConfig& config) {
+  TaskLabels labels;
+  for (const auto& [written, node] : config.labels.items) {
+    labels.names.push_back(node.text);
+    labels.written.push_back(written);
+  }
+  return labels;
+}
+
+std::string find_task_data(const std::string& name, const std::string& task_file) {
+  std::error_code ignored;
+  std::string places;
+  for (const auto& folder : {fs::path(task_file).parent_path(), fs::path(tasks_folder())}) {
+    const auto path = (folder / name).lexically_normal().string();  // an absolute name stays as it is
+    const auto file = plain_or_packed(path);
+    if (fs::exists(file, ignored)) return file;
+    if (places.empty() || places != path) places += (places.empty() ? "" : " or ") + path;
+  }
+  fail<ConfigError>(task_file, ": ", shortened(name), " is not there (looked for ", places,
+                    "); nothing is downloaded: put it there, or name its folder with CLOZE_TASKS");
+}
+
+}  // namespace cloze

@@ -1,0 +1,186 @@
+#pragma once
+// A task, as it stands in YAML: what is asked, the files of its parts, and where these have texts and labels.
+//
+//   task: sst2
+//   kind: classification
+//   data: {train: SST-2/train.tsv, test: SST-2/dev.tsv, text: sentence, label: label}
+//   labels: {"0": negative, "1": positive}
+//   metric: accuracy
+//   like: turc-2019
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/config.h"
+#include "tasks/item.h"
+
+namespace cloze {
+
+/// How the files of a task are written.
+enum class TaskFormat { automatic, tsv, csv, jsonl, conll, conllu, squad, trec, folders };
+constexpr auto choices(TaskFormat) {
+  using enum TaskFormat;
+  return std::array{
+      Choice{automatic, "auto", "by the name of the file: .tsv, .csv, .jsonl, .conll, .conllu, .json"},
+      Choice{tsv, "tsv", "cells between tabs, in which quotes are text"},
+      Choice{csv, "csv", "cells between commas or semicolons, in quotes where they have such (RFC 4180)"},
+      Choice{jsonl, "jsonl", "an object a line"},
+      Choice{conll, "conll", "a word a line in columns between tabs or spaces, an empty line between sentences"},
+      Choice{conllu, "conllu", "the same by the ten columns of Universal Dependencies"},
+      Choice{squad, "squad", "the JSON of SQuAD 1.1 and 2.0"},
+      Choice{trec, "trec", "`COARSE:fine text`, with the columns coarse, fine (`COARSE:fine`) and text"},
+      Choice{folders, "folders", "a folder for each label, in it a file for each text; the columns label and text"}};
+}
+
+/// How tags mark where a phrase begins and ends.
+enum class TagScheme { none, bio, bioes };
+constexpr auto choices(TagScheme) {
+  using enum TagScheme;
+  return std::array{Choice{none, "none", "they mark none, as those of parts of speech"},
+                    Choice{bio, "bio", "B- begins a phrase, I- goes on, O is none"},
+                    Choice{bioes, "bioes", "E- ends a phrase and S- is one of a single word, too"}};
+}
+
+/// The files of a task, and their columns: names, or positions from 0, of which -1 is the last one.
+struct TaskDataConfig {
+  std::string train, valid, test;
+  TaskFormat format = TaskFormat::automatic;
+  bool header = false;
+  std::string text, second, label, id, group;
+  std::vector<std::string> candidates{};
+  std::string answers;
+  std::string each;
+  std::vector<std::string> skip_labels{};
+  std::string label_separator = ",";
+  TagScheme scheme = TagScheme::none;
+};
+
+template <class V>
+void describe(V& v, TaskDataConfig& c) {
+  v("train", c.train,
+    "file of the training part, `A + B` for files whose lines stand side by side; looked for beside the task file, "
+    "then "
+    "in $CLOZE_TASKS or ./tasks");
+  v("valid", c.valid,
+    "file of the part that chooses the checkpoint; empty = a tenth of the training part; test = the test part, and "
+    "every figure says so");
+  v("test", c.test, "file of the part that is judged at the end; empty = that of valid");
+  v("format", c.format, "how the files are written");
+  v("header", c.header, "tables whose columns are numbered here begin with a line of names, as those named here do");
+  v("text", c.text,
+    "column of the text, or a template that joins columns: \"{title}: {body}\"; spans: the question; choice: the "
+    "premise; tagging: the words");
+  v("second", c.second, "column or template of the second text; spans: the context; empty = there is none");
+  v("label", c.label, "column of the label, of the tags, or of the number of the right candidate, counted from 0");
+  v("id", c.id, "column or template of what names an item; empty = its part and number");
+  v("group", c.group,
+    "column or template of what items belong together by: figures are grouped by it, and no part divides a group");
+  v("candidates", c.candidates, "columns of the candidates of a choice, or one column with a list of them");
+  v("answers", c.answers, "key of the answers of spans in JSON lines: [{text, answer_start}] or {text: [...], ...}");
+  v("each", c.each, "path of nested lists in JSON lines, of whose elements each is an item: passage.questions.answers");
+  v("skip_labels", c.skip_labels, "items with one of these labels are left out and counted, as `-` of SNLI");
+  v("label_separator", c.label_separator, "what stands between the labels of a cell of multilabel");
+  v("scheme", c.scheme, "how tags mark phrases; tags of another form are refused");
+}
+
+/// What is done with a text of more tokens than a row has.
+struct LongestCut {
+  static constexpr const char* kind = "longest";
+  static constexpr const char* words = "the longer of two texts loses its last token, again and again";
+};
+struct FirstCut {
+  static constexpr const char* kind = "first";
+  static constexpr const char* words = "the first text loses its end";
+};
+struct SecondCut {
+  static constexpr const char* kind = "second";
+  static constexpr const char* words = "the second text loses its end";
+};
+struct HeadTailCut {
+  static constexpr const char* kind = "head_tail";
+  static constexpr const char* words = "the beginning and the end of a text stay";
+  int64_t head_tail = 128;
+};
+struct Windows {
+  static constexpr const char* kind = "windows";
+  static constexpr const char* words = "a text is read in several rows; its logits are the mean of theirs";
+  int64_t stride = 128;
+};
+template <class V>
+void describe(V&, LongestCut&) {}
+template <class V>
+void describe(V&, FirstCut&) {}
+template <class V>
+void describe(V&, SecondCut&) {}
+template <class V>
+void describe(V& v, HeadTailCut& c) {
+  v("head_tail", c.head_tail, "tokens of the beginning that stay; the rest of the row is the end", at_least(1));
+}
+template <class V>
+void describe(V& v, Windows& c) {
+  v("stride", c.stride, "tokens from the beginning of a window to that of the next", at_least(1));
+}
+using TaskCut = std::variant<LongestCut, FirstCut, SecondCut, HeadTailCut, Windows>;
+/// The kinds of a cut share nothing.
+inline void keep_shared(const TaskCut&, TaskCut&) {}
+
+/// Whether every word of its texts is read, in windows where they are long: a tag for each, an answer from anywhere.
+constexpr bool reads_windows(TaskKind kind) { return kind == TaskKind::tagging || kind == TaskKind::spans; }
+
+struct TaskConfig {
+  std::string task;
+  TaskKind kind = TaskKind::classification;
+  TaskDataConfig data{};
+  AnyKeys labels{};
+  std::vector<std::string> metric{};
+  std::string like;
+  TaskCut cut = LongestCut{};
+  int64_t max_length = 0;
+  int64_t max_question = 64;
+  int64_t max_answer = 30;
+  std::vector<std::string> class_weights{};
+  std::vector<int64_t> scale{};
+};
+
+template <class V>
+void describe(V& v, TaskConfig& c) {
+  v("task", c.task, "name of the task, which names its column in reports");
+  v("kind", c.kind, "what is asked");
+  v("data", c.data, "files and columns");
+  v("labels", c.labels,
+    "what stands in the files and the name of each, in the order of their ids: {\"0\": negative, \"1\": positive}; "
+    "empty = what the training part has, sorted as text");
+  v("metric", c.metric, "figures of the task, the first of which chooses; empty = those usual for its kind");
+  v("like", c.like, "recipe of fine-tuning, where a run names none");
+  if (reads_windows(c.kind)) choose<Windows>(c.cut);
+  v.kind("cut", c.cut, "what is done with texts that are too long");
+  v.refuse("cut", reads_windows(c.kind) && !std::holds_alternative<Windows>(c.cut)
+                      ? words("is ", kind_in(c.cut), ", and of ", name_of(c.kind),
+                              " no word is cut; leave it out, or write windows")
+                      : "");
+  v("max_length", c.max_length, "tokens of a row; 0 = as many as the model reads", at_least(0));
+  v("max_question", c.max_question, "spans: tokens of a question, whose end is cut", at_least(1));
+  v("max_answer", c.max_answer, "spans: tokens of an answer", at_least(1));
+  v("class_weights", c.class_weights,
+    "weights of the labels in the loss, in the order of their ids, or balanced = by their shares of the training part");
+  v("scale", c.scale, "regression: the least and the greatest target, which become 0 and 1 in the loss; empty = as is",
+    or_none(in_range(-1e9, 1e9)));
+}
+
+/// The folder of the files of tasks: $CLOZE_TASKS, else `tasks`.
+std::string tasks_folder();
+
+/// The config of a task file, with overrides `a.b=c`. Throws ConfigError with all mistakes, one a line.
+TaskConfig read_task_config(const std::string& file, const std::vector<std::string>& overrides = {});
+
+/// The names of the labels that `labels` gives, with what stands in files for each; none where it gives none.
+TaskLabels given_labels(const TaskConfig& config);
+
+/// A file of a task, packed (`.xz`, `.gz`) or not: beside the task file, else in tasks_folder(), where it is an
+/// absolute path as it is. Throws ConfigError with the places where it was looked for.
+std::string find_task_data(const std::string& name, const std::string& task_file);
+
+}  // namespace cloze

@@ -1,0 +1,171 @@
+#include "tasks/task_labels.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr int64_t most_labels = 100'000;
+
+/// Calls `visit` with a reference to the number of each label of an item.
+template <class Item, class Visit>
+void each_label(Item& item, const Visit& visit) {
+  if (auto* one = std::get_if<GoldLabel>(&item.gold)) visit(one->id);
+  if (auto* all = std::get_if<GoldLabels>(&item.gold))
+    for (auto& id : all->ids) visit(id);
+}
+
+std::vector<uint64_t> counts_in(const TaskPart& part, int64_t size) {
+  std::vector<uint64_t> counts(static_cast<size_t>(size));
+  for (const auto& item : part.items)
+    each_label(item, [&](const int64_t& id) {
+      if (id >= 0 && id < size) ++counts[static_cast<size_t>(id)];
+    });
+  return counts;
+}
+
+/// A list of labels as far as it is short: `'a', 'b' and 5 more`.
+std::string label_list(const std::vector<std::string>& labels) {
+  constexpr size_t most = 20;
+  std::vector<std::string> shown;
+  for (const auto& label : labels)
+    if (shown.size() < most) shown.push_back("'" + shortened(label) + "'");
+  const auto rest = labels.size() - shown.size();
+  return listed(shown) + (rest > 0 ? words(" and ", rest, " more") : "");
+}
+
+/// Refuses a column that holds texts, numbers or ids instead of labels.
+void require_labels(const TaskPart& train, int64_t labels, uint64_t uses) {
+  constexpr int64_t few = 50;
+  const bool is_many = labels > few && static_cast<uint64_t>(labels) * 2 > uses;
+  require<DataError>(labels <= most_labels && !is_many, train.file, ": ", train.name, " has ", counted(labels, "label"),
+                     " for ", counted(uses, "use"), " of one; `data.label` names no column of labels");
+}
+
+/// Whether a label is what a line of names has above the labels.
+bool is_name_of_labels(std::string label) {
+  for (auto& c : label) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const auto* name : {"label", "labels", "class", "category", "target", "tag", "sentiment", "gold_label", "y"})
+    if (label == name) return true;
+  return false;
+}
+
+void require_no_header(const TaskPart& train, const LabelPool& pool, const std::vector<uint64_t>& counts) {
+  if (!train.may_have_taken_header || !std::holds_alternative<GoldLabel>(train.items.front().gold)) return;
+  const auto first = std::get<GoldLabel>(train.items.front().gold).id;
+  const bool is_header = counts[static_cast<size_t>(first)] == 1 && is_name_of_labels(pool.text(first));
+  require<DataError>(!is_header, train.file, ":", train.items.front().line, ": its label is '", pool.text(first),
+                     "', as no other item's: this is a line of names; write `header: true`, or name the columns");
+}
+
+/// The labels of the training part, sorted as text.
+TaskLabels found_labels(const TaskPart& train, const LabelPool& pool) {
+  const auto counts = counts_in(train, pool.size());
+  TaskLabels labels;
+  uint64_t uses = 0;
+  for (int64_t i = 0; i < pool.size(); ++i) {
+    uses += counts[static_cast<size_t>(i)];
+    if (counts[static_cast<size_t>(i)] > 0) labels.written.push_back(pool.text(i));
+  }
+  std::sort(labels.written.begin(), labels.written.end());
+  labels.names = labels.written;
+  require_labels(train, labels.size(), uses);
+  require_no_header(train, pool, counts);
+  return labels;
+}
+
+TaskLabels in_brought_order(const TaskLabels& own, const std::vector<std::string>& brought, const std::string& place) {
+  auto mine = own.names, theirs = brought;
+  std::sort(mine.begin(), mine.end());
+  std::sort(theirs.begin(), theirs.end());
+  require<DataError>(mine == theirs, place, ": the task has the labels ", label_list(own.names), ", the model has ",
+                     label_list(brought),
+                     "; give the task's the names of the model's with `labels`, or fine-tune the model on this task");
+  TaskLabels ordered;
+  for (const auto& name : brought) {
+    const auto at = std::find(own.names.begin(), own.names.end(), name) - own.names.begin();
+    ordered.names.push_back(name);
+    ordered.written.push_back(own.written[static_cast<size_t>(at)]);
+  }
+  return ordered;
+}
+
+}  // namespace
+
+TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const LabelPool& pool,
+                        const std::vector<std::string>& brought) {
+  if (config.kind == TaskKind::choice) return given_labels(config);  // of candidates, whose numbers golds have
+  if (config.kind == TaskKind::regression || config.kind == TaskKind::spans) return {};
+  auto labels = given_labels(config);
+  if (labels.names.empty() && train != nullptr) labels = found_labels(*train, pool);
+  const auto& place = train != nullptr ? train->file : config.task;
+  const int64_t least = config.kind == TaskKind::multilabel ? 1 : 2;
+  require<DataError>(labels.size() >= least, place, ": ",
+                     labels.names.empty() ? "has no label" : words("has one label only, '", labels.names[0], "'"),
+                     ", of which nothing can be learned; name the column of the labels with `data.label`");
+  return brought.empty() ? labels : in_brought_order(labels, brought, place);
+}
+
+void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& labels, const LabelPool& pool) {
+  if (config.kind == TaskKind::choice) return;
+  std::vector<int64_t> ids(static_cast<size_t>(pool.size()), unknown_label);
+  std::unordered_map<std::string, int64_t> id_of;
+  for (int64_t i = 0; i < labels.size(); ++i) id_of.emplace(labels.written[static_cast<size_t>(i)], i);
+  for (int64_t i = 0; i < pool.size(); ++i)
+    if (const auto found = id_of.find(pool.text(i)); found != id_of.end()) ids[static_cast<size_t>(i)] = found->second;
+  std::map<std::string, uint64_t> unknown;
+  for (auto& item : part.items) {
+    each_label(item, [&](int64_t& id) {
+      const auto number = id;
+      id = ids[static_cast<size_t>(number)];
+      if (id != unknown_label || unknown[pool.text(number)]++ > 0) return;
+      const bool is_first = part.may_have_taken_header && &item == &part.items.front();
+      if (part.name != "train") return;
+      fail<DataError>(part.file, ":", item.line, ": label '", shortened(pool.text(number)), "' is none of `labels`, ",
+                      label_list(labels.written), "; ",
+                      is_first ? "if this is a line of names, write `header: true`, else " : "", "add it");
+    });
+    if (config.kind == TaskKind::multilabel)
+      if (auto* all = std::get_if<GoldLabels>(&item.gold)) std::sort(all->ids.begin(), all->ids.end());
+  }
+  if (unknown.empty()) return;
+  std::vector<std::string> shown;
+  for (const auto& [label, count] : unknown)
+    if (shown.size() < 20) shown.push_back(words("'", shortened(label), "' (", count, ")"));
+  const auto rest = unknown.size() - shown.size();
+  part.notes.push_back(words(part.name, ": ", counted(unknown.size(), "label"),
+                             " that the training part lacks, whose predictions are wrong whatever they are: ",
+                             listed(shown), rest > 0 ? words(" and ", rest, " more") : ""));
+}
+
+std::vector<uint64_t> label_counts(const TaskPart& part, const TaskLabels& labels) {
+  return counts_in(part, labels.size());
+}
+
+std::vector<double> class_weights_of(const TaskConfig& config, const TaskLabels& labels, const TaskPart& train) {
+  std::vector<double> weights;
+  if (config.class_weights == std::vector<std::string>{"balanced"}) {
+    const auto counts = label_counts(train, labels);
+    double uses = 0;
+    for (const auto count : counts) uses += static_cast<double>(count);
+    for (const auto count : counts)
+      weights.push_back(count > 0 ? uses / (static_cast<double>(counts.size()) * static_cast<double>(count)) : 0);
+    return weights;
+  }
+  for (const auto& text : config.class_weights)
+    std::from_chars(text.data(), text.data() + text.size(), weights.emplace_back());
+  require<ConfigError>(weights.empty() || weights.size() == labels.names.size(), config.task, ": 'class_weights' has ",
+                       counted(weights.size(), "weight"), " for ", counted(labels.names.size(), "label"), ", ",
+                       label_list(labels.names), "; give each one, in this order");
+  return weights;
+}
+
+}  // namespace cloze

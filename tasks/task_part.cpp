@@ -1,0 +1,427 @@
+#include "tasks/task_part.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "data/byte_source.h"
+#include "data/first_few.h"
+#include "data/text_lines.h"
+#include "tasks/squad_file.h"
+#include "tasks/records.h"
+#include "tasks/tag_file.h"
+#include "tasks/text_template.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The files of `A + B`, each where it is found.
+std::vector<std::string> found_files(const std::string& named, const std::string& task_file) {
+  std::vector<std::string> files;
+  constexpr std::string_view beside = " + ";
+  for (size_t at = 0; at <= named.size();) {
+    const size_t end = std::min(named.find(beside, at), named.size());
+    files.push_back(find_task_data(named.substr(at, end - at), task_file));
+    at = end + beside.size();
+  }
+  return files;
+}
+
+/// The form of a file: the one that is said, else by its name.
+TaskFormat format_of(const TaskConfig& config, const std::string& file) {
+  using enum TaskFormat;
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(file, ignored);
+  const auto& said = config.data.format;
+  require<DataError>(!is_folder || said == folders, file,
+                     ": is a folder, not a file; name one in it, or write `format: folders` for a folder a label");
+  require<DataError>(is_folder || said != folders, file, ": is a file; `format: folders` reads a folder");
+  if (said != automatic) return said;
+  const auto name = unpacked_name(file);
+  for (const auto& [ending, format] :
+       {std::pair(".tsv", tsv), std::pair(".csv", csv), std::pair(".jsonl", jsonl), std::pair(".conllu", conllu),
+        std::pair(".conll", conll), std::pair(".bio", conll)})
+    if (name.ends_with(ending)) return format;
+  if (name.ends_with(".json")) return config.kind == TaskKind::spans ? squad : jsonl;
+  fail<ConfigError>(file, ": its name does not say how it is written; write `format`, one of ",
+                    config_detail::rule_words(any_of<TaskFormat>()));
+}
+
+void require_fitting(const TaskConfig& config, TaskFormat format, const std::string& file) {
+  using enum TaskFormat;
+  const bool has_words = format == conll || format == conllu || format == jsonl;
+  const bool has_answers = format == squad || format == jsonl;
+  require<ConfigError>(config.kind != TaskKind::tagging || has_words, file, ": is read as ", format,
+                       ", which has no words with tags; write `format: conll`");
+  require<ConfigError>(config.kind != TaskKind::spans || has_answers, file, ": is read as ", format,
+                       ", which has no places of answers; write `format: squad` or jsonl");
+  const bool is_flat = format != conll && format != conllu && format != squad;
+  require<ConfigError>(config.kind == TaskKind::tagging || config.kind == TaskKind::spans || is_flat, file,
+                       ": is read as ", format, ", and 'kind' is ", config.kind, "; write another `format`");
+}
+
+/// What a program writes for a number that is missing.
+bool is_no_number(std::string_view text) { return text == "nan" || text == "NaN" || text == "-nan" || text == "NAN"; }
+
+/// A text, by the numbers of the columns that it joins.
+struct ColumnText {
+  std::vector<std::string> between{};
+  std::vector<size_t> columns{};  ///< none: there is no such text
+};
+
+/// Items of records.
+class ItemReader {
+ public:
+  ItemReader(const TaskConfig& config, TaskPart& part, LabelPool& pool, const PartOptions& options)
+      : config_(config), part_(part), pool_(pool), options_(options) {}
+
+  void read(const std::vector<std::string>& files, TaskFormat format) {
+    const auto& data = config_.data;
+    source_ = {
+        .files = files, .format = format, .header = data.header, .skip_bad = options_.skip_bad, .each = data.each};
+    const bool is_folder = format == TaskFormat::folders;
+    text_ =
+        columns_of(data.text.empty() && (is_folder || format == TaskFormat::trec) ? "text" : data.text, "data.text");
+    second_ = columns_of(data.second, "data.second");
+    id_ = columns_of(data.id.empty() && is_folder ? "name" : data.id, "data.id");
+    group_ = columns_of(data.group, "data.group");
+    for (const auto& name : data.candidates) candidates_.push_back(column(name));
+    const auto label = !data.answers.empty() ? data.answers : is_folder && data.label.empty() ? "label" : data.label;
+    if (!label.empty()) label_ = column(label, !options_.needs_labels);
+    require_columns();
+    records_ = open_records(source_);
+    cells_.resize(source_.columns.size());
+    while (records_->next(cells_)) add();
+    if (const auto lines = records_->bad(); lines.count > 0)
+      part_.notes.push_back(words(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
+    part_.may_have_taken_header = records_->may_have_taken_header();
+    finish();
+  }
+
+  void read_tags(const std::string& file, TaskFormat format) {
+    TagFile sentences(file, config_.data, format, options_.needs_labels || !config_.data.label.empty());
+    for (TaggedSentence sentence; sentences.next(sentence);) {
+      const auto place = words(file, ":", sentence.line);
+      check_.add(sentence.tags, place);
+      TaskItem item{.line = sentence.line};
+      std::vector<int64_t> numbers;
+      for (const auto& tag : sentence.tags) numbers.push_back(pool_.number(tag));
+      if (!sentence.tags.empty()) item.gold = GoldLabels{std::move(numbers)};
+      const auto is_empty = [](const std::string& word) { return is_blank(word); };
+      if (std::any_of(sentence.words.begin(), sentence.words.end(), is_empty) && part_.empty++ == 0)
+        first_empty_ = place;
+      item.words = std::move(sentence.words);
+      part_.items.push_back(std::move(item));
+    }
+    finish();
+  }
+
+  void read_questions(const std::string& file) {
+    part_.items = read_squad(file, bad_);
+    for (const auto& item : part_.items) {
+      const bool is_labelled = !std::holds_alternative<NoGold>(item.gold);
+      require<DataError>(is_labelled || !options_.needs_labels, file, ", question ", item.line, " ('",
+                         shortened(item.id), "'): has no `answers`, and ", part_.name, " is learned or judged by them");
+      if ((is_blank(item.text) || is_blank(item.second)) && part_.empty++ == 0)
+        first_empty_ = words(file, ", question ", item.line);
+    }
+    finish();
+  }
+
+ private:
+  static constexpr size_t none = SIZE_MAX;
+
+  size_t column(const std::string& name, bool is_optional = false) {
+    auto& columns = source_.columns;
+    const auto is_same = [&](const ColumnName& known) { return known.name == name; };
+    const auto found = std::find_if(columns.begin(), columns.end(), is_same);
+    if (found != columns.end()) return static_cast<size_t>(found - columns.begin());
+    columns.push_back({name, is_optional});
+    return columns.size() - 1;
+  }
+  ColumnText columns_of(const std::string& text, const char* key) {
+    ColumnText found;
+    if (text.empty()) return found;
+    const auto parsed = parse_template(text, key);
+    found.between = parsed.between;
+    for (const auto& name : parsed.columns) found.columns.push_back(column(name));
+    return found;
+  }
+  /// The columns of tags and of spans in JSON lines, which other files of theirs need not name.
+  void require_columns() const {
+    const bool is_spans = config_.kind == TaskKind::spans;
+    const bool is_whole =
+        !text_.columns.empty() && (!is_spans || !second_.columns.empty()) && (label_ != none || !options_.needs_labels);
+    require<ConfigError>(is_whole, source_.files.front(), ": ", config_.kind,
+                         " in JSON lines is read from named keys; ",
+                         is_spans ? "write `text` (the question), `second` (the context) and `answers`"
+                                  : "write `text` (the words) and `label` (the tags)");
+  }
+
+  std::string where() const { return records_->where(); }
+
+  const Cell& cell(size_t i) const {
+    const auto& found = cells_[i];
+    if (found.is_missing)
+      fail<DataError>(where(), ": '", shortened(source_.columns[i].name),
+                      "' is null; give it a value, or remove the item");
+    return found;
+  }
+  const std::string& text_cell(size_t i) const {
+    const auto& found = cell(i);
+    if (found.is_list)
+      fail<DataError>(where(), ": '", shortened(source_.columns[i].name), "' is a list; a text was expected");
+    return found.text;
+  }
+  std::string joined(const ColumnText& text) const {
+    if (text.columns.empty()) return "";
+    std::string all = text.between[0];
+    for (size_t i = 0; i < text.columns.size(); ++i) all += text_cell(text.columns[i]) + text.between[i + 1];
+    return all;
+  }
+
+  void add() {
+    if (label_ != none && is_skipped(cells_[label_])) {
+      ++part_.skipped;
+      return;
+    }
+    TaskItem item{.id = joined(id_), .line = records_->line(), .group = joined(group_)};
+    if (config_.kind == TaskKind::tagging) {
+      const auto& list = cell(text_.columns.front());
+      if (!list.is_list || !list.starts.empty() || text_.columns.size() != 1)
+        fail<DataError>(where(), ": '", shortened(config_.data.text), "' is no list of words; tagging needs one");
+      item.words = list.texts;
+    } else {
+      item.text = joined(text_);
+    }
+    item.second = joined(second_);
+    item.is_pair = !second_.columns.empty();
+    add_candidates(item);
+    const bool has_gold = label_ != none && !cells_[label_].is_missing;
+    if (!has_gold && options_.needs_labels)
+      fail<DataError>(where(), ": ", part_.name, " has an item whose label is null; give it one, or remove the item");
+    if (has_gold && !add_gold(item)) return;
+    count_empty(item);
+    part_.items.push_back(std::move(item));
+  }
+
+  bool is_skipped(const Cell& label) const {
+    const auto& skipped = config_.data.skip_labels;
+    return !skipped.empty() && !label.is_list && !label.is_missing &&
+           std::find(skipped.begin(), skipped.end(), label.text) != skipped.end();
+  }
+
+  void count_empty(const TaskItem& item) {
+    const bool has_none = config_.kind == TaskKind::tagging
+                              ? item.words.empty() || std::any_of(item.words.begin(), item.words.end(), is_blank)
+                              : is_blank(item.text) || (item.is_pair && is_blank(item.second));
+    if (has_none && part_.empty++ == 0) first_empty_ = where();
+  }
+
+  /// Columns of candidates, of which the last may be empty, or a list of them.
+  void add_candidates(TaskItem& item) {
+    for (const auto i : candidates_) {
+      const auto& found = cells_[i];
+      if (found.is_list)
+        item.candidates.insert(item.candidates.end(), found.texts.begin(), found.texts.end());
+      else
+        item.candidates.push_back(found.is_missing ? "" : found.text);
+    }
+    while (!item.candidates.empty() && is_blank(item.candidates.back())) item.candidates.pop_back();
+    if (config_.kind != TaskKind::choice) return;
+    if (item.candidates.empty()) fail<DataError>(where(), ": has no candidate; a choice needs two or more");
+    if (item.candidates.size() < 2) fail<DataError>(where(), ": has one candidate only; a choice needs two or more");
+    const auto blank = std::find_if(item.candidates.begin(), item.candidates.end(), is_blank);
+    if (blank != item.candidates.end())
+      fail<DataError>(where(), ": candidate ", blank - item.candidates.begin(),
+                      " is empty, and one after it is not; fill it, or remove the item");
+  }
+
+  /// What is right; false for an item that is left out.
+  bool add_gold(TaskItem& item) {
+    switch (config_.kind) {
+      case TaskKind::classification:
+        item.gold = GoldLabel{label_number(text_cell(label_))};
+        return true;
+      case TaskKind::multilabel:
+        item.gold = GoldLabels{label_numbers()};
+        return true;
+      case TaskKind::regression:
+        item.gold = GoldValue{target()};
+        return true;
+      case TaskKind::tagging:
+        item.gold = GoldLabels{tag_numbers(item.words.size())};
+        return true;
+      case TaskKind::spans:
+        return add_answers(item);
+      case TaskKind::choice:
+        item.gold = GoldLabel{right_candidate(item)};
+        return true;
+    }
+    return true;
+  }
+
+  int64_t label_number(const std::string& label) {
+    if (label.empty()) fail<DataError>(where(), ": its label is empty; give it one, or remove the item");
+    if (is_no_number(label) && !is_given(label))
+      fail<DataError>(where(), ": its label is '", label,
+                      "', the mark of a missing value; give it a label, or remove the item");
+    return pool_.number(label);
+  }
+  bool is_given(const std::string& label) const {
+    const auto& given = config_.labels.items;
+    return std::any_of(given.begin(), given.end(), [&](const auto& one) { return one.first == label; });
+  }
+
+  std::vector<int64_t> label_numbers() {
+    std::vector<int64_t> numbers;
+    const auto& found = cell(label_);
+    if (found.is_list) {
+      for (const auto& label : found.texts) numbers.push_back(label_number(label));
+    } else {
+      const auto& between = config_.data.label_separator;
+      for (size_t at = 0; at <= found.text.size() && !is_blank(found.text);) {
+        const size_t end = std::min(found.text.find(between, at), found.text.size());
+        const auto label = without_white_space_around(std::string_view(found.text).substr(at, end - at));
+        numbers.push_back(label_number(std::string(label)));
+        at = end + between.size();
+      }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    const auto twice = std::adjacent_find(numbers.begin(), numbers.end());
+    if (twice != numbers.end())
+      fail<DataError>(where(), ": has the label '", shortened(pool_.text(*twice)), "' twice; remove one of them");
+    return numbers;
+  }
+
+  double target() const {
+    const auto& text = text_cell(label_);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_number = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+    const bool is_first = records_->may_have_taken_header() && part_.items.empty();
+    if (!is_number)
+      fail<DataError>(
+          where(), ": its target is '", shortened(text), "', which is no number; ",
+          is_first ? "if this is a line of names, write `header: true`" : "give it one, or remove the item");
+    return value;
+  }
+
+  std::vector<int64_t> tag_numbers(size_t count) {
+    const auto& tags = cell(label_);
+    if (!tags.is_list || !tags.starts.empty())
+      fail<DataError>(where(), ": '", shortened(config_.data.label), "' is no list of tags; tagging needs one");
+    if (tags.texts.size() != count)
+      fail<DataError>(where(), ": has ", counted(count, "word"), " and ", counted(tags.texts.size(), "tag"),
+                      "; give each word one");
+    check_.add(tags.texts, where());
+    std::vector<int64_t> numbers;
+    for (const auto& tag : tags.texts) numbers.push_back(label_number(tag));
+    return numbers;
+  }
+
+  int64_t right_candidate(const TaskItem& item) const {
+    const auto& text = text_cell(label_);
+    const auto& given = config_.labels.items;
+    int64_t number = -1;
+    if (given.empty()) {
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (error != std::errc() || end != text.data() + text.size()) number = -1;
+    } else {
+      const auto found = std::find_if(given.begin(), given.end(), [&](const auto& one) { return one.first == text; });
+      if (found != given.end()) number = found - given.begin();
+    }
+    const auto count = static_cast<int64_t>(item.candidates.size());
+    if (number < 0 || number >= count)
+      fail<DataError>(where(), ": its label is '", shortened(text), "', and it has candidates 0 to ", count - 1,
+                      "; if they are called otherwise, say so: labels: {A: first, B: second}");
+    return number;
+  }
+
+  bool add_answers(TaskItem& item) {
+    const auto& found = cell(label_);
+    if (!found.is_list || found.starts.size() != found.texts.size())
+      fail<DataError>(where(), ": '", shortened(config_.data.answers),
+                      "' is no list of answers, [{text, answer_start}]");
+    GoldAnswers gold;
+    if (!place_answers(item.second, CodePoints(item.second), found.texts, found.starts, where(), gold, bad_))
+      return false;
+    item.gold = std::move(gold);
+    return true;
+  }
+
+  /// Names items that have no id of their own, and notes what was met.
+  void finish() {
+    const auto& part = part_.name;
+    part_.bad = bad_.count;
+    require<DataError>(bad_.count == 0 || options_.skip_bad, part, ": the answers of ", counted(bad_.count, "question"),
+                       " do not stand where they are said to, first ", bad_.first,
+                       "; mend them, or leave these questions out with --skip-bad");
+    require<DataError>(!part_.items.empty(), part_.file, ": ", part, " has no item; give it some");
+    const bool has_ids = !part_.items.front().id.empty();
+    std::unordered_set<std::string_view> ids;
+    for (size_t i = 0; i < part_.items.size(); ++i) {
+      auto& item = part_.items[i];
+      if (!has_ids) item.id = part + ":" + std::to_string(i);
+      if (has_ids && !ids.insert(item.id).second)
+        fail<DataError>(part_.file, ": two items have the id '", shortened(item.id),
+                        "'; give each its own, or leave out `data.id`");
+    }
+    if (part_.skipped > 0)
+      part_.notes.push_back(
+          words(part, ": ", counted(part_.skipped, "item"), " left out, with a label of ", "`data.skip_labels`"));
+    if (part_.bad > 0)
+      part_.notes.push_back(words(part, ": ", counted(part_.bad, "question"),
+                                  " left out, whose answers do not stand where they are said to, first ", bad_.first));
+    if (part_.empty > 0)
+      part_.notes.push_back(words(part, ": ", counted(part_.empty, "item"), " with an empty text or word, first ",
+                                  first_empty_, "; all of them count"));
+    if (const auto tags = check_.note(); !tags.empty()) part_.notes.push_back(words(part, ": ", tags));
+  }
+
+  const TaskConfig& config_;
+  TaskPart& part_;
+  LabelPool& pool_;
+  const PartOptions& options_;
+  RecordSource source_{};
+  ColumnText text_{}, second_{}, id_{}, group_{};
+  std::vector<size_t> candidates_{};
+  size_t label_ = none;
+  std::unique_ptr<RecordReader> records_{};
+  std::vector<Cell> cells_{};
+  TagCheck check_{config_.data.scheme};
+  BadRecords bad_{};
+  std::string first_empty_{};
+};
+
+}  // namespace
+
+TaskPart read_part(const TaskConfig& config, const std::string& task_file, const std::string& name,
+                   const std::string& files, LabelPool& pool, const PartOptions& options) {
+  TaskPart part{.name = name};
+  const auto found = found_files(files, task_file);
+  part.file = listed(found);
+  const auto format = format_of(config, found.front());
+  require_fitting(config, format, found.front());
+  const bool is_table = format == TaskFormat::tsv || format == TaskFormat::csv;
+  require<ConfigError>(found.size() == 1 || is_table, found.front(), ": is read as ", format,
+                       "; only lines of tables stand side by side");
+  ItemReader reader(config, part, pool, options);
+  if (format == TaskFormat::conll || format == TaskFormat::conllu)
+    reader.read_tags(found.front(), format);
+  else if (format == TaskFormat::squad)
+    reader.read_questions(found.front());
+  else
+    reader.read(found, format);
+  return part;
+}
+
+}  // namespace cloze

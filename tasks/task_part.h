@@ -1,0 +1,39 @@
+#pragma once
+// A part of a task: the items of its files.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tasks/item.h"
+#include "tasks/label_pool.h"
+#include "tasks/task_config.h"
+
+namespace cloze {
+
+/// The items of a file, and what was met while they were read.
+struct TaskPart {
+  std::string name{};  ///< train, valid or test
+  std::string file{};  ///< as it was found
+  std::vector<TaskItem> items{};
+  uint64_t skipped = 0;              ///< items left out for their labels, `data.skip_labels`
+  uint64_t bad = 0;                  ///< items left out for answers that do not stand where they are said to
+  uint64_t empty = 0;                ///< items with a text that is blank, a question or a context too; sentences
+                                     ///< with a word that is
+  std::vector<std::string> notes{};  ///< a sentence each
+  /// The first line was taken for an item, and nothing says that it is one.
+  bool may_have_taken_header = false;
+};
+
+struct PartOptions {
+  /// Lines of tables with another number of cells, and questions whose answers do not stand where they are said to, are
+  /// left out.
+  bool skip_bad = false;
+  bool needs_labels = true;  ///< else items without labels are taken
+};
+
+/// Reads a part. Golds have numbers of the pool instead of ids of labels. Throws DataError with the place of what
+/// cannot be read, ConfigError for a file that is not there or whose form is not known.
+TaskPart read_part(const TaskConfig& config, const std::string& task_file, const std::string& name,
+                   const std::string& files, LabelPool& pool, const PartOptions& options = {});
+
+}  // namespace cloze
