@@ -27,7 +27,7 @@ void check_outputs(const InspectCommand& command) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Globals& globals) {
-  auto* inspect = app.add_subcommand("inspect", "show what a config does to text");
+  auto* inspect = app.add_subcommand("inspect", "show what a config or a task does to text");
   inspect->require_subcommand(1);
   inspect->footer("Example:\n  cloze inspect objective configs/bert/tiny.yaml --set data.tokens=tokens");
   auto* objective =
@@ -54,6 +54,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
     }
     globals.exit_code = run_engine(*command);
   });
+  add_inspect_task(*inspect);
 }
 
 }  // namespace cloze

@@ -27,6 +27,7 @@ inline constexpr const char* set_help = "override a config value: KEY=VALUE (rep
 void add_prepare(CLI::App& app, Globals& globals);
 void add_tokenize(CLI::App& app, Globals& globals);
 void add_inspect(CLI::App& app, Globals& globals);
+void add_inspect_task(CLI::App& inspect);  ///< to the verb `inspect`
 void add_pretrain(CLI::App& app, Globals& globals);
 void add_benchmark(CLI::App& app, Globals& globals);
 void add_study(CLI::App& app, Globals& globals);

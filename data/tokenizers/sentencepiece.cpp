@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "data/tokenizers/characters.h"
 #include "data/tokenizers/charsmap.h"
 #include "data/tokenizers/piece_trie.h"
 #include "data/tokenizers/sentencepiece_file.h"
@@ -73,12 +74,20 @@ struct SentencePiece final : TokenizerModel {
     const auto source = [&](size_t at) {
       return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size();
     };
+    // A piece that ends inside what the rules make of a character has all of it: of 1 and 2 that come of a half, both.
+    const auto source_end = [&](size_t begin, size_t end) {
+      size_t past = source(end);
+      const bool is_inside = rules.any() && end > begin && end < sources.size() && sources[end] == sources[end - 1];
+      if (is_inside && past < text.size()) next_code_point(text, past);
+      return past;
+    };
     std::vector<TokenSpan> tokens;
     int64_t word = 0;
     for (const auto& piece : found.pieces()) {
       // The piece of an unknown token is its text.
       word += !tokens.empty() && std::string_view(piece.piece()).starts_with(space_mark);
-      const TokenSpan one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end()), word};
+      const TokenSpan one{static_cast<int32_t>(piece.id()), source(piece.begin()),
+                          source_end(piece.begin(), piece.end()), word};
       std::vector<int32_t> parts{one.id};
       if (rules.split_digit_commas) split_digit_commas(parts, 0);
       size_t at = one.begin;
@@ -91,6 +100,7 @@ struct SentencePiece final : TokenizerModel {
         at = end;
       }
     }
+    if (!rules.any()) widen_over_expansions(text, found, tokens);
     return tokens;
   }
 
@@ -140,6 +150,38 @@ struct SentencePiece final : TokenizerModel {
   /// Whether the library takes the model; its tree of pieces throws for some that it does not.
   bool is_loaded() try { return library.LoadFromSerializedProto(model).ok(); } catch (const std::exception&) {
     return false;
+  }
+
+  /// The library gives what its table makes of one character (1, a slash and 2 of a half), and the bytes that stand for
+  /// an unknown one, to the last piece of it: the others get the character, too.
+  void widen_over_expansions(std::string_view text, const sentencepiece::ImmutableSentencePieceText& found,
+                             std::vector<TokenSpan>& tokens) const {
+    if (is_ascii(text)) return;
+    std::string normal;
+    std::vector<size_t> ends;
+    for (const auto& piece : found.pieces()) ends.push_back((normal += piece.piece()).size());
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+      size_t past = tokens[i].end;
+      if (past >= text.size() || tokens[i + 1].begin != past) continue;
+      const auto code = next_code_point(text, past);
+      if (code < 0x80) continue;
+      const auto written = written_for(text.substr(tokens[i].end, past - tokens[i].end));
+      bool is_inside =
+          library.IsByte(tokens[i].id) && library.IsByte(tokens[i + 1].id) && tokens[i].begin == tokens[i].end;
+      for (size_t k = 1; k < written.size() && k <= ends[i] && !is_inside; ++k)
+        is_inside = normal.compare(ends[i] - k, written.size(), written) == 0;
+      if (is_inside) tokens[i].end = past;
+    }
+  }
+
+  /// What the model's table makes of a character, without the mark of a word; empty for one that it keeps.
+  std::string written_for(std::string_view character) const {
+    const auto found = library.EncodeAsImmutableProto(absl::string_view(character.data(), character.size()));
+    std::string written;
+    for (const auto& piece : found.pieces())
+      if (!library.IsByte(static_cast<int>(piece.id()))) written += piece.piece();
+    if (written.starts_with(space_mark)) written.erase(0, space_mark.size());
+    return written == character ? "" : written;
   }
 
   /// Changes the ids of a text to those of the continuation of a word. Differs from XLNet's code: a piece that exists

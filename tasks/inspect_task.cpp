@@ -1,0 +1,338 @@
+#include "tasks/inspect_task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "core/table.h"
+#include "core/text.h"
+#include "tasks/epoch_order.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Labels that the training part lacks.
+uint64_t unknown_labels_of(const Gold& gold) {
+  if (const auto* one = std::get_if<GoldLabel>(&gold)) return one->id < 0;
+  const auto* several = std::get_if<GoldLabels>(&gold);
+  return several ? static_cast<uint64_t>(std::count(several->ids.begin(), several->ids.end(), unknown_label)) : 0;
+}
+
+void count_value(InspectedPart& part, const Gold& gold, size_t before) {
+  const auto* number = std::get_if<GoldValue>(&gold);
+  if (!number) return;
+  part.least = before == 0 ? number->value : std::min(part.least, number->value);
+  part.greatest = before == 0 ? number->value : std::max(part.greatest, number->value);
+  part.mean += (number->value - part.mean) / static_cast<double>(before + 1);
+}
+
+/// The length that a share of the rows does not exceed.
+int64_t quantile_of(const std::vector<int64_t>& lengths, double share) {
+  int64_t all = 0, seen = 0;
+  for (const auto count : lengths) all += count;
+  for (size_t length = 0; length < lengths.size(); ++length) {
+    seen += lengths[length];
+    if (seen > 0 && static_cast<double>(seen) >= share * static_cast<double>(all)) return static_cast<int64_t>(length);
+  }
+  return 0;
+}
+
+double mean_of(const std::vector<int64_t>& lengths) {
+  double sum = 0, all = 0;
+  for (size_t length = 0; length < lengths.size(); ++length) {
+    sum += static_cast<double>(length) * static_cast<double>(lengths[length]);
+    all += static_cast<double>(lengths[length]);
+  }
+  return all > 0 ? sum / all : 0;
+}
+
+std::string name_of_label(const Task& task, int64_t id) {
+  const bool is_known = id >= 0 && id < task.labels.size();
+  return is_known ? task.labels.names[static_cast<size_t>(id)] : std::to_string(id);
+}
+
+}  // namespace
+
+RowOptions row_options(const TaskConfig& config, const TaskLabels& labels) {
+  return {.kind = config.kind,
+          .num_labels = labels.size(),
+          .max_length = config.max_length,
+          .cut = config.cut,
+          .max_question = config.max_question};
+}
+
+TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const Rng& order, int64_t examples) {
+  TaskInspection found;
+  std::vector<std::pair<size_t, RowGroup>> groups;  // of the training part: item, rows of it
+  std::vector<TaskRow> rows;
+  for (const auto* part : {&task.train, &task.valid, &task.test}) {
+    if (part->items.empty()) continue;
+    InspectedPart counted{.name = part->name, .labels = label_counts(*part, task.labels)};
+    for (size_t i = 0; i < part->items.size(); ++i) {
+      rows.clear();
+      maker.add(part->items[i], static_cast<int64_t>(i), rows, counted.rows);
+      counted.unknown_labels += unknown_labels_of(part->items[i].gold);
+      count_value(counted, part->items[i].gold, i);
+      if (part != &task.train) continue;
+      for (const auto& group : row_groups(maker.options().kind, rows)) groups.emplace_back(i, group);
+    }
+    found.parts.push_back(std::move(counted));
+  }
+  for (int64_t i = 0; i < examples && !groups.empty(); ++i) {
+    const auto& [number, group] = groups[item_at(order, groups.size(), static_cast<uint64_t>(i))];
+    RowCounts ignored;
+    rows.clear();
+    maker.add(task.train.items[number], static_cast<int64_t>(number), rows, ignored);
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(group.first);
+    found.examples.push_back({&task.train.items[number], {first, first + static_cast<std::ptrdiff_t>(group.count)}});
+  }
+  return found;
+}
+
+namespace {
+
+void add_inputs(const TaskRow& row, ordered_json& to) {
+  to["input_ids"] = row.ids;
+  to["attention_mask"] = std::vector<int>(row.ids.size(), 1);
+  if (!row.segments.empty()) to["token_type_ids"] = row.segments;
+}
+
+ordered_json label_or_null(int64_t label) { return label == no_label ? ordered_json() : ordered_json(label); }
+
+void add_gold(const TaskRow& row, const TaskItem& item, TaskKind kind, ordered_json& to) {
+  switch (kind) {
+    case TaskKind::classification:
+      to["label"] = label_or_null(row.label);
+      break;
+    case TaskKind::regression:
+      to["label"] = std::holds_alternative<GoldValue>(item.gold) ? ordered_json(row.value) : ordered_json();
+      break;
+    case TaskKind::multilabel:
+    case TaskKind::tagging:
+      to["labels"] = row.labels;
+      break;
+    case TaskKind::spans:
+      to["start"] = label_or_null(row.start);
+      to["end"] = label_or_null(row.end);
+      break;
+    case TaskKind::choice:
+      break;
+  }
+}
+
+ordered_json json_of_choice(const InspectedExample& example) {
+  auto candidates = ordered_json::array();
+  ordered_json right;
+  for (const auto& row : example.rows) {
+    ordered_json candidate;
+    add_inputs(row, candidate);
+    candidates.push_back(candidate);
+    if (row.label == 1) right = row.candidate;
+  }
+  return {{"item", example.item->id}, {"choices", candidates}, {"label", right}};
+}
+
+ordered_json json_of(const TextCounts& counts) {
+  return {{"texts", counts.texts},
+          {"tokens", counts.tokens},
+          {"empty", counts.empty},
+          {"cut_texts", counts.cut_texts},
+          {"cut_tokens", counts.cut_tokens}};
+}
+
+ordered_json json_of(const InspectedPart& part, const Task& task) {
+  const auto& rows = part.rows;
+  ordered_json made{{"items", rows.items},
+                    {"rows", rows.rows},
+                    {"items_in_windows", rows.items_in_windows},
+                    {"first", json_of(rows.first)}};
+  if (rows.second.texts > 0) made["second"] = json_of(rows.second);
+  made["lengths"] = {{"mean", mean_of(rows.lengths)},
+                     {"median", quantile_of(rows.lengths, 0.5)},
+                     {"p90", quantile_of(rows.lengths, 0.9)},
+                     {"p99", quantile_of(rows.lengths, 0.99)},
+                     {"longest", quantile_of(rows.lengths, 1)}};
+  switch (task.config.kind) {
+    case TaskKind::regression:
+      made["values"] = {{"least", part.least}, {"mean", part.mean}, {"greatest", part.greatest}};
+      return made;
+    case TaskKind::spans:
+      made["items_without_answer"] = rows.items_without_answer;
+      made["windows_without_answer"] = rows.windows_without_answer;
+      made["split_answers"] = rows.split_answers;
+      made["lost_answers"] = rows.lost_answers;
+      made["answers_without_token"] = rows.answers_without_token;
+      return made;
+    case TaskKind::tagging:
+      made["words"] = rows.words;
+      made["words_without_token"] = rows.words_without_token;
+      made["cut_words"] = rows.cut_words;
+      break;
+    case TaskKind::classification:
+    case TaskKind::multilabel:
+    case TaskKind::choice:
+      break;
+  }
+  auto labels = ordered_json::object();
+  for (size_t id = 0; id < part.labels.size(); ++id) labels[task.labels.names[id]] = part.labels[id];
+  made["labels"] = labels;
+  made["unknown_labels"] = part.unknown_labels;
+  return made;
+}
+
+}  // namespace
+
+ordered_json to_json(const TaskInspection& inspection, const Task& task) {
+  auto examples = ordered_json::array(), counts = ordered_json::object();
+  for (const auto& example : inspection.examples) {
+    if (task.config.kind == TaskKind::choice) {
+      examples.push_back(json_of_choice(example));
+      continue;
+    }
+    for (const auto& row : example.rows) {
+      ordered_json made{{"item", example.item->id}};
+      if (row.window > 0 || example.rows.size() > 1) made["window"] = row.window;
+      add_inputs(row, made);
+      add_gold(row, *example.item, task.config.kind, made);
+      examples.push_back(made);
+    }
+  }
+  for (const auto& part : inspection.parts) counts[part.name] = json_of(part, task);
+  return {{"examples", examples}, {"counts", counts}, {"notes", task.notes}};
+}
+
+namespace {
+
+std::string share_of(uint64_t count, uint64_t all) {
+  return all == 0 ? "-" : in_percent(static_cast<double>(count) / static_cast<double>(all));
+}
+
+Table lengths_table(const TaskInspection& inspection) {
+  Table table{.title = "lengths of rows, in tokens",
+              .header = {"part", "items", "rows", "mean", "median", "90 %", "99 %", "longest"},
+              .of_numbers = true};
+  for (const auto& part : inspection.parts) {
+    const auto& lengths = part.rows.lengths;
+    table.rows.push_back({part.name, std::to_string(part.rows.items), std::to_string(part.rows.rows),
+                          digits(mean_of(lengths), 4), std::to_string(quantile_of(lengths, 0.5)),
+                          std::to_string(quantile_of(lengths, 0.9)), std::to_string(quantile_of(lengths, 0.99)),
+                          std::to_string(quantile_of(lengths, 1))});
+  }
+  return table;
+}
+
+Table labels_table(const TaskInspection& inspection, const Task& task) {
+  Table table{.title = "labels", .header = {"label"}, .of_numbers = true};
+  for (const auto& name : task.labels.names) table.rows.push_back({visible(name)});
+  for (const auto& part : inspection.parts) {
+    table.header.push_back(part.name);
+    uint64_t all = 0;
+    for (const auto count : part.labels) all += count;
+    for (size_t id = 0; id < part.labels.size(); ++id)
+      table.rows[id].push_back(words(part.labels[id], " (", share_of(part.labels[id], all), ")"));
+  }
+  return table;
+}
+
+/// `train: 12 of 100 first texts cut, 340 of 9,000 tokens`, or nothing.
+void say_cut(const std::string& part, const char* which, const TextCounts& counts, std::string& text) {
+  if (counts.cut_texts > 0)
+    text += words("  ", part, ": ", counts.cut_texts, " of ", counted(counts.texts, which), " cut, ", counts.cut_tokens,
+                  " of ", counted(counts.tokens, "token"), " (", share_of(counts.cut_tokens, counts.tokens), ")\n");
+  if (counts.empty > 0) text += words("  ", part, ": ", counted(counts.empty, which), " without a token\n");
+}
+
+/// What is not in the rows as it stands in the files.
+std::string losses_of(const TaskInspection& inspection, const Task& task) {
+  std::string text;
+  const bool is_span = task.config.kind == TaskKind::spans, is_choice = task.config.kind == TaskKind::choice;
+  for (const auto& [name, rows, labels, unknown, least, greatest, mean] : inspection.parts) {
+    say_cut(name, is_span ? "question" : is_choice ? "premise" : "first text", rows.first, text);
+    say_cut(name, is_span ? "context" : is_choice ? "candidate" : "second text", rows.second, text);
+    const auto say = [&](uint64_t count, const char* thing, const char* what) {
+      if (count > 0) text += words("  ", name, ": ", counted(count, thing), " ", what, "\n");
+    };
+    say(rows.items_in_windows, "item", "in several windows");
+    say(rows.words_without_token, "word", "without a token, which get the tag of no phrase or the most frequent one");
+    for (const auto& word : rows.listed_words) text += words("    item ", word.item, ", word ", word.word, "\n");
+    say(rows.cut_words, "word", "longer than a row, which has its beginning");
+    say(unknown, "label", "that the training part lacks: never predicted, counted as wrong");
+    say(rows.items_without_answer, "item", "without an answer");
+    say(rows.windows_without_answer, "window", "without the answer, which point at the class token");
+    say(rows.split_answers, "window", "with a part of the answer");
+    say(rows.lost_answers, "answer", "that no window has whole");
+    say(rows.answers_without_token, "answer", "without a token, which no loss counts");
+  }
+  return text.empty() ? "nothing is cut\n" : "cut, and in windows\n" + text;
+}
+
+/// The tokens of a row, each first token of a word with its tag.
+std::string tokens_of(const TaskRow& row, const Task& task, const Tokenizer& tokenizer) {
+  std::string text;
+  for (size_t at = 0; at < row.ids.size(); ++at) {
+    text += (at > 0 ? " " : "") + visible(tokenizer.readable_piece(row.ids[at]));
+    if (!row.words.empty() && !row.labels.empty() && row.labels[at] >= 0)
+      text += "/" + name_of_label(task, row.labels[at]);
+  }
+  return text;
+}
+
+/// What is right for a row, for people.
+std::string gold_of(const TaskRow& row, const TaskItem& item, const Task& task) {
+  switch (task.config.kind) {
+    case TaskKind::classification:
+      return row.label == no_label ? "no label" : name_of_label(task, row.label);
+    case TaskKind::regression:
+      return std::holds_alternative<GoldValue>(item.gold) ? shortest(row.value) : "no value";
+    case TaskKind::choice:
+      return row.label == 1 ? "right" : row.label == 0 ? "wrong" : "no label";
+    case TaskKind::multilabel: {
+      std::vector<std::string> names;
+      for (size_t id = 0; id < row.labels.size(); ++id)
+        if (row.labels[id] == 1) names.push_back(name_of_label(task, static_cast<int64_t>(id)));
+      return names.empty() ? "no label" : listed(names);
+    }
+    case TaskKind::spans: {
+      if (row.start == no_label) return "no known answer";
+      const auto begin = row.bytes[static_cast<size_t>(row.start)][0], end = row.bytes[static_cast<size_t>(row.end)][1];
+      if (begin < 0) return "no answer here";
+      return words("'", visible(item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
+                   "', tokens ", row.start, " to ", row.end);
+    }
+    case TaskKind::tagging:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_text(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer) {
+  const auto kind = task.config.kind;
+  std::string text = words(task.config.task, ": ", name_of(kind), "\n\n");
+  if (kind == TaskKind::regression) {
+    for (const auto& part : inspection.parts)
+      text += words("  ", part.name, ": values from ", shortest(part.least), " to ", shortest(part.greatest), ", mean ",
+                    digits(part.mean, 4), "\n");
+    text += "\n";
+  } else if (task.labels.size() > 0) {
+    text += to_text(labels_table(inspection, task)) + "\n";
+  }
+  text += to_text(lengths_table(inspection)) + "\n" + losses_of(inspection, task);
+  for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4) + "\n";
+  for (const auto& example : inspection.examples)
+    for (const auto& row : example.rows) {
+      const auto gold = gold_of(row, *example.item, task);
+      text +=
+          words("\n", visible(example.item->id), row.window > 0 ? words(", window ", row.window) : "",
+                kind == TaskKind::choice ? words(", candidate ", row.candidate) : "", gold.empty() ? "" : ": " + gold,
+                "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2), "\n");
+    }
+  return text;
+}
+
+}  // namespace cloze

@@ -1,0 +1,52 @@
+#pragma once
+// What a task's items become: labels, lengths, what is cut, and rows in the order of training.
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "tasks/rows.h"
+#include "tasks/task.h"
+
+namespace cloze {
+
+/// How the rows of a task are made.
+RowOptions row_options(const TaskConfig& config, const TaskLabels& labels);
+
+/// A part of a task, counted.
+struct InspectedPart {
+  std::string name{};
+  RowCounts rows{};
+  std::vector<uint64_t> labels{};            ///< items, or words with a tag, by label
+  uint64_t unknown_labels = 0;               ///< of items or words: the training part lacks them
+  double least = 0, greatest = 0, mean = 0;  ///< of regression
+};
+
+/// Rows that are trained on together, and their item.
+struct InspectedExample {
+  const TaskItem* item = nullptr;
+  std::vector<TaskRow> rows{};
+};
+
+struct TaskInspection {
+  std::vector<InspectedPart> parts{};        ///< those with items
+  std::vector<InspectedExample> examples{};  ///< the first ones of training, epoch after epoch
+};
+
+/// Makes all rows of a task, and counts them.
+///
+/// order     generator of the stream `order`
+/// examples  number of examples
+/// The result points into `task`. Throws DataError for an item of which no row can be made.
+TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const Rng& order, int64_t examples);
+
+/// `{"examples": [{"item", "window"?, "input_ids", "attention_mask", "token_type_ids"?, "label" | "labels" | "start",
+/// "end" | "choices"}], "counts": {PART: ...}, "notes": [...]}`, an example for each window; `label` is null where the
+/// item has none.
+nlohmann::ordered_json to_json(const TaskInspection& inspection, const Task& task);
+
+/// The same for people.
+std::string to_text(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer);
+
+}  // namespace cloze

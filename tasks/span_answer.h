@@ -1,0 +1,55 @@
+#pragma once
+// From a model's numbers for rows to what it predicts for their item.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/task_row.h"
+
+namespace cloze {
+
+/// The mean of the logits of a text's windows. `logits` [W][L], W > 0; returns [L]
+std::vector<double> mean_of_windows(std::span<const std::vector<double>> logits);
+
+/// Logits of each position of a row to be the first and the last token of the answer; both [T].
+struct SpanLogits {
+  std::vector<double> start{}, end{};
+};
+
+/// A possible answer.
+struct AnswerCandidate {
+  std::string text{};          ///< the substring of the context
+  int64_t begin = 0, end = 0;  ///< bytes of the context
+  double score = 0;            ///< start logit + end logit
+  double probability = 0;      ///< among the candidates of the list and no answer
+};
+
+struct AnswerOptions {
+  int64_t n_best = 20;
+  int64_t max_answer_length = 30;  ///< tokens
+};
+
+/// What is found in the windows of an item.
+struct FoundAnswer {
+  std::vector<AnswerCandidate>
+      n_best{};           ///< by falling score, each text once; empty: no window has a token of the context
+  double null_score = 0;  ///< the lowest of a window's sums at the class token
+  double null_probability = 0;
+  double margin = 0;  ///< null score less the best score: no answer above a threshold, 0 if it was not chosen
+};
+
+/// The answer in the windows of an item: the best pairs of a first and a last token within the context, at most
+/// `max_answer_length` tokens, over all windows. Of equal scores the earlier window, then the earlier tokens.
+///
+/// context  of the item
+/// windows  its rows
+/// logits   of each row
+/// An answer ends with the marks that belong to its last character, and a context without a token is no answer.
+/// Source: google-research/bert, run_squad.py, `write_predictions`; transformers, examples, utils_qa.py. Differs: the
+/// null score stands at the family's class token, which is the last one of XLNet; every pair of tokens is looked at,
+/// not those of the n best firsts and lasts alone.
+FoundAnswer answer_of(const std::string& context, std::span<const TaskRow> windows, std::span<const SpanLogits> logits,
+                      const AnswerOptions& options = {});
+
+}  // namespace cloze
