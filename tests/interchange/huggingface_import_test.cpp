@@ -222,8 +222,8 @@ TEST_CASE("folders that cannot be imported are refused with a clear message", "[
              Catch::Contains("'hidden_size' is \"wide\", which has the wrong type"));
   CHECK_THAT(attempt("{\"hidden_act\": \"gleu\"}", true),
              Catch::Contains("hidden_act is 'gleu', which is unknown; did you mean 'gelu'?"));
-  CHECK_THAT(attempt("{\"architectures\": [\"BertForTokenClassification\"]}", true),
-             Catch::Contains("architecture 'BertForTokenClassification' cannot be imported"));
+  CHECK_THAT(attempt("{\"architectures\": [\"BertForNextSentencePrediction\"]}", true),
+             Catch::Contains("architecture 'BertForNextSentencePrediction' cannot be imported"));
   CHECK_THAT(attempt("{\"num_hidden_layers\": 1}", true),
              Catch::Contains("the weights have no tensor 'bert.embeddings.word_embeddings.weight'"));
   dir.write("hf/pytorch_model.bin", "x");

@@ -90,10 +90,10 @@ TEST_CASE("a config.json without model_type is read by its class, or as a BERT w
                     Catch::Contains("has no model_type, and 'FunnelModel' is no class that this version imports"));
 }
 
-TEST_CASE("the refusal of a task head says how the model without it is imported, which then works", "[interchange]") {
+TEST_CASE("the refusal of a class says how the model without its head is imported, which then works", "[interchange]") {
   TempDir dir;
-  CHECK_THROWS_WITH(config_back(dir, "bert", {{"architectures", {"BertForTokenClassification"}}}),
-                    Catch::Contains("architecture 'BertForTokenClassification' cannot be imported; of bert, ") &&
+  CHECK_THROWS_WITH(config_back(dir, "bert", {{"architectures", {"BertForNextSentencePrediction"}}}),
+                    Catch::Contains("architecture 'BertForNextSentencePrediction' cannot be imported; of bert, ") &&
                         Catch::Contains("write \"architectures\": [\"BertModel\"] into the file"));
   CHECK(config_back(dir, "bert", {{"architectures", {"BertModel"}}})["architectures"][0] == "BertModel");
   const auto report = import_huggingface(dir / "hf", dir / "twice");

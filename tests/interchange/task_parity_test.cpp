@@ -1,0 +1,169 @@
+// Heads of tasks against transformers, and in and out. The cases are of tests/parity/make_task_cases.py.
+#include <algorithm>
+#include <set>
+
+#include "core/json.h"
+#include "core/log.h"
+#include "run/run.h"
+#include "tests/interchange/cases.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string task_cases = SOURCE_DIR "/tests/task_parity/";
+
+/// A copy of a case, in `dir / "edited-case"`, with other keys in config.json; null takes a key out.
+std::string with_keys(const TempDir& dir, const std::string& name, const nlohmann::json& keys) {
+  const auto folder = dir / "edited-case";
+  fs::remove_all(folder);
+  fs::copy(task_cases + name, folder);
+  auto config = parse_json(read_file(folder + "/config.json"));
+  for (const auto& [key, value] : keys.items())
+    if (value.is_null())
+      config.erase(key);
+    else
+      config[key] = value;
+  dir.write("edited-case/config.json", json_text(config));
+  return folder;
+}
+
+/// The largest error of a case over its tolerance.
+double worst_of(const std::string& folder) {
+  double worst = 0;
+  for (const auto& row : verify_parity(folder)) {
+    INFO(folder << " " << row.name << " " << row.note);
+    CHECK(row.passed);
+    if (row.tolerance > 0) worst = std::max(worst, row.error / row.tolerance);
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("logits, loss and every gradient of each class with the head of a task equal those of transformers",
+          "[interchange][parity][tasks]") {
+  set_log_level(LogLevel::quiet);
+  std::set<std::string> families;
+  for (const auto& entry : fs::directory_iterator(task_cases)) {
+    const auto name = entry.path().filename().string();
+    families.insert(name.substr(0, name.find('-')));
+    check_case(entry.path().string());
+  }
+  set_log_level(LogLevel::normal);
+  CHECK(families.size() == 14);
+}
+
+TEST_CASE("a model with the head of a task goes out as it came in", "[interchange][tasks]") {
+  TempDir dir;
+  for (const auto& entry : fs::directory_iterator(task_cases)) {
+    const auto name = entry.path().filename().string();
+    INFO(name);
+    const auto report = import_huggingface(entry.path().string(), dir / (name + "-run"));
+    CHECK(report.fresh.empty());
+    CHECK(report.ignored.empty());
+    export_huggingface(dir / (name + "-run"), dir / (name + "-out"));
+    for (const char* file : {"inputs.safetensors", "expected.safetensors"})
+      fs::copy(entry.path() / file, dir / (name + "-out"));
+    CHECK(worst_of(dir / (name + "-out")) < 1);
+    const auto came = parse_json(read_file(entry.path().string() + "/config.json")),
+               went = parse_json(read_file(dir / (name + "-out/config.json")));
+    CHECK(went["architectures"] == came["architectures"]);
+  }
+}
+
+TEST_CASE("labels come in by their ids and go out by them, with the kind of problem", "[interchange][tasks]") {
+  TempDir dir;
+  const auto folder = with_keys(dir, "bert-seq",
+                                {{"id2label", {{"0", "no"}, {"2", "1"}, {"1", "a, \"b\""}}},
+                                 {"label2id", {{"no", 0}, {"1", 2}, {"a, \"b\"", 1}}},
+                                 {"classifier_dropout", 0.25}});
+  import_huggingface(folder, dir / "run");
+  const auto run = open_run(dir / "run");
+  const auto* head = as<ClassificationConfig>(run.config.objectives.at(0));
+  REQUIRE(head);
+  CHECK((head->labels == std::vector<std::string>{"no", "a, \"b\"", "1"}));
+  CHECK(head->classifier_dropout == 0.25);
+  fs::remove_all(dir / "run/huggingface");  // as a run that was trained here
+  export_huggingface(dir / "run", dir / "out");
+  const auto config = parse_json(read_file(dir / "out/config.json"));
+  CHECK((config["id2label"] == nlohmann::json{{"0", "no"}, {"1", "a, \"b\""}, {"2", "1"}}));
+  CHECK((config["label2id"] == nlohmann::json{{"no", 0}, {"a, \"b\"", 1}, {"1", 2}}));
+  CHECK(config["problem_type"] == "single_label_classification");
+  CHECK(config["classifier_dropout"] == 0.25);
+  CHECK(config["architectures"][0] == "BertForSequenceClassification");
+}
+
+TEST_CASE("config.json tells labels from several labels and from values", "[interchange][tasks]") {
+  TempDir dir;
+  const auto kind_with = [&](const std::string& name, const nlohmann::json& keys) {
+    fs::remove_all(dir / "run");
+    import_huggingface(with_keys(dir, name, keys), dir / "run");
+    return kind_of(open_run(dir / "run").config.objectives.at(0));
+  };
+  CHECK(kind_with("bert-seq", {{"problem_type", nullptr}}) == "classification");
+  CHECK(kind_with("bert-seq", {{"problem_type", "multi_label_classification"}}) == "multilabel");
+  CHECK(kind_with("bert-seq-values", {{"problem_type", nullptr}}) == "regression");
+  CHECK(kind_with("bert-seq-values", {}) == "regression");
+  CHECK(kind_with("bert-tags", {}) == "tagging");
+  CHECK(kind_with("bert-spans", {}) == "spans");
+  CHECK(kind_with("bert-choice", {}) == "choice");
+}
+
+TEST_CASE("a config.json whose labels or head cannot be taken is refused with the key", "[interchange][tasks]") {
+  TempDir dir;
+  const auto refused = [&](const std::string& name, const nlohmann::json& keys, const std::string& sentence) {
+    const auto folder = with_keys(dir, name, keys);
+    CHECK_THROWS_WITH(import_huggingface(folder, dir / "run"), folder + "/config.json: " + sentence);
+  };
+  refused("bert-seq",
+          {{"id2label", {{"0", "x"}, {"1", "y"}, {"2", "z"}}}, {"label2id", {{"x", 1}, {"y", 0}, {"z", 2}}}},
+          "id2label gives 'x' the id 0, label2id 1; make them agree");
+  refused("bert-seq", {{"id2label", {{"0", "x"}, {"1", "y"}, {"3", "z"}}}},
+          "id2label has 3 entries, and none for id 2 that is a text; number the labels from 0");
+  refused("bert-seq", {{"problem_type", "ranking"}},
+          "problem_type is 'ranking'; single_label_classification, multi_label_classification and regression can be "
+          "imported");
+  refused("bert-seq", {{"problem_type", "regression"}},
+          "problem_type is regression for 3 values; heads of one value can be imported");
+  refused("xlnet-seq", {{"summary_type", "mean"}},
+          "summary_type is \"mean\"; only \"last\" can be imported with this class");
+  refused("modernbert-seq", {{"classifier_pooling", "max"}},
+          "classifier_pooling is 'max'; 'cls' and 'mean' can be imported");
+}
+
+TEST_CASE("a head that no class has is exported to none", "[interchange][tasks]") {
+  TempDir dir;
+  import_huggingface(task_cases + "electra-seq", dir / "run");
+  const auto yaml = read_file(dir / "run/run.yaml");
+  const auto with_head = [&](const std::string& head) {
+    auto changed = yaml;
+    changed.replace(changed.find("head: huggingface"), 17, "head: " + head);
+    dir.write("run/run.yaml", changed);
+    export_huggingface(dir / "run", dir / "out");
+  };
+  CHECK_THROWS_WITH(with_head("mean"), Catch::Contains("head mean of electra has no class at Hugging Face; train with "
+                                                       "head: huggingface, or export to torchscript"));
+}
+
+TEST_CASE("inputs of a case that its class does not take are refused with their names", "[interchange][tasks]") {
+  TempDir dir;
+  const auto refused = [&](const std::string& name, const std::string& tensor, const at::Tensor& value,
+                           const std::string& sentence) {
+    const auto folder = dir / "given-task";
+    fs::remove_all(folder);
+    fs::copy(task_cases + name, folder);
+    set_tensors(folder + "/inputs.safetensors", {{tensor, value}});
+    CHECK_THROWS_WITH(verify_parity(folder), folder + "/inputs.safetensors: " + sentence);
+  };
+  refused("bert-choice", "input_ids", at::zeros({6, 13}, at::kLong),
+          "input_ids has shape [6, 13]; it must be [items, candidates, length]");
+  refused("bert-seq", "labels", at::tensor({0, 3, 1}, at::kLong), "labels contains 3, and the model has 0 to 2");
+  refused("bert-seq", "labels", at::zeros({4}, at::kLong), "labels has shape [4] instead of [3]");
+  refused("bert-seq", "attention_mask", at::zeros({3, 12}, at::kLong),
+          "attention_mask has shape [3, 12] instead of [3, 13], one entry for each token of input_ids");
+  refused("bert-spans", "end_positions", at::Tensor(),
+          "has no end_positions, from which the loss in expected.safetensors is computed; add it, or leave the loss "
+          "out");
+}
