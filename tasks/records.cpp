@@ -31,7 +31,7 @@ void require_no_nul_at(const RecordReader& reader, const std::string& text) {
   if (text.find('\0') != text.npos) require_no_nul(text, reader.where());
 }
 
-std::optional<int64_t> position_of(const std::string& name) {
+std::optional<int64_t> column_position(const std::string& name) {
   int64_t position = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), position);
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
@@ -97,7 +97,7 @@ class TableRecords final : public RecordReader {
     for (const auto& file : source.files) tables_.emplace_back(file, source.format);
     names_columns_ = source.header;
     for (const auto& column : source.columns)
-      if (!position_of(column.name)) names_columns_ = true;
+      if (!column_position(column.name)) names_columns_ = true;
   }
   bool next(std::vector<Cell>& cells) override {
     if (columns_.empty() && !begin()) return false;
@@ -155,7 +155,7 @@ class TableRecords final : public RecordReader {
                          ": two columns are named '", shortened(column.name), "'; give each a name of its own");
       return static_cast<size_t>(named - line_.begin());
     }
-    const auto position = position_of(column.name);
+    const auto position = column_position(column.name);
     const auto size = static_cast<int64_t>(count_);
     if (position && *position >= -size && *position < size)
       return static_cast<size_t>(*position < 0 ? *position + size : *position);

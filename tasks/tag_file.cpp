@@ -56,10 +56,10 @@ PhraseTag phrase_tag(const std::string& tag, TagScheme scheme, const std::string
 
 }  // namespace
 
-TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool has_tags)
+TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool needs_tags)
     : lines_(file),
       is_conllu_(format == TaskFormat::conllu),
-      has_tags_(has_tags),
+      needs_tags_(needs_tags),
       word_(tag_column(!data.text.empty() ? data.text
                        : is_conllu_       ? "form"
                                           : "0",
@@ -77,6 +77,13 @@ std::string_view TagFile::cell(int64_t position) const {
   return cells_[static_cast<size_t>(position < 0 ? position + size : position)];
 }
 
+bool TagFile::has_tags() const {
+  const auto size = static_cast<int64_t>(cells_.size());
+  const auto from_first = [&](int64_t position) { return position < 0 ? position + size : position; };
+  const auto tag = from_first(tag_);
+  return needs_tags_ || (tag >= 0 && tag < size && tag != from_first(word_));
+}
+
 /// Adds the word of a line; false for a line that has none.
 bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
   require_utf8(line, [&] { return lines_.where(); });
@@ -90,7 +97,7 @@ bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
   if (is_conllu_ && cells_[0].find_first_of("-.") != std::string_view::npos) return false;
   if (sentence.words.empty()) sentence.line = lines_.number;
   sentence.words.emplace_back(cell(word_));
-  if (!has_tags_) return true;
+  if (!has_tags()) return true;
   sentence.tags.emplace_back(cell(tag_));
   if (sentence.tags.back().empty())
     fail<DataError>(lines_.where(), ": the word '", shortened(sentence.words.back()),

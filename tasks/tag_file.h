@@ -19,8 +19,9 @@ struct TaggedSentence {
 class TagFile {
  public:
   /// Columns by position, those of CoNLL-U also by name (`form`, `upos`). An empty one is the usual: the first or
-  /// `form`, the last or `upos`. `has_tags`: else they are not read. Throws ConfigError for a column of another name.
-  TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool has_tags);
+  /// `form`, the last or `upos`. Where tags are not needed, words without a column of them
+  /// have none. Throws ConfigError for a column of another name.
+  TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool needs_tags);
   /// Reads the next sentence; false at the end. Throws DataError with the place of a line that lacks a column or is not
   /// UTF-8.
   bool next(TaggedSentence& sentence);
@@ -29,9 +30,10 @@ class TagFile {
  private:
   bool add(std::string_view line, TaggedSentence& sentence);
   std::string_view cell(int64_t position) const;
+  bool has_tags() const;
 
   LineReader lines_;
-  bool is_conllu_, has_tags_;
+  bool is_conllu_, needs_tags_;
   int64_t word_, tag_;
   std::vector<std::string_view> cells_;
   size_t count_ = 0;  // of the cells of the first line

@@ -10,10 +10,10 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/byte_source.h"
-#include "data/first_few.h"
 #include "data/text_lines.h"
-#include "tasks/squad_file.h"
 #include "tasks/records.h"
+#include "tasks/squad_file.h"
+
 #include "tasks/tag_file.h"
 #include "tasks/text_template.h"
 
@@ -107,7 +107,7 @@ class ItemReader {
   }
 
   void read_tags(const std::string& file, TaskFormat format) {
-    TagFile sentences(file, config_.data, format, options_.needs_labels || !config_.data.label.empty());
+    TagFile sentences(file, config_.data, format, options_.needs_labels);
     for (TaggedSentence sentence; sentences.next(sentence);) {
       const auto place = words(file, ":", sentence.line);
       check_.add(sentence.tags, place);
@@ -205,7 +205,8 @@ class ItemReader {
     item.second = joined(second_);
     item.is_pair = !second_.columns.empty();
     add_candidates(item);
-    const bool has_gold = label_ != none && !cells_[label_].is_missing;
+    const bool has_gold = label_ != none && !cells_[label_].is_missing &&
+                          (options_.needs_labels || cells_[label_].is_list || !cells_[label_].text.empty());
     if (!has_gold && options_.needs_labels)
       fail<DataError>(where(), ": ", part_.name, " has an item whose label is null; give it one, or remove the item");
     if (has_gold && !add_gold(item)) return;

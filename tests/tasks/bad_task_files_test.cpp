@@ -6,124 +6,128 @@ using Catch::Contains;
 
 namespace {
 
-const std::string mood = "task: mood\nkind: classification\n";
-const std::string named = mood + "data: {train: t.tsv, valid: test, test: t.tsv, text: text, label: label}\n";
-const std::string numbered = mood + "data: {train: t.tsv, valid: test, test: t.tsv, text: 0, label: 1}\n";
+const std::string named_columns =
+    mood_task + "data: {train: t.tsv, valid: test, test: t.tsv, text: text, label: label}\n";
+const std::string numbered_columns = mood_task + "data: {train: t.tsv, valid: test, test: t.tsv, text: 0, label: 1}\n";
 
 /// Why a file of this text cannot be the parts of a task.
-std::string fault_of(const std::string& yaml, const std::string& text, const std::string& name = "t.tsv") {
+std::string part_fault(const std::string& yaml, const std::string& text, const std::string& name = "t.tsv") {
   const TaskFolder folder;
   folder.write(name, text);
   return folder.fault(yaml);
 }
 
-std::string with(const std::string& kind, const std::string& file, const std::string& columns) {
+std::string task_with(const std::string& kind, const std::string& file, const std::string& columns) {
   return "task: t\nkind: " + kind + "\ndata: {train: " + file + ", valid: test, test: " + file + ", " + columns + "}\n";
 }
 
 }  // namespace
 
 TEST_CASE("a table that lacks a column, or cells of a line, is refused with the place", "[tasks]") {
-  CHECK(fault_of(named, "txt\tlabel\na\tb\n") == "t.tsv:1: no column is named 'text'; did you mean 'txt'?");
+  CHECK(part_fault(named_columns, "txt\tlabel\na\tb\n") == "t.tsv:1: no column is named 'text'; did you mean 'txt'?");
   CHECK_THAT(
-      fault_of(named, "sentence\tmark\na\tb\n"),
+      part_fault(named_columns, "sentence\tmark\na\tb\n"),
       Contains("t.tsv:1: no column is named 'text'; its first line has sentence, mark, and columns without names"));
-  CHECK_THAT(fault_of(named, "text\ttext\tlabel\n"), Contains("two columns are named 'text'; give each a name"));
-  CHECK(fault_of(named, "text\tlabel\na\tx\nb\ty\tz\n") ==
+  CHECK_THAT(part_fault(named_columns, "text\ttext\tlabel\n"),
+             Contains("two columns are named 'text'; give each a name"));
+  CHECK(part_fault(named_columns, "text\tlabel\na\tx\nb\ty\tz\n") ==
         "t.tsv:3: has 3 cells, the line of names has 2; write the same number in every line, or leave such lines out "
         "with --skip-bad");
-  CHECK_THAT(fault_of(numbered, "a\tx\nb\n"), Contains("t.tsv:2: has 1 cell, the first line has 2"));
-  CHECK_THAT(fault_of(numbered, "a\nb\n"), Contains("t.tsv:1: has 1 cell, none at position 1; positions count from 0"));
-  CHECK_THAT(fault_of(with("classification", "t.csv", "text: 0, label: 1"), "a,x\n\"b,y\n", "t.csv"),
+  CHECK_THAT(part_fault(numbered_columns, "a\tx\nb\n"), Contains("t.tsv:2: has 1 cell, the first line has 2"));
+  CHECK_THAT(part_fault(numbered_columns, "a\nb\n"),
+             Contains("t.tsv:1: has 1 cell, none at position 1; positions count from 0"));
+  CHECK_THAT(part_fault(task_with("classification", "t.csv", "text: 0, label: 1"), "a,x\n\"b,y\n", "t.csv"),
              Contains("t.csv:2: a cell in quotes does not end; close its quotes"));
 }
 
 TEST_CASE("lines with another number of cells are left out, and counted, where that is asked for", "[tasks]") {
   const TaskFolder folder;
   folder.write("t.tsv", "text\tlabel\na\tx\nb\nc\ty\tz\nd\ty\n");
-  const auto task = folder.open(named, {.skip_bad = true});
+  const auto task = folder.open(named_columns, {.skip_bad = true});
   CHECK(task.train.items.size() == 2);
   CHECK_THAT(notes_of(task), Contains("train: 2 lines left out, first ") && Contains("t.tsv:3: has 1 cell"));
 }
 
 TEST_CASE("a line of names that would be an item is refused", "[tasks]") {
-  CHECK(fault_of(numbered, "sentence\tLabel\na\tx\nb\ty\n") ==
+  CHECK(part_fault(numbered_columns, "sentence\tLabel\na\tx\nb\ty\n") ==
         "t.tsv:1: its label is 'Label', as no other item's: this is a line of names; write `header: true`, or name the "
         "columns");
-  CHECK_THAT(fault_of(numbered + "labels: {x: good, y: bad}", "sentence\tmark\na\tx\n"),
+  CHECK_THAT(part_fault(numbered_columns + "labels: {x: good, y: bad}", "sentence\tmark\na\tx\n"),
              Contains("t.tsv:1: label 'mark' is none of `labels`, 'x', 'y'; if this is a line of names, write"));
-  CHECK_THAT(fault_of(with("regression", "t.tsv", "text: 0, label: 1"), "sentence\tscore\na\t1\n"),
+  CHECK_THAT(part_fault(task_with("regression", "t.tsv", "text: 0, label: 1"), "sentence\tscore\na\t1\n"),
              Contains("t.tsv:1: its target is 'score', which is no number; if this is a line of names, write"));
 }
 
 TEST_CASE("labels of which nothing can be learned are refused", "[tasks]") {
-  CHECK_THAT(fault_of(named, "text\tlabel\na\tx\nb\tx\n"), Contains("t.tsv: has one label only, 'x'"));
-  CHECK_THAT(fault_of(named, "text\tlabel\na\tx\nb\t\n"), Contains("t.tsv:3: its label is empty; give it one"));
-  CHECK_THAT(fault_of(named, "text\tlabel\na\tx\nb\tNaN\n"),
+  CHECK_THAT(part_fault(named_columns, "text\tlabel\na\tx\nb\tx\n"), Contains("t.tsv: has one label only, 'x'"));
+  CHECK_THAT(part_fault(named_columns, "text\tlabel\na\tx\nb\t\n"),
+             Contains("t.tsv:3: its label is empty; give it one"));
+  CHECK_THAT(part_fault(named_columns, "text\tlabel\na\tx\nb\tNaN\n"),
              Contains("t.tsv:3: its label is 'NaN', the mark of a missing"));
-  CHECK_THAT(fault_of(with("multilabel", "t.tsv", "text: text, label: label"), "text\tlabel\na\tx, x\n"),
+  CHECK_THAT(part_fault(task_with("multilabel", "t.tsv", "text: text, label: label"), "text\tlabel\na\tx, x\n"),
              Contains("t.tsv:2: has the label 'x' twice; remove one of them"));
   std::string many = "text\tlabel\n";
   for (int i = 0; i < 60; ++i) many += words("a\tx", i, "\n");
-  CHECK_THAT(fault_of(named, many),
+  CHECK_THAT(part_fault(named_columns, many),
              Contains("train has 60 labels for 60 uses of one; `data.label` names no column of labels"));
-  CHECK_THAT(fault_of(named + "labels: {x: good, y: bad}", "text\tlabel\na\tx\nb\tz\n"),
+  CHECK_THAT(part_fault(named_columns + "labels: {x: good, y: bad}", "text\tlabel\na\tx\nb\tz\n"),
              Contains("t.tsv:3: label 'z' is none of `labels`, 'x', 'y'; add it"));
 }
 
 TEST_CASE("a million labels are refused", "[tasks]") {
   std::string many = "text\tlabel\n";
   for (int i = 0; i < 200'002; ++i) many += words("a\tx", i % 100'001, "\n");
-  CHECK_THAT(fault_of(named, many), Contains("train has 100,001 labels for 200,002 uses of one"));
+  CHECK_THAT(part_fault(named_columns, many), Contains("train has 100,001 labels for 200,002 uses of one"));
 }
 
 TEST_CASE("targets that are no numbers are refused", "[tasks]") {
   for (const std::string target : {"nan", "inf", "high", "", "1,5"})
-    CHECK_THAT(
-        fault_of(with("regression", "t.tsv", "text: text, label: label"), "text\tlabel\na\t1\nb\t" + target + "\n"),
-        Contains("t.tsv:3: its target is '" + target + "', which is no number; give it one"));
+    CHECK_THAT(part_fault(task_with("regression", "t.tsv", "text: text, label: label"),
+                          "text\tlabel\na\t1\nb\t" + target + "\n"),
+               Contains("t.tsv:3: its target is '" + target + "', which is no number; give it one"));
 }
 
 TEST_CASE("texts that are empty are counted", "[tasks]") {
   const TaskFolder folder;
   folder.write("t.tsv", "text\tlabel\na\tx\n \ty\n\tx\n");
-  CHECK_THAT(notes_of(folder.open(named)),
+  CHECK_THAT(notes_of(folder.open(named_columns)),
              Contains("train: 2 items with an empty text or word, first ") && Contains("t.tsv:3; all of them count"));
 }
 
 TEST_CASE("what is no text is refused", "[tasks]") {
   const TaskFolder folder;
   folder.write("t.tsv/inner.txt", "");
-  CHECK(folder.fault(named) ==
+  CHECK(folder.fault(named_columns) ==
         "t.tsv: is a folder, not a file; name one in it, or write `format: folders` for a folder a label");
-  CHECK_THAT(fault_of(with("classification", "t.tsv", "format: folders"), "text\tlabel\n"),
+  CHECK_THAT(part_fault(task_with("classification", "t.tsv", "format: folders"), "text\tlabel\n"),
              Contains("t.tsv: is a file; `format: folders` reads a folder"));
-  CHECK_THAT(folder.fault(with("classification", "none.tsv", "text: text, label: label")),
+  CHECK_THAT(folder.fault(task_with("classification", "none.tsv", "text: text, label: label")),
              Contains("none.tsv is not there"));
-  CHECK_THAT(fault_of(named, "text\tlabel\ncaf\xE9\tx\n"), Contains("t.tsv:2: byte 4 of the line is not valid UTF-8"));
-  CHECK_THAT(fault_of(named, "text\tlabel\n"), Contains("t.tsv: train has no item; give it some"));
-  CHECK_THAT(fault_of(with("classification", "t.dat", "text: 0, label: 1"), "a\tb\n", "t.dat"),
+  CHECK_THAT(part_fault(named_columns, "text\tlabel\ncaf\xE9\tx\n"),
+             Contains("t.tsv:2: byte 4 of the line is not valid UTF-8"));
+  CHECK_THAT(part_fault(named_columns, "text\tlabel\n"), Contains("t.tsv: train has no item; give it some"));
+  CHECK_THAT(part_fault(task_with("classification", "t.dat", "text: 0, label: 1"), "a\tb\n", "t.dat"),
              Contains("t.dat: its name does not say how it is written; write `format`, one of auto, tsv"));
 }
 
 TEST_CASE("a file of another form than its kind has is refused", "[tasks]") {
-  CHECK_THAT(fault_of(with("tagging", "t.tsv", "text: 0"), "a\tb\n"),
+  CHECK_THAT(part_fault(task_with("tagging", "t.tsv", "text: 0"), "a\tb\n"),
              Contains("is read as tsv, which has no words with tags"));
-  CHECK_THAT(fault_of(with("spans", "t.tsv", "text: 0"), "a\tb\n"),
+  CHECK_THAT(part_fault(task_with("spans", "t.tsv", "text: 0"), "a\tb\n"),
              Contains("is read as tsv, which has no places of answers"));
-  CHECK_THAT(fault_of(with("classification", "t.conll", "text: 0, label: 1"), "a b\n", "t.conll"),
+  CHECK_THAT(part_fault(task_with("classification", "t.conll", "text: 0, label: 1"), "a b\n", "t.conll"),
              Contains("is read as conll, and 'kind' is classification; write another `format`"));
-  CHECK_THAT(fault_of(with("spans", "t.jsonl", "text: q"), "{}\n", "t.jsonl"),
+  CHECK_THAT(part_fault(task_with("spans", "t.jsonl", "text: q"), "{}\n", "t.jsonl"),
              Contains("spans in JSON lines is read from named keys; write `text` (the question)"));
   const TaskFolder folder;
   folder.write("a.jsonl", "{}\n");
-  CHECK_THAT(folder.fault(with("classification", "a.jsonl + a.jsonl", "text: q, label: l")),
+  CHECK_THAT(folder.fault(task_with("classification", "a.jsonl + a.jsonl", "text: q, label: l")),
              Contains("a.jsonl: is read as jsonl; only lines of tables stand side by side"));
 }
 
 TEST_CASE("JSON lines that lack a key, or have another value there, are refused with the place", "[tasks]") {
-  const auto yaml = with("classification", "t.jsonl", "text: text, label: label");
-  const auto fault = [&](const std::string& line) { return fault_of(yaml, line + "\n", "t.jsonl"); };
+  const auto yaml = task_with("classification", "t.jsonl", "text: text, label: label");
+  const auto fault = [&](const std::string& line) { return part_fault(yaml, line + "\n", "t.jsonl"); };
   CHECK(fault("{\"txt\": \"a\", \"label\": 1}") == "t.jsonl:1: has no 'text'; did you mean 'txt'?");
   CHECK(fault("{\"text\": null, \"label\": 1}") == "t.jsonl:1: 'text' is null; give it a value, or remove the item");
   CHECK(fault("{\"text\": [\"a\"], \"label\": 1}") == "t.jsonl:1: 'text' is a list; a text was expected");
@@ -134,16 +138,16 @@ TEST_CASE("JSON lines that lack a key, or have another value there, are refused 
   CHECK_THAT(fault("{\"text\": \"a\", \"label\": null}"), Contains("t.jsonl:1: train has an item whose label is null"));
   CHECK_THAT(fault("{\"text\": \"a\", \"label\": NaN}"), Contains("t.jsonl:1: not a JSON object"));
   CHECK_THAT(fault("{\"text\": \"a\\u0000\", \"label\": 1}"), Contains("the text contains a NUL"));
-  const auto nested = with("classification", "t.jsonl", "each: a.b, text: a.b.c, label: d");
-  CHECK_THAT(fault_of(nested, "{\"a\": {}}\n", "t.jsonl"),
+  const auto nested = task_with("classification", "t.jsonl", "each: a.b, text: a.b.c, label: d");
+  CHECK_THAT(part_fault(nested, "{\"a\": {}}\n", "t.jsonl"),
              Contains("has nothing at 'a.b', the path of `each`; it lacks 'b'"));
-  CHECK_THAT(fault_of(nested, "{\"a\": {\"b\": 1}}\n", "t.jsonl"),
+  CHECK_THAT(part_fault(nested, "{\"a\": {\"b\": 1}}\n", "t.jsonl"),
              Contains("'a.b' is no list; `each` is the path of one"));
 }
 
 TEST_CASE("a choice without candidates, or whose label is none of them, is refused", "[tasks]") {
-  const auto yaml = with("choice", "t.tsv", "text: q, candidates: [a, b, c], label: label");
-  const auto fault = [&](const std::string& line) { return fault_of(yaml, "q\ta\tb\tc\tlabel\n" + line + "\n"); };
+  const auto yaml = task_with("choice", "t.tsv", "text: q, candidates: [a, b, c], label: label");
+  const auto fault = [&](const std::string& line) { return part_fault(yaml, "q\ta\tb\tc\tlabel\n" + line + "\n"); };
   CHECK(fault("why\t\t\t\t0") == "t.tsv:2: has no candidate; a choice needs two or more");
   CHECK(fault("why\tx\t\t\t0") == "t.tsv:2: has one candidate only; a choice needs two or more");
   CHECK_THAT(fault("why\tx\t\ty\t0"), Contains("t.tsv:2: candidate 1 is empty, and one after it is not"));
@@ -153,19 +157,19 @@ TEST_CASE("a choice without candidates, or whose label is none of them, is refus
 }
 
 TEST_CASE("words and tags of a sentence go together", "[tasks]") {
-  const auto lists = with("tagging", "t.jsonl", "text: words, label: tags");
-  CHECK(fault_of(lists, "{\"words\": [\"a\", \"b\"], \"tags\": [\"X\"]}\n", "t.jsonl") ==
+  const auto lists = task_with("tagging", "t.jsonl", "text: words, label: tags");
+  CHECK(part_fault(lists, "{\"words\": [\"a\", \"b\"], \"tags\": [\"X\"]}\n", "t.jsonl") ==
         "t.jsonl:1: has 2 words and 1 tag; give each word one");
-  CHECK_THAT(fault_of(lists, "{\"words\": \"a\", \"tags\": [\"X\"]}\n", "t.jsonl"),
+  CHECK_THAT(part_fault(lists, "{\"words\": \"a\", \"tags\": [\"X\"]}\n", "t.jsonl"),
              Contains("'words' is no list of words"));
-  CHECK_THAT(fault_of(lists, "{\"words\": [\"a\"], \"tags\": \"X\"}\n", "t.jsonl"),
+  CHECK_THAT(part_fault(lists, "{\"words\": [\"a\"], \"tags\": \"X\"}\n", "t.jsonl"),
              Contains("'tags' is no list of tags"));
-  const auto columns = with("tagging", "t.conll", "label: 1");
-  const auto fault = [&](const std::string& text) { return fault_of(columns, text, "t.conll"); };
+  const auto columns = task_with("tagging", "t.conll", "label: 1");
+  const auto fault = [&](const std::string& text) { return part_fault(columns, text, "t.conll"); };
   CHECK(fault("a X\nb\n") == "t.conll:2: has 1 column, the first word has 2; write the same number for every word");
   CHECK_THAT(fault("a\nb\n"), Contains("t.conll:1: has 1 column, none at position 1"));
   CHECK_THAT(fault("a\tX\nb\t\n"), Contains("t.conll:2: the word 'b' has an empty tag; give it one"));
-  CHECK_THAT(fault_of(with("tagging", "t.conll", "label: tag"), "a X\n", "t.conll"),
+  CHECK_THAT(part_fault(task_with("tagging", "t.conll", "label: tag"), "a X\n", "t.conll"),
              Contains("'data.label' is 'tag', and columns of a word a line have no names"));
 }
 
@@ -177,28 +181,28 @@ TEST_CASE("answers that do not stand where they are said to are refused, or left
   const auto file = [](const std::string& questions) {
     return "{\"data\": [{\"paragraphs\": [{\"context\": \"It is in Rome.\", \"qas\": [" + questions + "]}]}]}";
   };
-  const auto yaml = with("spans", "t.json", "text: q");
+  const auto yaml = task_with("spans", "t.json", "text: q");
   const auto good = question(1, "Rome", 9);
   CHECK(
-      fault_of(yaml, file(good + "," + question(2, "Rome", 8) + "," + question(3, "Rome", 99)), "t.json") ==
+      part_fault(yaml, file(good + "," + question(2, "Rome", 8) + "," + question(3, "Rome", 99)), "t.json") ==
       "train: the answers of 2 questions do not stand where they are said to, first t.json, question 2 ('q2'): answer "
       "'Rome' is said to begin at 8, where its context has ' Rom'; mend them, or leave these questions out with "
       "--skip-bad");
-  CHECK_THAT(fault_of(yaml, file(question(1, "Rome", 15)), "t.json"),
+  CHECK_THAT(part_fault(yaml, file(question(1, "Rome", 15)), "t.json"),
              Contains("answer 'Rome' begins at 15, outside of its context"));
-  CHECK_THAT(fault_of(yaml, file(question(1, "", 2)), "t.json"), Contains("an answer at 2 is empty"));
+  CHECK_THAT(part_fault(yaml, file(question(1, "", 2)), "t.json"), Contains("an answer at 2 is empty"));
   const TaskFolder folder;
   folder.write("t.json", file(good + "," + question(2, "Rome", 8)));
   const auto task = folder.open(yaml, {.skip_bad = true});
   CHECK(task.test.items.size() == 1);
   CHECK(task.test.bad == 1);
   CHECK_THAT(notes_of(task), Contains("test: 1 question left out, whose answers do not stand where they are said to"));
-  CHECK_THAT(fault_of(yaml, file(good + "," + good), "t.json"), Contains("t.json: two items have the id 'q1'"));
+  CHECK_THAT(part_fault(yaml, file(good + "," + good), "t.json"), Contains("t.json: two items have the id 'q1'"));
 }
 
 TEST_CASE("a file that is not of SQuAD's form is refused", "[tasks]") {
   const auto fault = [](const std::string& text) {
-    return fault_of(with("spans", "t.json", "text: q"), text, "t.json");
+    return part_fault(task_with("spans", "t.json", "text: q"), text, "t.json");
   };
   CHECK_THAT(fault("{\"data\": ["), Contains("t.json: not JSON (line 1, column 11: the text ends in the middle)"));
   CHECK_THAT(fault("{}"), Contains("t.json: has no list `data`, which SQuAD's form has"));
@@ -210,17 +214,19 @@ TEST_CASE("a file that is not of SQuAD's form is refused", "[tasks]") {
 }
 
 TEST_CASE("a question of TREC without a label is refused", "[tasks]") {
-  CHECK_THAT(fault_of(with("classification", "t.txt", "format: trec, label: fine"), "What is it ?\n", "t.txt"),
+  CHECK_THAT(part_fault(task_with("classification", "t.txt", "format: trec, label: fine"), "What is it ?\n", "t.txt"),
              Contains("t.txt:1: 'What is it ?' does not begin with a label, COARSE:fine, and a space"));
-  CHECK_THAT(fault_of(with("classification", "t.txt", "format: trec, label: kind"), "A:b What is it ?\n", "t.txt"),
-             Contains("t.txt:1: has no column 'kind'; a file of TREC has coarse, fine and text"));
+  CHECK_THAT(
+      part_fault(task_with("classification", "t.txt", "format: trec, label: kind"), "A:b What is it ?\n", "t.txt"),
+      Contains("t.txt:1: has no column 'kind'; a file of TREC has coarse, fine and text"));
 }
 
 TEST_CASE("a folder without texts, or a column that texts of one have not, is refused", "[tasks]") {
   const TaskFolder folder;
   folder.write("all/readme.txt", "a");
-  CHECK_THAT(folder.fault(with("classification", "all", "format: folders")), Contains("all: has no folder with texts"));
+  CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders")),
+             Contains("all: has no folder with texts"));
   folder.write("all/x/1.txt", "a");
-  CHECK_THAT(folder.fault(with("classification", "all", "format: folders, text: body")),
+  CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders, text: body")),
              Contains("has no column 'body'; a text of a folder has label, text and name"));
 }

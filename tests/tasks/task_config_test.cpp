@@ -11,14 +11,14 @@ using Catch::Contains;
 
 namespace {
 
-const std::string whole =
+const std::string whole_task =
     "task: mood\nkind: classification\ndata: {train: a.tsv, valid: b.tsv, test: c.tsv, text: text, label: label}\n";
 
 /// Why a task file cannot be read; `more`: lines after those of a whole one.
-std::string fault_of(const std::string& more, const std::vector<std::string>& changes = {}) {
+std::string config_fault(const std::string& more, const std::vector<std::string>& changes = {}) {
   const TempDir folder;
   try {
-    read_task_config(folder.write("task.yaml", whole + more), changes);
+    read_task_config(folder.write("task.yaml", whole_task + more), changes);
     return "";
   } catch (const ConfigError& error) {
     std::string text = error.what();
@@ -29,7 +29,7 @@ std::string fault_of(const std::string& more, const std::vector<std::string>& ch
 
 TaskConfig config_of(const std::string& more, const std::vector<std::string>& changes = {}) {
   const TempDir folder;
-  return read_task_config(folder.write("task.yaml", whole + more), changes);
+  return read_task_config(folder.write("task.yaml", whole_task + more), changes);
 }
 
 }  // namespace
@@ -48,21 +48,21 @@ TEST_CASE("a cut is one of five kinds, with its own number", "[tasks]") {
   CHECK(std::get<HeadTailCut>(config_of("cut: head_tail\nhead_tail: 96\n").cut).head_tail == 96);
   CHECK(std::get<Windows>(config_of("cut: windows\nstride: 32\n").cut).stride == 32);
   CHECK(std::holds_alternative<SecondCut>(config_of("cut: second\n").cut));
-  CHECK_THAT(fault_of("stride: 32\n"), Contains("'stride' is an option of windows, and 'cut' is longest"));
+  CHECK_THAT(config_fault("stride: 32\n"), Contains("'stride' is an option of windows, and 'cut' is longest"));
 }
 
 TEST_CASE("texts of tags and of answers are read in windows", "[tasks]") {
   const std::vector<std::string> spans{"kind=spans", "data.format=squad"};
   CHECK(std::get<Windows>(config_of("stride: 64\n", spans).cut).stride == 64);
   CHECK(std::holds_alternative<Windows>(config_of("", spans).cut));
-  CHECK_THAT(fault_of("cut: first\n", spans), Contains("'cut' is first, and of spans no word is cut"));
+  CHECK_THAT(config_fault("cut: first\n", spans), Contains("'cut' is first, and of spans no word is cut"));
 }
 
 TEST_CASE("a task file says what is wrong with it, all at once", "[tasks]") {
-  CHECK_THAT(fault_of("metrik: accuracy\n"), Contains("unknown key 'metrik'; did you mean 'metric'?"));
-  CHECK_THAT(fault_of("", {"kind=clasification"}), Contains("did you mean 'classification'?"));
-  CHECK_THAT(fault_of("max_length: long\n"), Contains("'max_length' must be a whole number, not 'long'"));
-  const auto both = fault_of("scale: [5, 0]\nclass_weights: [1, heavy]\n");
+  CHECK_THAT(config_fault("metrik: accuracy\n"), Contains("unknown key 'metrik'; did you mean 'metric'?"));
+  CHECK_THAT(config_fault("", {"kind=clasification"}), Contains("did you mean 'classification'?"));
+  CHECK_THAT(config_fault("max_length: long\n"), Contains("'max_length' must be a whole number, not 'long'"));
+  const auto both = config_fault("scale: [5, 0]\nclass_weights: [1, heavy]\n");
   CHECK_THAT(both, Contains("task.yaml: 'scale' is given, and 'kind' is classification; targets of regression"));
   CHECK_THAT(both, Contains("task.yaml: 'class_weights' has 'heavy', which is no weight"));
 }
@@ -90,7 +90,7 @@ TEST_CASE("each rule of a task file has its sentence", "[tasks]") {
       {{"labels.a=x", "labels.b=x"}, "'labels' gives two of them the name 'x'; give each a name of its own"},
       {{"labels.a=x"}, "'labels' has one label only, of which nothing can be learned; name all"},
       {{"kind=regression", "class_weights=balanced"}, "'class_weights' are given, and 'kind' is regression"}};
-  for (const auto& [changes, sentence] : rules) CHECK_THAT(fault_of("", changes), Contains(sentence));
+  for (const auto& [changes, sentence] : rules) CHECK_THAT(config_fault("", changes), Contains(sentence));
   const TempDir folder;
   const auto file = folder.write("task.yaml", "task: a\ndata: {test: a.tsv, text: text, label: label}\n");
   CHECK_THROWS_WITH(read_task_config(file), Contains("'kind' is not given; write one of classification, multilabel"));
@@ -98,7 +98,7 @@ TEST_CASE("each rule of a task file has its sentence", "[tasks]") {
 
 TEST_CASE("a file of a task is looked for beside it, then in the folder of tasks, packed or not", "[tasks]") {
   const TempDir folder;
-  const auto task = folder.write("mine/task.yaml", whole);
+  const auto task = folder.write("mine/task.yaml", whole_task);
   folder.write("all/set/far.tsv.xz", "");
   folder.write("all/near.tsv", "");
   folder.write("mine/near.tsv", "");

@@ -8,8 +8,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string mood = "task: mood\nkind: classification\n";
-const std::string parts = "train: train.tsv, valid: test, test: test.tsv";
+const std::string two_files = "train: train.tsv, valid: test, test: test.tsv";
 
 }  // namespace
 
@@ -17,7 +16,7 @@ TEST_CASE("a table between tabs is read by the names of its first line, quotes a
   const TaskFolder folder;
   folder.write("train.tsv", "mark\tsentence\ngood\tshe said \"yes\"\nbad\t\"no\" he said\n");
   folder.write("test.tsv", "sentence\tmark\r\n\"quoted\"\tbad\r\n");
-  const auto task = folder.open(mood + "data: {" + parts + ", text: sentence, label: mark}");
+  const auto task = folder.open(mood_task + "data: {" + two_files + ", text: sentence, label: mark}");
   CHECK(task.train.items[0].text == "she said \"yes\"");
   CHECK(task.train.items[1].text == "\"no\" he said");
   CHECK(task.train.items[1].line == 3);
@@ -33,13 +32,13 @@ TEST_CASE("columns without names are called by position, those from the end too"
   const TaskFolder folder;
   folder.write("train.tsv", "1\tone\tx\n0\ttwo\ty\n");
   folder.write("test.tsv", "0\tthree\tz\n");
-  const auto task = folder.open(mood + "data: {" + parts + ", text: 1, second: -1, label: 0}");
+  const auto task = folder.open(mood_task + "data: {" + two_files + ", text: 1, second: -1, label: 0}");
   CHECK(task.train.items.size() == 2);
   CHECK(task.train.items[0].text == "one");
   CHECK(task.train.items[0].second == "x");
   CHECK(task.train.items[0].is_pair);
-  const auto below =
-      folder.open(mood + "data: {" + parts + ", text: 1, label: 0, header: true}\nlabels: {\"0\": a, \"1\": b}");
+  const auto below = folder.open(mood_task + "data: {" + two_files +
+                                 ", text: 1, label: 0, header: true}\nlabels: {\"0\": a, \"1\": b}");
   CHECK(below.train.items.size() == 1);
   CHECK(below.train.items[0].text == "two");
 }
@@ -49,7 +48,7 @@ TEST_CASE("a table with commas is read by RFC 4180, and columns are joined by a 
   folder.write("train.csv", "\"1\",\"A \"\"big\"\" one\",\"of two\nlines\"\n\"2\",\"B\",\"b\"\n");
   folder.write("test.csv", "2,C,c\n");
   const auto task =
-      folder.open(mood + "data: {train: train.csv, valid: test, test: test.csv, text: \"{1}: {2}!\", label: 0}");
+      folder.open(mood_task + "data: {train: train.csv, valid: test, test: test.csv, text: \"{1}: {2}!\", label: 0}");
   CHECK(task.train.items[0].text == "A \"big\" one: of two\nlines!");
   CHECK(task.train.items[1].text == "B: b!");
   CHECK(task.train.items[1].line == 3);
@@ -61,11 +60,12 @@ TEST_CASE("lines of two tables stand side by side", "[tasks]") {
   folder.write("a.gold", "T\nF\n");
   const std::string data =
       "data: {train: a.data + a.gold, valid: test, test: a.data + a.gold, format: tsv, text: 0, label: 2}";
-  const auto task = folder.open(mood + data);
+  const auto task = folder.open(mood_task + data);
   CHECK(task.labels.names == std::vector<std::string>{"F", "T"});
   CHECK(label_ids(task.train) == std::vector<int64_t>{1, 0});
   folder.write("a.gold", "T\n");
-  CHECK_THAT(folder.fault(mood + data), Contains("a.gold: ends before ") && Contains("a.data, beside which it stands"));
+  CHECK_THAT(folder.fault(mood_task + data),
+             Contains("a.gold: ends before ") && Contains("a.data, beside which it stands"));
 }
 
 TEST_CASE("JSON lines are read by paths, and nested lists give an item each", "[tasks]") {
@@ -74,7 +74,7 @@ TEST_CASE("JSON lines are read by paths, and nested lists give an item each", "[
                "{\"n\": 7, \"text\": {\"body\": \"rain\"}, \"asked\": ["
                "{\"q\": \"wet?\", \"said\": [{\"a\": \"yes\", \"right\": true}, {\"a\": \"no\", \"right\": false}]},"
                "{\"q\": \"dry?\", \"said\": []}, {\"q\": \"cold?\", \"said\": [{\"a\": 3.5, \"right\": false}]}]}\n");
-  const auto task = folder.open(mood +
+  const auto task = folder.open(mood_task +
                                 "data: {train: train.jsonl, valid: test, test: train.jsonl, each: asked.said, text: "
                                 "\"{asked.q} {asked.said.a}\", second: text.body, label: asked.said.right, group: "
                                 "\"{n}/{asked.q}\"}\nlabels: {\"true\": right, \"false\": wrong}");
@@ -92,7 +92,7 @@ TEST_CASE("a packed file is read as it is", "[tasks]") {
   gzputs(file, "text\tlabel\none\ta\ntwo\tb\n");
   gzclose(file);
   const auto task =
-      folder.open(mood + "data: {train: train.tsv, valid: test, test: train.tsv.gz, text: text, label: label}");
+      folder.open(mood_task + "data: {train: train.tsv, valid: test, test: train.tsv.gz, text: text, label: label}");
   CHECK(task.train.items.size() == 2);
   CHECK(task.test.items[1].text == "two");
 }
@@ -101,16 +101,17 @@ TEST_CASE("questions of TREC and folders of labels are read", "[tasks]") {
   const TaskFolder folder;
   folder.write("q.label", "NUM:count How many ?\nHUM:ind Who was it ?\n");
   const auto coarse =
-      folder.open(mood + "data: {train: q.label, valid: test, test: q.label, format: trec, label: coarse}");
+      folder.open(mood_task + "data: {train: q.label, valid: test, test: q.label, format: trec, label: coarse}");
   CHECK(coarse.labels.names == std::vector<std::string>{"HUM", "NUM"});
   CHECK(coarse.train.items[0].text == "How many ?");
-  const auto fine = folder.open(mood + "data: {train: q.label, valid: test, test: q.label, format: trec, label: fine}");
+  const auto fine =
+      folder.open(mood_task + "data: {train: q.label, valid: test, test: q.label, format: trec, label: fine}");
   CHECK(fine.labels.names == std::vector<std::string>{"HUM:ind", "NUM:count"});
   folder.write("all/pos/2_9.txt", "fine\n");
   folder.write("all/neg/1_1.txt", "dull");
   folder.write("all/unsup/3.txt", "unknown");
   const auto films =
-      folder.open(mood + "data: {train: all, valid: test, test: all, format: folders, skip_labels: unsup}");
+      folder.open(mood_task + "data: {train: all, valid: test, test: all, format: folders, skip_labels: unsup}");
   CHECK(films.labels.names == std::vector<std::string>{"neg", "pos"});
   CHECK(films.train.items[1].text == "fine\n");
   CHECK(films.train.items[1].id == "2_9");

@@ -4,6 +4,8 @@
 #include "tasks/task.h"
 #include "tests/support/temp_dir.h"
 
+inline const std::string mood_task = "task: mood\nkind: classification\n";
+
 /// A folder with a task file and its data.
 struct TaskFolder : TempDir {
   /// Opens `task.yaml` of this text.

@@ -9,17 +9,15 @@ using Catch::Contains;
 
 namespace {
 
-const std::string mood = "task: mood\nkind: classification\n";
-
 /// Lines `text N<TAB>label` with labels in turns.
-std::string lines(int first, int last, const std::vector<std::string>& labels) {
+std::string numbered_lines(int first, int last, const std::vector<std::string>& labels) {
   std::string text = "text\tlabel\n";
   for (int i = first; i < last; ++i)
     text += words("text ", i, "\t", labels[static_cast<size_t>(i) % labels.size()], "\n");
   return text;
 }
 
-std::set<std::string> texts_of(const TaskPart& part) {
+std::set<std::string> texts_in(const TaskPart& part) {
   std::set<std::string> texts;
   for (const auto& item : part.items) texts.insert(item.text);
   return texts;
@@ -32,7 +30,7 @@ TEST_CASE("labels are sorted as text where no order is given, and only the train
   folder.write("train.tsv", "text\tlabel\nx\t9\ny\t10\nz\t9\n");
   folder.write("test.tsv", "text\tlabel\nx\t1\nz\t1\nw\t10\n");
   const auto task =
-      folder.open(mood + "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label}");
+      folder.open(mood_task + "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label}");
   CHECK(task.labels.names == std::vector<std::string>{"10", "9"});
   CHECK(label_ids(task.test) == std::vector<int64_t>{unknown_label, unknown_label, 0});
   CHECK_THAT(notes_of(task),
@@ -44,8 +42,8 @@ TEST_CASE("labels are sorted as text where no order is given, and only the train
 TEST_CASE("the order of a model's labels is that of the task, and other labels are refused with both lists",
           "[tasks]") {
   const TaskFolder folder;
-  folder.write("train.tsv", lines(0, 6, {"a", "b", "c"}));
-  const auto yaml = mood + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}\n";
+  folder.write("train.tsv", numbered_lines(0, 6, {"a", "b", "c"}));
+  const auto yaml = mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}\n";
   const auto task = folder.open(yaml, {.brought_labels = {"c", "a", "b"}});
   CHECK(task.labels.written == std::vector<std::string>{"c", "a", "b"});
   CHECK(label_ids(task.train) == std::vector<int64_t>{1, 2, 0, 1, 2, 0});
@@ -59,18 +57,18 @@ TEST_CASE("the order of a model's labels is that of the task, and other labels a
 
 TEST_CASE("a tenth of the training part is the valid part, whatever the order of its items", "[tasks]") {
   const TaskFolder folder;
-  folder.write("train.tsv", lines(0, 95, {"a", "b"}));
-  folder.write("dev.tsv", lines(200, 210, {"a", "b"}));
-  const auto yaml = mood + "data: {train: train.tsv, valid: dev.tsv, text: text, label: label}";
+  folder.write("train.tsv", numbered_lines(0, 95, {"a", "b"}));
+  folder.write("dev.tsv", numbered_lines(200, 210, {"a", "b"}));
+  const auto yaml = mood_task + "data: {train: train.tsv, valid: dev.tsv, text: text, label: label}";
   const auto task = folder.open(yaml);
   CHECK(task.train.items.size() == 85);
   CHECK(task.valid.items.size() == 10);
   CHECK(task.test.items.size() == 10);
   CHECK(task.test.items[0].text == "text 200");
   CHECK_THAT(notes_of(task), Contains("valid is a tenth of train, by a hash of each item: 10 items of 95"));
-  auto shuffled = lines(50, 95, {"a", "b"}) + lines(0, 50, {"a", "b"}).substr(11);
+  auto shuffled = numbered_lines(50, 95, {"a", "b"}) + numbered_lines(0, 50, {"a", "b"}).substr(11);
   folder.write("train.tsv", shuffled);
-  CHECK(texts_of(folder.open(yaml).valid) == texts_of(task.valid));
+  CHECK(texts_in(folder.open(yaml).valid) == texts_in(task.valid));
 }
 
 TEST_CASE("no part divides a group, nor two items that are equal", "[tasks]") {
@@ -79,7 +77,7 @@ TEST_CASE("no part divides a group, nor two items that are equal", "[tasks]") {
   for (int i = 0; i < 100; ++i) text += words("g", i / 10, "\ttext ", i, "\t", i % 2, "\n");
   folder.write("train.tsv", text);
   folder.write("test.tsv", "group\ttext\tlabel\ng\tx\t0\n");
-  const auto yaml = mood + "data: {train: train.tsv, test: test.tsv, text: text, label: label, group: group}";
+  const auto yaml = mood_task + "data: {train: train.tsv, test: test.tsv, text: text, label: label, group: group}";
   const auto task = folder.open(yaml);
   REQUIRE(task.valid.items.size() == 10);
   for (const auto& item : task.valid.items) CHECK(item.group == task.valid.items[0].group);
@@ -89,23 +87,23 @@ TEST_CASE("no part divides a group, nor two items that are equal", "[tasks]") {
 
 TEST_CASE("where valid is test, every figure is chosen on its own items, and this is said", "[tasks]") {
   const TaskFolder folder;
-  folder.write("train.tsv", lines(0, 6, {"a", "b"}));
-  folder.write("test.tsv", lines(10, 14, {"a", "b"}));
+  folder.write("train.tsv", numbered_lines(0, 6, {"a", "b"}));
+  folder.write("test.tsv", numbered_lines(10, 14, {"a", "b"}));
   const auto task =
-      folder.open(mood + "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label}");
+      folder.open(mood_task + "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label}");
   CHECK(task.is_chosen_on_test);
   CHECK(task.valid.name == "valid");
-  CHECK(texts_of(task.valid) == texts_of(task.test));
+  CHECK(texts_in(task.valid) == texts_in(task.test));
   CHECK(notes_of(task) == "valid is test: every figure is chosen on the items that it is of\n");
 }
 
 TEST_CASE("items that two parts share are counted", "[tasks]") {
   const TaskFolder folder;
-  folder.write("train.tsv", lines(0, 6, {"a", "b"}));
-  folder.write("valid.tsv", lines(5, 8, {"a", "b"}));
-  folder.write("test.tsv", lines(2, 10, {"b", "a"}));  // other labels: the items are still the same
+  folder.write("train.tsv", numbered_lines(0, 6, {"a", "b"}));
+  folder.write("valid.tsv", numbered_lines(5, 8, {"a", "b"}));
+  folder.write("test.tsv", numbered_lines(2, 10, {"b", "a"}));  // other labels: the items are still the same
   const auto task =
-      folder.open(mood + "data: {train: train.tsv, valid: valid.tsv, test: test.tsv, text: text, label: label}");
+      folder.open(mood_task + "data: {train: train.tsv, valid: valid.tsv, test: test.tsv, text: text, label: label}");
   CHECK(notes_of(task) ==
         "4 of 8 items of test stand in train too, first test:0 as train:2; they count\n"
         "1 of 3 items of valid stand in train too, first valid:0 as train:5; they count\n"
@@ -114,8 +112,8 @@ TEST_CASE("items that two parts share are counted", "[tasks]") {
 
 TEST_CASE("weights of labels are given, or balance their shares", "[tasks]") {
   const TaskFolder folder;
-  folder.write("train.tsv", lines(0, 8, {"a", "a", "a", "b"}));
-  const auto yaml = mood + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}\n";
+  folder.write("train.tsv", numbered_lines(0, 8, {"a", "a", "a", "b"}));
+  const auto yaml = mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}\n";
   const auto weights = [&](const std::string& given) {
     const auto task = folder.open(yaml + "class_weights: " + given);
     return class_weights_of(task.config, task.labels, task.train);
@@ -128,8 +126,8 @@ TEST_CASE("weights of labels are given, or balance their shares", "[tasks]") {
 
 TEST_CASE("who trains nothing needs no training part but for its labels", "[tasks]") {
   const TaskFolder folder;
-  folder.write("test.tsv", lines(0, 4, {"a", "b"}));
-  const auto yaml = mood + "data: {train: none.tsv, test: test.tsv, text: text, label: label}\n";
+  folder.write("test.tsv", numbered_lines(0, 4, {"a", "b"}));
+  const auto yaml = mood_task + "data: {train: none.tsv, test: test.tsv, text: text, label: label}\n";
   const auto task = folder.open(yaml + "labels: {b: x, a: y}", {.test_only = true});
   CHECK(label_ids(task.test) == std::vector<int64_t>{1, 0, 1, 0});
   CHECK(task.train.items.empty());
@@ -138,11 +136,18 @@ TEST_CASE("who trains nothing needs no training part but for its labels", "[task
 
 TEST_CASE("items to predict for need no labels, and have them where they stand there", "[tasks]") {
   const TaskFolder folder;
-  folder.write("train.tsv", lines(0, 4, {"a", "b"}));
+  folder.write("train.tsv", numbered_lines(0, 4, {"a", "b"}));
   const auto task =
-      folder.open(mood + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}");
+      folder.open(mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}");
   const auto bare = read_items(task, folder.write("new.tsv", "text\none\ntwo\n"));
   CHECK(std::holds_alternative<NoGold>(bare.items[1].gold));
   CHECK(bare.items[1].id == "items:1");
   CHECK(label_ids(read_items(task, folder.write("new.tsv", "label\ttext\nb\tone\n"))) == std::vector<int64_t>{1});
+  const auto blank = read_items(task, folder.write("new.tsv", "label\ttext\n\tone\n"));
+  CHECK(std::holds_alternative<NoGold>(blank.items[0].gold));
+  folder.write("t.conll", "a X\nb Y\n");
+  const auto tags = folder.open("task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll}");
+  const auto bare_words = read_items(tags, folder.write("new.conll", "a\nb\n\nc\n"));
+  CHECK(bare_words.items[0].words == std::vector<std::string>{"a", "b"});
+  CHECK(std::holds_alternative<NoGold>(bare_words.items[1].gold));
 }
