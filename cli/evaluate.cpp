@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
+#include "cli/evaluate_task.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "data/reader.h"
@@ -126,7 +127,8 @@ void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
 void add_evaluate(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("evaluate", "compute held-out losses of runs, or answer suites");
   auto command = std::make_shared<EvaluateCommand>();
-  verb->add_option("run", command->runs, "run directories, or step folders of them")->required();
+  auto figures = std::make_shared<TaskFiguresCommand>();
+  verb->add_option("run", command->runs, "run directories, or step folders of them");
   add_checkpoint_option(*verb, command->checkpoint);
   verb->add_flag("--all-checkpoints", command->suites.all_checkpoints, "evaluate every checkpoint of a single run");
   verb->add_option("--objective", command->objectives,
@@ -151,6 +153,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
     else  // losses are computed in batches too
       option->description("sequences, or texts to generate, per batch")->group("Options");
   add_suites(*verb, command->suites);
+  add_task_figures(*verb, *figures);
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
       "Examples:\n  cloze evaluate runs/first --text chapter.txt\n"
@@ -160,11 +163,19 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
       "  cloze evaluate runs/a --all-checkpoints\n"
       "  cloze evaluate runs/a --suite pairs.jsonl --all-checkpoints\n"
-      "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n\n"
+      "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n"
+      "  cloze evaluate --task rte.yaml --predictions rte.jsonl\n\n"
       "Several runs are scored on the same text with the same masks, however they were\n"
       "trained. Without --text, sources and references are decoded from prepared\n"
       "tokens, unknown tokens included.");
-  verb->callback([command, verb, &globals] {
+  verb->callback([command, figures, verb, &globals] {
+    if (!figures->task.empty()) {
+      require<ConfigError>(command->runs.empty(), "--predictions are judged without a run; leave out ",
+                           command->runs.empty() ? "" : command->runs.front());
+      figures->json = command->json;
+      return print_task_figures(*figures);
+    }
+    require<ConfigError>(!command->runs.empty(), "run is required; or --task and --predictions");
     for (const auto& run : command->runs) check_run_path(run, RunCount::several);
     check_texts(*command);
     check_search_options(*verb, command->search);

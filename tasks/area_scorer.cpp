@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/scorer.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -52,8 +52,8 @@ struct ScoreOrder {
 
 }  // namespace
 
-Scorer area_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer area_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto labels = scored.labels->size();
   const bool is_binary = labels == 2 && scored.kind == TaskKind::classification;
   std::vector<ScoreOrder> orders;

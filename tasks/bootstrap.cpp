@@ -62,7 +62,7 @@ int64_t large_binomial(Stream& stream, int64_t count, double p) {
   }
 }
 
-std::vector<int64_t> counts_of(const Scorer& scorer) {
+std::vector<int64_t> counts_of(const TaskScorer& scorer) {
   std::vector<int64_t> counts(scorer.cells);
   for (const auto cell : scorer.cell_of) ++counts[cell];
   return counts;
@@ -70,7 +70,7 @@ std::vector<int64_t> counts_of(const Scorer& scorer) {
 
 /// Counts of cells in a draw of as many units as there are.
 struct CellDraws {
-  const Scorer& scorer;
+  const TaskScorer& scorer;
   std::vector<int64_t> counts = counts_of(scorer);
 
   void draw(Stream& stream, std::vector<int64_t>& weights) const {
@@ -104,7 +104,7 @@ void each_resample(int64_t resamples, const std::function<void(int64_t)>& one) {
 }
 
 /// The items of so many units, chosen by the seed, in their order.
-ScoredItems some_of(const ScoredItems& scored, const Scorer& scorer, size_t units, uint64_t seed) {
+ScoredItems some_of(const ScoredItems& scored, const TaskScorer& scorer, size_t units, uint64_t seed) {
   const Permutation order(scorer.cell_of.size(), Rng(seed).key("bootstrap units"));
   std::vector<bool> chosen(scorer.cell_of.size());
   for (size_t i = 0; i < units; ++i) chosen[order(i)] = true;
@@ -119,14 +119,14 @@ ScoredItems some_of(const ScoredItems& scored, const Scorer& scorer, size_t unit
   return some;
 }
 
-std::vector<double> values_at(const Scorer& scorer) {
+std::vector<double> values_at(const TaskScorer& scorer) {
   std::vector<double> values(scorer.metrics.size());
   scorer.values(counts_of(scorer), values);
   return values;
 }
 
 /// How many units are drawn from: all, unless their cells are more than can be weighed so often.
-size_t units_drawn(const Scorer& scorer, size_t cells) {
+size_t units_drawn(const TaskScorer& scorer, size_t cells) {
   const auto most = static_cast<size_t>(std::max(1000.0, static_cast<double>(most_drawn) / scorer.cost));
   return cells <= most ? scorer.cell_of.size() : std::min(scorer.cell_of.size(), most);
 }
@@ -152,7 +152,7 @@ int64_t binomial(Stream& stream, int64_t n, double p) {
   return static_cast<double>(n) * p < 10 ? small_binomial(stream, n, p) : large_binomial(stream, n, p);
 }
 
-Resampled resample(const ScoredItems& scored, const ScorerMaker& make, const Scorer& scorer,
+Resampled resample(const ScoredItems& scored, const TaskScorerMaker& make, const TaskScorer& scorer,
                    const MetricOptions& options) {
   const auto units = units_drawn(scorer, scorer.cells);
   if (units < scorer.cell_of.size()) {
@@ -181,9 +181,9 @@ namespace {
 /// Cells of pairs of cells: what two scorers see in one unit.
 struct CellPairs {
   std::vector<std::array<uint32_t, 2>> pairs{};
-  Scorer joint{};  ///< without metrics
+  TaskScorer joint{};  ///< without metrics
 
-  CellPairs(const Scorer& first, const Scorer& second) {
+  CellPairs(const TaskScorer& first, const TaskScorer& second) {
     joint.cost = 2 * std::max(first.cost, second.cost);
     std::vector<std::array<uint32_t, 2>> all(first.cell_of.size());
     for (size_t u = 0; u < all.size(); ++u) all[u] = {first.cell_of[u], second.cell_of[u]};
@@ -205,7 +205,7 @@ struct CellPairs {
 
 }  // namespace
 
-Resampled resample_difference(const ScoredItems& first, const ScoredItems& second, const ScorerMaker& make,
+Resampled resample_difference(const ScoredItems& first, const ScoredItems& second, const TaskScorerMaker& make,
                               const MetricOptions& options) {
   const auto a = make(first), b = make(second);
   const CellPairs pairs(a, b);

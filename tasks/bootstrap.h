@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "tasks/scorer.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -29,12 +29,12 @@ struct Resampled {
 /// cells by drawing units. Of more cells than `most_drawn` allows, units are drawn from so many that are chosen at
 /// random, and deviations are multiplied by the square root of their share (Politis, Romano and Wolf 1999,
 /// "Subsampling", section 2.2: the rate of convergence is known).
-Resampled resample(const ScoredItems& scored, const ScorerMaker& make, const Scorer& scorer,
+Resampled resample(const ScoredItems& scored, const TaskScorerMaker& make, const TaskScorer& scorer,
                    const MetricOptions& options);
 inline constexpr size_t most_drawn = 20'000;
 
 /// The same of two sets of predictions for the same items, first less second, of the same draws.
-Resampled resample_difference(const ScoredItems& first, const ScoredItems& second, const ScorerMaker& make,
+Resampled resample_difference(const ScoredItems& first, const ScoredItems& second, const TaskScorerMaker& make,
                               const MetricOptions& options);
 
 /// The 2.5 and 97.5 percentiles of a metric around its value, linear between neighbours as numpy.quantile; none where

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "tasks/scorer.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -110,7 +110,7 @@ double kappa(std::span<const LabelCounts> counts, double n, double right) {
   return by_chance == 0 ? no_value : 1 - (n - right) / by_chance;
 }
 
-void add_label_names(Scorer& scorer, std::initializer_list<const char*> names, int64_t count) {
+void add_label_names(TaskScorer& scorer, std::initializer_list<const char*> names, int64_t count) {
   for (const auto* name : names) scorer.metrics.push_back({.name = name, .count = count});
 }
 
@@ -162,8 +162,8 @@ ItemGroups groups_of(const ScoredItems& scored) {
   return groups;
 }
 
-Scorer class_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer class_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto n = static_cast<int64_t>(scored.size()), labels = scored.labels->size();
   const SparseConfusion confusion(number_cells(label_pairs(scored), scorer));
   const bool is_binary = labels == 2;
@@ -181,7 +181,7 @@ Scorer class_scorer(const ScoredItems& scored) {
     const LabelSummary s(known, labels);
     auto at = values.begin();
     const auto add = [&](std::initializer_list<double> some) { at = std::ranges::copy(some, at).out; };
-    add({share_of(s.all.right, total)});
+    add({ratio_of(s.all.right, total)});
     if (is_binary) {
       const auto second = second_label(confusion, counts);
       add({second.precision(), second.recall(), second.f1()});
@@ -194,8 +194,8 @@ Scorer class_scorer(const ScoredItems& scored) {
   return scorer;
 }
 
-Scorer choice_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer choice_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   std::vector<uint8_t> right;
   for (const auto& [gold, chosen] : label_pairs(scored)) right.push_back(gold == chosen && gold != unknown_label);
   const auto cells = number_cells(right, scorer);
@@ -206,13 +206,13 @@ Scorer choice_scorer(const ScoredItems& scored) {
       count += weights[c];
       if (cells[c] != 0) hits += weights[c];
     }
-    values[0] = share_of(hits, count);
+    values[0] = ratio_of(hits, count);
   };
   return scorer;
 }
 
-Scorer question_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer question_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   auto groups = groups_of(scored);
   using Counts = std::array<int64_t, 4>;  // right, gold, predicted, wrong
   std::vector<Counts> questions(groups.count);
@@ -243,13 +243,13 @@ Scorer question_scorer(const ScoredItems& scored) {
       if (wrong == 0) exact += weights[c];
     }
     values[0] = positive.f1();
-    values[1] = share_of(exact, count);
+    values[1] = ratio_of(exact, count);
   };
   return scorer;
 }
 
-Scorer multilabel_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer multilabel_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto n = static_cast<int64_t>(scored.size()), labels = scored.labels->size();
   const auto cells = number_cells(label_sets(scored), scorer);
   scorer.metrics.push_back({.name = "accuracy", .is_share = true, .count = n});
@@ -267,7 +267,7 @@ Scorer multilabel_scorer(const ScoredItems& scored) {
     }
     const LabelSummary s(counts, labels);
     std::ranges::copy(
-        std::array{share_of(exact, total), s.macro.precision, s.macro.recall, s.macro.f1, s.f1_seen, s.all.precision(),
+        std::array{ratio_of(exact, total), s.macro.precision, s.macro.recall, s.macro.f1, s.f1_seen, s.all.precision(),
                    s.all.recall(), s.all.f1(), s.weighted.precision, s.weighted.recall, s.weighted.f1},
         values.begin());
   };

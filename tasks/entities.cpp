@@ -75,28 +75,28 @@ struct SchemeRules {
 };
 
 /// The tables of seqeval.
-SchemeRules rules_of(TagScheme scheme) {
+SchemeRules rules_of(EntityScheme scheme) {
   using enum Types;
   const std::string_view all = scheme_letters;
   switch (scheme) {
-    case TagScheme::iob1:
+    case EntityScheme::iob1:
       return {"IOB",
               {{"OB", "I"}, {"I", "I", different}, {"IB", "B", same}},
               {{"BI", "I", same}},
               {{"IB", "I", different}, {"IB", "O"}, {"I", "B"}, {"B", "B", same}}};
-    case TagScheme::ioe1:
+    case EntityScheme::ioe1:
       return {"IOE",
               {{"OE", "I"}, {"I", "I", different}, {"E", "E", same}},
               {{"I", "IE", same}},
               {{"I", "IE", different}, {"I", "O"}, {"E", "IE", same}}};
-    case TagScheme::ioe2:
+    case EntityScheme::ioe2:
       return {"IOE", {{"OE", "IE"}, {"I", "IE", different}}, {{"I", "IE", same}}, {{"E", all}}};
-    case TagScheme::iobes:
+    case EntityScheme::iobes:
       return {"IOBES", {{all, "BS"}}, {{"BI", "IE", same}}, {{"SE", all}}};
-    case TagScheme::bilou:
+    case EntityScheme::bilou:
       return {"IOBLU", {{all, "BU"}}, {{"BI", "IL", same}}, {{"UL", all}}};
-    case TagScheme::iob2:
-    case TagScheme::automatic:
+    case EntityScheme::iob2:
+    case EntityScheme::automatic:
       break;
   }
   return {"IOB", {{all, "B"}}, {{"BI", "I", same}}, {{"IB", "O"}, {"IB", "I", different}, {"IB", "B"}}};
@@ -122,7 +122,7 @@ std::vector<Entity> entities_of(const std::vector<std::string>& tags) {
   return found;
 }
 
-std::vector<Entity> strict_entities(const std::vector<std::string>& tags, TagScheme scheme) {
+std::vector<Entity> strict_entities(const std::vector<std::string>& tags, EntityScheme scheme) {
   const auto rules = rules_of(scheme);
   std::vector<ReadTag> read;
   for (const auto& tag : tags) {
@@ -145,10 +145,10 @@ std::vector<Entity> strict_entities(const std::vector<std::string>& tags, TagSch
   return found;
 }
 
-TagScheme scheme_of(const std::vector<std::string>& tags) {
+EntityScheme scheme_of(const std::vector<std::string>& tags) {
   std::set<char> letters;
   for (const auto& tag : tags) {
-    if (first_length(tag) != 1 || scheme_letters.find(tag[0]) == std::string_view::npos) return TagScheme::automatic;
+    if (first_length(tag) != 1 || scheme_letters.find(tag[0]) == std::string_view::npos) return EntityScheme::automatic;
     letters.insert(tag[0]);
   }
   letters.erase('O');
@@ -156,11 +156,11 @@ TagScheme scheme_of(const std::vector<std::string>& tags) {
   const auto within = [&](std::string_view allowed) {
     return std::ranges::all_of(letters, [&](char c) { return allowed.find(c) != std::string_view::npos; });
   };
-  if (has('B') && within("IB")) return TagScheme::iob2;
-  if (has('E') && within("IE")) return TagScheme::ioe2;
-  if ((has('B') && has('E') && within("IBES")) || (has('S') && within("BIS"))) return TagScheme::iobes;
-  if ((has('B') && has('L') && within("IBLU")) || (has('U') && within("BIU"))) return TagScheme::bilou;
-  return TagScheme::automatic;
+  if (has('B') && within("IB")) return EntityScheme::iob2;
+  if (has('E') && within("IE")) return EntityScheme::ioe2;
+  if ((has('B') && has('E') && within("IBES")) || (has('S') && within("BIS"))) return EntityScheme::iobes;
+  if ((has('B') && has('L') && within("IBLU")) || (has('U') && within("BIU"))) return EntityScheme::bilou;
+  return EntityScheme::automatic;
 }
 
 bool are_entity_tags(const std::vector<std::string>& tags) {

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "tasks/bootstrap.h"
 #include "tasks/entities.h"
-#include "tasks/scorer.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -95,7 +95,7 @@ Figure figure_at(const ScoredMetric& metric, double value) {
   return figure;
 }
 
-std::vector<double> full_values(const Scorer& scorer) {
+std::vector<double> full_values(const TaskScorer& scorer) {
   std::vector<int64_t> counts(scorer.cells);
   for (const auto cell : scorer.cell_of) ++counts[cell];
   std::vector<double> values(scorer.metrics.size());
@@ -103,12 +103,12 @@ std::vector<double> full_values(const Scorer& scorer) {
   return values;
 }
 
-bool needs_bootstrap(const Scorer& scorer) {
+bool needs_bootstrap(const TaskScorer& scorer) {
   return std::ranges::any_of(scorer.metrics,
                              [](const auto& metric) { return !metric.is_share && metric.has_interval; });
 }
 
-void add_figures(const ScoredItems& scored, const ScorerMaker& make, std::vector<Figure>& figures) {
+void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::vector<Figure>& figures) {
   const auto scorer = make(scored);
   const auto values = full_values(scorer);
   Resampled resampled;
@@ -149,13 +149,13 @@ std::vector<bool> right_items(const ScoredItems& scored) {
 
 }  // namespace
 
-std::vector<ScorerMaker> scorers_of(const ScoredItems& scored) {
+std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored) {
   const auto have_probabilities =
       std::ranges::none_of(scored.predictions, [](const auto* one) { return one->probabilities.empty(); });
   const auto have_groups = std::ranges::none_of(scored.items, [](const auto* item) { return item->group.empty(); });
   switch (scored.kind) {
     case TaskKind::classification: {
-      std::vector<ScorerMaker> found{class_scorer};
+      std::vector<TaskScorerMaker> found{class_scorer};
       if (have_groups && scored.labels->size() == 2) found.emplace_back(question_scorer);
       if (have_probabilities) found.emplace_back(area_scorer);
       return found;

@@ -14,9 +14,9 @@
 namespace cloze {
 
 /// How entities are read from tags where a figure is strict.
-enum class TagScheme { automatic, iob1, iob2, ioe1, ioe2, iobes, bilou };
-constexpr auto choices(TagScheme) {
-  using enum TagScheme;
+enum class EntityScheme { automatic, iob1, iob2, ioe1, ioe2, iobes, bilou };
+constexpr auto choices(EntityScheme) {
+  using enum EntityScheme;
   return std::array{Choice{automatic, "automatic", "by the letters that the task's tags begin with, as seqeval does"},
                     Choice{iob1, "IOB1", "B only where an entity follows another one of its type"},
                     Choice{iob2, "IOB2", "B begins every entity"},
@@ -36,7 +36,7 @@ constexpr auto choices(SquadVersion) {
 }
 
 struct MetricOptions {
-  TagScheme scheme = TagScheme::automatic;
+  EntityScheme scheme = EntityScheme::automatic;
   SquadVersion squad = SquadVersion::automatic;
   /// Spans of version 2.0: a question whose `no_answer` is above it gets no answer; none: answers stay as they are.
   std::optional<double> no_answer_threshold{};

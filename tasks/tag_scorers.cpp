@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "tasks/entities.h"
-#include "tasks/scorer.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -14,11 +14,11 @@ namespace {
 const std::vector<int64_t>& gold_tags(const TaskItem& item) { return std::get<GoldLabels>(item.gold).ids; }
 
 /// A tag of a type that no label has, which no prediction can be right about: an entity of its own in any scheme.
-std::string unknown_tag(TagScheme scheme) {
-  const char letter = scheme == TagScheme::iobes                               ? 'S'
-                      : scheme == TagScheme::bilou                             ? 'U'
-                      : scheme == TagScheme::ioe1 || scheme == TagScheme::ioe2 ? 'E'
-                                                                               : 'B';
+std::string unknown_tag(EntityScheme scheme) {
+  const char letter = scheme == EntityScheme::iobes                                  ? 'S'
+                      : scheme == EntityScheme::bilou                                ? 'U'
+                      : scheme == EntityScheme::ioe1 || scheme == EntityScheme::ioe2 ? 'E'
+                                                                                     : 'B';
   return std::string(1, letter) + "-(unknown)";
 }
 
@@ -38,7 +38,7 @@ struct EntityCounts {
   std::vector<std::vector<TypeCounts>> texts{};
 };
 
-EntityCounts count_entities(const ScoredItems& scored, TagScheme scheme, bool is_strict) {
+EntityCounts count_entities(const ScoredItems& scored, EntityScheme scheme, bool is_strict) {
   std::map<std::string, uint32_t> numbers;
   EntityCounts found;
   const auto read = [&](const std::vector<int64_t>& ids, const std::string& unknown) {
@@ -80,9 +80,9 @@ std::vector<LabelCounts> sums_of(const std::vector<std::vector<TypeCounts>>& tex
   return sums;
 }
 
-TagScheme chosen_scheme(const ScoredItems& scored) {
+EntityScheme chosen_scheme(const ScoredItems& scored) {
   const auto named = scored.options->scheme;
-  return named == TagScheme::automatic ? scheme_of(scored.labels->names) : named;
+  return named == EntityScheme::automatic ? scheme_of(scored.labels->names) : named;
 }
 
 /// Precision, recall and F1 of all entities; F1 as the mean over types that occur, and weighted by their entities.
@@ -106,8 +106,8 @@ void add_entity_values(const std::vector<LabelCounts>& types, std::vector<double
 
 }  // namespace
 
-Scorer word_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer word_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   std::vector<std::array<int64_t, 2>> texts;  // words, right ones
   int64_t words = 0;
   for (size_t i = 0; i < scored.size(); ++i) {
@@ -126,15 +126,15 @@ Scorer word_scorer(const ScoredItems& scored) {
       all += weights[c] * cells[c][0];
       right += weights[c] * cells[c][1];
     }
-    values[0] = all == 0 ? std::numeric_limits<double>::quiet_NaN() : share_of(right, all);
+    values[0] = all == 0 ? std::numeric_limits<double>::quiet_NaN() : ratio_of(right, all);
   };
   return scorer;
 }
 
-Scorer entity_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer entity_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto scheme = chosen_scheme(scored);
-  const bool has_strict = scheme != TagScheme::automatic;
+  const bool has_strict = scheme != EntityScheme::automatic;
   auto loose = count_entities(scored, scheme, false);
   auto strict = has_strict ? count_entities(scored, scheme, true) : EntityCounts{};
   strict.texts.resize(scored.size());

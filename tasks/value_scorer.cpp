@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/scorer.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -95,8 +95,8 @@ struct ValueCells {
 
 }  // namespace
 
-Scorer value_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer value_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto n = static_cast<int64_t>(scored.size());
   std::vector<double> gold, predicted, squares;
   for (size_t i = 0; i < scored.size(); ++i) {

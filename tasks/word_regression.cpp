@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
-#include "tasks/answers.h"
+#include "tasks/squad_score.h"
 
 namespace cloze {
 

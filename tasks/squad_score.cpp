@@ -1,4 +1,4 @@
-#include "tasks/answers.h"
+#include "tasks/squad_score.h"
 
 #include <utf8proc.h>
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/answers.h"
-#include "tasks/scorer.h"
+#include "tasks/squad_score.h"
+#include "tasks/task_scorer.h"
 
 namespace cloze {
 
@@ -71,8 +71,8 @@ ItemGroups units_of(const ScoredItems& scored) {
 
 }  // namespace
 
-Scorer answer_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer answer_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto questions = score_questions(scored);
   auto groups = units_of(scored);
   std::vector<AnswerSums> units(groups.count);
@@ -119,8 +119,8 @@ bool is_exact_answer(const TaskItem& item, const TaskPrediction& prediction, con
   return above_threshold(question, prediction.no_answer, scored.options->no_answer_threshold).exact == 1;
 }
 
-Scorer threshold_scorer(const ScoredItems& scored) {
-  Scorer scorer;
+TaskScorer threshold_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
   const auto questions = score_questions(scored);
   const auto margin = [&](size_t i) { return scored.predictions[i]->no_answer; };
   auto order = scored.options->no_answer_order;

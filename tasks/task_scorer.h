@@ -22,7 +22,7 @@ struct ScoredMetric {
 
 /// Metrics that are functions of how often each kind of unit occurs. Units, which a bootstrap draws, are items or
 /// groups of items; those that count alike are one cell, so that drawing units is drawing counts of cells.
-struct Scorer {
+struct TaskScorer {
   std::vector<ScoredMetric> metrics{};
   std::vector<uint32_t> cell_of{};  ///< [U], by unit
   size_t cells = 0;
@@ -45,7 +45,7 @@ struct ScoredItems {
 
 /// Numbers units with equal keys alike, from 0 in the order of the keys.
 template <class Key>
-std::vector<Key> number_cells(const std::vector<Key>& key_of, Scorer& scorer) {
+std::vector<Key> number_cells(const std::vector<Key>& key_of, TaskScorer& scorer) {
   auto keys = key_of;
   std::ranges::sort(keys);
   keys.erase(std::ranges::unique(keys).begin(), keys.end());
@@ -64,35 +64,35 @@ struct ItemGroups {
 ItemGroups groups_of(const ScoredItems& scored);
 
 /// 2 right / (gold + predicted) and its like; 0 for a denominator of 0, as scikit-learn's `zero_division`.
-inline double share_of(int64_t part, int64_t whole) {
+inline double ratio_of(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 /// Counts of a label, or of a type of entities.
 struct LabelCounts {
   int64_t gold = 0, predicted = 0, right = 0;
-  double precision() const { return share_of(right, predicted); }
-  double recall() const { return share_of(right, gold); }
-  double f1() const { return share_of(2 * right, gold + predicted); }
+  double precision() const { return ratio_of(right, predicted); }
+  double recall() const { return ratio_of(right, gold); }
+  double f1() const { return ratio_of(2 * right, gold + predicted); }
 };
 LabelFigures figures_of(const std::string& label, const LabelCounts& counts);
 
 /// A function that makes the same scorer of any part of the items.
-using ScorerMaker = std::function<Scorer(const ScoredItems&)>;
+using TaskScorerMaker = std::function<TaskScorer(const ScoredItems&)>;
 
-Scorer class_scorer(const ScoredItems& scored);       // classification
-Scorer area_scorer(const ScoredItems& scored);        // classification and multilabel with probabilities
-Scorer question_scorer(const ScoredItems& scored);    // classification in groups, as MultiRC
-Scorer choice_scorer(const ScoredItems& scored);      // choice
-Scorer multilabel_scorer(const ScoredItems& scored);  // multilabel
-Scorer value_scorer(const ScoredItems& scored);       // regression
-Scorer word_scorer(const ScoredItems& scored);        // tagging, by word
-Scorer entity_scorer(const ScoredItems& scored);      // tagging, by entity
-Scorer answer_scorer(const ScoredItems& scored);      // spans
-Scorer threshold_scorer(const ScoredItems& scored);   // spans with no-answer scores
+TaskScorer class_scorer(const ScoredItems& scored);       // classification
+TaskScorer area_scorer(const ScoredItems& scored);        // classification and multilabel with probabilities
+TaskScorer question_scorer(const ScoredItems& scored);    // classification in groups, as MultiRC
+TaskScorer choice_scorer(const ScoredItems& scored);      // choice
+TaskScorer multilabel_scorer(const ScoredItems& scored);  // multilabel
+TaskScorer value_scorer(const ScoredItems& scored);       // regression
+TaskScorer word_scorer(const ScoredItems& scored);        // tagging, by word
+TaskScorer entity_scorer(const ScoredItems& scored);      // tagging, by entity
+TaskScorer answer_scorer(const ScoredItems& scored);      // spans
+TaskScorer threshold_scorer(const ScoredItems& scored);   // spans with no-answer scores
 
 /// The scorers of a task.
-std::vector<ScorerMaker> scorers_of(const ScoredItems& scored);
+std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored);
 
 /// A gold label and a predicted one; unknown_label: none of the task's.
 using LabelPair = std::array<int64_t, 2>;

@@ -1,0 +1,100 @@
+#include "tasks/floors.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "tasks/benchmark_average.h"
+#include "tasks/figures_output.h"
+#include "tasks/word_regression.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+std::vector<TaskItem> labelled_texts(const std::vector<std::pair<std::string, int64_t>>& all) {
+  std::vector<TaskItem> items;
+  for (const auto& [text, label] : all)
+    items.push_back({.id = std::to_string(items.size()), .text = text, .gold = GoldLabel{label}});
+  return items;
+}
+
+const TaskLabels two_moods{.names = {"bad", "good"}, .written = {"0", "1"}};
+
+}  // namespace
+
+TEST_CASE("the constant floor predicts what the training part has most") {
+  const auto train = labelled_texts({{"a", 1}, {"b", 0}, {"c", 1}});
+  const auto found = floor_predictions(TaskKind::classification, Floor::constant, train, train, two_moods);
+  CHECK(found[1].label == 1);
+  const std::vector<TaskItem> values{{.gold = GoldValue{1}}, {.gold = GoldValue{4}}};
+  CHECK(floor_predictions(TaskKind::regression, Floor::constant, values, values, {})[0].value == 2.5);
+  const TaskLabels tags{.names = {"B-a", "O"}, .written = {"B-a", "O"}};
+  const std::vector<TaskItem> sentence{{.words = {"x", "y"}, .gold = GoldLabels{{0, 0}}}};
+  CHECK((floor_predictions(TaskKind::tagging, Floor::constant, sentence, sentence, tags)[0].labels ==
+         std::vector<int64_t>{1, 1}));
+  CHECK_THROWS_WITH(floor_predictions(TaskKind::classification, Floor::constant, {}, train, two_moods),
+                    "the training part has no labels to take the most frequent one of");
+  CHECK_THROWS_WITH(floor_predictions(TaskKind::regression, Floor::constant, {}, values, {}),
+                    "the training part has no values to take the mean of");
+}
+
+TEST_CASE("a regression on words finds the weights of the smallest penalised loss") {
+  // Probabilities of LogisticRegression of scikit-learn 1.9.1 on the features of its CountVectorizer.
+  const WordRegression regression({"fine film", "fine film", "dull film", "dull film"}, {1, 1, 0, 0}, 2);
+  CHECK(regression.probabilities("fine film")[1] == Approx(0.7393507714998592).epsilon(1e-4));
+  CHECK(regression.probabilities("dull film")[1] == Approx(1 - 0.7393507714998592).epsilon(1e-4));
+  CHECK(regression.probabilities("unknown")[1] == Approx(0.5).epsilon(1e-3));
+}
+
+TEST_CASE("a regression on words of several labels has a weight of each") {
+  const WordRegression regression({"red", "red", "green", "green", "blue", "blue blue"}, {0, 0, 1, 1, 2, 2}, 3);
+  const auto p = regression.probabilities("Green!");
+  CHECK(p[1] == Approx(0.6140963027250349).epsilon(1e-4));
+  CHECK(p[0] + p[1] + p[2] == Approx(1));
+}
+
+TEST_CASE("a regression on words needs labels, and classes") {
+  const auto train = labelled_texts({{"a", 1}, {"b", 1}});
+  CHECK_THROWS_WITH(floor_predictions(TaskKind::classification, Floor::words, train, train, two_moods),
+                    "a regression on words learns from texts of two labels at least, and the training part has fewer");
+  CHECK_THROWS_WITH(floor_predictions(TaskKind::tagging, Floor::words, train, train, two_moods),
+                    "a floor of words is one of classification; of tagging there is the constant one, which stands "
+                    "beside every figure");
+}
+
+TEST_CASE("figures of a task are JSON in which the undefined is null with a reason") {
+  const auto items = labelled_texts({{"a", 1}, {"b", 1}, {"c", 1}});
+  const std::vector<TaskPrediction> predictions(3, {.label = 1});
+  auto figures = metrics_of(TaskKind::classification, items, two_moods, predictions, {.resamples = 20});
+  add_floor(TaskKind::classification, Floor::constant, items, items, two_moods, {}, figures);
+  const auto json = to_json("mood", figures);
+  CHECK(json["task"] == "mood");
+  CHECK(json["metrics"][0]["metric"] == "accuracy");
+  CHECK(json["metrics"][0]["value"] == 1);
+  CHECK(json["metrics"][0]["count"] == 3);
+  CHECK(json["metrics"][0]["floors"]["majority"] == 1);
+  const auto& kappa = json["metrics"].back();
+  CHECK(kappa["metric"] == "kappa");
+  CHECK(kappa["value"].is_null());
+  CHECK(kappa["reason"] == "items and predictions have the same single label");
+  CHECK(json["per_label"][1]["label"] == "good");
+  CHECK(json["confusion"]["counts"][1][1] == 3);
+  const auto picture = confusion_svg("a < b", *figures.confusion);
+  CHECK(picture.find("a &lt; b") != std::string::npos);
+  CHECK(picture.find("<title>3</title>") != std::string::npos);
+  CHECK(tables_of("mood", figures).size() == 3);
+}
+
+TEST_CASE("an average of tasks takes the mean within a task first") {
+  const auto average = average_of(Benchmark::glue, {{"mrpc", "f1", 0.9},
+                                                    {"mrpc", "accuracy", 0.8},
+                                                    {"mnli-m", "accuracy", 0.6},
+                                                    {"mnli-mm", "accuracy", 0.7},
+                                                    {"sst2", "accuracy", 0.95},
+                                                    {"qqp", "f1", 0.1}});
+  CHECK(average.value.value() == Approx((0.85 + 0.65 + 0.95) / 3));
+  CHECK((average.missing == std::vector<std::string>{"cola mcc", "stsb pearson", "stsb spearman", "qqp accuracy",
+                                                     "qnli accuracy", "rte accuracy", "wnli accuracy"}));
+  CHECK_FALSE(average_of(Benchmark::superglue, {}).value.has_value());
+}

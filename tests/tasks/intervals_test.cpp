@@ -1,0 +1,128 @@
+// Intervals, the bootstrap and comparisons.
+#include <chrono>
+#include <cmath>
+
+#include "tests/support/catch.h"
+#include "tasks/bootstrap.h"
+#include "tasks/figures.h"
+
+using namespace cloze;
+
+namespace {
+
+struct DrawnItems {
+  std::vector<TaskItem> items{};
+  std::vector<TaskPrediction> predictions{};
+  TaskLabels labels{.names = {"a", "b", "c"}, .written = {"a", "b", "c"}};
+};
+
+/// Labels of which nine in ten are right.
+DrawnItems drawn_labels(int64_t count) {
+  DrawnItems drawn;
+  auto stream = Rng(3).stream("labels");
+  for (int64_t i = 0; i < count; ++i) {
+    const auto gold = static_cast<int64_t>(stream.below(3));
+    drawn.items.push_back({.id = std::to_string(i), .gold = GoldLabel{gold}});
+    drawn.predictions.push_back({.label = stream.bernoulli(0.9) ? gold : 0});
+  }
+  return drawn;
+}
+
+/// Normal values with a correlation of 0.6.
+DrawnItems drawn_values(int64_t count) {
+  DrawnItems drawn;
+  auto stream = Rng(4).stream("values");
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = stream.normal();
+    drawn.items.push_back({.id = std::to_string(i), .gold = GoldValue{x}});
+    drawn.predictions.push_back({.value = 0.6 * x + 0.8 * stream.normal()});
+  }
+  return drawn;
+}
+
+}  // namespace
+
+TEST_CASE("a share has Wilson's interval") {
+  const auto [low, high] = share_bounds(21, 30);
+  CHECK(low == Approx(0.5212421254128505).epsilon(1e-12));
+  CHECK(high == Approx(0.833352517317562).epsilon(1e-12));
+  CHECK(share_bounds(0, 5)[0] == 0);
+  CHECK(share_bounds(5, 5)[1] == 1);
+}
+
+TEST_CASE("binomial draws have the mean and the variance of their distribution") {
+  for (const auto& [n, p] :
+       std::vector<std::pair<int64_t, double>>{{20, 0.3}, {50, 0.4}, {100'000, 0.02}, {900, 0.97}}) {
+    auto stream = Rng(1).stream("binomial", 0, static_cast<uint64_t>(n));
+    const int draws = 20'000;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < draws; ++i) {
+      const auto k = static_cast<double>(binomial(stream, n, p)) - static_cast<double>(n) * p;
+      sum += k;
+      squares += k * k;
+    }
+    const double variance = static_cast<double>(n) * p * (1 - p);
+    CHECK(std::abs(sum / draws) < 5 * std::sqrt(variance / draws));
+    CHECK(squares / draws == Approx(variance).epsilon(0.06));
+  }
+}
+
+TEST_CASE("counts of cells that are drawn vary as items that are drawn") {
+  // Accuracy is a mean, whose bootstrap has its known standard error.
+  const auto drawn = drawn_labels(2000);
+  const auto figures = metrics_of(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions);
+  const auto* micro = figure_of(figures, "f1_micro");  // the same as accuracy here, by the bootstrap
+  const double share = micro->value.value(), error = std::sqrt(share * (1 - share) / 2000);
+  CHECK((micro->high.value() - micro->low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.1));
+}
+
+TEST_CASE("the interval of a correlation is that of theory, also where fewer items are drawn than there are") {
+  for (const int64_t count : {2000, 60'000}) {
+    const auto drawn = drawn_values(count);
+    const auto figures = metrics_of(TaskKind::regression, drawn.items, {}, drawn.predictions, {.resamples = 400});
+    const auto* pearson = figure_of(figures, "pearson");
+    const double error = (1 - 0.36) / std::sqrt(static_cast<double>(count));
+    CHECK((pearson->high.value() - pearson->low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
+    CHECK(pearson->low.value() < pearson->value.value());
+    CHECK(pearson->value.value() < pearson->high.value());
+  }
+}
+
+TEST_CASE("intervals are a function of the seed") {
+  const auto drawn = drawn_values(300);
+  const auto interval = [&](uint64_t seed) {
+    const MetricOptions options{.resamples = 200, .seed = seed};
+    const auto figures = metrics_of(TaskKind::regression, drawn.items, {}, drawn.predictions, options);
+    return std::pair(figure_of(figures, "spearman")->low, figure_of(figures, "spearman")->high);
+  };
+  CHECK((interval(1) == interval(1)));
+  CHECK((interval(1) != interval(2)));
+}
+
+TEST_CASE("McNemar's test is the exact binomial one") {
+  CHECK(mcnemar_p(5, 17) == Approx(0.143463134765625).epsilon(1e-12).margin(0));
+  CHECK(mcnemar_p(0, 10) == Approx(2.0 / 1024).epsilon(1e-12));
+  CHECK(mcnemar_p(4, 4) == 1);
+  CHECK(mcnemar_p(0, 0) == 1);
+  CHECK(mcnemar_p(3, 4) == 1);
+}
+
+TEST_CASE("two sets of predictions are compared on the same items") {
+  const auto drawn = drawn_labels(1000);
+  auto worse = drawn.predictions;
+  for (size_t i = 0; i < worse.size(); i += 20) worse[i].label = 2;
+  const auto compared =
+      compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, worse);
+  const auto& accuracy = compared.figures.front();
+  CHECK(accuracy.metric == "accuracy");
+  CHECK(accuracy.difference.value() * 1000 == Approx(static_cast<double>(compared.only_first - compared.only_second)));
+  // The same items are drawn for both: the interval is as wide as that of the mean of paired differences.
+  const auto changed = static_cast<double>(compared.only_first + compared.only_second);
+  const double error = std::sqrt(changed) / 1000;
+  CHECK((accuracy.high.value() - accuracy.low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
+  CHECK(compared.mcnemar.value() < 0.01);
+  const auto same =
+      compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, drawn.predictions);
+  CHECK(same.figures.front().low == 0);
+  CHECK(same.mcnemar == 1);
+}

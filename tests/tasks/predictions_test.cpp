@@ -1,0 +1,132 @@
+#include "tasks/predictions.h"
+
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+using Catch::Contains;
+
+namespace {
+
+const TaskLabels moods{.names = {"negative", "positive"}, .written = {"0", "1"}};
+
+std::vector<TaskItem> three_reviews() {
+  return {{.id = "test:0", .gold = GoldLabel{0}},
+          {.id = "test:1", .gold = GoldLabel{1}},
+          {.id = "test:2", .gold = GoldLabel{1}}};
+}
+
+std::vector<int64_t> labels_in(const std::string& name, const std::string& text) {
+  const TempDir folder;
+  std::vector<int64_t> found;
+  for (const auto& one :
+       read_predictions(folder.write(name, text), TaskKind::classification, three_reviews(), moods).predictions)
+    found.push_back(one.label);
+  return found;
+}
+
+/// Why a file of predictions is refused.
+std::string prediction_fault(const std::string& name, const std::string& text,
+                             TaskKind kind = TaskKind::classification) {
+  const TempDir folder;
+  try {
+    read_predictions(folder.write(name, text), kind, three_reviews(), moods);
+    return "";
+  } catch (const DataError& error) {
+    const std::string message = error.what(), path = folder.path.string() + "/";
+    const auto at = message.find(path);
+    return at == std::string::npos ? message : message.substr(0, at) + message.substr(at + path.size());
+  }
+}
+
+const std::vector<int64_t> one_zero_one{1, 0, 1};
+
+}  // namespace
+
+TEST_CASE("labels are read by name, as they are written, or by number, in lines, JSON lines and JSON") {
+  CHECK((labels_in("p.txt", "positive\n0\n1\n") == one_zero_one));
+  CHECK((labels_in("p.tsv", "index\tprediction\n0\tpositive\n1\tnegative\n2\tpositive\n") == one_zero_one));
+  CHECK((labels_in("p.jsonl",
+                   "{\"item\": 2, \"label\": \"positive\"}\n{\"item\": \"test:1\", \"label\": 0}\n"
+                   "{\"id\": \"test:0\", \"label\": \"1\"}\n") == one_zero_one));
+  CHECK((labels_in("p.jsonl", "{\"label\": 1}\n{\"label\": 0}\n{\"label\": 1}\n") == one_zero_one));
+  CHECK((labels_in("p.json",
+                   "{\"sst2\": {\"predictions\": [{\"id\": \"sst2_0\", \"pred\": 1}, {\"id\": \"sst2_2\", "
+                   "\"pred\": 1}, {\"id\": \"sst2_1\", \"pred\": 0}]}}") == one_zero_one));
+}
+
+TEST_CASE("an answer that is no label is a wrong prediction") {
+  CHECK((labels_in("p.txt", "positive\nperhaps\n1\n") == std::vector<int64_t>{1, unknown_label, 1}));
+}
+
+TEST_CASE("probabilities are read by label") {
+  const TempDir folder;
+  const auto path = folder.write("p.jsonl",
+                                 "{\"label\": 1, \"probabilities\": [0.25, 0.75]}\n"
+                                 "{\"label\": 0, \"probabilities\": {\"positive\": 0.125, \"negative\": 0.875}}\n"
+                                 "{\"label\": 1}\n");
+  const auto read = read_predictions(path, TaskKind::classification, three_reviews(), moods).predictions;
+  CHECK((read[0].probabilities == std::vector<double>{0.25, 0.75}));
+  CHECK((read[1].probabilities == std::vector<double>{0.875, 0.125}));
+  CHECK(read[2].probabilities.empty());
+}
+
+TEST_CASE("tags are read from columns, from lines and from JSON lines alike") {
+  const TempDir folder;
+  const TaskLabels tags{.names = {"O", "B-a"}, .written = {"O", "B-a"}};
+  const std::vector<TaskItem> items{{.id = "a", .words = {"x", "y"}}, {.id = "b", .words = {"z"}}};
+  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
+           {"p.conll", "x\tO\ny\tB-a\n\nz\tO\n"},
+           {"p.txt", "O B-a\nO\n"},
+           {"p.jsonl", "{\"id\": \"a\", \"tags\": [\"O\", \"B-a\"]}\n{\"id\": \"b\", \"tags\": [\"O\"]}\n"}}) {
+    const auto read = read_predictions(folder.write(name, text), TaskKind::tagging, items, tags).predictions;
+    CHECK((read[0].labels == std::vector<int64_t>{0, 1}));
+    CHECK((read[1].labels == std::vector<int64_t>{0}));
+  }
+}
+
+TEST_CASE("answers of SQuAD's form may be missing, and the order of no-answer scores is that of their file") {
+  const TempDir folder;
+  const auto answers = folder.write("p.json", "{\"test:2\": \"sky\", \"test:0\": \"\", \"other\": \"x\"}");
+  const auto scores = folder.write("n.json", "{\"test:2\": 0.5, \"test:0\": -1}");
+  const auto read = read_predictions(answers, TaskKind::spans, three_reviews(), {}, scores);
+  CHECK(read.predictions[2].answer == "sky");
+  CHECK(read.predictions[1].id.empty());
+  CHECK(read.predictions[0].no_answer == -1);
+  CHECK((read.no_answer_order == std::vector<size_t>{2, 0}));
+  CHECK_THROWS_WITH(read_predictions(answers, TaskKind::spans, three_reviews(), {}, folder.write("m.json", "{}")),
+                    Contains("m.json: there is no score for item 'test:0', which has a prediction"));
+}
+
+TEST_CASE("a file of another length, and ids that are doubled, unknown or missing, are refused with the place") {
+  CHECK(prediction_fault("p.txt", "1\n0\n") ==
+        "p.txt: there is no prediction for 1 of 3 items, the first of which is 'test:2'; each item has one");
+  CHECK(prediction_fault("p.txt", "1\n0\n1\n1\n") == "p.txt:4: here is prediction 4 of 3 items; each has one");
+  CHECK(prediction_fault("p.jsonl", "{\"item\": 1, \"label\": 0}\n{\"item\": 1, \"label\": 0}\n") ==
+        "p.jsonl:2: item 'test:1' has a prediction already; keep one");
+  CHECK(prediction_fault("p.jsonl", "{\"id\": \"test:9\", \"label\": 0}\n") ==
+        "p.jsonl:1: the part has no item 'test:9'");
+  CHECK(prediction_fault("p.jsonl", "{\"item\": 3, \"label\": 0}\n") ==
+        "p.jsonl:1: there is no item 3; the part has 3 items, numbered from 0");
+}
+
+TEST_CASE("what is no prediction of the kind is refused with the place") {
+  CHECK(prediction_fault("p.jsonl", "{\"item\": 0, \"value\": 1}\n") ==
+        "p.jsonl:1: a prediction of classification is an object with the key 'label'");
+  CHECK(prediction_fault("p.jsonl", "{\"label\": 7}\n") ==
+        "p.jsonl:1: label 7 is none of the task's, which has 2 labels, numbered from 0");
+  CHECK(prediction_fault("p.jsonl", "{\"label\": 0.5}\n") == "p.jsonl:1: 0.5 is no label; write its name or number");
+  CHECK(prediction_fault("p.txt", "1\nnan\n", TaskKind::regression) == "p.txt:2: 'nan' is no number");
+  CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", TaskKind::spans) ==
+        "p.jsonl:1: 3 is no answer, which is a text");
+  CHECK(prediction_fault("p.jsonl", "{\"tags\": \"O\"}\n", TaskKind::tagging) ==
+        "p.jsonl:1: \"O\" is no list of labels");
+  CHECK(prediction_fault("p.jsonl", "{\"choice\": \"a\"}\n", TaskKind::choice) ==
+        "p.jsonl:1: \"a\" is no number of a candidate, counted from 0");
+  CHECK(prediction_fault("p.jsonl", "{\"value\": \"a\"}\n", TaskKind::regression) == "p.jsonl:1: \"a\" is no number");
+  CHECK_THAT(prediction_fault("p.json", "[1]"), Contains("p.json: this is no JSON object of predictions"));
+  CHECK(prediction_fault("p.json", "{\"t\": {\"predictions\": [{\"id\": \"t_x\", \"pred\": 1}]}}") ==
+        "p.json: prediction 0: 't_x' does not end with the number of an item, as TASK_0 does");
+  CHECK(prediction_fault("p.jsonl", "{\"label\": 1, \"probabilities\": {\"none\": 1}}\n") ==
+        "p.jsonl:1: 'none' is no label of the task");
+}
