@@ -103,7 +103,7 @@ void add_inputs(const TaskRow& row, ordered_json& to) {
 
 ordered_json label_or_null(int64_t label) { return label == no_label ? ordered_json() : ordered_json(label); }
 
-void add_gold(const TaskRow& row, const TaskItem& item, TaskKind kind, ordered_json& to) {
+void write_gold(const TaskRow& row, const TaskItem& item, TaskKind kind, ordered_json& to) {
   switch (kind) {
     case TaskKind::classification:
       to["label"] = label_or_null(row.label);
@@ -197,7 +197,7 @@ ordered_json to_json(const TaskInspection& inspection, const Task& task) {
       ordered_json made{{"item", example.item->id}};
       if (row.window > 0 || example.rows.size() > 1) made["window"] = row.window;
       add_inputs(row, made);
-      add_gold(row, *example.item, task.config.kind, made);
+      write_gold(row, *example.item, task.config.kind, made);
       examples.push_back(made);
     }
   }
@@ -323,14 +323,13 @@ std::string to_text(const TaskInspection& inspection, const Task& task, const To
     text += to_text(labels_table(inspection, task)) + "\n";
   }
   text += to_text(lengths_table(inspection)) + "\n" + losses_of(inspection, task);
-  for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4) + "\n";
+  for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4);
   for (const auto& example : inspection.examples)
     for (const auto& row : example.rows) {
       const auto gold = gold_of(row, *example.item, task);
-      text +=
-          words("\n", visible(example.item->id), row.window > 0 ? words(", window ", row.window) : "",
-                kind == TaskKind::choice ? words(", candidate ", row.candidate) : "", gold.empty() ? "" : ": " + gold,
-                "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2), "\n");
+      text += words("\n", visible(example.item->id), row.window > 0 ? words(", window ", row.window) : "",
+                    kind == TaskKind::choice ? words(", candidate ", row.candidate) : "",
+                    gold.empty() ? "" : ": " + gold, "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
     }
   return text;
 }

@@ -31,7 +31,7 @@ TEST_CASE("a table between tabs is read by the names of its first line, quotes a
 TEST_CASE("columns without names are called by position, those from the end too", "[tasks]") {
   const TaskFolder folder;
   folder.write("train.tsv", "1\tone\tx\n0\ttwo\ty\n");
-  folder.write("test.tsv", "0\tthree\tz\n");
+  folder.write("test.tsv", "0\tthree\tz\n1\tfour\tz\n");
   const auto task = folder.open(mood_task + "data: {" + two_files + ", text: 1, second: -1, label: 0}");
   CHECK(task.train.items.size() == 2);
   CHECK(task.train.items[0].text == "one");
