@@ -176,7 +176,9 @@ void require_task_head(const RunConfig& run) {
              wanted = published_head(run.model, task, HeadDesign::huggingface);
   const bool same_layers = own.dense == wanted.dense && own.pooler == wanted.pooler &&
                            own.output_bias == wanted.output_bias && own.token == wanted.token;
-  const bool same_state = !own.mean || kind_of(run.model) == "modernbert";
+  const bool is_causal =
+      backbone_of(run.model).is_decoder() && default_architecture(run.model) != Architecture::decoder;
+  const bool same_state = (!own.mean || kind_of(run.model) == "modernbert") && !(is_causal && reads_texts(task));
   require<ConfigError>(same_layers && same_state, "head ", terms->head, " of ", kind_of(run.model),
                        " has no class at Hugging Face; train with head: huggingface, or export to torchscript");
 }

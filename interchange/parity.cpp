@@ -94,8 +94,8 @@ void compare_gradients(const SafeTensors& expected, const Network& network, cons
                        Comparison& out) {
   const auto& model = network.model_config();
   const auto gradients = gradients_of(network);
-  // Some gradients are zero up to rounding (a bias of keys changes no probability); they are compared relative to the
-  // largest of all.
+  // Some gradients are zero up to rounding (a bias of keys changes no probability, nor does one of all logits of a
+  // row); what rounding leaves of them depends on the terms of their sums, of the size of 1 or of the largest of all.
   double largest = 0;
   for (const auto& name : expected.names())
     if (name.rfind("grad.", 0) == 0) largest = std::max(largest, largest_of(expected.get(name)));
@@ -105,7 +105,8 @@ void compare_gradients(const SafeTensors& expected, const Network& network, cons
     const auto prefixed = huggingface_prefix(model) + parameter;
     if (!gradients.count(parameter) && gradients.count(prefixed)) parameter = prefixed;
     const auto wanted = expected.get(name);
-    const double own_max = largest_of(wanted), scale = std::max(own_max, 1e-3 * largest);
+    const double own_max = largest_of(wanted), unit = std::max(1.0, largest);
+    const double scale = own_max < 1e-6 * unit ? 1e-2 * unit : std::max(own_max, 1e-3 * largest);
     const auto found = gradients.find(parameter);
     if (found == gradients.end()) {
       if (own_max == 0)

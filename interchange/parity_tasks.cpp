@@ -37,9 +37,10 @@ struct TaskCase {
     const int64_t axes = task == TaskKind::choice ? 3 : 2;
     require<CheckpointError>(given.dim() == axes && given.numel() > 0, path, ": ", name, " has shape ", given.sizes(),
                              "; it must be ", axes == 3 ? "[items, candidates, length]" : "[batch, length]");
-    const auto ids = in.get("input_ids").sizes();
-    require<CheckpointError>(given.sizes() == ids || name.starts_with("decoder_"), path, ": ", name, " has shape ",
-                             given.sizes(), " instead of ", ids, ", one entry for each token of input_ids");
+    const auto ids = in.get("input_ids").sizes().vec();
+    require<CheckpointError>(given.sizes() == at::IntArrayRef(ids) || name.starts_with("decoder_"), path, ": ", name,
+                             " has shape ", given.sizes(), " instead of ", at::IntArrayRef(ids),
+                             ", one entry for each token of input_ids");
     return axes == 3 ? given.flatten(0, 1) : given;
   }
 
@@ -108,8 +109,8 @@ void add_class_positions(Batch& batch, const TaskCase& c) {
                                   : place.masked_fill(batch.input_ids.eq(c.model().pad_token_id), 0).amax(1);
       return;
     case ClassToken::last_end:
-      batch.class_positions = class_positions_of(ClassToken::last_end, batch.input_ids, batch.attention_mask,
-                                                 c.model().eos_token_id);
+      batch.class_positions =
+          class_positions_of(ClassToken::last_end, batch.input_ids, batch.attention_mask, c.model().eos_token_id);
   }
 }
 
@@ -222,7 +223,7 @@ Batch read_task_case(const SafeTensors& in, const RunConfig& config, bool with_l
   if (c.windows()) add_class_globals(batch, c);
   if (c.is_bigbird_span()) add_question(batch, c);
   if (task == TaskKind::choice) {
-    const auto sizes = in.get("input_ids").sizes();
+    const auto sizes = in.get("input_ids").sizes().vec();
     batch.candidates = at::arange(sizes[0] * sizes[1], at::kLong).view({sizes[0], sizes[1]});
   }
   add_task_labels(batch, c);

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "models/attention/attention.h"
 
@@ -20,9 +21,27 @@ struct FullAttentionLayer final : Attention {
     auto context = given;
     context.scale = scale;
     context.window = window;
-    if (rotary)
-      return self_attention(linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x)), Param(), heads, context, drop);
+    if (rotary) {
+      const auto rotated = linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x));
+      const auto mixed = self_attention(rotated, Param(), heads, context, drop);
+      const bool has_far_padding = window >= 0 && context.key_mask.defined() && !drop.active;
+      return has_far_padding ? with_far_padding(mixed, rotated, context.key_mask) : mixed;
+    }
     return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
+  }
+  /// In evaluation, a padded query with no real key in its window has the mean of all values, as in transformers, where
+  /// a loss of spans reads its state. Other states do not depend on it.
+  Tensor with_far_padding(const Tensor& mixed, const Tensor& qkv_rotated, const Tensor& key_mask) const {
+    const auto near = at::max_pool1d(key_mask.to(at::kFloat).unsqueeze(1), 2 * window + 1, 1, window).squeeze(1).gt(0);
+    return at::where(near.unsqueeze(-1), mixed, mean_value(qkv_rotated));  // [B, T, D]
+  }
+  /// With gradients, those of transformers: scores vanish beside the mask that is added to them, but not from the
+  /// graph.
+  Tensor mean_value(const Tensor& qkv_rotated) const {
+    if (!at::GradMode::is_enabled()) return qkv_rotated.chunk(3, -1)[2].mean(1, /*keepdim=*/true);
+    const auto [q, k, v] = split_heads(qkv_rotated, heads);
+    const auto scores = cloze::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));
+    return join_heads(cloze::matmul(at::softmax(scores + std::numeric_limits<float>::lowest(), -1), v));
   }
   /// The same in plain operators.
   Tensor mix_with_terms(const Tensor& x, const AttentionContext& context, const Dropout& drop) const {

@@ -27,7 +27,10 @@ struct WindowAttentionLayer final : Attention {
     context.window = window;
     context.dilation = dilation;
     context.dilated_heads = dilated_heads;
-    const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
+    auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
+    // In evaluation, a query that is padding has zeros, as in transformers, where a loss of spans reads its state.
+    if (context.key_mask.defined() && !drop.active)
+      local = local.masked_fill(context.key_mask.logical_not().unsqueeze(-1), 0.0);
     if (!context.global_mask.defined()) return local;
     const auto globals = marked_positions(context.global_mask).unsqueeze(-1);  // [B, G, 1]
     const auto tokens = at::gather(x, 1, globals.expand({-1, -1, x.size(-1)}));

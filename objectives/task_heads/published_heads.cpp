@@ -17,7 +17,7 @@ bool is_one_of(const std::string& kind) {
 /// The models of BART's code: dropout, dense, tanh, dropout over the decoder's state at the last end token.
 bool is_like_bart(const std::string& kind) { return is_one_of<BartConfig, MBartConfig, PegasusConfig>(kind); }
 
-/// The token that stands for a text where its head reads one.
+/// The token that stands for a text where its head reads one. In a decoder the first one is the same for every text.
 ClassToken class_token_of(const ModelConfig& model) {
   const auto& m = backbone_of(model);
   if (as<EncoderDecoderConfig>(model)) return ClassToken::last_end;
