@@ -3,7 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -54,25 +54,30 @@ void part_off_valid(TaskPart& train, TaskPart& valid) {
   valid.file = train.file;
 }
 
-/// Notes the items of a part that another part has too.
-void note_doubles(const TaskPart& part, const std::unordered_map<uint64_t, size_t>& known, const TaskPart& other,
-                  std::vector<std::string>& notes) {
+/// Hashes of items and their numbers, sorted.
+using Hashes = std::vector<std::pair<uint64_t, size_t>>;
+
+Hashes hashes_of(const TaskPart& part) {
+  Hashes hashes;
+  for (size_t i = 0; i < part.items.size(); ++i) hashes.emplace_back(content_hash(part.items[i]), i);
+  std::sort(hashes.begin(), hashes.end());
+  return hashes;
+}
+
+/// Notes the items of a part that another part has too, whose hashes are `known`.
+void note_doubles(const TaskPart& part, const Hashes& known, const TaskPart& other, std::vector<std::string>& notes) {
   uint64_t count = 0;
   std::string first;
   for (const auto& item : part.items) {
-    const auto found = known.find(content_hash(item));
-    if (found == known.end()) continue;
+    const auto hash = content_hash(item);
+    const auto found = std::lower_bound(known.begin(), known.end(), std::pair(hash, size_t{0}));
+    if (found == known.end() || found->first != hash) continue;
     if (count++ == 0) first = words(item.id, " as ", other.items[found->second].id);
   }
   if (count > 0)
-    notes.push_back(words(thousands(count), " of ", counted(part.items.size(), "item"), " of ", part.name, " stand in ",
-                          other.name, " too, first ", shortened(first), "; they count"));
-}
-
-std::unordered_map<uint64_t, size_t> hashes_of(const TaskPart& part) {
-  std::unordered_map<uint64_t, size_t> known;
-  for (size_t i = 0; i < part.items.size(); ++i) known.emplace(content_hash(part.items[i]), i);
-  return known;
+    notes.push_back(words(thousands(count), " of ", counted(part.items.size(), "item"), " of ", part.name,
+                          count == 1 ? " stands in " : " stand in ", other.name, " too, first ", shortened(first),
+                          count == 1 ? "; it counts" : "; they count"));
 }
 
 void note_all_doubles(Task& task, bool has_own_valid) {

@@ -42,6 +42,17 @@ std::string label_list(const std::vector<std::string>& labels) {
   return listed(shown) + (rest > 0 ? words(" and ", rest, " more") : "");
 }
 
+/// Notes labels that no item has.
+void note_absent_labels(TaskPart& part, const TaskLabels& labels) {
+  const auto counts = counts_in(part, labels.size());
+  std::vector<std::string> absent;
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] == 0) absent.push_back(labels.names[i]);
+  if (!absent.empty())
+    part.notes.push_back(
+        words(part.name, ": no item has ", counted(absent.size(), "label"), " of the task: ", label_list(absent)));
+}
+
 /// Refuses a column that holds texts, numbers or ids instead of labels.
 void require_labels(const TaskPart& train, int64_t labels, uint64_t uses) {
   constexpr int64_t few = 50;
@@ -136,6 +147,7 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
     if (config.kind == TaskKind::multilabel)
       if (auto* all = std::get_if<GoldLabels>(&item.gold)) std::sort(all->ids.begin(), all->ids.end());
   }
+  if (part.name == "train") note_absent_labels(part, labels);
   if (unknown.empty()) return;
   std::vector<std::string> shown;
   for (const auto& [label, count] : unknown)

@@ -16,7 +16,8 @@ TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const L
                         const std::vector<std::string>& brought);
 
 /// Gives the golds of a part ids instead of numbers of the pool, `unknown_label` to those of labels that are none.
-/// Notes these, each with its count. Throws DataError for one in the training part.
+/// Notes these, each with its count, and labels that no item of the training part has. Throws DataError for one in the
+/// training part.
 void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& labels, const LabelPool& pool);
 
 /// Weights of the labels in the loss; empty where the task has none. `balanced`: n / (k * count), so that their mean

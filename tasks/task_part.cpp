@@ -236,14 +236,15 @@ class ItemReader {
       else
         item.candidates.push_back(found.is_missing ? "" : found.text);
     }
-    while (!item.candidates.empty() && is_blank(item.candidates.back())) item.candidates.pop_back();
+    const bool are_columns = !candidates_.empty() && !cells_[candidates_.back()].is_list;
+    while (are_columns && !item.candidates.empty() && is_blank(item.candidates.back())) item.candidates.pop_back();
     if (config_.kind != TaskKind::choice) return;
     if (item.candidates.empty()) fail<DataError>(where(), ": has no candidate; a choice needs two or more");
     if (item.candidates.size() < 2) fail<DataError>(where(), ": has one candidate only; a choice needs two or more");
     const auto blank = std::find_if(item.candidates.begin(), item.candidates.end(), is_blank);
     if (blank != item.candidates.end())
       fail<DataError>(where(), ": candidate ", blank - item.candidates.begin(),
-                      " is empty, and one after it is not; fill it, or remove the item");
+                      " is empty; give it a text, or remove the item");
   }
 
   /// What is right; false for an item that is left out.

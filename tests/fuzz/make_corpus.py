@@ -160,5 +160,31 @@ def suites():
     seed("python_json", "bad-cut", '{"a": [1, {"b": "x')
 
 
-for make in (configs, tokenizers, texts, stores, runs, weights, suites):
+def tasks():
+    seed("task_file", "good-pairs.yaml", "task: a\nkind: classification\ndata: {train: a.tsv, test: b.tsv, text: \"{x}: {y}\", second: z, label: -1}\n"
+         "labels: {\"0\": off, \"1\": on}\nmetric: [f1, accuracy]\ncut: head_tail\nhead_tail: 64\nclass_weights: [1, 2.5]\n")
+    seed("task_file", "good-spans.yaml", "task: b\nkind: spans\ndata: {train: a.json, valid: test, test: b.json}\nstride: 64\nmax_answer: 8\n")
+    seed("task_file", "bad-cut.yaml", "task: c\nkind: tagging\ndata: {train: a.conll, test: b.conll, scheme: bio}\ncut: first\n")
+    seed("task_file", "bad-template.yaml", "task: d\nkind: regression\ndata: {test: b.tsv, text: \"{x\", label: y}\nscale: [5, 0]\n")
+    seed("task_data", "good-tsv", "a fine day\tgood\nrain \"again\"\tbad\nsun\tgood\n")
+    seed("task_data", "good-csv", "text,label\n\"one, or\ntwo\",a\n\"the \"\"third\"\"\",b\n")
+    nested = dict(c=1, a=dict(b=[dict(text="x", label=True), dict(text="y", label=False)]))
+    seed("task_data", "good-nested", dump(nested) + "\n" + dump({**nested, "c": 2}) + "\n")
+    seed("task_data", "good-trec", "NUM:dist How far ?\nHUM:ind Who ?\n")
+    seed("task_data", "good-lists", dump(dict(text="p", labels=["u", "v"], label=1)) + "\n" + dump(dict(text="q", labels=["v", "w"], label=0)) + "\n")
+    seed("task_data", "good-numbers", "text\tlabel\na\t0.5\nb\t-1e3\n")
+    seed("task_data", "good-conll", "-DOCSTART- O\n\nAnn S-per\nsings O\n\nNew B-loc\nYork E-loc\n")
+    word = "\t{0}\t{0}\t{1}\t_\t_\t0\troot\t_\t_\n"
+    seed("task_data", "good-conllu", "# text = a b\n1-2\tab" + "\t_" * 8 + "\n1" + word.format("a", "DET") + "2" + word.format("b", "NOUN") + "\n1" + word.format("c", "X"))
+    seed("task_data", "good-words", dump(dict(words=["a", "b"], tags=["X", "Y"])) + "\n" + dump(dict(words=["c"], tags=["Y"])) + "\n")
+    asked = [dict(id=str(i), question="Where?", is_impossible=False, answers=[dict(text="Rome", answer_start=8)]) for i in range(2)]
+    seed("task_data", "good-squad", dump(dict(data=[dict(title="t%d" % i, paragraphs=[dict(context="\u00c9t\u00e9 in  Rome", qas=[asked[i]])])
+                                                    for i in range(2)])))
+    answer = dict(text="Who?", context="It is Ann.", answers=dict(text=["Ann"], answer_start=[6]))
+    seed("task_data", "good-answers", dump(answer) + "\n" + dump({**answer, "text": "Who is it?", "answers": [dict(text="It", start=0)]}) + "\n")
+    seed("task_data", "bad-place", dump(dict(data=[dict(paragraphs=[dict(context="a", qas=[{**asked[0], "answers": [dict(text="a", answer_start=2**40)]}])])])))
+    seed("task_data", "bad-cells", "one\n")
+
+
+for make in (configs, tokenizers, texts, stores, runs, weights, suites, tasks):
     make()

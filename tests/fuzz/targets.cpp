@@ -24,7 +24,9 @@ std::vector<FuzzTarget> fuzz_targets() {
           {"huggingface_config", fuzz_huggingface_config, {"parity/bert/config.json", "parity/t5/config.json"}},
           {"suite_lines", fuzz_suite_lines},
           {"suite_table", fuzz_suite_table},
-          {"python_json", fuzz_python_json}};
+          {"python_json", fuzz_python_json},
+          {"task_file", fuzz_task_file},
+          {"task_data", fuzz_task_data}};
 }
 
 }  // namespace cloze

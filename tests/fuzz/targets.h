@@ -62,5 +62,7 @@ bool fuzz_huggingface_config(std::string_view bytes);
 bool fuzz_suite_lines(std::string_view bytes);
 bool fuzz_suite_table(std::string_view bytes);
 bool fuzz_python_json(std::string_view bytes);
+bool fuzz_task_file(std::string_view bytes);
+bool fuzz_task_data(std::string_view bytes);
 
 }  // namespace cloze

@@ -150,7 +150,10 @@ TEST_CASE("a choice without candidates, or whose label is none of them, is refus
   const auto fault = [&](const std::string& line) { return part_fault(yaml, "q\ta\tb\tc\tlabel\n" + line + "\n"); };
   CHECK(fault("why\t\t\t\t0") == "t.tsv:2: has no candidate; a choice needs two or more");
   CHECK(fault("why\tx\t\t\t0") == "t.tsv:2: has one candidate only; a choice needs two or more");
-  CHECK_THAT(fault("why\tx\t\ty\t0"), Contains("t.tsv:2: candidate 1 is empty, and one after it is not"));
+  CHECK_THAT(fault("why\tx\t\ty\t0"), Contains("t.tsv:2: candidate 1 is empty; give it a text"));
+  CHECK_THAT(part_fault(task_with("choice", "t.jsonl", "text: q, candidates: of, label: label"),
+                        "{\"q\": \"why\", \"of\": [\"x\", \"y\", \"\"], \"label\": 0}\n", "t.jsonl"),
+             Contains("t.jsonl:1: candidate 2 is empty; give it a text"));
   CHECK_THAT(fault("why\tx\ty\t\t2"),
              Contains("t.tsv:2: its label is '2', and it has candidates 0 to 1; if they are called"));
   CHECK_THAT(fault("why\tx\ty\t\tA"), Contains("t.tsv:2: its label is 'A'"));

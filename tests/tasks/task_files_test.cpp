@@ -37,10 +37,12 @@ TEST_CASE("columns without names are called by position, those from the end too"
   CHECK(task.train.items[0].text == "one");
   CHECK(task.train.items[0].second == "x");
   CHECK(task.train.items[0].is_pair);
-  const auto below = folder.open(mood_task + "data: {" + two_files +
-                                 ", text: 1, label: 0, header: true}\nlabels: {\"0\": a, \"1\": b}");
-  CHECK(below.train.items.size() == 1);
-  CHECK(below.train.items[0].text == "two");
+  folder.write("train.tsv", "mark\ttext\n1\tone\n0\ttwo\n");
+  folder.write("test.tsv", "mark\t1\n1\tone\n");
+  const auto below = folder.open(mood_task + "data: {" + two_files + ", text: 1, label: 0, header: true}");
+  CHECK(below.train.items.size() == 2);
+  CHECK(below.train.items[1].text == "two");
+  CHECK(below.test.items[0].text == "one");
 }
 
 TEST_CASE("a table with commas is read by RFC 4180, and columns are joined by a template", "[tasks]") {

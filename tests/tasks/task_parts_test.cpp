@@ -39,6 +39,16 @@ TEST_CASE("labels are sorted as text where no order is given, and only the train
   CHECK(counts_of(task.train, task.labels) == "train: 3 items, 10 1, 9 2");
 }
 
+TEST_CASE("a label that no item of the training part has is named", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.tsv", "text\tlabel\nx\t1\ny\t2\n");
+  const auto task = folder.open(mood_task +
+                                "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}\n"
+                                "labels: {\"0\": low, \"1\": mid, \"2\": high}");
+  CHECK_THAT(notes_of(task), Contains("train: no item has 1 label of the task: 'low'\n"));
+  CHECK(counts_of(task.train, task.labels) == "train: 2 items, low 0, mid 1, high 1");
+}
+
 TEST_CASE("the order of a model's labels is that of the task, and other labels are refused with both lists",
           "[tasks]") {
   const TaskFolder folder;
@@ -106,7 +116,7 @@ TEST_CASE("items that two parts share are counted", "[tasks]") {
       folder.open(mood_task + "data: {train: train.tsv, valid: valid.tsv, test: test.tsv, text: text, label: label}");
   CHECK(notes_of(task) ==
         "4 of 8 items of test stand in train too, first test:0 as train:2; they count\n"
-        "1 of 3 items of valid stand in train too, first valid:0 as train:5; they count\n"
+        "1 of 3 items of valid stands in train too, first valid:0 as train:5; it counts\n"
         "3 of 8 items of test stand in valid too, first test:3 as valid:0; they count\n");
 }
 
