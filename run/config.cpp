@@ -6,6 +6,7 @@
 #include "core/spelling.h"
 #include "models/config.h"
 #include "models/families/limits.h"
+#include "objectives/task_heads/task_heads.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
 
@@ -45,6 +46,16 @@ void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& n
   const auto known = limits.broken();
   for (const auto& sentence : broken.broken())
     limits.forbid(std::find(known.begin(), known.end(), sentence) == known.end(), name, ": ", sentence);
+}
+
+/// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
+void check_task(const RunConfig& c, Limits& limits) {
+  if (c.task.name.empty()) return;
+  const bool has_head = !c.objectives.empty() && task_head_of(c.objectives[0]);
+  limits.forbid(!has_head, "task.name is ", c.task.name,
+                ", and objectives have no head of a task; leave them as `cloze finetune` makes them");
+  limits.forbid(!c.train.phases.empty(),
+                "train.phases cut the text anew, and the rows of a task are as they were prepared; remove the phases");
 }
 
 void check_phases(const RunConfig& c, Limits& limits) {
@@ -167,6 +178,7 @@ void validate(const RunConfig& c) {
   check_optimizer(c.optimizer, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
+  check_task(c, limits);
   check_phases(c, limits);
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
