@@ -61,6 +61,12 @@ struct EvaluateCommand {
   SuitesCommand suites{};
   bool json = false;
 };
+/// Of a fine-tuned run.
+struct PredictCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  std::string run, file, out;  ///< out: a file; empty: standard output
+  bool json = false;
+};
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
@@ -135,7 +141,7 @@ struct CollateCommand {
   bool fast = false, partial = false;
 };
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
+using Command = std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
                              ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
                              DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
 
