@@ -9,10 +9,10 @@ namespace cloze {
 
 /// What a recipe is asked for.
 struct RecipeQuestion {
-  std::string like;     ///< name of the recipe
-  std::string task;     ///< name of the task, by which some have other numbers: `rte`
-  std::string kind;     ///< `classification`, `spans`, ...
-  std::string model;    ///< `bert`, `electra`, ...
+  std::string like{};   ///< name of the recipe
+  std::string task{};   ///< name of the task, by which some have other numbers: `rte`
+  std::string kind{};   ///< `classification`, `spans`, ...
+  std::string model{};  ///< `bert`, `electra`, ...
   int64_t hidden_size = 0;
 };
 
