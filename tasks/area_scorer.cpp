@@ -18,11 +18,13 @@ struct ScoreOrder {
 
   ScoreOrder(const ScoredItems& scored, int64_t id)
       : items(scored.size()), label(scored.labels->names[static_cast<size_t>(id)]) {
-    const auto score = [&](uint32_t i) { return scored.predictions[i]->probabilities[static_cast<size_t>(id)]; };
+    std::vector<double> scores;
+    for (const auto* prediction : scored.predictions)
+      scores.push_back(prediction->probabilities[static_cast<size_t>(id)]);
     std::iota(items.begin(), items.end(), 0u);
-    std::ranges::stable_sort(items, {}, score);
+    std::ranges::sort(items, {}, [&](uint32_t i) { return scores[i]; });
     for (size_t at = 0; at < items.size(); ++at) {
-      ends_tie.push_back(at + 1 == items.size() || score(items[at]) != score(items[at + 1]));
+      ends_tie.push_back(at + 1 == items.size() || scores[items[at]] != scores[items[at + 1]]);
       const auto& gold = scored.items[items[at]]->gold;
       const auto* one = std::get_if<GoldLabel>(&gold);
       is_positive.push_back(one ? one->id == id : std::ranges::binary_search(std::get<GoldLabels>(gold).ids, id));

@@ -31,7 +31,7 @@ struct Resampled {
 /// "Subsampling", section 2.2: the rate of convergence is known).
 Resampled resample(const ScoredItems& scored, const TaskScorerMaker& make, const TaskScorer& scorer,
                    const MetricOptions& options);
-inline constexpr size_t most_drawn = 20'000;
+inline constexpr size_t most_drawn = 10'000;
 
 /// The same of two sets of predictions for the same items, first less second, of the same draws.
 Resampled resample_difference(const ScoredItems& first, const ScoredItems& second, const TaskScorerMaker& make,
