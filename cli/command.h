@@ -141,8 +141,9 @@ struct CollateCommand {
   bool fast = false, partial = false;
 };
 
-using Command = std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
-                             ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
-                             DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
+using Command =
+    std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand,
+                 ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
+                 RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
 
 }  // namespace cloze

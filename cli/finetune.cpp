@@ -121,8 +121,7 @@ ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
   terms.head = recipe.original_head ? HeadDesign::original : HeadDesign::huggingface;
   terms.classifier_dropout = recipe.classifier_dropout;
   const auto kind = task.config.kind;
-  const bool has_labels =
-      kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
+  const bool has_labels = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
   if (has_labels) terms.labels = task.labels.names;
   terms.class_weights = class_weights_of(task.config, task.labels, task.train);
   terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
@@ -212,7 +211,8 @@ void finetune(FinetuneArguments& a) {
   check_new_run(out);
   auto config = config_before(run, sources.run, task, recipe);
   config.data.tokens = out + "/" + task_folder;
-  const auto first = with_overrides(config, overrides.of_run);  // all that is wrong with it is told before rows are made
+  const auto first =
+      with_overrides(config, overrides.of_run);  // all that is wrong with it is told before rows are made
   const auto prepared = prepare_rows(task, run, out);
   fit_to_rows(config, prepared, first.train);
   a.command.config = with_overrides(config, overrides.of_run);

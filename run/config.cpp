@@ -97,9 +97,10 @@ void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
                 "(optimizer.groups, with kind: muon and role: weight), and another kind the rest");
   limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
                 "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
-  limits.forbid(optimizer.learning_rate == 0 && optimizer.head_rate > 0,
-                "optimizer.learning_rate is 0, so that the schedule gives optimizer.head_rate no rate; raise it, or train "
-                "the heads alone with init.probe");
+  limits.forbid(
+      optimizer.learning_rate == 0 && optimizer.head_rate > 0,
+      "optimizer.learning_rate is 0, so that the schedule gives optimizer.head_rate no rate; raise it, or train "
+      "the heads alone with init.probe");
 }
 
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {

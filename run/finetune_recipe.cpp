@@ -15,9 +15,9 @@ struct RecipeNumbers {
   const char* preset;  ///< of the details of update and schedule
   int64_t batch_size;
   double learning_rate;
-  double epochs;          ///< 0: `steps`
+  double epochs;  ///< 0: `steps`
   int64_t steps;
-  double warmup;          ///< below 1 a share, else steps
+  double warmup;  ///< below 1 a share, else steps
   double weight_decay;
   int64_t max_length = 0;
   double max_grad_norm = 1;
@@ -64,10 +64,10 @@ RecipeNumbers hugging_face(const RecipeQuestion&) {
 }
 
 RecipeNumbers fairseq_roberta(const RecipeQuestion& asked) {
-  static constexpr TaskNumbers tasks[] = {
-      {"rte", 16, 2e-5, 2036, 122},     {"mrpc", 16, 1e-5, 2296, 137},   {"stsb", 16, 2e-5, 3598, 214},
-      {"cola", 16, 1e-5, 5336, 320},    {"mnli", 32, 1e-5, 123873, 7432}, {"qnli", 32, 1e-5, 33112, 1986},
-      {"qqp", 32, 1e-5, 113272, 28318}, {"sst2", 32, 1e-5, 20935, 1256}};
+  static constexpr TaskNumbers tasks[] = {{"rte", 16, 2e-5, 2036, 122},     {"mrpc", 16, 1e-5, 2296, 137},
+                                          {"stsb", 16, 2e-5, 3598, 214},    {"cola", 16, 1e-5, 5336, 320},
+                                          {"mnli", 32, 1e-5, 123873, 7432}, {"qnli", 32, 1e-5, 33112, 1986},
+                                          {"qqp", 32, 1e-5, 113272, 28318}, {"sst2", 32, 1e-5, 20935, 1256}};
   RecipeNumbers numbers{"fairseq-roberta", 32, 1e-5, 10, 0, 0.06, 0.1, 512, 0};
   numbers.classifier_dropout = 0;
   take(numbers, numbers_of(tasks, asked.task));
@@ -85,10 +85,10 @@ RecipeNumbers electra(const RecipeQuestion& asked) {
 }
 
 RecipeNumbers albert(const RecipeQuestion& asked) {
-  static constexpr TaskNumbers tasks[] = {
-      {"sst2", 32, 1e-5, 20935, 1256}, {"qnli", 32, 1e-5, 33112, 1986}, {"rte", 32, 3e-5, 800, 200},
-      {"mrpc", 32, 2e-5, 800, 200},    {"cola", 16, 1e-5, 5336, 320},   {"stsb", 16, 2e-5, 3598, 214},
-      {"mnli", 128, 3e-5, 10000, 1000}, {"qqp", 128, 5e-5, 14000, 1000}};
+  static constexpr TaskNumbers tasks[] = {{"sst2", 32, 1e-5, 20935, 1256},  {"qnli", 32, 1e-5, 33112, 1986},
+                                          {"rte", 32, 3e-5, 800, 200},      {"mrpc", 32, 2e-5, 800, 200},
+                                          {"cola", 16, 1e-5, 5336, 320},    {"stsb", 16, 2e-5, 3598, 214},
+                                          {"mnli", 128, 3e-5, 10000, 1000}, {"qqp", 128, 5e-5, 14000, 1000}};
   RecipeNumbers numbers{"google-bert", 32, 3e-5, 3, 0, 0.1, 0.01, 512};
   if (asked.kind == "spans") return {"google-bert", 48, 5e-5, 2, 0, 0.1, 0.01, 384};
   take(numbers, numbers_of(tasks, asked.task));
@@ -153,9 +153,9 @@ Recipe recipe_of(const RecipeQuestion& asked) {
                          std::find(found->models.begin(), found->models.end(), asked.model) != found->models.end();
   const std::string preset = numbers.preset;
   auto& config = recipe.config;
-  config = decode<RunConfig>(ConfigTree::parse("optimizer: {like: " + preset + "}\nschedule: {like: " + preset +
-                                                   ", shape: " + numbers.shape + "}\n",
-                                               "the recipe " + asked.like));
+  config = decode<RunConfig>(ConfigTree::parse(
+      "optimizer: {like: " + preset + "}\nschedule: {like: " + preset + ", shape: " + numbers.shape + "}\n",
+      "the recipe " + asked.like));
   set_details(asked.like, config.optimizer);
   config.optimizer.learning_rate = numbers.learning_rate;
   config.optimizer.weight_decay = numbers.weight_decay;

@@ -19,8 +19,8 @@ struct RecipeQuestion {
 /// A recipe for a task: the sections optimizer, schedule and train of a run, and what of the task itself it says.
 struct Recipe {
   RunConfig config{};
-  int64_t max_length = 0;       ///< tokens of a row; 0: as many as the model reads
-  bool original_head = false;   ///< the head has the first weights of that code
+  int64_t max_length = 0;      ///< tokens of a row; 0: as many as the model reads
+  bool original_head = false;  ///< the head has the first weights of that code
   double classifier_dropout = -1;
 };
 

@@ -56,8 +56,8 @@ struct RunProgress {
 struct TrainState : RunProgress {
   double words = 0;  ///< of the raw text, each time they are seen; negative: not recorded in the checkpoint
   std::vector<int64_t> at_words{};  ///< the numbers of checkpoint.at_words that this step reached
-  double best_loss = 0;             ///< best held-out loss, or of a task the best figure with its sign changed where more
-                                    ///< is better; valid when `best_step` > 0
+  double best_loss = 0;  ///< best held-out loss, or of a task the best figure with its sign changed where more
+                         ///< is better; valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation

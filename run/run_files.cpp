@@ -29,14 +29,16 @@ bool is_step_name(const std::string& name) {
 }
 
 bool is_first_file(const std::string& name) {
-  return name.starts_with("events.out.tfevents.") || is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt",
-                                                                "metrics.jsonl", "tokenizer", imported_folder, task_folder},
-                                                               name);
+  return name.starts_with("events.out.tfevents.") ||
+         is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt", "metrics.jsonl", "tokenizer",
+                    imported_folder, task_folder},
+                   name);
 }
 
 bool is_run_file(const std::string& name) {
-  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.svg", "predictions.jsonl", "hardest.md", "confusion.svg"},
-                                           name);
+  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.svg",
+                                           "predictions.jsonl", "hardest.md", "confusion.svg"},
+                                          name);
 }
 
 bool is_left_of_run(const std::string& name) {

@@ -22,9 +22,9 @@ struct RowLogits {
 /// How predictions are made of logits.
 struct PredictionSetting {
   TaskKind kind = TaskKind::classification;
-  int64_t missing_tag = 0;             ///< of a word without a token
-  double no_answer_threshold = 0;      ///< spans: a margin above it is no answer
-  bool may_have_no_answer = false;     ///< spans: else every question gets one
+  int64_t missing_tag = 0;          ///< of a word without a token
+  double no_answer_threshold = 0;   ///< spans: a margin above it is no answer
+  bool may_have_no_answer = false;  ///< spans: else every question gets one
   AnswerOptions answers{};
 };
 

@@ -23,8 +23,8 @@ struct PreparedPart {
 struct PreparedTask {
   Task task{};  ///< without the items of its parts
   std::string fingerprint{};
-  int64_t longest = 0;                               ///< tokens of the longest row
-  uint64_t train_examples = 0, valid_examples = 0;   ///< rows, or items where the rows of an item are one example
+  int64_t longest = 0;                              ///< tokens of the longest row
+  uint64_t train_examples = 0, valid_examples = 0;  ///< rows, or items where the rows of an item are one example
   std::vector<std::pair<std::string, RowCounts>> counts{};  ///< by part; empty of a task that was opened
 };
 

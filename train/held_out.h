@@ -60,8 +60,8 @@ class HeldOutEvaluation final : public Callback {
   std::vector<HeldOut> losses_{};
   double loss_ = std::numeric_limits<double>::quiet_NaN();
   bool due_ = false;
-  int64_t evaluated_at_ = -1;  ///< step
-  int64_t best_step_ = 0;      ///< 0: none
+  int64_t evaluated_at_ = -1;                               ///< step
+  int64_t best_step_ = 0;                                   ///< 0: none
   double cost_ = std::numeric_limits<double>::quiet_NaN();  ///< what the best step has the least of: loss_, or that of
                                                             ///< the task
   double best_cost_ = 0;

@@ -276,8 +276,8 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   for (size_t number = 0; number < groups_.size(); ++number) {
     const auto& group = groups_[number];
     const auto matrices = group.matrices(flat_, group_of_param_, number);
-    const optimizers::Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor, grad_scale,
-                                group.options.weight_decay};
+    const optimizers::Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor,
+                                grad_scale, group.options.weight_decay};
     if (fused)
       step_fused(group.options.rule, step, matrices);
     else

@@ -53,8 +53,8 @@ struct NetworkLayers {
   int64_t first = 0, decoder = 0;
 };
 
-/// The factor on the learning rate of a parameter of the network by its depth: of n layers, the embeddings have 0, layer
-/// i has i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2, whose rate is
+/// The factor on the learning rate of a parameter of the network by its depth: of n layers, the embeddings have 0,
+/// layer i has i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2, whose rate is
 /// optimizer.head_rate where that is given. Layers of an encoder come before those of its decoder.
 /// Source: google-research/electra, model/optimization.py, _get_layer_lrs.
 double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers);

@@ -101,8 +101,8 @@ bool open_folder(Training& training, const Origin& origin) {
   const auto& config = training.config;
   InitReport initialized;
   if (!origin.initial.empty())
-    initialized = init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe,
-                            config.objectives);
+    initialized =
+        init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
   if (config.init.probe) training.network->freeze_backbone();
   const bool rows_differ = open_run_folder(training, origin);
   compare_memory(config, row_tokens(training), warn_of_memory);  // in the log of the run, too

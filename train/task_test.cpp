@@ -45,9 +45,10 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
   order.resize(std::min(order.size(), most_hardest));
   const auto kind = task.task.config.kind;
-  auto text = words("# The hardest items of ", escaped_markdown(task.task.config.task),
-                    "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
-                    "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
+  auto text =
+      words("# The hardest items of ", escaped_markdown(task.task.config.task),
+            "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
+            "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
   for (const auto i : order) {
     const auto& item = part.items[i];
     text += words("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
@@ -86,7 +87,8 @@ void TaskTest::finish(Training& training) {
   result_->notes = task.task.notes;
   training.write("predictions.jsonl", prediction_lines(task, part, judged));
   training.write("hardest.md", hardest_items(task, part, judged));
-  if (judged.figures.confusion) training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
+  if (judged.figures.confusion)
+    training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
   end_progress();
   const auto checkpoint = std::filesystem::path(best.checkpoint).filename().string();
   log_info("train", line_of(*result_, checkpoint) + (task.task.is_chosen_on_test ? "; chosen on these items" : ""));

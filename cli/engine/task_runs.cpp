@@ -99,7 +99,8 @@ std::optional<PairedFigures> difference_of(const std::vector<JudgedRun>& runs) {
 bool is_fine_tuned(const std::string& path) {
   std::error_code unknown;
   if (!fs::exists(path, unknown)) return false;
-  const auto folder = fs::exists(path + "/run.yaml", unknown) ? path : fs::path(located_step(path)).parent_path().string();
+  const auto folder =
+      fs::exists(path + "/run.yaml", unknown) ? path : fs::path(located_step(path)).parent_path().string();
   if (!fs::exists(folder + "/run.yaml", unknown)) return false;
   const auto* name = ConfigTree::load_alone(folder + "/run.yaml").find("task.name");
   return name && !name->text.empty();
@@ -204,9 +205,8 @@ std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
 }
 
 bool has_golds(const std::vector<TaskItem>& items) {
-  return !items.empty() && std::none_of(items.begin(), items.end(), [](const TaskItem& item) {
-    return std::holds_alternative<NoGold>(item.gold);
-  });
+  return !items.empty() && std::none_of(items.begin(), items.end(),
+                                        [](const TaskItem& item) { return std::holds_alternative<NoGold>(item.gold); });
 }
 
 }  // namespace

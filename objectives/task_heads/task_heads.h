@@ -152,8 +152,8 @@ std::shared_ptr<Objective> make_head(const Config& config, const HeadContext& in
   return make_task_head(Config::task, config, config, in);
 }
 
-/// The rows of the prepared task that the context's tokens are, of the part that its stage names. Throws ConfigError for
-/// a prepared text, which has no labels.
+/// The rows of the prepared task that the context's tokens are, of the part that its stage names. Throws ConfigError
+/// for a prepared text, which has no labels.
 std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowContext& context);
 template <std::derived_from<TaskHeadTerms> Config>
 std::unique_ptr<RowMaker> make_rows(const Config&, const RowContext& context) {

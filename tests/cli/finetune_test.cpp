@@ -90,13 +90,15 @@ TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints t
   const auto both = cloze("evaluate " + w.run + " " + moved);
   INFO(both.text);
   CHECK_THAT(both.text, Catch::Contains(w.run + " less " + moved));
-  const auto scored = json_of(cloze("evaluate --task " + w.task + " --predictions " + w.run + "/predictions.jsonl --json"));
+  const auto scored =
+      json_of(cloze("evaluate --task " + w.task + " --predictions " + w.run + "/predictions.jsonl --json"));
   CHECK(scored["metrics"][0]["value"] == 1);
 }
 
 TEST_CASE("predict answers in the order asked, as JSON lines and as a table with one cell more", "[cli][tasks]") {
   auto& w = task_world();
-  const auto file = w.dir.write("new.tsv", "id\ttext\n1\tnumber 3 on mat\n2\tThe cat sat\n3\tnumber 9 on mat and number\n");
+  const auto file =
+      w.dir.write("new.tsv", "id\ttext\n1\tnumber 3 on mat\n2\tThe cat sat\n3\tnumber 9 on mat and number\n");
   const auto lines = cloze("--quiet predict " + w.run + " " + file + " --json");
   INFO(lines.text);
   REQUIRE(lines.code == 0);
@@ -110,8 +112,9 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
   const auto& shares = found[1]["probabilities"];
   CHECK(shares["cat"].get<double>() + shares["number"].get<double>() == Approx(1));
   REQUIRE(cloze("predict " + w.run + " " + file + " --out " + (w.dir / "out.tsv")).code == 0);
-  CHECK(read_file(w.dir / "out.tsv") ==
-        "id\ttext\tprediction\n1\tnumber 3 on mat\tnumber\n2\tThe cat sat\tcat\n3\tnumber 9 on mat and number\tnumber\n");
+  CHECK(
+      read_file(w.dir / "out.tsv") ==
+      "id\ttext\tprediction\n1\tnumber 3 on mat\tnumber\n2\tThe cat sat\tcat\n3\tnumber 9 on mat and number\tnumber\n");
   const auto piped = cloze("--quiet predict " + w.run + " - --json", "cat " + file + " | ");
   CHECK(piped.text == lines.text);
   const auto judged = cloze("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "out.jsonl"));
@@ -137,7 +140,8 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   CHECK_FALSE(fs::exists(w.dir / "a"));
   check_refused("predict " + base + " " + (w.dir / "test.tsv"), 2,
                 base + ": is not fine-tuned on a task; do that first with `cloze finetune " + base + " TASK.yaml`");
-  check_refused("predict " + w.run + " none.tsv", 1, "none.tsv: no such file; name a file with items, or - for standard");
+  check_refused("predict " + w.run + " none.tsv", 1,
+                "none.tsv: no such file; name a file with items, or - for standard");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.txt", 2,
                 "--out x.txt: predictions are written as .tsv or .jsonl; name such a file");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.tsv --json", 2,

@@ -29,8 +29,8 @@ TEST_CASE("a recipe has the numbers of its file, by task where the file has them
   const auto other = recipe_of({.like = "fairseq-roberta", .task = "mine", .kind = "classification", .model = "bert"});
   CHECK(other.config.train.budget.epochs == 10);
   CHECK_FALSE(other.original_head);
-  const auto small = recipe_of({.like = "electra", .task = "rte", .kind = "classification", .model = "electra",
-                                .hidden_size = 256});
+  const auto small =
+      recipe_of({.like = "electra", .task = "rte", .kind = "classification", .model = "electra", .hidden_size = 256});
   CHECK(small.config.optimizer.layer_decay == 0.8);
   CHECK(small.config.optimizer.learning_rate == 1e-4);
   CHECK(small.config.train.budget.epochs == 10);

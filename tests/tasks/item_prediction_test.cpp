@@ -36,8 +36,8 @@ TEST_CASE("a label is that of the highest mean logit over windows, with its prob
   CHECK(std::isnan(
       predict_item(text_item("a", GoldLabel{unknown_label}), rows, logits, of_kind(TaskKind::classification)).loss));
   const std::vector<RowLogits> large{{{900, -900, 0}, 3}};
-  const auto sure = predict_item(text_item("a", GoldLabel{0}), std::span(rows).first(1), large,
-                                 of_kind(TaskKind::classification));
+  const auto sure =
+      predict_item(text_item("a", GoldLabel{0}), std::span(rows).first(1), large, of_kind(TaskKind::classification));
   CHECK(sure.loss == 0);
   CHECK((sure.prediction.probabilities == std::vector<double>{1, 0, 0}));
 }
@@ -45,8 +45,7 @@ TEST_CASE("a label is that of the highest mean logit over windows, with its prob
 TEST_CASE("several labels are those above a half, a value is the mean, and a choice the best candidate", "[tasks]") {
   const std::vector<TaskRow> one(1), two(2);
   const std::vector<RowLogits> logits{{{2, -1, 0.5}, 3}};
-  const auto several =
-      predict_item(text_item("a", GoldLabels{{0}}), one, logits, of_kind(TaskKind::multilabel));
+  const auto several = predict_item(text_item("a", GoldLabels{{0}}), one, logits, of_kind(TaskKind::multilabel));
   CHECK((several.prediction.labels == std::vector<int64_t>{0, 2}));
   CHECK(several.prediction.probabilities.at(1) == Approx(1 / (1 + std::exp(1.0))).epsilon(1e-12));
   const double loss = std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-1.0)) + std::log1p(std::exp(0.5));

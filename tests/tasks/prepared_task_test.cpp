@@ -78,11 +78,9 @@ void check_comes_back(const Task& task) {
   INFO(name_of(task.config.kind));
   const auto tokenizer = small_wordpiece(dir);
   const auto made = prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
-  const auto expected = fresh_rows(task.valid.items, tokenizer,
-                                   {.kind = task.config.kind,
-                                    .num_labels = task.labels.size(),
-                                    .max_length = 12,
-                                    .cut = task.config.cut});
+  const auto expected = fresh_rows(
+      task.valid.items, tokenizer,
+      {.kind = task.config.kind, .num_labels = task.labels.size(), .max_length = 12, .cut = task.config.cut});
   const auto part = read_prepared_part(dir / "rows", "valid");
   REQUIRE(part.items.size() == task.valid.items.size());
   for (size_t i = 0; i < part.items.size(); ++i) CHECK(are_equal(part.items[i], task.valid.items[i]));
@@ -123,9 +121,10 @@ TEST_CASE("rows and items of every kind come back as they were made", "[tasks]")
   auto pair = pair_item("a b c", "d e", GoldLabel{2});
   pair.group = "g";
   check_comes_back(task_of_items(TaskKind::classification, {pair, text_item("f", GoldLabel{unknown_label})}));
-  check_comes_back(task_of_items(TaskKind::multilabel,
-                                 {text_item("a b", GoldLabels{{0, 2}}), text_item("c", GoldLabels{}), pair_item("a", "")}));
-  check_comes_back(task_of_items(TaskKind::regression, {text_item("a", GoldValue{0.1}), text_item("b", GoldValue{-3})}));
+  check_comes_back(task_of_items(
+      TaskKind::multilabel, {text_item("a b", GoldLabels{{0, 2}}), text_item("c", GoldLabels{}), pair_item("a", "")}));
+  check_comes_back(
+      task_of_items(TaskKind::regression, {text_item("a", GoldValue{0.1}), text_item("b", GoldValue{-3})}));
   TaskItem tagged{.words = {"a", "", "b", "c", "d", "e", "f", "a", "b", "c", "d", "e", "f", "a"}};
   tagged.gold = GoldLabels{{0, 1, 2, unknown_label, 0, 0, 1, 1, 2, 2, 0, 1, 2, 0}};
   check_comes_back(task_of_items(TaskKind::tagging, {tagged, TaskItem{.words = {"f"}, .gold = GoldLabels{{1}}}}));

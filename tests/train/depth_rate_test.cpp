@@ -49,10 +49,10 @@ TEST_CASE("a step of Adam moves each parameter by its rate times its factor", "[
   for (const auto& range : flat.ranges()) {
     const auto& name = range.param.name;
     const bool is_head = name.starts_with("classification.") || name.starts_with("backbone.pooler.");
-    const double expected = is_head                                       ? 0.01
+    const double expected = is_head                                 ? 0.01
                             : name.starts_with("backbone.stack.0.") ? 0.001 * std::pow(0.5, 3)
                             : name.starts_with("backbone.stack.1.") ? 0.001 * 0.25
-                                                                          : 0.001 * std::pow(0.5, 4);
+                                                                    : 0.001 * std::pow(0.5, 4);
     const auto moved = (before - flat.values).narrow(0, range.offset, range.numel).max().item<double>();
     INFO(name);
     CHECK(moved == Approx(expected).epsilon(1e-3));

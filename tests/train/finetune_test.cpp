@@ -64,7 +64,10 @@ RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::stri
   config.init.from = toy().dir / "base";
   config.objectives = {task_head_objective(kind, terms)};
   config.data.tokens = dir / rows;
-  config.task = {.name = task.config.task, .file = task.file, .like = "none", .metric = "accuracy",
+  config.task = {.name = task.config.task,
+                 .file = task.file,
+                 .like = "none",
+                 .metric = "accuracy",
                  .fingerprint = made.fingerprint};
   config.train.budget = {};
   config.train.budget.epochs = 6;
@@ -243,9 +246,8 @@ TEST_CASE("tags and choices are learned, and their held-out losses are those of 
   }
   toy().dir.write("tags.conll", sentences);
   toy().dir.write("choice.jsonl", choices);
-  auto tags = finetuned(dir,
-                        "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n",
-                        "tags");
+  auto tags = finetuned(
+      dir, "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n", "tags");
   tags.train.budget.epochs = 20;
   const auto tagged = pretrain(tags, {.run = dir / "tagged"});
   CHECK(tagged.task["test"]["accuracy"]["value"] == 1);
