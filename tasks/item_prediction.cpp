@@ -123,18 +123,18 @@ void predict_choice(std::span<const RowLogits> logits, const Gold& gold, ItemPre
   predict_label(scores, gold, found);
 }
 
-const std::string& name_of_label(const TaskLabels& labels, int64_t id) {
+const std::string& shown_label(const TaskLabels& labels, int64_t id) {
   static const std::string unknown = "(unknown)";
   return id >= 0 && id < labels.size() ? labels.names[static_cast<size_t>(id)] : unknown;
 }
 
-std::vector<std::string> names_of_labels(const TaskLabels& labels, const std::vector<int64_t>& ids) {
+std::vector<std::string> shown_labels(const TaskLabels& labels, const std::vector<int64_t>& ids) {
   std::vector<std::string> names;
-  for (const auto id : ids) names.push_back(name_of_label(labels, id));
+  for (const auto id : ids) names.push_back(shown_label(labels, id));
   return names;
 }
 
-std::string joined(const std::vector<std::string>& names, const char* between) {
+std::string joined_by(const std::vector<std::string>& names, const char* between) {
   std::string text;
   for (const auto& name : names) text += (text.empty() ? "" : between) + name;
   return text;
@@ -209,21 +209,21 @@ ordered_json json_of(const ItemPrediction& found, const TaskItem& item, TaskKind
   ordered_json shares = ordered_json::object();
   const bool has_shares = (kind == TaskKind::classification || kind == TaskKind::multilabel);
   for (size_t id = 0; has_shares && id < p.probabilities.size(); ++id)
-    shares[name_of_label(labels, static_cast<int64_t>(id))] = p.probabilities[id];
+    shares[shown_label(labels, static_cast<int64_t>(id))] = p.probabilities[id];
   switch (kind) {
     case TaskKind::classification:
-      line["label"] = name_of_label(labels, p.label);
+      line["label"] = shown_label(labels, p.label);
       line["probabilities"] = shares;
       return line;
     case TaskKind::multilabel:
-      line["labels"] = names_of_labels(labels, p.labels);
+      line["labels"] = shown_labels(labels, p.labels);
       line["probabilities"] = shares;
       return line;
     case TaskKind::regression:
       line["value"] = p.value;
       return line;
     case TaskKind::tagging:
-      line["tags"] = names_of_labels(labels, p.labels);
+      line["tags"] = shown_labels(labels, p.labels);
       return line;
     case TaskKind::choice:
       line["choice"] = p.label;
@@ -239,13 +239,13 @@ std::string text_of(const ItemPrediction& found, TaskKind kind, const TaskLabels
   const auto& p = found.prediction;
   switch (kind) {
     case TaskKind::classification:
-      return name_of_label(labels, p.label);
+      return shown_label(labels, p.label);
     case TaskKind::multilabel:
-      return joined(names_of_labels(labels, p.labels), ",");
+      return joined_by(shown_labels(labels, p.labels), ",");
     case TaskKind::regression:
       return number_text(p.value);
     case TaskKind::tagging:
-      return joined(names_of_labels(labels, p.labels), " ");
+      return joined_by(shown_labels(labels, p.labels), " ");
     case TaskKind::choice:
       return std::to_string(p.label);
     case TaskKind::spans:
@@ -256,9 +256,9 @@ std::string text_of(const ItemPrediction& found, TaskKind kind, const TaskLabels
 
 std::string text_of_gold(const TaskItem& item, TaskKind kind, const TaskLabels& labels) {
   if (const auto* one = std::get_if<GoldLabel>(&item.gold))
-    return kind == TaskKind::choice ? std::to_string(one->id) : name_of_label(labels, one->id);
+    return kind == TaskKind::choice ? std::to_string(one->id) : shown_label(labels, one->id);
   if (const auto* several = std::get_if<GoldLabels>(&item.gold))
-    return joined(names_of_labels(labels, several->ids), kind == TaskKind::tagging ? " " : ",");
+    return joined_by(shown_labels(labels, several->ids), kind == TaskKind::tagging ? " " : ",");
   if (const auto* number = std::get_if<GoldValue>(&item.gold)) return number_text(number->value);
   const auto* spans = std::get_if<GoldAnswers>(&item.gold);
   return spans && !spans->answers.empty() ? spans->answers.front().text : "";

@@ -36,7 +36,7 @@ json json_of_gold(const Gold& gold) {
   return {{"answers", answers}};
 }
 
-Gold gold_of(const json& found) {
+Gold saved_gold(const json& found) {
   if (found.is_null()) return NoGold{};
   if (found.contains("label")) return GoldLabel{found.at("label")};
   if (found.contains("labels")) return GoldLabels{found.at("labels")};
@@ -57,7 +57,7 @@ json json_of_item(const TaskItem& item) {
   return found;
 }
 
-TaskItem item_of(const json& found) {
+TaskItem saved_item(const json& found) {
   return {.id = found.at("id"),
           .line = found.at("line"),
           .group = found.value("group", ""),
@@ -66,7 +66,7 @@ TaskItem item_of(const json& found) {
           .is_pair = found.value("is_pair", false),
           .words = found.value("words", std::vector<std::string>{}),
           .candidates = found.value("candidates", std::vector<std::string>{}),
-          .gold = gold_of(found.at("gold"))};
+          .gold = saved_gold(found.at("gold"))};
 }
 
 /// How many tokens of a row have type 0, 1, ..., which never fall.
@@ -310,7 +310,7 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
         row.ids.assign(ids.begin(), ids.end());
         found.rows.push_back(std::move(row));
       }
-      found.items.push_back(item_of(line));
+      found.items.push_back(saved_item(line));
     }
   } catch (const json::exception&) {
     fail<DataError>(file, ": item ", found.items.size(), " is damaged", again);

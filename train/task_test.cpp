@@ -19,7 +19,7 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t resamples = 1000;
+constexpr int64_t test_resamples = 1000;
 constexpr size_t most_hardest = 50;
 
 std::string prediction_lines(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
@@ -82,7 +82,7 @@ void TaskTest::finish(Training& training) {
   const auto best = open_run(training.options.run);
   const auto task = judged_task(config.data.tokens, config.objectives);
   const auto part = read_prepared_part(config.data.tokens, "test");
-  const auto judged = judge_part(*best.network, task, part, resamples);
+  const auto judged = judge_part(*best.network, task, part, test_resamples);
   result_ = suite_result_of(config.task.name, config.task.metric, judged);
   result_->notes = task.task.notes;
   training.write("predictions.jsonl", prediction_lines(task, part, judged));
