@@ -171,10 +171,16 @@ void check_new_run(const std::string& run) {
 /// Makes the rows in the folder of the run, which no other process may train meanwhile.
 PreparedTask prepare_rows(const Task& task, const PretrainedRun& run, const std::string& out) {
   const auto framing = framing_of(run.tokenizer, run.config.model);
-  fs::create_directories(out);
-  const auto lock = Lock::take_or_fail(out + "/" + run_lock, out);
-  check_new_run(out);
-  return prepare_task(task, run.tokenizer, framing, out + "/" + task_folder);
+  const bool is_new = fs::create_directories(out);
+  try {
+    const auto lock = Lock::take_or_fail(out + "/" + run_lock, out);
+    check_new_run(out);
+    return prepare_task(task, run.tokenizer, framing, out + "/" + task_folder);
+  } catch (...) {
+    std::error_code ignored;
+    if (is_new && fs::is_empty(out, ignored)) fs::remove(out, ignored);
+    throw;
+  }
 }
 
 void log_task(const Task& task, const PreparedTask& prepared) {
@@ -241,8 +247,8 @@ void add_finetune(CLI::App& app, Globals& globals) {
       ->allow_extra_args(false);
   verb->add_flag("--json", command->json, "print one line of JSON to standard output at the end");
   verb->footer(
-      "Examples:\n  cloze finetune runs/wiki sst2.yaml\n"
-      "  cloze finetune runs/wiki sst2.yaml --run runs/a --set optimizer.learning_rate=1e-4\n"
+      "Examples:\n  cloze finetune runs/wiki sst2.yaml --run runs/wiki-sst2\n"
+      "  cloze finetune runs/wiki sst2.yaml --set optimizer.learning_rate=1e-4\n"
       "  cloze finetune runs/wiki rte.yaml --like electra --set task.max_length=64\n\n"
       "The result is a run: `cloze pretrain --run RUN --resume` continues it, `cloze\n"
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
