@@ -161,7 +161,10 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
   auto answers = callbacks.suites.results();
   if (callbacks.task.result()) answers.push_back(*callbacks.task.result());
   report.task = callbacks.held_out.task_summary();
-  if (callbacks.task.result()) report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
+  if (callbacks.task.result()) {
+    report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
+    report.task["notes"] = callbacks.task.result()->notes;
+  }
   training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
   if (!report.task.is_null() && report.task["learned"] == false)
     log_warning("train", words(training.options.run, ": did not learn: its ", training.config.task.metric,
