@@ -2,14 +2,13 @@
 #include "cli/engine/task_runs.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/parts.h"
-#include "core/interrupt.h"
 #include "core/json.h"
 #include "core/scratch_folder.h"
 #include "data/line_reader.h"
