@@ -13,7 +13,8 @@ namespace cloze {
 /// [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, b 6, c 7, ..., ##x 11, ##y 12, and words.
 inline Tokenizer small_wordpiece(const TempDir& dir) {
   dir.write("small/vocab.txt",
-            "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\n##x\n##y\ncafe\n##ine\n1\n##\u2044\n##2\n\u00BD\n.\n,\nx\ny\n");
+            "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\n##x\n##y\ncafe\n##ine\n1\n##\u2044\n##2\n\u00BD\n."
+            "\n,\nx\ny\n");
   return Tokenizer::open(dir / "small");
 }
 
