@@ -21,6 +21,12 @@ struct PretrainCommand {
 struct EvaluateCommand : EvaluationRequest {
   SuiteRequest suites{};
 };
+/// Of a fine-tuned run.
+struct PredictCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  std::string run, file, out;  ///< out: a file; empty: standard output
+  bool json = false;
+};
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
@@ -89,8 +95,9 @@ struct BenchmarkCommand {
 
 struct CollateCommand : CollateRequest {};
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
-                             ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
-                             DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
+using Command =
+    std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand,
+                 ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
+                 RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
 
 }  // namespace cloze

@@ -33,7 +33,7 @@ TaskReader reader_of(RunConfig config, const Tokenizer& tokenizer) {
   auto& model = backbone_of(config.model);  // a config that has not been trained has the ids of its family's defaults
   model.pad_token_id = tokenizer.special().filler();
   model.eos_token_id = tokenizer.special().sep;
-  return {tokenizer, framing_of(tokenizer, config.model), rng_of(config.train, RandomStream::order)};
+  return {tokenizer, framing_of(tokenizer, config.model), Rng(rng_of(config.train, RandomStream::order).key("train"))};
 }
 
 /// The reader that a path names: a run or its step folder, a config with prepared text, prepared text or a tokenizer.
@@ -58,7 +58,7 @@ TaskReader open_reader(const InspectTaskOptions& options) {
   }
   check_tokenizer_path(options.source);
   const auto tokenizer = Tokenizer::open(tokenizer_of(options.source));
-  return {tokenizer, framing_of(tokenizer), Rng(1)};
+  return {tokenizer, framing_of(tokenizer), Rng(Rng(1).key("train"))};
 }
 
 }  // namespace

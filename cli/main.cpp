@@ -177,6 +177,7 @@ std::optional<SavingVerb> saving_verb(const CLI::App& app) {
   for (const auto& one :
        {SavingVerb{"prepare", "\nstopping; a second Ctrl-C ends at once\n"},
         SavingVerb{"pretrain", "\nsaving, then stopping; a second Ctrl-C ends without saving\n"},
+        SavingVerb{"finetune", "\nsaving, then stopping; a second Ctrl-C ends without saving\n"},
         SavingVerb{"study run", "\nstopping when every run has saved; a second Ctrl-C ends at once\n"},
         SavingVerb{"tokenize", nullptr}, SavingVerb{"generate", nullptr}})
     if (one.name == verb) return one;
@@ -272,9 +273,9 @@ int main(int argc, char** argv) {
     save_if_interrupted(app);
   });
   for (const auto add :
-       {add_prepare, add_tokenize, add_inspect,  add_pretrain, add_benchmark, add_study,    add_report,
-        add_fit,     add_evaluate, add_generate, add_fill,     add_score,     add_view,     add_import,
-        add_export,  add_babylm,   add_verify,   add_config,   add_explain,   add_describe, add_completion})
+       {add_prepare, add_tokenize, add_inspect,  add_pretrain, add_finetune, add_predict,  add_benchmark, add_study,
+        add_report,  add_fit,      add_evaluate, add_generate, add_fill,     add_score,    add_view,      add_import,
+        add_export,  add_babylm,   add_verify,   add_config,   add_explain,  add_describe, add_completion})
     add(app, globals);
   prepare_options(app);
   name_verbs(app);

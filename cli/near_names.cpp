@@ -70,8 +70,8 @@ struct ForeignOption {
 
 // What several words are told.
 constexpr const char* fine_tuned =
-    "`cloze pretrain CONFIG --set init.from=RUN` trains the weights of a run further on text; labels, such as GLUE's, "
-    "are learned by other programs, from `cloze export RUN --to huggingface --out DIR`";
+    "labels, such as GLUE's, are learned by `cloze finetune RUN TASK.yaml`; `cloze pretrain CONFIG --set "
+    "init.from=RUN` trains the weights of a run further on text";
 constexpr const char* one_device =
     "a run trains on one device, by `cloze pretrain CONFIG`; `cloze study run STUDY --jobs N` trains several runs side "
     "by side";
@@ -230,7 +230,6 @@ void check_value(const std::string& option, const std::string& value, const std:
 const std::vector<ForeignVerb>& foreign_verbs() {
   static const std::vector<ForeignVerb> verbs{
       {"train", "pretrain", "models are trained by `cloze pretrain CONFIG`"},
-      {"finetune", "pretrain", fine_tuned},
       {"fairseq-train", "pretrain", "models are trained by `cloze pretrain CONFIG`"},
       {"run-mlm.py", "pretrain",
        "models are trained by `cloze pretrain CONFIG`, masked language models of configs/bert"},
@@ -241,8 +240,8 @@ const std::vector<ForeignVerb>& foreign_verbs() {
       {"encode", "tokenize",
        "`cloze tokenize TOKENIZER TEXT` shows the tokens of a text, `cloze prepare TEXT --out DIR` writes those of "
        "files"},
-      {"fine-tune", "pretrain", fine_tuned},
-      {"glue", "export", fine_tuned},
+      {"fine-tune", "finetune", fine_tuned},
+      {"glue", "finetune", fine_tuned},
       {"torchrun", "pretrain", one_device},
       {"accelerate", "pretrain", one_device},
       {"deepspeed", "pretrain", one_device},

@@ -11,6 +11,7 @@ std::string evaluation_protocol(const RunConfig& config, const TokenStore& store
   const auto& evaluation = config.evaluation;
   std::string names;
   for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
+  if (!config.task.name.empty()) names += ", best by " + config.task.metric;
   return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
                evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
 }

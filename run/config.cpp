@@ -6,6 +6,7 @@
 #include "core/spelling.h"
 #include "models/transformer_config.h"
 #include "models/families/limits.h"
+#include "objectives/task_heads/task_heads.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
 
@@ -47,6 +48,16 @@ void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& n
     limits.forbid(std::find(known.begin(), known.end(), sentence) == known.end(), name, ": ", sentence);
 }
 
+/// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
+void check_task(const RunConfig& c, Limits& limits) {
+  if (c.task.name.empty()) return;
+  const bool has_head = !c.objectives.empty() && task_head_of(c.objectives[0]);
+  limits.forbid(!has_head, "task.name is ", c.task.name,
+                ", and objectives have no head of a task; leave them as `cloze finetune` makes them");
+  limits.forbid(!c.train.phases.empty(),
+                "train.phases cut the text anew, and the rows of a task are as they were prepared; remove the phases");
+}
+
 void check_phases(const RunConfig& c, Limits& limits) {
   const auto& phases = c.train.phases;
   limits.forbid(
@@ -86,6 +97,10 @@ void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
                 "(optimizer.groups, with kind: muon and role: weight), and another kind the rest");
   limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
                 "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
+  limits.forbid(
+      optimizer.learning_rate == 0 && optimizer.head_rate > 0,
+      "optimizer.learning_rate is 0, so that the schedule gives optimizer.head_rate no rate; raise it, or train "
+      "the heads alone with init.probe");
 }
 
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
@@ -167,6 +182,7 @@ void validate(const RunConfig& c) {
   check_optimizer(c.optimizer, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
+  check_task(c, limits);
   check_phases(c, limits);
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own

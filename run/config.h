@@ -7,6 +7,7 @@
 #include "run/evaluation_config.h"
 #include "run/optimizer_config.h"
 #include "run/schedule_config.h"
+#include "run/task_section.h"
 #include "run/train_config.h"
 
 namespace cloze {
@@ -52,6 +53,7 @@ struct RunConfig {
   std::string like;
   ModelConfig model{};
   InitConfig init{};
+  TaskSection task{};
   Objectives objectives = default_objectives();
   DataConfig data{};
   OptimizerConfig optimizer{};
@@ -77,6 +79,7 @@ void describe(V& v, RunConfig& c) {
           {"xlnet", [](RunConfig&) {}}});
   v("model", c.model, "the network");
   v("init", c.init, "initial weights from another run");
+  v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
   v("data", c.data, "prepared tokens and how they are packed into sequences");
   v("optimizer", c.optimizer, "AdamW, LAMB or Adafactor");

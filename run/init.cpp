@@ -6,6 +6,7 @@
 #include <set>
 #include <nlohmann/json.hpp>
 
+#include "objectives/task_heads/task_heads.h"
 #include "run/run_files.h"
 
 namespace cloze {
@@ -84,6 +85,21 @@ bool copy_local_projection(const std::string& name, const Sources& sources, cons
   return true;
 }
 
+/// The names of heads that two networks have for a task, with other labels.
+std::vector<std::string> heads_of_other_labels(const Objectives& source, const Objectives& target) {
+  std::vector<std::string> found;
+  for (const auto& theirs : source)
+    for (const auto& ours : target) {
+      const auto *a = task_head_of(theirs), *b = task_head_of(ours);
+      if (a && b && head_of(theirs) == head_of(ours) && a->labels != b->labels) found.push_back(head_of(ours));
+    }
+  return found;
+}
+
+bool is_of_head(const std::string& parameter, const std::vector<std::string>& heads) {
+  return std::any_of(heads.begin(), heads.end(), [&](const auto& head) { return parameter.starts_with(head + "."); });
+}
+
 /// Whether a weight of a block was copied.
 bool has_block(const InitReport& report, const Sources& sources) {
   return std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
@@ -93,7 +109,8 @@ bool has_block(const InitReport& report, const Sources& sources) {
 
 }  // namespace
 
-InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe) {
+InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe,
+                     const Objectives& objectives) {
   if (is_step_folder(path)) require_whole(path);
   const auto source = open_run(path);
   require<ConfigError>(
@@ -104,7 +121,13 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   InitReport report;
   report.from = source.checkpoint;
   Sources sources;
-  for (const auto& [name, param] : collect_params(*source.network)) sources.emplace(name, param.value().detach());
+  const auto differing = heads_of_other_labels(source.config.objectives, objectives);
+  for (const auto& [name, param] : collect_params(*source.network)) {
+    if (is_of_head(name, differing))
+      report.unused.push_back(name);
+    else
+      sources.emplace(name, param.value().detach());
+  }
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
   std::set<std::string> used;

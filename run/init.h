@@ -23,8 +23,12 @@ struct InitReport {
 /// tokenizers differ or nothing fits. Source: Beltagy et al. 2020, section 5; allenai/longformer,
 /// convert_model_to_long. Differs: the rows up to the padding id are copied too.
 ///
-/// probe   only what Network::is_probed names is copied
-InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer, bool probe = false);
+/// The head of a task is copied where both have the same labels in the same order.
+///
+/// probe       only what Network::is_probed names is copied
+/// objectives  those of `network`
+InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer, bool probe = false,
+                     const Objectives& objectives = {});
 
 /// The report as one line of the log.
 std::string to_text(const InitReport& report);

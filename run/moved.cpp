@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "data/manifest.h"
+#include "run/run_files.h"
 
 namespace cloze {
 
@@ -73,6 +74,7 @@ bool has_fingerprint(const std::string& tokens, const std::string& fingerprint) 
 /// Every path that may have the tokens of a run.
 std::vector<std::string> token_paths(const std::string& run, const std::string& recorded) {
   auto paths = likely_paths(run, recorded);
+  paths.push_back(run + "/" + task_folder);
   const auto around = folders_around(run);
   for (size_t i = 0; i < std::min(around.size(), searched_folders); ++i) {
     const auto found = folders_in(around[i]);

@@ -118,6 +118,8 @@ struct ParameterGroup : UpdateOptions {
 /// The optimizer.
 struct OptimizerConfig : UpdateOptions {
   double max_grad_norm = 1.0;
+  double layer_decay = 1.0;
+  double head_rate = 0;
   std::vector<ParameterGroup> groups{};
 };
 
@@ -202,6 +204,11 @@ void describe(V& v, OptimizerConfig& c) {
   describe_update(v, c);
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never",
     in_range(0, 1e9));
+  v("layer_decay", c.layer_decay,
+    "factor on the learning rate from a layer to the one below: of n layers, layer i has layer_decay^(n + 1 - i), the "
+    "embeddings layer_decay^(n + 2), the head and the pooler 1 (as ELECTRA's code counts); 1 = all have the same",
+    in_range(0, 1));
+  v("head_rate", c.head_rate, "peak learning rate of the heads and the pooler; 0 = learning_rate", in_range(0, 1e3));
   v.parts("groups", c.groups, static_cast<const UpdateOptions&>(c),
           "parameters that are updated in a way of their own; the first group that a parameter is in counts");
 }

@@ -8,6 +8,8 @@
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
 //   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
+//   runs/NAME/task/               the rows and items of the task of a fine-tuned run (tasks/prepared_task.h)
+//   runs/NAME/predictions.jsonl   what is predicted for its test part; hardest.md, confusion.svg
 //   runs/NAME/huggingface/        config.json and generation_config.json that came with an imported model
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
 //                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of
@@ -68,7 +70,8 @@ struct RunProgress {
 struct TrainState : RunProgress {
   double words = 0;  ///< of the raw text, each time they are seen; negative: not recorded in the checkpoint
   std::vector<int64_t> at_words{};  ///< the numbers of checkpoint.at_words that this step reached
-  double best_loss = 0;             ///< best held-out loss, valid when `best_step` > 0
+  double best_loss = 0;  ///< best held-out loss, or of a task the best figure with its sign changed where more
+                         ///< is better; valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation

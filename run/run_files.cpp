@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "data/datasets_folder.h"
+#include "data/manifest.h"
 
 namespace cloze {
 
@@ -28,13 +29,16 @@ bool is_step_name(const std::string& name) {
 }
 
 bool is_first_file(const std::string& name) {
-  return name.starts_with("events.out.tfevents.") || is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt",
-                                                                "metrics.jsonl", "tokenizer", imported_folder},
-                                                               name);
+  return name.starts_with("events.out.tfevents.") ||
+         is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt", "metrics.jsonl", "tokenizer",
+                    imported_folder, task_folder},
+                   name);
 }
 
 bool is_run_file(const std::string& name) {
-  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.svg"}, name);
+  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.svg",
+                                           "predictions.jsonl", "hardest.md", "confusion.svg"},
+                                          name);
 }
 
 bool is_left_of_run(const std::string& name) {
@@ -57,6 +61,7 @@ RunFolder run_folder(const std::string& run) {
   for (const auto& entry : fs::directory_iterator(run, error)) {  // an error for a file, or an unreadable folder
     const auto name = entry.path().filename().string();
     if (name == run_lock || is_left_of_run(name)) continue;
+    if (name == task_folder && is_token_store(entry.path().string())) continue;  // made before the run begins
     has_files = true;
     has_steps = has_steps || is_step_name(name);
     has_others = has_others || !is_first_file(name);

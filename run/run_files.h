@@ -13,6 +13,9 @@ bool is_step_name(const std::string& name);
 /// The folder in a run with what came with an imported model.
 inline constexpr const char* imported_folder = "huggingface";
 
+/// The folder in a fine-tuned run with the rows of its task.
+inline constexpr const char* task_folder = "task";
+
 /// Whether a folder is a checkpoint: it has a state.json, and not that of a dataset of the Python library `datasets`.
 bool is_step_folder(const std::string& path);
 

@@ -12,6 +12,7 @@
 #include "run/evaluation_protocol.h"
 #include "train/records.h"
 #include "train/stopwatch.h"
+#include "train/suites.h"
 #include "train/warnings.h"
 
 namespace cloze {
@@ -33,6 +34,7 @@ HeldOutEvaluation::HeldOutEvaluation(const Training& training, const TrainingLog
     : log_(log),
       checkpoints_(checkpoints),
       measures_(held_out_measures(training.config, training.held_out_store)),
+      judge_(task_judge_of(training.config)),
       protocol_(evaluation_protocol(training.config, training.held_out_store)) {}
 
 void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
@@ -44,7 +46,7 @@ void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
              words(saved.folder,
                    ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
   due_ = state.held_out_due && !saved.is_branch;
-  best_loss_ = state.best_loss;
+  best_cost_ = state.best_loss;
   if (!is_comparable || saved.is_branch) return;  // the best is searched for in this run
   best_step_ = state.best_step;
   evaluations_without_gain_ = state.evaluations_without_gain;
@@ -78,7 +80,7 @@ void HeldOutEvaluation::save(TrainState& state) const {
   state.held_out_due = due_;
   state.evaluated_at = evaluated_at_;
   state.best_step = best_step_;
-  state.best_loss = best_loss_;
+  state.best_loss = best_cost_;
   state.evaluations_without_gain = evaluations_without_gain_;
   state.evaluation_protocol = protocol_;
 }
@@ -87,6 +89,11 @@ Baseline HeldOutEvaluation::unigram() const {
   for (const auto& measure : measures_)
     if (measure.unigram) return *measure.unigram;
   return {};
+}
+
+nlohmann::json HeldOutEvaluation::task_summary() const {
+  if (!judge_) return {};
+  return judge_->summary(best_step_ > 0 ? best_cost_ : std::numeric_limits<double>::quiet_NaN());
 }
 
 std::string HeldOutEvaluation::file(const Training& training) const {
@@ -125,6 +132,8 @@ void HeldOutEvaluation::measure(Training& training) {
   std::erase_if(losses_, [](const HeldOut& part) { return part.count == 0; });
   loss_ = losses_.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
   for (const auto& part : losses_) loss_ += part.weight * part.loss;
+  if (judge_) judge_->judge(*training.network);
+  cost_ = judge_ ? judge_->cost() : loss_;
 }
 
 void HeldOutEvaluation::record(Training& training) const {
@@ -133,6 +142,7 @@ void HeldOutEvaluation::record(Training& training) const {
               {"time", {{"seconds", training.progress.seconds}, {"budget_share", budget_share(training)}}},
               {"held_out", flat_losses(losses_)},
               {"held_out_loss", loss_}});
+  if (judge_) row["suites"] = to_json(std::vector{judge_->result()});
   training.record(row);
 }
 
@@ -145,6 +155,7 @@ void HeldOutEvaluation::report_nothing_measured(const Training& training) {
 
 /// True if one of the losses says that training has diverged, which a process reports once.
 bool HeldOutEvaluation::shows_divergence(Training& training) const {
+  if (judge_) return false;  // its losses are not of tokens
   const int64_t vocabulary = backbone_of(training.config.model).vocab_size;
   bool diverged = false;
   for (const auto& part : losses_) {
@@ -159,14 +170,14 @@ bool HeldOutEvaluation::shows_divergence(Training& training) const {
 void HeldOutEvaluation::warn(const Training& training) {
   const auto few_replaced = replaced_warning(losses_, training.config.evaluation);
   if (!few_replaced.empty() && !std::exchange(warned_of_few_replaced_, true)) log_warning("train", few_replaced);
-  if (!std::isfinite(loss_))
+  if (!std::isfinite(loss_) && !judge_)
     log_warning("train", words("the held-out loss at step ", training.progress.step,
                                " is not finite, so this step cannot be the best; lower the learning rate"));
 }
 
 void HeldOutEvaluation::save_best(Training& training) {
   const int64_t step = training.progress.step;
-  best_loss_ = loss_;
+  best_cost_ = cost_;
   best_step_ = step;
   evaluations_without_gain_ = 0;
   checkpoints_.save_step(training, /*must=*/false);
@@ -188,7 +199,7 @@ void HeldOutEvaluation::evaluate(Training& training) {
     report_nothing_measured(training);
     return;
   }
-  const auto text = words("held out at step ", step, ":", to_text(losses_));
+  const auto text = words("held out at step ", step, ":", to_text(losses_), judge_ ? judge_->text() : "");
   if (evaluated_at_ == step) {
     log_info("train", text);
     return;
@@ -201,7 +212,7 @@ void HeldOutEvaluation::evaluate(Training& training) {
   end_progress();
   warn(training);
   const bool diverged = shows_divergence(training);
-  const bool better = std::isfinite(loss_) && !diverged && (best_step_ == 0 || loss_ < best_loss_);
+  const bool better = std::isfinite(cost_) && !diverged && (best_step_ == 0 || cost_ < best_cost_);
   log_info("train", text + (better ? "  (best so far)" : ""));
   evaluated_at_ = step;
   checkpoints_.forget_saved();

@@ -5,6 +5,7 @@
 
 #include "evaluation/evaluate.h"
 #include "train/checkpoints.h"
+#include "train/task_judge.h"
 #include "train/training.h"
 #include "train/training_log.h"
 
@@ -13,7 +14,8 @@ namespace cloze {
 /// Evaluates at the steps that `evaluation` asks for and at the end, keeps track of the best step, of which a
 /// checkpoint is saved, and ends the run when evaluation.patience is over. A step that was evaluated before the run was
 /// resumed is not counted again, nor is one at which no objective of the evaluation is active. A loss that is not
-/// finite or far above that of guessing is never the best.
+/// finite or far above that of guessing is never the best. The best step of a task is that of its figure on the valid
+/// part: of equal ones the first, and never one without a value.
 class HeldOutEvaluation final : public Callback {
  public:
   HeldOutEvaluation(const Training& training, const TrainingLog& log, Checkpoints& checkpoints);
@@ -28,9 +30,11 @@ class HeldOutEvaluation final : public Callback {
   bool is_due() const { return due_; }
   /// The losses of the last evaluation; empty before the first.
   const std::vector<HeldOut>& losses() const { return losses_; }
-  /// Their weighted sum, by which the best step is chosen; NaN: not evaluated.
+  /// Their weighted sum, by which the best step is chosen unless a task has a figure; NaN: not evaluated.
   double loss() const { return loss_; }
   int64_t best_step() const { return best_step_; }
+  /// What the run has learned of its task (TaskJudge::summary); null without one.
+  nlohmann::json task_summary() const;
   /// The unigram baseline of the first objective that predicts tokens; zeros without one.
   Baseline unigram() const;
   /// The content of held_out.json.
@@ -51,13 +55,16 @@ class HeldOutEvaluation final : public Callback {
   const TrainingLog& log_;
   Checkpoints& checkpoints_;
   const std::vector<Measure> measures_;
+  std::optional<TaskJudge> judge_;
   const std::string protocol_;
   std::vector<HeldOut> losses_{};
   double loss_ = std::numeric_limits<double>::quiet_NaN();
   bool due_ = false;
-  int64_t evaluated_at_ = -1;  ///< step
-  int64_t best_step_ = 0;      ///< 0: none
-  double best_loss_ = 0;
+  int64_t evaluated_at_ = -1;                               ///< step
+  int64_t best_step_ = 0;                                   ///< 0: none
+  double cost_ = std::numeric_limits<double>::quiet_NaN();  ///< what the best step has the least of: loss_, or that of
+                                                            ///< the task
+  double best_cost_ = 0;
   int64_t evaluations_without_gain_ = 0;
   bool warned_of_few_replaced_ = false, reported_nothing_measured_ = false;
 };

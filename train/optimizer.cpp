@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
@@ -91,6 +92,26 @@ size_t group_of(const OptimizerConfig& config, const NamedParam& named) {
   return found == config.groups.end() ? 0 : static_cast<size_t>(found - config.groups.begin()) + 1;
 }
 
+/// The layer of a parameter in its stack, in `backbone.stack.3.attention...` 3; -1: it is in none.
+int64_t layer_in(const std::string& name, const std::string& stack) {
+  const auto prefix = "backbone." + stack + ".";
+  if (!name.starts_with(prefix)) return -1;
+  int64_t layer = 0;
+  const auto* begin = name.data() + prefix.size();
+  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), layer);
+  return error == std::errc() && end != begin ? layer : -1;
+}
+
+NetworkLayers layers_in(const FlatParameters& flat) {
+  NetworkLayers layers;
+  for (const auto& range : flat.ranges()) {
+    for (const auto* stack : {"stack", "encoder"})
+      layers.first = std::max(layers.first, layer_in(range.param.name, stack) + 1);
+    layers.decoder = std::max(layers.decoder, layer_in(range.param.name, "decoder") + 1);
+  }
+  return layers;
+}
+
 bool is_updated(const Param& param) { return !param.frozen() && !param.fixed(); }
 
 std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
@@ -111,6 +132,19 @@ std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
 }
 
 }  // namespace
+
+double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers) {
+  const bool is_head = !name.starts_with("backbone.") || name.starts_with("backbone.pooler.");
+  if (is_head) return config.head_rate > 0 ? config.head_rate / config.learning_rate : 1;
+  if (config.layer_decay == 1) return 1;
+  const auto all = layers.first + layers.decoder;
+  int64_t depth = 0;
+  for (const auto* stack : {"stack", "encoder"}) depth = std::max(depth, layer_in(name, stack) + 1);
+  if (const auto own = layer_in(name, "decoder"); own >= 0) depth = layers.first + own + 1;
+  if (name.find(".final_norm.") != std::string::npos)
+    depth = name.starts_with("backbone.encoder.") ? layers.first : all;
+  return std::pow(config.layer_decay, static_cast<double>(all + 2 - depth));
+}
 
 const UpdateOptions& update_options(const OptimizerConfig& config, const NamedParam& param) {
   const auto group = group_of(config, param);
@@ -158,6 +192,8 @@ int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stac
 struct Optimizer::Group {
   UpdateOptions options;
   double rate_factor = 1;  ///< on the learning rate of the optimizer
+  size_t of = 0;           ///< the group that it is of, at another depth
+  double depth = 1;        ///< its factor by depth; 1: it is one of the config
   /// The matrices of its parameters that are not frozen, as published code stores them.
   std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param,
                                size_t number) const {
@@ -192,8 +228,10 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
     exp_avg_ = at::zeros_like(flat.values);
     exp_avg_sq_ = at::zeros_like(flat.values);
   }
+  const auto layers = layers_in(flat);
   for (const auto& range : flat.ranges()) {
-    group_of_param_.push_back(group_of(config, range.param));
+    const auto own = group_of(config, range.param);
+    group_of_param_.push_back(group_at(own, depth_factor(config, range.param.name, layers)));
     const auto& rule = groups_[group_of_param_.back()].options.rule;
     const auto sizes = range.param.param.value().sizes();
     const int64_t stacked = range.param.param.stacked();
@@ -217,6 +255,19 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
 
 Optimizer::~Optimizer() = default;
 
+/// The number of the group that updates as group `own` does, at a rate of so many times its own.
+size_t Optimizer::group_at(size_t own, double factor) {
+  if (factor == 1) return own;
+  for (size_t number = 0; number < groups_.size(); ++number)
+    if (groups_[number].of == own && groups_[number].depth == factor) return number;
+  auto group = groups_[own];
+  group.of = own;
+  group.depth = factor;
+  group.rate_factor *= factor;
+  groups_.push_back(std::move(group));
+  return groups_.size() - 1;
+}
+
 void Optimizer::step(double learning_rate, double grad_scale) {
   at::NoGradGuard no_grad;
   ++updates;
@@ -225,8 +276,8 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   for (size_t number = 0; number < groups_.size(); ++number) {
     const auto& group = groups_[number];
     const auto matrices = group.matrices(flat_, group_of_param_, number);
-    const optimizers::Step step{updates, number == 0 ? learning_rate : learning_rate * group.rate_factor, grad_scale,
-                                group.options.weight_decay};
+    const optimizers::Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor,
+                                grad_scale, group.options.weight_decay};
     if (fused)
       step_fused(group.options.rule, step, matrices);
     else

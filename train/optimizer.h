@@ -35,17 +35,29 @@ class Optimizer {
 
  private:
   struct Group;
+  size_t group_at(size_t own, double factor);
   void step_fused(const UpdateRule& rule, const optimizers::Step& step,
                   const std::vector<optimizers::Matrix>& matrices);
   /// In plain operators.
   void step_generic(const UpdateRule& rule, const optimizers::Step& step,
                     const std::vector<optimizers::Matrix>& matrices);
-  std::vector<Group> groups_;  // the rest, then those of the config
+  std::vector<Group> groups_;  // the rest, then those of the config, then those of other depths
   std::vector<size_t> group_of_param_;
   FlatParameters& flat_;
   Tensor exp_avg_, exp_avg_sq_;   // [n], AdamW and LAMB
   std::vector<Moments> moments_;  // of each parameter: views of the two above, or separate tensors
 };
+
+/// The layers of a network: of its only stack or its encoder, and of its decoder.
+struct NetworkLayers {
+  int64_t first = 0, decoder = 0;
+};
+
+/// The factor on the learning rate of a parameter of the network by its depth: of n layers, the embeddings have 0,
+/// layer i has i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2, whose rate is
+/// optimizer.head_rate where that is given. Layers of an encoder come before those of its decoder.
+/// Source: google-research/electra, model/optimization.py, _get_layer_lrs.
+double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers);
 
 /// The group of optimizer.groups that a parameter is in; else the optimizer's own options.
 const UpdateOptions& update_options(const OptimizerConfig& config, const NamedParam& param);

@@ -62,7 +62,10 @@ struct Pace {
 std::vector<Batch> next_batches(Training& training, Loader& loader) {
   const auto waiting = Clock::now();
   std::vector<Batch> batches;
-  for (int64_t i = 0; i < training.step_size.accumulation; ++i) batches.push_back(loader.next());
+  for (int64_t i = 0; i < training.step_size.accumulation; ++i) {
+    auto batch = loader.next();
+    if (batch.input_ids.defined()) batches.push_back(std::move(batch));  // the last step of an epoch may need fewer
+  }
   training.ledger.data_wait += seconds_since(waiting);
   return batches;
 }
@@ -150,12 +153,25 @@ PretrainReport report_of(const Training& training, const Callbacks& callbacks) {
 
 /// Writes what a run says of itself when it is finished.
 PretrainReport conclude(Training& training, const Callbacks& callbacks) {
-  const auto report = report_of(training, callbacks);
+  auto report = report_of(training, callbacks);
   if (training.processes.writes()) {
     training.lock.require_in_place();
     draw_loss(training.options.run, training.config.objectives, report.unigram_loss);
   }
-  training.write("summary.json", summary_of(training, report, callbacks.log.losses(), callbacks.suites.results()));
+  auto answers = callbacks.suites.results();
+  if (callbacks.task.result()) answers.push_back(*callbacks.task.result());
+  report.task = callbacks.held_out.task_summary();
+  if (callbacks.task.result()) {
+    report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
+    report.task["notes"] = callbacks.task.result()->notes;
+  }
+  training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
+  if (!report.task.is_null() && report.task["learned"] == false)
+    log_warning("train", words(training.options.run, ": did not learn: its ", training.config.task.metric,
+                               " on the valid part of ", training.config.task.name, " is no better than that of ",
+                               report.task["floor"]["name"].get<std::string>(),
+                               "; raise optimizer.learning_rate or train.budget, or look at the rows with `cloze "
+                               "inspect task`"));
   training.write("held_out.json", callbacks.held_out.file(training));
   training.tell(
       "finished",

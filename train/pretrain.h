@@ -1,5 +1,6 @@
 #pragma once
 // Pretraining: the loop of steps, evaluations and checkpoints.
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct PretrainReport {
   double unigram_accuracy = 0;  ///< of always predicting the most frequent token
   Ledger ledger;
   std::string stopped_by;  ///< `budget`, `patience`
+  /// Of a task: {"metric", "best", "floor", "learned", "test": {METRIC: {value, low, high, count}}, "notes"};
+  /// else null.
+  nlohmann::json task{};
 };
 
 /// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Diverged (where

@@ -76,7 +76,7 @@ json flat_losses(const std::vector<HeldOut>& held_out) {
 }
 
 std::string summary_of(const Training& training, const PretrainReport& report, const json& losses,
-                       const std::vector<SuiteResult>& suites) {
+                       const std::vector<SuiteResult>& suites, const json& task) {
   const auto used = usage(training);
   json summary{{"steps", report.steps},
                {"tokens", report.tokens},
@@ -97,6 +97,7 @@ std::string summary_of(const Training& training, const PretrainReport& report, c
                {"peak_memory_bytes", peak_memory()},
                {"ledger", parts_of(report.ledger)}};
   if (!suites.empty()) summary["suites"] = to_json(suites);
+  if (!task.is_null()) summary["task"] = task;
   return json_text(summary, 2) + "\n";
 }
 

@@ -101,7 +101,8 @@ bool open_folder(Training& training, const Origin& origin) {
   const auto& config = training.config;
   InitReport initialized;
   if (!origin.initial.empty())
-    initialized = init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe);
+    initialized =
+        init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
   if (config.init.probe) training.network->freeze_backbone();
   const bool rows_differ = open_run_folder(training, origin);
   compare_memory(config, row_tokens(training), warn_of_memory);  // in the log of the run, too
@@ -130,10 +131,11 @@ Callbacks prepare(Training& training) {
   training.add(std::make_unique<BabylmRules>());
   const auto& milestones = training.add(std::make_unique<Milestones>(*checkpoints));
   auto& last = training.add(std::move(checkpoints));
+  auto& task = training.add(std::make_unique<TaskTest>());  // after the last checkpoint, which may be the best
   restore_origin(training, origin, last, rows_differ);
   check_disk(training, milestones.ahead(training));
   open_metrics(training, last.restored());
-  return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last};
+  return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last, .task = task};
 }
 
 }  // namespace cloze

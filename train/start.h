@@ -3,6 +3,7 @@
 #include "train/held_out.h"
 #include "train/milestones.h"
 #include "train/suites.h"
+#include "train/task_test.h"
 #include "train/training.h"
 #include "train/training_log.h"
 
@@ -14,6 +15,7 @@ struct Callbacks {
   HeldOutEvaluation& held_out;
   SuiteEvaluation& suites;
   Checkpoints& checkpoints;
+  TaskTest& task;
 };
 
 /// Checks what a run needs, makes its network with new weights or those of its origin, opens its folder, and adds its

@@ -181,6 +181,7 @@ void TrainingLog::record(Training& training, double speed) {
 }
 
 void TrainingLog::look_for_divergence(Training& training) const {
+  if (!training.config.task.name.empty()) return;  // its losses are not of tokens
   const int64_t vocabulary = backbone_of(training.config.model).vocab_size;
   for (const auto& part : line_.parts)
     if (is_far_above_guessing(part.loss(), vocabulary))

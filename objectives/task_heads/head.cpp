@@ -206,7 +206,7 @@ struct TaskHead final : Objective {
         fill_by_spans(part, span_logits(backbone, hidden, batch), batch);
         break;
       case TaskKind::choice:
-        fill_by_labels(part, choice_scores(backbone, hidden, batch), batch.labels, batch.candidates.select(1, 0));
+        fill_by_labels(part, choice_scores(backbone, hidden, batch), batch.labels, rows_of(batch.labels));
         break;
     }
     return {part};

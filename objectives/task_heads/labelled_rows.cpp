@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 #include "models/attention/config.h"
+#include "tasks/epoch_order.h"
+#include "tasks/prepared_task.h"
 
 namespace cloze {
 
@@ -139,7 +141,7 @@ void check_row(const TaskRow& row, const LabelledSetting& in) {
 class LabelledRows final : public RowMaker {
  public:
   LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, int64_t batch_size)
-      : in_(setting), rows_(std::move(rows)), order_key_(order.key("order")) {
+      : in_(setting), rows_(std::move(rows)), order_(order) {
     require<DataError>(!rows_.empty(), "the task has no rows to train on; look at them with `cloze inspect task`");
     for (size_t r = 0; r < rows_.size(); ++r) {
       check_row(rows_[r], in_);
@@ -155,13 +157,12 @@ class LabelledRows final : public RowMaker {
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>*) const override {
     const uint64_t epoch = first / size_, begin = first % size_,
                    end = std::min(begin + static_cast<uint64_t>(count), examples_);
-    const Permutation order(examples_, mix(order_key_, epoch));
     std::vector<const TaskRow*> chosen;
     for (uint64_t i = begin; i < end; ++i) {
-      const auto example = order(i);
+      const auto example = item_at(order_, examples_, epoch * examples_ + i);
       for (auto r = begins_[example]; r < begins_[example + 1]; ++r) chosen.push_back(&rows_[r]);
     }
-    return labelled_batch(in_, chosen);
+    return chosen.empty() ? Batch() : labelled_batch(in_, chosen);
   }
 
   uint64_t size() const override { return size_; }
@@ -170,7 +171,8 @@ class LabelledRows final : public RowMaker {
   LabelledSetting in_;
   std::vector<TaskRow> rows_;
   std::vector<size_t> begins_{};  // of the rows of each example, and their end
-  uint64_t examples_ = 0, size_ = 0, order_key_;
+  uint64_t examples_ = 0, size_ = 0;
+  Rng order_;
 };
 
 }  // namespace
@@ -216,9 +218,13 @@ std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std
   return std::make_unique<LabelledRows>(setting, std::move(rows), order, batch_size);
 }
 
-std::unique_ptr<RowMaker> refuse_text_rows(const std::string& kind) {
-  fail<ConfigError>("objective ", kind,
-                    " reads the rows of a task, which a prepared text has none of; fine-tune on one");
+std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowContext& context) {
+  const auto& folder = context.data.tokens;
+  require<ConfigError>(is_prepared_task(folder), "objective ", kind, " reads the rows of a task, and ", folder,
+                       " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
+  auto part = read_prepared_part(folder, context.stage);
+  return make_labelled_rows(labelled_setting(context.model, context.objectives), std::move(part.rows),
+                            context.order_rng, context.step.batch_size * context.step.accumulation);
 }
 
 }  // namespace cloze

@@ -28,9 +28,10 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 
 /// Batches of a task's rows for training: an example is a row or, of `choice`, the rows of an item. An epoch is a
 /// permutation of them by (seed, order, epoch). No batch has examples of two epochs: where `batch_size` does not divide
-/// their number, the last batch of an epoch is smaller, and the sequence numbers after its examples stand for none.
+/// their number, the last batch of an epoch is smaller, and the sequence numbers after its examples stand for none: a
+/// batch of such numbers alone is empty.
 ///
-/// order       of the stage, as RowStreams::order.key(stage)
+/// order       of the stage, as RowContext::order_rng
 /// batch_size  in examples; 0: batches of any size, which end with the epoch
 ///
 /// Throws DataError without rows, and for a label that is none of the task's.

@@ -44,6 +44,35 @@ const TaskHeadTerms* task_head_of(const ObjectiveConfig& objective, TaskKind* ta
 
 namespace {
 
+template <class Config>
+ObjectiveConfig objective_with(const TaskHeadTerms& terms) {
+  Config config;
+  static_cast<TaskHeadTerms&>(config) = terms;
+  return config;
+}
+
+}  // namespace
+
+ObjectiveConfig task_head_objective(TaskKind task, const TaskHeadTerms& terms) {
+  switch (task) {
+    case TaskKind::classification:
+      return objective_with<ClassificationConfig>(terms);
+    case TaskKind::multilabel:
+      return objective_with<MultilabelConfig>(terms);
+    case TaskKind::regression:
+      return objective_with<RegressionConfig>(terms);
+    case TaskKind::tagging:
+      return objective_with<TaggingConfig>(terms);
+    case TaskKind::spans:
+      return objective_with<SpansConfig>(terms);
+    case TaskKind::choice:
+      break;
+  }
+  return objective_with<ChoiceConfig>(terms);
+}
+
+namespace {
+
 bool has_labels(TaskKind task) {
   return task == TaskKind::classification || task == TaskKind::multilabel || task == TaskKind::tagging;
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/error.h"
+#include "core/interrupt.h"
+
 namespace cloze {
 
 namespace {
@@ -51,6 +54,7 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
   TaskOutputs found;
   found.logits.resize(rows.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    if (interrupted) throw Interrupted("stopped in an evaluation of a task");
     end = end_of_batch(order, begin, rows, batch_tokens);
     std::vector<const TaskRow*> chosen;
     for (size_t i = begin; i < end; ++i) chosen.push_back(&rows[order[i]]);

@@ -14,7 +14,7 @@ struct TaskOutputs {
 
 /// Runs rows without dropout and without gradients, those of like length together, about `batch_tokens` tokens with
 /// padding at a time. The network is in the mode that it was in before. Throws ConfigError for a network without the
-/// head of a task.
+/// head of a task, Interrupted after a signal to a program that saves.
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                      int64_t batch_tokens = 8192);
 

@@ -24,6 +24,9 @@ PublishedHead head_of(const TaskHeadTerms& terms, TaskKind task, const ModelConf
 /// The objective as the options of a task's head, or null; `task` receives its kind.
 const TaskHeadTerms* task_head_of(const ObjectiveConfig& objective, TaskKind* task = nullptr);
 
+/// The objective of a task of this kind.
+ObjectiveConfig task_head_objective(TaskKind task, const TaskHeadTerms& terms);
+
 void check_task_head(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in, Limits& limits);
 std::string predicted_by(TaskKind task, const TaskHeadTerms& terms);
 void expect_task_rows(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in,
@@ -41,6 +44,7 @@ struct TaskHeadKind : KindOf<Config>, TaskHeadTerms {
   }
   bool makes_rows() const override { return true; }
   bool predicts_tokens() const override { return false; }
+  bool is_of_network(const std::string&) const override { return true; }
   bool uses_pooler(const Boxed<ModelFamily>& model) const override {
     return published_head(model, Config::task, this->head).pooler;
   }
@@ -148,11 +152,12 @@ std::shared_ptr<Objective> make_head(const Config& config, const HeadContext& in
   return make_task_head(Config::task, config, config, in);
 }
 
-/// Rows of a prepared text have no labels. Throws ConfigError.
-std::unique_ptr<RowMaker> refuse_text_rows(const std::string& kind);
+/// The rows of the prepared task that the context's tokens are, of the part that its stage names. Throws ConfigError
+/// for a prepared text, which has no labels.
+std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowContext& context);
 template <std::derived_from<TaskHeadTerms> Config>
-std::unique_ptr<RowMaker> make_rows(const Config&, const RowContext&) {
-  return refuse_text_rows(Config::kind);
+std::unique_ptr<RowMaker> make_rows(const Config&, const RowContext& context) {
+  return make_task_rows(Config::kind, context);
 }
 
 }  // namespace cloze

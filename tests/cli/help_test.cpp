@@ -132,7 +132,7 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
   auto& w = world();
   const auto config = std::string("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml ");
   check_refused("train x.yaml", 2, "'train' is not a verb; models are trained by `cloze pretrain CONFIG`");
-  check_refused("finetune x", 2, "--set init.from=RUN");
+  check_refused("fine-tune x", 2, "labels, such as GLUE's, are learned by `cloze finetune RUN TASK.yaml`");
   check_refused("compare x y", 2, "'compare' is not a verb; runs are compared by `cloze report RUN RUN`");
   check_refused("plot x", 2, "'plot' is not a verb; the losses of a run are drawn in its loss.svg");
   check_refused("infer x", 2, "masks are filled by `cloze fill RUN TEXT`");

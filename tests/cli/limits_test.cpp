@@ -63,6 +63,10 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "role: weight), and another kind the rest"},
       {"bert/tiny.yaml --set optimizer.learning_rate=0 --set 'optimizer.groups=[{kind: muon, role: weight}]'",
        "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it"},
+      {"bert/tiny.yaml --set optimizer.learning_rate=0 --set optimizer.head_rate=0.1",
+       "optimizer.learning_rate is 0, so that the schedule gives optimizer.head_rate no rate; raise it, or train the "
+       "heads "
+       "alone with init.probe"},
       {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'",
        "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives"},
       {"electra/tiny.yaml --set objectives.0.generator_steps=10",

@@ -488,6 +488,4 @@ TEST_CASE("rows that a head cannot be trained on are refused with their item", "
       "item 1 of the task has 2 entries for 3 labels; give one for each");
   CHECK_THROWS_WITH(labelled_setting(BertConfig{}, {default_objective<MlmConfig>()}),
                     "the run has no head of a task; fine-tune it on one first");
-  CHECK_THROWS_WITH(refuse_text_rows("tagging"),
-                    "objective tagging reads the rows of a task, which a prepared text has none of; fine-tune on one");
 }

@@ -1,0 +1,31 @@
+#pragma once
+// Runs that are fine-tuned on a task, for the verbs that open them.
+#include <string>
+
+#include "cli/command.h"
+#include "evaluation/judged_task.h"
+#include "run/run.h"
+
+namespace cloze {
+
+/// Whether the run of a path is fine-tuned on a task; false for a path that is no run.
+bool is_fine_tuned(const std::string& path);
+
+/// A fine-tuned run with its task.
+struct TaskRun {
+  LoadedRun run{};
+  std::string folder{};  ///< of the prepared task
+  JudgedTask task{};
+};
+
+/// Opens a run. Throws ConfigError for one that is not fine-tuned.
+TaskRun open_task_run(const std::string& path, CheckpointChoice choice);
+
+/// The verb `evaluate` for fine-tuned runs: prints the figures of their test parts, and of two runs of one task their
+/// differences.
+int evaluate_tasks(const EvaluateCommand& command);
+
+/// The verb `predict`.
+int run_predict(const PredictCommand& command);
+
+}  // namespace cloze

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/engine.h"
+#include "cli/paths.h"
+#include "cli/verbs.h"
+#include "core/lock.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "models/backbone_config.h"
+#include "objectives/task_heads/task_heads.h"
+#include "run/config_changes.h"
+#include "run/config_io.h"
+#include "run/evaluation_protocol.h"
+#include "run/finetune_recipe.h"
+#include "run/load_config.h"
+#include "run/run_files.h"
+#include "run/run_tokenizer.h"
+#include "tasks/prepared_task.h"
+#include "tasks/task_metric.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* usual_recipe = "google-bert";
+
+struct FinetuneArguments {
+  std::vector<std::string> sources{}, set{};
+  std::string like{};
+  int64_t seeds = 1;
+  bool skip_bad = false;
+  PretrainCommand command{};
+};
+
+/// The run and the task file of a command.
+struct FinetuneSources {
+  std::string run, task;
+};
+
+/// Whether an argument names a task file: one that is there, or one of configs/tasks.
+bool is_task_argument(const std::string& argument) {
+  const auto kind = kind_of_path(argument);
+  return kind == PathKind::file || (kind == PathKind::absent && argument.ends_with(".yaml"));
+}
+
+FinetuneSources sources_of(const FinetuneArguments& a) {
+  std::vector<std::string> runs, tasks;
+  for (const auto& source : a.sources) (is_task_argument(source) ? tasks : runs).push_back(source);
+  for (const auto& run : runs) check_run_path(run);
+  require<ConfigError>(!runs.empty() && !tasks.empty(), runs.empty() ? "no run" : "no task file",
+                       " is given; name both: cloze finetune RUN TASK.yaml");
+  require<ConfigError>(runs.size() == 1 && tasks.size() == 1, listed(a.sources),
+                       ": several runs or tasks are not fine-tuned by one command yet; name one of each");
+  require<ConfigError>(a.seeds == 1, "--seeds ", a.seeds,
+                       ": several seeds are not fine-tuned by one command yet; repeat it with --set train.seed=N and "
+                       "another --run");
+  return {runs.front(), config_file(tasks.front())};
+}
+
+/// What is fine-tuned.
+struct PretrainedRun {
+  std::string folder;
+  RunConfig config{};
+  Tokenizer tokenizer{};
+};
+
+PretrainedRun open_pretrained(const std::string& path) {
+  PretrainedRun found{.folder = kind_of_path(path) == PathKind::step ? run_of_step(path) : path};
+  found.config = decode<RunConfig>(load_run_config(found.folder + "/run.yaml"));
+  const auto tokenizer = open_run_tokenizer(found.folder);
+  require<CheckpointError>(tokenizer.has_value(), found.folder, ": ", no_tokenizer(found.folder));
+  found.tokenizer = *tokenizer;
+  found.config.model = held_out_model(found.config.model);  // a text of a task continues no other
+  auto& model = backbone_of(found.config.model);            // one that was imported has the ids of its family
+  model.pad_token_id = found.tokenizer.special().filler();
+  if (found.tokenizer.special().sep >= 0) model.eos_token_id = found.tokenizer.special().sep;
+  return found;
+}
+
+/// The names of the labels that a run's head of a task brings, in their order.
+std::vector<std::string> labels_of_run(const RunConfig& config) {
+  for (const auto& objective : config.objectives)
+    if (const auto* terms = task_head_of(objective)) return terms->labels;
+  return {};
+}
+
+/// Overrides of the task file, `task.data.train=...`, and of the run.
+struct SplitOverrides {
+  std::vector<std::string> of_task{}, of_run{};
+};
+SplitOverrides split_overrides(const std::vector<std::string>& set) {
+  const std::string prefix = "task.";
+  SplitOverrides split;
+  for (const auto& one : set)
+    if (one.starts_with(prefix))
+      split.of_task.push_back(one.substr(prefix.size()));
+    else
+      split.of_run.push_back(one);
+  return split;
+}
+
+/// The task, with labels in the order of the run where it has a head for the same ones.
+Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptions& options) {
+  auto task = open_task(file, options);
+  auto brought = labels_of_run(run.config), own = task.labels.names;
+  if (brought.empty() || brought == own) return task;
+  const auto in_order = brought;
+  std::sort(brought.begin(), brought.end());
+  std::sort(own.begin(), own.end());
+  if (brought != own) return task;  // another task, whose head is drawn
+  auto again = options;
+  again.brought_labels = in_order;
+  return open_task(file, again);
+}
+
+ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
+  TaskHeadTerms terms;
+  terms.head = recipe.original_head ? HeadDesign::original : HeadDesign::huggingface;
+  terms.classifier_dropout = recipe.classifier_dropout;
+  const auto kind = task.config.kind;
+  const bool has_labels = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
+  if (has_labels) terms.labels = task.labels.names;
+  terms.class_weights = class_weights_of(task.config, task.labels, task.train);
+  terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
+  return task_head_objective(kind, terms);
+}
+
+/// The config of a run before what the command line changes. The numbers of steps are those of an epoch of its rows.
+RunConfig config_before(const PretrainedRun& run, const std::string& from, const Task& task, const Recipe& recipe) {
+  auto config = recipe.config;
+  config.model = run.config.model;
+  config.init.from = from;
+  config.objectives = {head_for(task, recipe)};
+  config.data.short_seq_prob = 0;
+  config.task.name = task.config.task;
+  config.task.file = task.file;
+  config.task.like = task.config.like;
+  config.task.metric = chosen_metric(task);
+  return config;
+}
+
+RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set) {
+  auto made = decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the recipe " + config.task.like, set));
+  validate(made);
+  return made;
+}
+
+/// Fills in what follows from the rows: lengths, and the steps of an epoch, after each of which the run is evaluated
+/// and saved.
+void fit_to_rows(RunConfig& config, const PreparedTask& prepared, const TrainConfig& train) {
+  const auto examples = static_cast<int64_t>(prepared.train_examples), step = train.batch_size * train.accumulation;
+  constexpr int64_t shortest_row = 4;
+  config.task.fingerprint = prepared.fingerprint;
+  config.data.max_seq_length = std::max(prepared.longest, shortest_row);
+  config.evaluation.every = config.checkpoint.every = (examples + step - 1) / step;
+  config.evaluation.sequences = static_cast<int64_t>(prepared.valid_examples);
+}
+
+/// Throws ConfigError for a folder in which no run can begin.
+void check_new_run(const std::string& run) {
+  check_training_path(run);
+  const auto found = run_folder(run);
+  require<ConfigError>(found != RunFolder::saved, run, ": exists; continue it with `cloze pretrain --run ", run,
+                       " --resume`, or name another folder with --run");
+  require<ConfigError>(found != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
+}
+
+/// Makes the rows in the folder of the run, which no other process may train meanwhile.
+PreparedTask prepare_rows(const Task& task, const PretrainedRun& run, const std::string& out) {
+  const auto framing = framing_of(run.tokenizer, run.config.model);
+  const bool is_new = fs::create_directories(out);
+  try {
+    const auto lock = Lock::take_or_fail(out + "/" + run_lock, out);
+    check_new_run(out);
+    return prepare_task(task, run.tokenizer, framing, out + "/" + task_folder);
+  } catch (...) {
+    std::error_code ignored;
+    if (is_new && fs::is_empty(out, ignored)) fs::remove(out, ignored);
+    throw;
+  }
+}
+
+void log_task(const Task& task, const PreparedTask& prepared) {
+  for (const auto* part : {&task.train, &task.valid, &task.test}) log_info("task", counts_of(*part, task.labels));
+  for (const auto& note : task.notes) log_info("task", note);
+  for (const auto& [part, counts] : prepared.counts)
+    if (const auto note = cut_note(part, counts); !note.empty()) log_info("task", note);
+}
+
+void log_deviations(const RunConfig& before, const RunConfig& now) {
+  for (const auto& changed : changed_keys(before, now))
+    log_info("task", words("differs from the recipe: ", changed.key, " is ", changed.is, ", ", now.task.like, " has ",
+                           changed.was));
+}
+
+void finetune(FinetuneArguments& a) {
+  const auto sources = sources_of(a);
+  const auto overrides = split_overrides(a.set);
+  const auto run = open_pretrained(sources.run);
+  auto task = open_for(sources.task, run, {.overrides = overrides.of_task, .skip_bad = a.skip_bad});
+  auto& like = task.config.like;
+  if (!a.like.empty()) like = a.like;
+  if (like.empty()) like = usual_recipe;
+  const auto recipe = recipe_of({.like = like,
+                                 .task = task.config.task,
+                                 .kind = name_of(task.config.kind),
+                                 .model = kind_of(run.config.model),
+                                 .hidden_size = backbone_of(run.config.model).hidden_size});
+  if (task.config.max_length == 0) task.config.max_length = recipe.max_length;
+  auto& out = a.command.run;
+  if (out.empty())
+    out = "runs/" + fs::path(run.folder + "/").lexically_normal().parent_path().filename().string() + "-" +
+          task.config.task;
+  check_new_run(out);
+  auto config = config_before(run, sources.run, task, recipe);
+  config.data.tokens = out + "/" + task_folder;
+  const auto first =
+      with_overrides(config, overrides.of_run);  // all that is wrong with it is told before rows are made
+  const auto prepared = prepare_rows(task, run, out);
+  fit_to_rows(config, prepared, first.train);
+  a.command.config = with_overrides(config, overrides.of_run);
+  log_task(task, prepared);
+  log_deviations(config, a.command.config);
+}
+
+}  // namespace
+
+void add_finetune(CLI::App& app, Globals& globals) {
+  auto* verb = app.add_subcommand("finetune", "fine-tune a run on a task, and judge it");
+  auto arguments = std::make_shared<FinetuneArguments>();
+  auto* command = &arguments->command;
+  verb->add_option("sources", arguments->sources, "the pretrained run, or a step folder of one, and a task file (YAML)")
+      ->required();
+  verb->add_option("--run", command->run, "run directory to make (default: runs/RUN-TASK)");
+  verb->add_option("--set", arguments->set,
+                   "override a config value: KEY=VALUE, or one of the task file: task.KEY=VALUE (repeatable)")
+      ->allow_extra_args(false);
+  verb->add_option("--like", arguments->like, "recipe (default: `like` of the task file, else google-bert)");
+  verb->add_option("--seeds", arguments->seeds, "number of fine-tunings with seeds of their own; only 1 yet");
+  verb->add_flag("--skip-bad", arguments->skip_bad,
+                 "leave out lines and questions that are bad, which are refused otherwise, and count them");
+  verb->add_option("--hook", command->hook, "shell command that is told what happens, as of `cloze pretrain`")
+      ->envname("CLOZE_HOOK")
+      ->allow_extra_args(false);
+  verb->add_flag("--json", command->json, "print one line of JSON to standard output at the end");
+  verb->footer(
+      "Examples:\n  cloze finetune runs/wiki sst2.yaml --run runs/wiki-sst2\n"
+      "  cloze finetune runs/wiki sst2.yaml --set optimizer.learning_rate=1e-4\n"
+      "  cloze finetune runs/wiki rte.yaml --like electra --set task.max_length=64\n\n"
+      "The result is a run: `cloze pretrain --run RUN --resume` continues it, `cloze\n"
+      "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
+  verb->callback([arguments, &globals] {
+    finetune(*arguments);
+    arguments->command.command_line = globals.command_line;
+    globals.exit_code = run_engine(arguments->command);
+  });
+}
+
+}  // namespace cloze

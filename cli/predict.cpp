@@ -1,0 +1,39 @@
+#include <filesystem>
+
+#include "cli/engine.h"
+#include "cli/paths.h"
+#include "cli/verbs.h"
+
+namespace cloze {
+
+void add_predict(CLI::App& app, Globals& globals) {
+  auto* verb = app.add_subcommand("predict", "predict labels, values, tags or answers with a fine-tuned run");
+  auto command = std::make_shared<PredictCommand>();
+  verb->add_option("run", command->run, run_help)->required();
+  verb->add_option("file", command->file,
+                   "items, with the columns of the run's task; labels are not needed; - is standard input")
+      ->required();
+  add_checkpoint_option(*verb, command->checkpoint);
+  verb->add_option("--out", command->out,
+                   "write predictions to this file: .jsonl, as --json prints them, or .tsv, the lines of a table with "
+                   "one cell more, or item and prediction");
+  verb->add_flag("--json", command->json, "print a line of JSON for each item");
+  verb->footer(
+      "Examples:\n  cloze predict runs/wiki-sst2 new.tsv --json\n"
+      "  cloze predict runs/wiki-sst2 new.tsv --out labelled.tsv\n"
+      "  head -100 new.tsv | cloze predict runs/wiki-sst2 -\n\n"
+      "Where the items have labels, figures follow.");
+  verb->callback([command, &globals] {
+    check_run_path(command->run);
+    const auto& out = command->out;
+    require<ConfigError>(out.empty() || out.ends_with(".tsv") || out.ends_with(".jsonl"), "--out ", out,
+                         ": predictions are written as .tsv or .jsonl; name such a file");
+    require<ConfigError>(out.empty() || !command->json, "--json prints, and --out writes; leave one of them out");
+    if (command->file != "-")
+      require<DataError>(std::filesystem::exists(command->file), command->file,
+                         ": no such file; name a file with items, or - for standard input");
+    globals.exit_code = run_engine(*command);
+  });
+}
+
+}  // namespace cloze

@@ -1,0 +1,335 @@
+#include "tasks/prepared_task.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/config.h"
+#include "core/file.h"
+#include "core/fingerprint.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "data/manifest.h"
+#include "data/token_store.h"
+#include "tasks/inspect_task.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t largest_part = uint64_t{1} << 40;  // [bytes]
+constexpr const char* again = "; restore it, or fine-tune again in another folder";
+
+json json_of_gold(const Gold& gold) {
+  if (const auto* one = std::get_if<GoldLabel>(&gold)) return {{"label", one->id}};
+  if (const auto* several = std::get_if<GoldLabels>(&gold)) return {{"labels", several->ids}};
+  if (const auto* number = std::get_if<GoldValue>(&gold)) return {{"value", number->value}};
+  const auto* spans = std::get_if<GoldAnswers>(&gold);
+  if (!spans) return {};
+  auto answers = json::array();
+  for (const auto& answer : spans->answers) answers.push_back({{"text", answer.text}, {"begin", answer.begin}});
+  return {{"answers", answers}};
+}
+
+Gold saved_gold(const json& found) {
+  if (found.is_null()) return NoGold{};
+  if (found.contains("label")) return GoldLabel{found.at("label")};
+  if (found.contains("labels")) return GoldLabels{found.at("labels")};
+  if (found.contains("value")) return GoldValue{found.at("value")};
+  GoldAnswers answers;
+  for (const auto& answer : found.at("answers")) answers.answers.push_back({answer.at("text"), answer.at("begin")});
+  return answers;
+}
+
+json json_of_item(const TaskItem& item) {
+  json found{{"id", item.id}, {"line", item.line}, {"gold", json_of_gold(item.gold)}};
+  if (!item.group.empty()) found["group"] = item.group;
+  if (!item.text.empty()) found["text"] = item.text;
+  if (!item.second.empty()) found["second"] = item.second;
+  if (item.is_pair) found["is_pair"] = true;
+  if (!item.words.empty()) found["words"] = item.words;
+  if (!item.candidates.empty()) found["candidates"] = item.candidates;
+  return found;
+}
+
+TaskItem saved_item(const json& found) {
+  return {.id = found.at("id"),
+          .line = found.at("line"),
+          .group = found.value("group", ""),
+          .text = found.value("text", ""),
+          .second = found.value("second", ""),
+          .is_pair = found.value("is_pair", false),
+          .words = found.value("words", std::vector<std::string>{}),
+          .candidates = found.value("candidates", std::vector<std::string>{}),
+          .gold = saved_gold(found.at("gold"))};
+}
+
+/// How many tokens of a row have type 0, 1, ..., which never fall.
+std::vector<int64_t> lengths_of_types(const std::vector<int32_t>& segments) {
+  std::vector<int64_t> lengths;
+  for (const auto type : segments) {
+    lengths.resize(std::max(lengths.size(), static_cast<size_t>(type) + 1));
+    ++lengths[static_cast<size_t>(type)];
+  }
+  return lengths;
+}
+
+std::vector<int32_t> types_of_lengths(const std::vector<int64_t>& lengths) {
+  std::vector<int32_t> segments;
+  for (size_t type = 0; type < lengths.size(); ++type)
+    segments.insert(segments.end(), static_cast<size_t>(lengths[type]), static_cast<int32_t>(type));
+  return segments;
+}
+
+/// What a row has besides its ids and the number of its item.
+json json_of_row(const TaskRow& row) {
+  json found{{"texts", {row.first_begin, row.first_end, row.second_begin, row.second_end}},
+             {"class_token", row.class_token}};
+  if (row.window != 0) found["window"] = row.window;
+  if (row.candidate != 0) found["candidate"] = row.candidate;
+  if (!row.segments.empty()) found["types"] = lengths_of_types(row.segments);
+  if (!row.words.empty()) found["words"] = row.words;
+  if (!row.bytes.empty()) found["bytes"] = row.bytes;
+  if (row.label != no_label) found["label"] = row.label;
+  if (!row.labels.empty()) found["labels"] = row.labels;
+  if (row.value != 0) found["value"] = row.value;
+  if (row.start != no_label) found["answer"] = {row.start, row.end};
+  return found;
+}
+
+TaskRow row_of(const json& found) {
+  const auto texts = found.at("texts").get<std::vector<int64_t>>();
+  const auto answer = found.value("answer", std::vector<int64_t>{no_label, no_label});
+  return {.window = found.value("window", int64_t{0}),
+          .candidate = found.value("candidate", int64_t{0}),
+          .segments = types_of_lengths(found.value("types", std::vector<int64_t>{})),
+          .class_token = found.at("class_token"),
+          .first_begin = texts.at(0),
+          .first_end = texts.at(1),
+          .second_begin = texts.at(2),
+          .second_end = texts.at(3),
+          .words = found.value("words", std::vector<int64_t>{}),
+          .bytes = found.value("bytes", std::vector<std::array<int64_t, 2>>{}),
+          .label = found.value("label", no_label),
+          .labels = found.value("labels", std::vector<int64_t>{}),
+          .value = found.value("value", 0.0),
+          .start = answer.at(0),
+          .end = answer.at(1)};
+}
+
+/// Writes the rows of a part: their ids as documents of a split, the rest with their items, a line each.
+class PartWriter {
+ public:
+  PartWriter(const std::string& folder, const std::string& split, int64_t vocabulary)
+      : folder_(folder), split_(split), id_bytes_(vocabulary <= 65536 ? 2 : 4) {}
+
+  void add(const TaskItem& item, std::span<const TaskRow> rows) {
+    auto line = json_of_item(item);
+    auto& of_rows = line["rows"] = json::array();
+    for (const auto& row : rows) {
+      of_rows.push_back(json_of_row(row));
+      if (writer_ && writer_->tokens() >= shard_tokens) shards_.push_back(std::exchange(writer_, nullptr)->finish());
+      if (!writer_) open();
+      writer_->add_sentence(row.ids);
+      writer_->end_document();
+      tokens += row.ids.size();
+    }
+    lines_ += json_text(line) + "\n";
+    documents += rows.size();
+  }
+
+  /// Returns the facts of the split; `files` gets the checksum of the items.
+  std::vector<ShardFacts> finish(json& files) {
+    if (writer_) shards_.push_back(writer_->finish());
+    const auto name = split_ + ".jsonl";
+    write_atomic(folder_ + "/" + name, lines_);
+    files[name] = hash_hex(lines_);
+    return shards_;
+  }
+
+  uint64_t documents = 0, tokens = 0;
+
+ private:
+  void open() {
+    char name[64];
+    std::snprintf(name, sizeof name, "%s-%05zu.tokens", split_.c_str(), shards_.size());
+    writer_ = std::make_unique<ShardWriter>(folder_, name, id_bytes_);
+  }
+
+  std::string folder_, split_, lines_{};
+  uint32_t id_bytes_;
+  std::vector<ShardFacts> shards_{};
+  std::unique_ptr<ShardWriter> writer_{};
+};
+
+json json_of_task(const Task& task) {
+  auto config = task.config;
+  config.labels.items.clear();  // as lists, which keep every text as it is
+  json files = json::object();
+  for (const auto* part : {&task.train, &task.valid, &task.test}) files[part->name] = part->file;
+  return {{"file", task.file},
+          {"config", to_yaml(config)},
+          {"labels", {{"names", task.labels.names}, {"written", task.labels.written}}},
+          {"files", files},
+          {"chosen_on_test", task.is_chosen_on_test},
+          {"notes", task.notes}};
+}
+
+Task task_of(const json& found, const std::string& where) {
+  Task task{.config = decode<TaskConfig>(ConfigTree::parse(found.at("config"), where)), .file = found.at("file")};
+  task.labels = {.names = found.at("labels").at("names"), .written = found.at("labels").at("written")};
+  for (int64_t id = 0; id < task.labels.size(); ++id) {
+    ConfigNode name;
+    name.type = ConfigNode::Type::scalar;
+    name.text = task.labels.names[static_cast<size_t>(id)];
+    task.config.labels.items.emplace_back(task.labels.written[static_cast<size_t>(id)], std::move(name));
+  }
+  for (auto* part : {&task.train, &task.valid, &task.test}) {
+    part->name = part == &task.train ? "train" : part == &task.valid ? "valid" : "test";
+    part->file = found.at("files").value(part->name, "");
+  }
+  task.is_chosen_on_test = found.at("chosen_on_test");
+  task.notes = found.at("notes").get<std::vector<std::string>>();
+  return task;
+}
+
+/// The manifest of a prepared task. Throws DataError for other tokens.
+Manifest manifest_of_task(const std::string& folder) {
+  auto manifest = read_manifest(folder);
+  require<DataError>(manifest.made_from.contains("task"), folder,
+                     ": is prepared text, and has no rows of a task; fine-tune with `cloze finetune RUN TASK.yaml`");
+  return manifest;
+}
+
+}  // namespace
+
+uint64_t count_examples(TaskKind kind, const std::vector<TaskRow>& rows) {
+  uint64_t examples = 0;
+  for (size_t r = 0; r < rows.size(); ++r)
+    examples += kind != TaskKind::choice || r == 0 || rows[r].item != rows[r - 1].item;
+  return examples;
+}
+
+PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const TaskFraming& framing,
+                          const std::string& folder) {
+  const auto options = row_options(task.config, task.labels);
+  const TaskRowMaker maker(tokenizer, framing, options);
+  PreparedTask made{.task = task};
+  StagedFolder staged(folder);
+  Manifest manifest;
+  manifest.tokenizer_kind = tokenizer.kind();
+  manifest.tokenizer_fingerprint = tokenizer.fingerprint();
+  manifest.vocab_size = tokenizer.size();
+  manifest.counts.resize(static_cast<size_t>(tokenizer.size()));
+  json files = json::object();
+  for (const auto* part : {&task.train, &task.valid, &task.test}) {
+    const bool trains = part == &task.train;
+    PartWriter writer(staged.path(), part->name, tokenizer.size());
+    RowCounts counts;
+    std::vector<TaskRow> rows;
+    for (size_t i = 0; i < part->items.size(); ++i) {
+      rows.clear();
+      maker.add(part->items[i], static_cast<int64_t>(i), rows, counts);
+      writer.add(part->items[i], rows);
+      for (const auto& row : rows) {
+        made.longest = std::max(made.longest, static_cast<int64_t>(row.ids.size()));
+        for (const auto id : row.ids)
+          if (trains) ++manifest.counts.at(static_cast<size_t>(id));
+      }
+      const auto examples = count_examples(options.kind, rows);
+      if (trains) made.train_examples += examples;
+      if (part == &task.valid) made.valid_examples += examples;
+    }
+    manifest.splits[part->name] = writer.finish(files);
+    const std::string before = trains ? "" : part->name + "_";
+    manifest.report[before + "documents"] = writer.documents;
+    manifest.report[before + "tokens"] = writer.tokens;
+    made.counts.emplace_back(part->name, std::move(counts));
+  }
+  manifest.report["sentences"] = manifest.report["documents"];
+  manifest.made_from = {{"task", json_of_task(task)},
+                        {"longest", made.longest},
+                        {"examples", {{"train", made.train_examples}, {"valid", made.valid_examples}}},
+                        {"items", files}};
+  tokenizer.save(staged.path() + "/tokenizer");
+  write_manifest(staged.path(), manifest);
+  staged.commit();
+  made.fingerprint = read_manifest(folder).fingerprint;
+  for (auto* part : {&made.task.train, &made.task.valid, &made.task.test}) part->items.clear();
+  return made;
+}
+
+bool is_prepared_task(const std::string& folder) {
+  std::error_code ignored;
+  return is_token_store(folder) && std::filesystem::exists(folder + "/train.jsonl", ignored);
+}
+
+PreparedTask open_prepared_task(const std::string& folder) try {
+  const auto manifest = manifest_of_task(folder);
+  const auto& from = manifest.made_from;
+  return {.task = task_of(from.at("task"), folder + "/manifest.json"),
+          .fingerprint = manifest.fingerprint,
+          .longest = from.at("longest"),
+          .train_examples = from.at("examples").at("train"),
+          .valid_examples = from.at("examples").at("valid")};
+} catch (const json::exception&) {
+  fail<DataError>(folder, "/manifest.json: is damaged", again);
+}
+
+PreparedPart read_prepared_part(const std::string& folder, const std::string& part) {
+  const auto manifest = manifest_of_task(folder);
+  const auto file = folder + "/" + part + ".jsonl";
+  std::string content;
+  try {
+    content = read_text(file, largest_part);
+  } catch (const Error& error) {
+    fail<DataError>(error.what(), again);
+  }
+  const auto recorded = value_at(manifest.made_from, ("/items/" + part + ".jsonl").c_str());
+  require<DataError>(recorded == hash_hex(content), file, ": its content does not match its checksum", again);
+  const TokenStore store(folder, part);
+  PreparedPart found;
+  std::vector<int64_t> ids;
+  try {
+    for (size_t at = 0; at < content.size();) {
+      const auto end = std::min(content.find('\n', at), content.size());
+      const auto line = parse_json(std::string_view(content).substr(at, end - at));
+      at = end + 1;
+      for (const auto& saved : line.at("rows")) {
+        auto row = row_of(saved);
+        row.item = static_cast<int64_t>(found.items.size());
+        const auto document = found.rows.size();
+        const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
+        ids.resize(count);
+        store.read(first, count, ids.data());
+        row.ids.assign(ids.begin(), ids.end());
+        found.rows.push_back(std::move(row));
+      }
+      found.items.push_back(saved_item(line));
+    }
+  } catch (const json::exception&) {
+    fail<DataError>(file, ": item ", found.items.size(), " is damaged", again);
+  }
+  require<DataError>(found.rows.size() == store.num_documents(), file, ": has ", found.rows.size(),
+                     " rows, and the tokens beside it have ", store.num_documents(), again);
+  return found;
+}
+
+std::string cut_note(const std::string& part, const RowCounts& counts) {
+  const auto texts = counts.first.texts + counts.second.texts, cut = counts.first.cut_texts + counts.second.cut_texts;
+  const auto tokens = counts.first.cut_tokens + counts.second.cut_tokens;
+  std::vector<std::string> facts;
+  if (cut > 0) facts.push_back(words(cut, " of ", counted(texts, "text"), " are cut, by ", counted(tokens, "token")));
+  if (counts.items_in_windows > 0) facts.push_back(counted(counts.items_in_windows, "item") + " in several windows");
+  if (counts.words_without_token > 0) facts.push_back(counted(counts.words_without_token, "word") + " without a token");
+  if (counts.lost_answers > 0) facts.push_back(counted(counts.lost_answers, "answer") + " that no window has whole");
+  if (counts.answers_without_token > 0)
+    facts.push_back(counted(counts.answers_without_token, "answer") + " in no token");
+  return facts.empty() ? "" : part + ": " + listed(facts);
+}
+
+}  // namespace cloze

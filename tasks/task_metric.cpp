@@ -1,0 +1,23 @@
+#include "tasks/task_metric.h"
+
+#include "core/error.h"
+#include "core/text.h"
+#include "tasks/floors.h"
+
+namespace cloze {
+
+std::string chosen_metric(const Task& task) {
+  const auto kind = task.config.kind;
+  const auto constant = floor_predictions(kind, Floor::constant, task.train.items, task.valid.items, task.labels);
+  TaskFigures figures;
+  figures.figures = values_of(kind, task.valid.items, task.labels, constant);
+  for (const auto& metric : task.config.metric) {
+    std::vector<std::string> names;
+    for (const auto& figure : figures.figures) names.push_back(figure.metric);
+    require<ConfigError>(figure_of(figures, metric) != nullptr, task.file, ": 'metric' is ", metric,
+                         ", and the figures of its valid part are ", listed(names), "; name one of them");
+  }
+  return task.config.metric.empty() ? figures.figures.at(0).metric : task.config.metric.front();
+}
+
+}  // namespace cloze

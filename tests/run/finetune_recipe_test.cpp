@@ -1,0 +1,54 @@
+// Recipes of fine-tuning, by the numbers of their files.
+#include "run/finetune_recipe.h"
+
+#include "run/schedule_config.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+TEST_CASE("a recipe has the numbers of its file, by task where the file has them by task", "[run][tasks]") {
+  const auto bert = recipe_of({.like = "google-bert", .task = "sst2", .kind = "classification", .model = "bert"});
+  CHECK(bert.config.train.batch_size == 32);
+  CHECK(bert.config.optimizer.learning_rate == 5e-5);
+  CHECK(bert.config.train.budget.epochs == 3);
+  CHECK(bert.config.schedule.warmup == 0.1);
+  CHECK(part_in<LinearSchedule>(bert.config.schedule.shape)->decay_from_start);
+  CHECK_FALSE(part_in<AdamMoments>(bert.config.optimizer.rule)->bias_correction);
+  CHECK(bert.max_length == 128);
+  CHECK(bert.original_head);
+  const auto rte = recipe_of({.like = "fairseq-roberta", .task = "rte", .kind = "classification", .model = "roberta"});
+  CHECK(rte.config.train.batch_size == 16);
+  CHECK(rte.config.optimizer.learning_rate == 2e-5);
+  CHECK(rte.config.train.budget.steps == 2036);
+  CHECK(rte.config.schedule.warmup == 122);
+  CHECK(rte.config.optimizer.weight_decay == 0.1);
+  CHECK(rte.config.optimizer.decay_norm_and_bias);
+  CHECK(rte.config.optimizer.max_grad_norm == 0);
+  CHECK(part_in<AdamMoments>(rte.config.optimizer.rule)->beta2 == 0.98);
+  CHECK(rte.classifier_dropout == 0);
+  const auto other = recipe_of({.like = "fairseq-roberta", .task = "mine", .kind = "classification", .model = "bert"});
+  CHECK(other.config.train.budget.epochs == 10);
+  CHECK_FALSE(other.original_head);
+  const auto small =
+      recipe_of({.like = "electra", .task = "rte", .kind = "classification", .model = "electra", .hidden_size = 256});
+  CHECK(small.config.optimizer.layer_decay == 0.8);
+  CHECK(small.config.optimizer.learning_rate == 1e-4);
+  CHECK(small.config.train.budget.epochs == 10);
+  CHECK(part_in<LinearSchedule>(small.config.schedule.shape)->multiplies_warmup());
+  const auto large = recipe_of({.like = "electra", .kind = "spans", .model = "electra", .hidden_size = 1024});
+  CHECK(large.config.optimizer.layer_decay == 0.9);
+  CHECK(large.config.optimizer.learning_rate == 5e-5);
+  CHECK(large.max_length == 512);
+  CHECK_FALSE(large.original_head);  // the authors' of spans is another network
+  const auto plain = recipe_of({.like = "huggingface", .kind = "classification", .model = "bert"});
+  CHECK(plain.config.optimizer.weight_decay == 0);
+  CHECK(plain.config.schedule.warmup == 0);
+  CHECK(part_in<AdamMoments>(plain.config.optimizer.rule)->epsilon == 1e-8);
+  CHECK(recipe_of({.like = "turc-2019", .kind = "classification"}).config.train.budget.epochs == 4);
+}
+
+TEST_CASE("a recipe of another name is refused with those that there are", "[run][tasks]") {
+  CHECK_THROWS_WITH(recipe_of({.like = "google-bart"}),
+                    Catch::Contains("there is no recipe 'google-bart'; did you mean 'google-bert'? the recipes are "
+                                    "google-bert, turc-2019, huggingface"));
+}

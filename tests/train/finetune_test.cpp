@@ -1,0 +1,287 @@
+// Runs that are fine-tuned on a task.
+#include <fstream>
+
+#include "objectives/kinds.h"
+#include "run/load_config.h"
+#include "run/run.h"
+#include "tasks/prepared_task.h"
+#include "tests/support/runs.h"
+
+using namespace cloze;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+/// Texts of words of the first half of the synthetic language, which are `low`, and of the second, which are `high`.
+std::string low_and_high(int items, uint64_t seed) {
+  auto stream = Rng(seed).stream("texts");
+  std::string lines = "text\tlabel\n";
+  for (int i = 0; i < items; ++i) {
+    const bool is_high = i % 2 == 1;
+    const auto length = 2 + stream.below(6);
+    for (uint64_t k = 0; k < length; ++k)
+      lines += std::string(k > 0 ? " w" : "w") + static_cast<char>('a' + (is_high ? 8 : 0) + stream.below(8));
+    lines += is_high ? "\thigh\n" : "\tlow\n";
+  }
+  return lines;
+}
+
+constexpr const char* toy_task =
+    "task: toy\nkind: classification\ndata: {train: train.tsv, valid: valid.tsv, test: test.tsv, text: text, "
+    "label: label}\n";
+
+/// A pretrained run of a few steps and the parts of a task, each made once.
+struct Toy {
+  TempDir dir{};
+  RunConfig base{};
+  Toy() {
+    base = tiny_run(dir, 20);
+    base.schedule.shape = ConstantSchedule{};
+    base.schedule.warmup = 0;
+    pretrain(base, {.run = dir / "base"});
+    set_log_file("");
+    dir.write("train.tsv", low_and_high(43, 1));
+    dir.write("valid.tsv", low_and_high(11, 2));
+    dir.write("test.tsv", low_and_high(14, 3));
+  }
+};
+Toy& toy() {
+  static Toy made;
+  return made;
+}
+
+/// The config of a run that is fine-tuned on a task, whose rows are prepared in `rows`.
+RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::string& rows = "rows") {
+  const auto task = open_task(toy().dir.write(rows + ".yaml", yaml));
+  const auto tokenizer = Tokenizer::open(toy().base.data.tokens + "/tokenizer");
+  auto config = toy().base;
+  config.model = decode<RunConfig>(load_run_config(toy().dir / "base/run.yaml")).model;
+  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer, config.model), dir / rows);
+  TaskHeadTerms terms;
+  const auto kind = task.config.kind;
+  if (kind == TaskKind::classification || kind == TaskKind::tagging) terms.labels = task.labels.names;
+  config.init.from = toy().dir / "base";
+  config.objectives = {task_head_objective(kind, terms)};
+  config.data.tokens = dir / rows;
+  config.task = {.name = task.config.task,
+                 .file = task.file,
+                 .like = "none",
+                 .metric = "accuracy",
+                 .fingerprint = made.fingerprint};
+  config.train.budget = {};
+  config.train.budget.epochs = 6;
+  config.train.batch_size = 8;
+  config.evaluation.every = 6;  // an epoch of 43 items
+  config.checkpoint.every = 0;
+  return config;
+}
+
+json summary_of_run(const std::string& run) { return json::parse(read_file(run + "/summary.json")); }
+
+/// The valid figures of a run, by step.
+std::map<int64_t, double> valid_accuracies(const std::string& run) {
+  std::map<int64_t, double> found;
+  for (const auto& row : metrics(run))
+    if (row.contains("held_out")) found[row["step"]] = row["suites"]["toy-valid"]["accuracy"]["value"];
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a separable task is learned, and its test part judged with the first of the best steps", "[train][tasks]") {
+  const TempDir dir;
+  const auto config = finetuned(dir, toy_task);
+  const auto report = pretrain(config, {.run = dir / "run"});
+  CHECK(report.steps == 36);
+  const auto valid = valid_accuracies(dir / "run");
+  REQUIRE(valid.size() == 6);
+  CHECK(valid.at(36) == 1);
+  const auto first = std::find_if(valid.begin(), valid.end(), [](const auto& one) { return one.second == 1; });
+  CHECK(report.best_step == first->first);
+  CHECK(report.task["learned"] == true);
+  CHECK(report.task["floor"]["name"] == "majority");
+  CHECK(report.task["floor"]["value"].get<double>() == Approx(6.0 / 11));
+  const auto summary = summary_of_run(dir / "run");
+  CHECK(summary["task"] == report.task);
+  CHECK(summary["suites"]["toy"]["accuracy"]["value"] == 1);
+  CHECK(summary["suites"]["toy"]["accuracy"]["count"] == 14);
+  CHECK(summary["suites"]["toy"]["accuracy"]["low"].get<double>() < 1);
+  std::ifstream lines(dir / "run/predictions.jsonl");
+  int number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    const auto prediction = json::parse(line);
+    CHECK(prediction["item"] == words("test:", number));
+    CHECK(prediction["label"] == (number % 2 == 1 ? "high" : "low"));
+  }
+  CHECK(number == 14);
+  CHECK_THAT(read_file(dir / "run/hardest.md"), Contains("| item | loss | label | predicted | text |"));
+  CHECK_THAT(read_file(dir / "run/confusion.svg"), Contains("high"));
+  const auto opened = open_run(dir / "run");
+  CHECK(opened.config.task.fingerprint == config.task.fingerprint);
+  CHECK(opened.state.step == report.best_step);
+}
+
+TEST_CASE("an epoch has every item once, whatever the batches, and none of another", "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget.epochs = 1;
+  config.train.batch_size = 6;
+  config.train.accumulation = 3;  // of the last step seven items are left for three batches
+  const auto report = pretrain(config, {.run = dir / "run"});
+  CHECK(report.steps == 3);
+  CHECK(summary_of_run(dir / "run")["epochs"] == 1);
+  int64_t items = 0;
+  for (const auto& row : metrics(dir / "run"))
+    if (row.contains("classification")) items += row["classification"]["count"].get<int64_t>();
+  CHECK(items == 43);
+}
+
+TEST_CASE("a fine-tuned run resumes to the same bits within an epoch and at its end", "[train][tasks][resume]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget = {};
+  config.train.budget.steps = 14;
+  pretrain(config, {.run = dir / "whole"});
+  const int64_t at = GENERATE(1, 5, 6, 9);
+  auto half = config;
+  half.train.budget.steps = at;
+  const auto parts = dir / words("parts", at);
+  pretrain(half, {.run = parts});
+  pretrain(config, {.run = parts, .resume = true});
+  for (const auto* file : {"weights.safetensors", "optimizer.safetensors"})
+    CHECK(same_files(dir / (std::string("whole/step-00000014/") + file), parts + "/step-00000014/" + file));
+}
+
+TEST_CASE("a fine-tuned run that was killed and resumed equals an uninterrupted one", "[train][tasks][resume]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget.epochs = 50;
+  config.checkpoint.every = 25;
+  check_killed_run(config, dir, "step-00000050", "step-00000300", {"weights.safetensors", "optimizer.safetensors"});
+  CHECK(same_files(dir / "a/predictions.jsonl", dir / "b/predictions.jsonl"));
+  CHECK(summary_of_run(dir / "a")["best_step"] == summary_of_run(dir / "b")["best_step"]);
+}
+
+TEST_CASE("the same bits for any number of workers and threads", "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget.epochs = 2;
+  pretrain(config, {.run = dir / "a"});
+  config.train.workers = 3;
+  config.train.threads = 1;
+  pretrain(config, {.run = dir / "b"});
+  CHECK(same_files(dir / "a/step-00000012/weights.safetensors", dir / "b/step-00000012/weights.safetensors"));
+}
+
+TEST_CASE("a run whose figure does not leave that of the majority class is marked", "[train][tasks]") {
+  const TempDir dir;
+  toy().dir.write("equal.tsv", "text\tlabel\nwa wb\tlow\nwa wb\thigh\nwa wb\tlow\nwa wb\thigh\n");
+  auto config = finetuned(dir,
+                          "task: toy\nkind: classification\ndata: {train: train.tsv, valid: equal.tsv, test: test.tsv, "
+                          "text: text, label: label}\n");
+  config.train.budget.epochs = 1;
+  set_log_level(LogLevel::normal);
+  pretrain(config, {.run = dir / "run"});
+  set_log_level(LogLevel::quiet);
+  CHECK_THAT(read_file(dir / "run/log.txt"), Contains("did not learn: its accuracy on the valid part of toy is no "
+                                                      "better than that of majority"));
+  CHECK(summary_of_run(dir / "run")["task"]["learned"] == false);
+}
+
+TEST_CASE("patience counts by the figure of the task", "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget.epochs = 100;
+  config.evaluation.patience = 2;
+  const auto report = pretrain(config, {.run = dir / "run"});
+  CHECK(report.stopped_by == "patience");
+  const auto valid = valid_accuracies(dir / "run");
+  CHECK(report.best_step == report.steps - 2 * 6);
+  CHECK(valid.rbegin()->second <= valid.at(report.best_step));
+}
+
+TEST_CASE("a head is drawn where its labels are others, and copied where they are the same", "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget.epochs = 1;
+  pretrain(config, {.run = dir / "first"});
+  const auto init = [&](const std::string& run) { return json::parse(read_file(dir / (run + "/init.json"))); };
+  const auto has = [](const json& list, const std::string& name) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const json& one) { return one.get<std::string>().starts_with(name); });
+  };
+  CHECK(has(init("first")["fresh"], "classification.output.weight"));
+  CHECK(has(init("first")["copied"], "backbone.pooler."));  // of nsp
+  config.init.from = dir / "first";
+  pretrain(config, {.run = dir / "same"});
+  CHECK(has(init("same")["copied"], "classification.output.weight"));
+  toy().dir.write("three.tsv", "text\tlabel\nwa\tx\nwb\ty\nwc\tz\nwd\tx\n");
+  auto other = finetuned(dir,
+                         "task: toy\nkind: classification\ndata: {train: three.tsv, valid: three.tsv, test: three.tsv, "
+                         "text: text, label: label}\n",
+                         "three");
+  other.init.from = dir / "first";
+  other.train.budget.epochs = 1;
+  pretrain(other, {.run = dir / "other"});
+  CHECK(has(init("other")["fresh"], "classification.output.weight"));
+  CHECK(has(init("other")["unused"], "classification.output.weight"));
+  CHECK_FALSE(has(init("other")["partly"], "classification"));
+  CHECK(has(init("other")["copied"], "backbone.pooler."));
+}
+
+TEST_CASE("tags and choices are learned, and their held-out losses are those of their items", "[train][tasks]") {
+  const TempDir dir;
+  std::string sentences, choices;
+  for (int i = 0; i < 24; ++i) {
+    const auto low = static_cast<char>('a' + i % 8), high = static_cast<char>('i' + i % 8);
+    sentences += words("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
+    const bool second = i % 2 == 1;
+    choices += json{{"text", "wa"},
+                    {"one", words("w", second ? low : high)},
+                    {"two", words("w", second ? high : low)},
+                    {"label", second ? "1" : "0"}}
+                   .dump() +
+               "\n";
+  }
+  toy().dir.write("tags.conll", sentences);
+  toy().dir.write("choice.jsonl", choices);
+  auto tags = finetuned(
+      dir, "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n", "tags");
+  tags.train.budget.epochs = 20;
+  const auto tagged = pretrain(tags, {.run = dir / "tagged"});
+  CHECK(tagged.task["test"]["accuracy"]["value"] == 1);
+  CHECK(tagged.held_out.at(0).count == 72);
+  auto choice = finetuned(dir,
+                          "task: toy\nkind: choice\ndata: {train: choice.jsonl, valid: choice.jsonl, test: "
+                          "choice.jsonl, text: text, candidates: [one, two], label: label}\n",
+                          "choice");
+  choice.train.budget.epochs = 20;
+  const auto chosen = pretrain(choice, {.run = dir / "chosen"});
+  CHECK(chosen.held_out.at(0).count == 24);
+  CHECK(chosen.held_out.at(0).sequences.size() == 24);
+  CHECK(chosen.task["test"]["accuracy"]["value"].get<double>() > 0.9);
+}
+
+TEST_CASE("a run of a task without its head, its figure or its rows is refused before the first step",
+          "[train][tasks]") {
+  const TempDir dir;
+  const auto config = finetuned(dir, toy_task);
+  const auto refused = [&](const RunConfig& wrong, const std::string& sentence) {
+    CHECK_THROWS_WITH(pretrain(wrong, {.run = dir / "refused"}), Contains(sentence));
+    CHECK_FALSE(std::filesystem::exists(dir / "refused/metrics.jsonl"));
+  };
+  auto wrong = config;
+  wrong.objectives = toy().base.objectives;
+  refused(wrong, "task.name is toy, and objectives have no head of a task; leave them as `cloze finetune` makes them");
+  wrong = config;
+  wrong.train.phases = {{.from = 0.5, .max_seq_length = 16}};
+  refused(wrong, "train.phases cut the text anew, and the rows of a task are as they were prepared; remove the phases");
+  wrong = config;
+  wrong.task.metric = "f7";
+  refused(wrong, "task.metric is f7, and toy has no such figure; leave it as `cloze finetune` makes it");
+  wrong = config;
+  wrong.data.tokens = toy().base.data.tokens;
+  refused(wrong, "objective classification reads the rows of a task, and " + toy().base.data.tokens +
+                     " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
+}

@@ -1,0 +1,94 @@
+#include "train/task_judge.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tasks/floors.h"
+#include "tasks/task_metric.h"
+#include "train/training_log.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr double undefined_cost = std::numeric_limits<double>::quiet_NaN();
+
+double cost_of(const TaskFigures& figures, const std::string& metric) {
+  const auto* figure = figure_of(figures, metric);
+  if (!figure || !figure->value) return undefined_cost;
+  return is_error(metric) ? *figure->value : -*figure->value;
+}
+
+nlohmann::json value_of(double cost, const std::string& metric) {
+  return std::isnan(cost) ? nlohmann::json() : nlohmann::json(is_error(metric) ? cost : -cost);
+}
+
+}  // namespace
+
+SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged) {
+  SuiteResult result;
+  result.suite = name;
+  result.scored_by = "a head of its own";
+  for (const auto& figure : judged.figures.figures) {
+    SuiteFigure made;
+    made.metric = figure.metric;
+    made.value = figure.value.value_or(undefined_cost);
+    made.low = figure.low;
+    made.high = figure.high;
+    made.count = figure.count;
+    const bool is_first = figure.metric == metric;
+    result.figures.insert(is_first ? result.figures.begin() : result.figures.end(), made);
+  }
+  return result;
+}
+
+TaskJudge::TaskJudge(const RunConfig& config)
+    : task_(judged_task(config.data.tokens, config.objectives)),
+      valid_(read_prepared_part(config.data.tokens, "valid")),
+      name_(config.task.name),
+      cost_(undefined_cost) {
+  const auto& [kind, labels] = std::pair(task_.task.config.kind, task_.task.labels);
+  const auto train = read_prepared_part(config.data.tokens, "train");
+  MetricOptions plain;
+  plain.resamples = 0;
+  const auto constant = floor_predictions(kind, Floor::constant, train.items, valid_.items, labels);
+  const auto floor = metrics_of(kind, valid_.items, labels, constant, plain);
+  metric_ = config.task.metric;
+  require<ConfigError>(figure_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
+                       " has no such figure; leave it as `cloze finetune` makes it");
+  floor_ = cost_of(floor, metric_);
+  floor_name_ = name_of_floor(kind, Floor::constant);
+}
+
+void TaskJudge::judge(Network& network) {
+  const auto judged = judge_part(network, task_, valid_, /*resamples=*/0);
+  cost_ = cost_of(judged.figures, metric_);
+  result_ = suite_result_of(name_ + "-valid", metric_, judged);
+}
+
+std::string TaskJudge::text() const {
+  std::string text = "  " + result_.suite;
+  for (const auto& figure : result_.figures) {
+    if (figure.metric != metric_) continue;
+    text += words(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
+  }
+  const double floor = is_error(metric_) ? floor_ : -floor_;
+  return text + words(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
+}
+
+bool TaskJudge::learned(double cost) const { return std::isfinite(cost) && !(cost >= floor_); }
+
+nlohmann::json TaskJudge::summary(double best_cost) const {
+  return {{"metric", metric_},
+          {"best", value_of(best_cost, metric_)},
+          {"floor", {{"name", floor_name_}, {"value", value_of(floor_, metric_)}}},
+          {"learned", learned(best_cost)}};
+}
+
+std::optional<TaskJudge> task_judge_of(const RunConfig& config) {
+  if (config.task.name.empty()) return std::nullopt;
+  return std::optional<TaskJudge>(std::in_place, config);
+}
+
+}  // namespace cloze

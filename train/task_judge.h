@@ -1,0 +1,49 @@
+#pragma once
+// The figures of a run's task while it trains, by which its best step is chosen.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluation/judged_task.h"
+#include "suites/suite_result.h"
+#include "train/training.h"
+
+namespace cloze {
+
+/// Figures of a task as those of a suite: what logs, metrics.jsonl, summary.json and reports show of it. The first one
+/// is that which chooses.
+SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged);
+
+/// Judges the valid part of a run's task.
+class TaskJudge {
+ public:
+  /// Reads the valid part. Throws DataError for a damaged one, ConfigError for a figure that the task does not have.
+  explicit TaskJudge(const RunConfig& config);
+
+  /// Judges the network, with the weights that it has now.
+  void judge(Network& network);
+
+  /// What the best step has the least of: the figure, with its sign changed where more is better; NaN: it is undefined.
+  double cost() const { return cost_; }
+  /// `NAME-valid`, and its figures.
+  const SuiteResult& result() const { return result_; }
+  /// `  sst2-valid accuracy 0.8291 (majority 0.5092)`
+  std::string text() const;
+  /// Whether a step of this cost predicts better than the majority class, the mean, `O`, or no answer.
+  bool learned(double cost) const;
+  /// What the best figure and that of the floor are: {"metric", "best", "floor", "learned"}.
+  nlohmann::json summary(double best_cost) const;
+
+ private:
+  JudgedTask task_;
+  PreparedPart valid_;
+  std::string name_, metric_;
+  double floor_ = 0, cost_ = 0;  ///< costs; NaN: undefined
+  std::string floor_name_{};
+  SuiteResult result_{};
+};
+
+/// The judge of a run with a task; none for others.
+std::optional<TaskJudge> task_judge_of(const RunConfig& config);
+
+}  // namespace cloze

@@ -1,0 +1,98 @@
+#include "train/task_test.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/log.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "run/suite_units.h"
+#include "tasks/figures_output.h"
+#include "train/stopwatch.h"
+#include "train/task_judge.h"
+#include "train/training_log.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr int64_t test_resamples = 1000;
+constexpr size_t most_hardest = 50;
+
+std::string prediction_lines(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
+  std::string lines;
+  for (size_t i = 0; i < part.items.size(); ++i)
+    lines += json_text(json_of(judged.predictions[i], part.items[i], task.task.config.kind, task.task.labels)) + "\n";
+  return lines;
+}
+
+/// What an item asks, in a line.
+std::string asked_of(const TaskItem& item) {
+  auto text = item.text;
+  for (const auto& word : item.words) text += (text.empty() ? "" : " ") + word;
+  if (!item.second.empty()) text += " / " + item.second;
+  return shortened(in_one_line(text));
+}
+
+/// The items with the highest losses, of which some may have a wrong label.
+std::string hardest_items(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < part.items.size(); ++i)
+    if (!std::isnan(judged.predictions[i].loss)) order.push_back(i);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
+  order.resize(std::min(order.size(), most_hardest));
+  const auto kind = task.task.config.kind;
+  auto text =
+      words("# The hardest items of ", escaped_markdown(task.task.config.task),
+            "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
+            "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
+  for (const auto i : order) {
+    const auto& item = part.items[i];
+    text += words("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
+                  escaped_markdown(text_of_gold(item, kind, task.task.labels)), " | ",
+                  escaped_markdown(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
+                  escaped_markdown(asked_of(item)), " |\n");
+  }
+  return text;
+}
+
+/// `sst2 test of step-00000630: accuracy 82.91 % [80.27, 85.26], n 872`
+std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
+  auto text = words(result.suite, " test of ", checkpoint, ":");
+  for (const auto& figure : result.figures) {
+    const auto& metric = figure.metric;
+    text += words(&figure == &result.figures.front() ? " " : "; ", metric, " ", figure_cell(figure.value, metric),
+                  is_share(metric) ? " %" : "");
+    if (figure.low && figure.high)
+      text += words(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
+    text += words(", n ", figure.count);
+  }
+  return text;
+}
+
+}  // namespace
+
+void TaskTest::finish(Training& training) {
+  const auto& config = training.config;
+  if (config.task.name.empty() || !training.processes.writes()) return;
+  const auto start = Clock::now();
+  const auto best = open_run(training.options.run);
+  const auto task = judged_task(config.data.tokens, config.objectives);
+  const auto part = read_prepared_part(config.data.tokens, "test");
+  const auto judged = judge_part(*best.network, task, part, test_resamples);
+  result_ = suite_result_of(config.task.name, config.task.metric, judged);
+  result_->notes = task.task.notes;
+  training.write("predictions.jsonl", prediction_lines(task, part, judged));
+  training.write("hardest.md", hardest_items(task, part, judged));
+  if (judged.figures.confusion)
+    training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
+  end_progress();
+  const auto checkpoint = std::filesystem::path(best.checkpoint).filename().string();
+  log_info("train", line_of(*result_, checkpoint) + (task.task.is_chosen_on_test ? "; chosen on these items" : ""));
+  training.ledger.evaluation += seconds_since(start);
+}
+
+}  // namespace cloze

@@ -1,0 +1,22 @@
+#pragma once
+// The test part of a run's task, judged once, when the run is over.
+#include <optional>
+
+#include "suites/suite_result.h"
+#include "train/training.h"
+
+namespace cloze {
+
+/// After the last step judges the test part with the best checkpoint, and writes predictions.jsonl, hardest.md and
+/// confusion.svg into the run. Does nothing for a run without a task.
+class TaskTest final : public Callback {
+ public:
+  void finish(Training& training) override;
+  /// The figures of the test part; none before the end.
+  const std::optional<SuiteResult>& result() const { return result_; }
+
+ private:
+  std::optional<SuiteResult> result_{};
+};
+
+}  // namespace cloze
