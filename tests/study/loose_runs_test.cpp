@@ -89,7 +89,7 @@ TEST_CASE("runs by hand are grouped by their configs without the seed, and compa
   CHECK(report.metric == "mlm");
   CHECK(report.arms[1].runs.size() == 2);
   CHECK(report.arms[1].difference.mean == Approx(0.105));
-  CHECK(report.arms[1].difference.bootstrap_interval);
+  CHECK(report.arms[1].difference.interval);
   CHECK(report.runs[0].command == "cloze pretrain " + report.runs[0].result.folder + "/run.yaml --run " +
                                       report.runs[0].result.folder + "-again");
 }
@@ -267,7 +267,7 @@ TEST_CASE("runs by hand with different tokenizers are compared in bits per byte,
   CHECK(report.arms[1].differs == std::vector<std::string>{"data.tokens: large"});
   CHECK(report.arms[0].runs[1].value == Approx(3.2 / 400 / std::log(2.0)));
   CHECK(report.arms[1].difference.mean == Approx(((3.6 + 3.7) / 402 - 6.2 / 400) / 2 / std::log(2.0)));
-  CHECK_FALSE(report.arms[1].difference.bootstrap_interval);  // the sequences are not the same text
+  CHECK(report.arms[1].difference.examples.count == 0);  // the sequences are not the same text
 
   runs.make("large-3", with("3", "large", 3.7, 500));
   CHECK_THAT(runs.error(), Catch::Contains("were scored on different text, of ") &&

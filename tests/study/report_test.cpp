@@ -154,7 +154,8 @@ TEST_CASE("the LaTeX of a report is a float with metric, seeds and budget, and e
              Catch::Contains("\\begin{tabular}{lrrrl}") && Catch::Contains("arm & mean $\\pm$ sd & difference & ") &&
                  Catch::Contains("\\caption{Held-out mlm loss in nats, lower is better; seeds: 5, paired; budget: "
                                  "20 steps a run; differences of 0.01 nats matter. Differences are to token, ") &&
-                 Catch::Contains("95 \\% interval of Student's t. W worse.}") && Catch::Contains("] & W \\\\\n"));
+                 Catch::Contains("paired by seed, with the 95 \\% interval. W worse.}") &&
+                 Catch::Contains("] & W \\\\\n"));
   CHECK(count(latex, "worse by") == 0);
 }
 
@@ -173,12 +174,12 @@ TEST_CASE("every number of the table and of the curves stands in the CSV") {
   }
   CHECK(kinds ==
         std::map<std::string, int>{
-            {"arm", 2}, {"run", 6}, {"setting", 6}, {"mean_curve", 10}, {"difference_curve", 5}, {"curve", 30}});
+            {"arm", 2}, {"run", 6}, {"setting", 5}, {"mean_curve", 10}, {"difference_curve", 5}, {"curve", 30}});
   char digits[40];
   const auto& arm = report.arms[1];
   for (const double value :
        {arm.summary.mean, arm.summary.sd, arm.difference.mean, arm.difference.t_interval->low,
-        arm.difference.bootstrap_interval->high, *arm.difference.p_holm, *arm.difference.effect_size,
+        arm.difference.interval->high, *arm.difference.p_holm, *arm.difference.p_corrected, *arm.difference.effect_size,
         *arm.difference.p_equivalence, arm.runs[2].value, arm.curve.mean[3].loss, arm.curve.sd[2],
         arm.difference_curve.mean[1].loss, arm.difference_curve.t_interval[4].high}) {
     std::snprintf(digits, sizeof digits, "%.17g", value);
