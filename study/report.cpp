@@ -222,9 +222,15 @@ void set_changed_apart(StudyReport& report) {
 void note_makers(StudyReport& report) {
   std::map<std::string, std::string> changed, arms_by;  // of arms; by what made their runs
   std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::string> dirty;
+  std::vector<std::string> of_precision;
+  for (const auto& arm : report.arms)
+    for (const std::string name = "train.precision: "; const auto& key : arm.differs)
+      if (key.starts_with(name)) of_precision.push_back(words(arm.name, " (", key.substr(name.size()), ")"));
   for (const auto& run : report.runs) {
     if (run.state != RunState::done) continue;
     if (!run.changed.empty()) changed[run.result.arm] = run.changed;
+    if (run.is_dirty) dirty.insert(run.result.arm);
     if (run.made_by.empty() || !seen.insert({run.made_by, run.result.arm}).second) continue;
     auto& arms = arms_by[run.made_by];
     arms += (arms.empty() ? "" : ", ") + run.result.arm;
@@ -232,11 +238,19 @@ void note_makers(StudyReport& report) {
   for (const auto& [arm, change] : changed)
     report.notes.push_back(words("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
                                  "; it is held apart from runs that never changed"));
+  if (!dirty.empty())
+    report.notes.push_back(
+        words("made by a program whose source had changes that no commit has, so that nobody else can "
+              "make the runs again: ",
+              listed({dirty.begin(), dirty.end()})));
+  if (!of_precision.empty())
+    report.notes.push_back("arms differ in train.precision, which alone moves a loss: " + listed(of_precision));
   if (arms_by.size() < 2) return;
   std::string makers;
   for (const auto& [made_by, arms] : arms_by) makers += words(makers.empty() ? "" : "; ", arms, ": ", made_by);
-  report.notes.push_back("runs were made by different versions or processors, whose numbers are close but not equal (" +
-                         makers + ")");
+  report.notes.push_back(
+      "runs were made by different versions, commits or processors, whose numbers are close but not equal (" + makers +
+      ")");
 }
 
 /// The budget of the runs of an arm; empty without one.
@@ -273,7 +287,8 @@ void add_floor(StudyReport& report) {
   std::vector<std::string> at_floor;
   bool is_one_below = false;
   for (auto& arm : report.arms) {
-    for (const auto& run : arm.runs) arm.floor += run.floor / static_cast<double>(arm.runs.size());
+    for (const auto& run : arm.runs) arm.floor += run.floor;
+    if (!arm.runs.empty()) arm.floor /= static_cast<double>(arm.runs.size());
     if (arm.floor > 0) report.floor = report.floor > 0 ? std::min(report.floor, arm.floor) : arm.floor;
     if (!has_left(arm)) at_floor.push_back(arm.name);
     is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
@@ -337,6 +352,7 @@ void read_provenance(const std::string& folder, ReportedRun& run) {
   run.tokenizer = string_at(fields, "/data/tokenizer");
   const auto history = history_of(fields);
   run.made_by = history.made_by;
+  run.is_dirty = history.is_dirty;
   for (const auto& changes : history.changes)
     run.changed += (run.changed.empty() ? "changed at " : "; at ") + to_text(changes);
 }

@@ -48,6 +48,7 @@ struct ReportedRun {
   std::string budget{};     ///< `20,000,000 tokens`
   std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
   std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
+  bool is_dirty = false;    ///< made by a program whose source had changes that no commit has
   std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
   std::vector<CurvePoint> curve{};
   bool outlying = false;

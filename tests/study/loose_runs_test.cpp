@@ -161,9 +161,20 @@ TEST_CASE("other versions or processors among the runs are a note") {
   const auto report = runs.report();
   REQUIRE(report.notes.size() == 1);
   CHECK_THAT(report.notes[0],
-             Catch::Contains("runs were made by different versions or processors") &&
+             Catch::Contains("runs were made by different versions, commits or processors") &&
                  Catch::Contains("learning_rate=1e-04, learning_rate=0.5: cloze 0.1.0, LibTorch 2.13, p1") &&
                  Catch::Contains("; learning_rate=1e-04: cloze 0.1.0, LibTorch 2.13, p2"));
+}
+
+TEST_CASE("the floor of runs is that of the metric at their last evaluation") {
+  TwoArms runs;
+  for (const std::string run : {"low-1", "low-2", "high-1", "high-2"})
+    runs.folder.write(
+        run + "/metrics.jsonl",
+        json{{"step", 100}, {"held_out_loss", 3}, {"held_out", {{"mlm_baseline_loss", 6.5}}}}.dump() + "\n");
+  const auto report = runs.report();
+  CHECK(report.floor == Approx(6.5));
+  CHECK(report.arms[1].runs[0].floor == Approx(6.5));
 }
 
 TEST_CASE("arms that differ in many keys are named by their folders") {

@@ -12,6 +12,7 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "models/transformer_config.h"
+#include "run/config_io.h"
 #include "study/commands.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"
@@ -132,6 +133,31 @@ TEST_CASE("a study file may use anchors, and one that would grow without bound i
              Catch::Contains("study.yaml: more than 100000 values once aliases are followed"));
 }
 
+TEST_CASE("a key that the study itself sets is refused with the place to set it, and never dropped") {
+  const auto refused = [](const std::string& yaml) {
+    return Study("study: s\nbase: base.yaml\nseeds: 2\nbudget: {steps: 10}\n" + yaml).error();
+  };
+  const std::string arms = "arms: {a: {}, b: {optimizer.learning_rate: 0.1}}\n";
+  CHECK_THAT(
+      refused(arms + "set: {train.seed: 3}\n"),
+      Catch::Contains("'train.seed' would be replaced by what the study says; name the seeds of all runs under"));
+  CHECK_THAT(
+      refused(arms + "set: {evaluation: {sequences: 5}}\n"),
+      Catch::Contains("'evaluation.sequences' would be replaced") && Catch::Contains("metric: {sequences: ...}"));
+  for (const std::string key : {"objectives: [mlm]", "seed: 2", "points: 3", "every: 5", "patience: 2"})
+    CHECK_THAT(refused(arms + "set: {evaluation." + key + "}\n"), Catch::Contains("would be replaced"));
+  CHECK_THAT(refused("arms: {a: {}, b: {train.budget.steps: 20}}\n"),
+             Catch::Contains("study.yaml:5:") && Catch::Contains("give every run its budget under `budget:`"));
+  CHECK(refused("arms: {a: {}, b: {evaluation.max_seq_length: 8}}\nset: {checkpoint.keep: 3}\n") == "");
+}
+
+TEST_CASE("checkpoints are kept as a study says, and one otherwise") {
+  const std::string arms =
+      "study: s\nbase: base.yaml\nseeds: 2\nbudget: {steps: 10}\narms: {a: {}, b: {optimizer.learning_rate: 0.1}}\n";
+  CHECK(Study(arms).plan().runs[0].config.checkpoint.keep == 1);
+  CHECK(Study(arms + "set: {checkpoint: {keep: 3}}\n").plan().runs[0].config.checkpoint.keep == 3);
+}
+
 TEST_CASE("a study runs every run once, and the report names what is better, equal and worse") {
   const Study study;
   const auto first = study.run();
@@ -172,6 +198,19 @@ TEST_CASE("a run that was killed is resumed by the next start") {
   CHECK(study.run().failed == 2);
   CHECK(study.run().done == 4);
   CHECK(read_file(study.folder / "out/runs/b/seed-1/starts") == "started\nresumed\n");
+}
+
+TEST_CASE("a run that was killed is taken up before those that never began") {
+  const Study study;
+  const auto plan = study.plan();
+  const auto& last = plan.runs.back();
+  study.folder.write("out/" + last.folder + "/run.yaml", to_yaml(last.config));
+  run_study(plan, {.program = BINARY_DIR "/fake_cloze", .jobs = 1, .only = {"low", "same"}});
+  const auto ended = [&](const PlannedRun& run) {
+    return std::filesystem::last_write_time(study.folder / ("out/" + run.folder + "/held_out.json"));
+  };
+  for (const auto& run : plan.runs)
+    if (run.arm != "high" && run.folder != last.folder) CHECK(ended(last) < ended(run));
 }
 
 TEST_CASE("what killed processes left half written in a study is swept by the next start") {
