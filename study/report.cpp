@@ -242,7 +242,7 @@ void note_makers(StudyReport& report) {
     report.notes.push_back(
         words("made by a program whose source had changes that no commit has, so that nobody else can "
               "make the runs again: ",
-              listed({dirty.begin(), dirty.end()})));
+              listed(std::vector<std::string>(dirty.begin(), dirty.end()))));
   if (!of_precision.empty())
     report.notes.push_back("arms differ in train.precision, which alone moves a loss: " + listed(of_precision));
   if (arms_by.size() < 2) return;

@@ -96,7 +96,7 @@ TEST_CASE("an arm starts from another, and a sweep multiplies arms by its values
 TEST_CASE("mistakes of a study are answered with their line before any run") {
   CHECK_THAT(with_arms("  a: {}\n  b: {objectives.0.unt: word}\n").error(),
              Catch::Contains("study.yaml:5:7") && Catch::Contains("did you mean 'objectives.0.unit'?"));
-  CHECK_THAT(with_arms("  a: {}\n  b: {train.seed: 7}\n  c: {train.seed: 8}\n").error(),
+  CHECK_THAT(with_arms("  a: {train.batch_size: 8}\n  b: {train.batch_size: 8}\n").error(),
              Catch::Contains("arms 'a' and 'b' have equal configs"));
   CHECK_THAT(with_arms("  a: {}\n  b: {from: aa}\n").error(), Catch::Contains("starts from 'aa', which is no arm"));
   CHECK_THAT(with_arms("  a: {from: b}\n  b: {from: a}\n").error(), Catch::Contains("starts from itself"));
@@ -165,7 +165,7 @@ TEST_CASE("a study runs every run once, and the report names what is better, equ
   study.run();
   CHECK(read_file(study.folder / "out/runs/low/seed-1/starts") == "started\n");
   const auto report = study.report();
-  CHECK(report.arms[1].verdict == "worse by 0.100 to 0.100 nats");
+  CHECK(report.arms[1].verdict == "worse by 0.100 to 0.100 nats (simultaneous over 2 arms)");
   CHECK(report.arms[2].verdict.starts_with("tied within 0.01 nats"));
   CHECK(report.arms[1].difference.interval->low > 0.09);
   REQUIRE(report.arms[1].curve.mean.size() == 10);
