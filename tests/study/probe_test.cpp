@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "objectives/config.h"
+#include "objectives/masking_config.h"
 #include "run/config_io.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"
