@@ -98,7 +98,6 @@ line.axis { stroke: var(--faint); }
 .sides { display: flex; justify-content: space-between; width: 100%; color: var(--soft); font-size: 13px;
   gap: .5rem; }
 .interval { stroke: var(--c); stroke-width: 5; stroke-linecap: butt; opacity: .5; }
-.boot { stroke: var(--c); stroke-width: 1.5; }
 .dot, .bar { fill: var(--c); }
 .ring { fill: var(--page); stroke: var(--c); stroke-width: 2; }
 .run { fill: var(--c); opacity: .62; }

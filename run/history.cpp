@@ -53,11 +53,18 @@ void merge(Changes& sum, const Changes& more) {
   std::erase_if(sum.keys, [](const ChangedKey& key) { return key.was == key.is; });
 }
 
-/// Program, LibTorch and processor of a process; empty where it does not say.
+constexpr auto dirty = "-dirty";  // at the end of a commit: the source had changes besides
+
+bool is_dirty(const std::string& commit) { return commit.ends_with(dirty); }
+
+/// Program with its commit, LibTorch and processor of a process; empty where it does not say.
 std::string maker_of(const json& entry) {
   const auto version = string_at(entry, "/cloze");
+  const auto commit = string_at(entry, "/commit");
+  constexpr size_t shown = 12;  // digits
+  const auto of_commit = commit.empty() ? "" : " at " + commit.substr(0, shown) + (is_dirty(commit) ? dirty : "");
   return version.empty() ? ""
-                         : words("cloze ", version, ", LibTorch ", string_at(entry, "/libtorch"), ", ",
+                         : words("cloze ", version, of_commit, ", LibTorch ", string_at(entry, "/libtorch"), ", ",
                                  string_at(entry, "/machine/processor"));
 }
 
@@ -100,7 +107,7 @@ json history_until(const json& provenance, int64_t step) {
 }
 
 History history_of(const json& provenance) {
-  History history{.made_by = maker_of(provenance)};
+  History history{.made_by = maker_of(provenance), .is_dirty = is_dirty(string_at(provenance, "/commit"))};
   auto last = history.made_by;
   for (const auto& entry : entries_in(provenance)) {
     const auto changes = changes_in(entry);
@@ -109,6 +116,7 @@ History history_of(const json& provenance) {
     else
       history.changes.push_back(changes);
     const auto maker = maker_of(entry);
+    history.is_dirty = history.is_dirty || is_dirty(string_at(entry, "/commit"));
     if (maker.empty() || maker == last) continue;
     history.made_by += words(history.made_by.empty() ? "" : "; ", "from step ", changes.step, " on ", maker);
     last = maker;

@@ -36,7 +36,9 @@ nlohmann::json history_until(const nlohmann::json& provenance, int64_t step);
 struct History {
   /// Telling changes in the midst of the run, those of one step together, without those that were undone.
   std::vector<Changes> changes{};
-  std::string made_by{};  ///< program, LibTorch and processor, and those that took over; empty where it does not say
+  /// Program with its commit, LibTorch and processor, and those that took over; empty where it does not say.
+  std::string made_by{};
+  bool is_dirty = false;  ///< a program was made from a source with changes that no commit has
 };
 History history_of(const nlohmann::json& provenance);
 

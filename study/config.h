@@ -36,7 +36,6 @@ struct MetricConfig {
   double better_by = 0;
   double confidence = 0.95;
   double power = 0.8;
-  int64_t resamples = 2000;
   int64_t sequences = 1024;
   int64_t seed = 1;
 };
@@ -51,9 +50,8 @@ void describe(V& v, MetricConfig& c) {
     in_range(0, 1e6));
   v("confidence", c.confidence, "level of the intervals, and 1 minus that of the tests", in_range(0.5, 0.9999));
   v("power", c.power, "probability with which a difference that is called detectable is found", in_range(0.5, 0.9999));
-  v("resamples", c.resamples, "draws of the bootstrap over seeds and examples", in_range(100, 1'000'000));
   v("sequences", c.sequences, "held-out sequences that are scored", in_range(2, 1e9));
-  v("seed", c.seed, "seed of the held-out masks and of the bootstrap", at_least(0));
+  v("seed", c.seed, "seed of the held-out masks", at_least(0));
 }
 
 /// How the keys under `tune:` are searched.

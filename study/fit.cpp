@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "core/config.h"
@@ -108,13 +110,101 @@ double descend(const Problem& problem, Vector& v, double scale, double tolerance
   return evaluate(problem, v.data(), unused.data());
 }
 
+using Matrix = std::array<Vector, 5>;
+
+/// Adds `factor` times the outer product of a vector with itself.
+void add_square(Matrix& sum, double factor, const Vector& v) {
+  for (size_t i = 0; i < v.size(); ++i)
+    for (size_t j = 0; j < v.size(); ++j) sum[i][j] += factor * v[i] * v[j];
+}
+
+/// Second derivatives of `evaluate`, and their part that is never negative: the squared gradients of residuals.
+struct Curvature {
+  Matrix hessian{}, squares{};
+};
+
+Curvature curvature_at(const Problem& p, const Vector& v) {
+  Curvature found;
+  for (size_t i = 0; i < p.x.size(); ++i) {
+    if (p.weight[i] == 0) continue;
+    const std::array<Vector, 3> terms{{{1, 0, 0, -p.x[i], 0}, {0, 1, 0, 0, -p.y[i]}, {0, 0, 1, 0, 0}}};
+    const std::array logs{v[0] - v[3] * p.x[i], v[1] - v[4] * p.y[i], v[2]};
+    const double top = std::ranges::max(logs);
+    double sum = 0;
+    for (const double one : logs) sum += std::exp(one - top);
+    const double residual = top + std::log(sum) - p.loss[i], slope = std::clamp(residual / p.delta, -1.0, 1.0);
+    Vector gradient{};
+    for (size_t k = 0; k < terms.size(); ++k) {
+      const double share = std::exp(logs[k] - top) / sum;
+      for (size_t j = 0; j < gradient.size(); ++j) gradient[j] += share * terms[k][j];
+      add_square(found.hessian, p.weight[i] * slope * share, terms[k]);
+    }
+    const bool is_near = std::abs(residual) <= p.delta;
+    add_square(found.hessian, p.weight[i] * ((is_near ? 1 / p.delta : 0) - slope), gradient);
+    add_square(found.squares, p.weight[i], gradient);
+  }
+  return found;
+}
+
+/// The solution of `a x = b` for a matrix that is symmetric and positive; none for others. By Cholesky.
+std::optional<Vector> solved(Matrix a, Vector b) {
+  for (size_t j = 0; j < b.size(); ++j) {
+    for (size_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
+    if (!(a[j][j] > 0)) return std::nullopt;
+    a[j][j] = std::sqrt(a[j][j]);
+    for (size_t i = j + 1; i < b.size(); ++i) {
+      for (size_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
+      a[i][j] /= a[j][j];
+    }
+  }
+  for (size_t i = 0; i < b.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
+  }
+  for (size_t i = b.size(); i-- > 0;) {
+    for (size_t k = i + 1; k < b.size(); ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
+  }
+  return b;
+}
+
+/// Newton's method with the damping of Levenberg and Marquardt, until the gradient is flat or no step gains anything.
+double polish(const Problem& problem, Vector& v) {
+  constexpr double flat = 1e-12, least_damping = 1e-12, most_damping = 1e16;
+  Vector gradient;
+  double objective = evaluate(problem, v.data(), gradient.data()), damping = 1e-3 / problem.delta;
+  for (int iteration = 0; iteration < 300; ++iteration) {
+    const auto is_flat = [](double slope) { return std::abs(slope) < flat; };
+    if (std::ranges::all_of(gradient, is_flat)) break;
+    const auto curvature = curvature_at(problem, v);
+    bool has_gained = false;
+    for (; !has_gained && damping < most_damping; damping *= 4) {
+      auto damped = curvature.hessian;
+      for (size_t k = 0; k < v.size(); ++k) damped[k][k] += damping * (curvature.squares[k][k] + 1e-12);
+      const auto step = solved(damped, gradient);
+      if (!step) continue;
+      auto next = v;
+      for (size_t k = 0; k < v.size(); ++k) next[k] -= (*step)[k];
+      Vector slope;
+      const double there = evaluate(problem, next.data(), slope.data());
+      if (!(there < objective)) continue;
+      v = next;
+      objective = there;
+      gradient = slope;
+      has_gained = true;
+    }
+    if (!has_gained) break;
+    damping = std::max(least_damping, damping / 40);
+  }
+  return objective;
+}
+
 /// The optimum near `v` for a delta that may be so small that the objective has edges: by way of larger ones.
 double descend_to(Problem& problem, Vector& v, double delta) {
-  double objective = 0;
-  for (double at = std::max(delta, 1e-3);; at = std::max(delta, at / 4)) {
+  for (double at = std::max(delta, 1e-3);; at = std::max(delta, at / 2)) {
     problem.delta = at;
-    for (int again = 0; again < 3; ++again)
-      objective = descend(problem, v, at, 1e-13);  // with a new memory of curvature
+    descend(problem, v, at, 1e-13);
+    const double objective = polish(problem, v);
     if (at == delta) return objective;
   }
 }
@@ -178,6 +268,18 @@ Allocation compute_optimal(const ScalingLaw& law, double flops) {
   return best;
 }
 
+std::vector<size_t> runs_of(const std::vector<ScalingPoint>& points) {
+  std::map<std::string, size_t> known;
+  std::vector<size_t> runs;
+  size_t count = 0;
+  for (const auto& point : points) {
+    const auto [at, is_new] = known.emplace(point.run, count);
+    const bool is_own = point.run.empty() || is_new;
+    runs.push_back(is_own ? count++ : at->second);
+  }
+  return runs;
+}
+
 ScalingFit fit_scaling_law(const std::vector<ScalingPoint>& points, const FitOptions& options) {
   require_enough(points);
   auto problem = problem_of(points);
@@ -187,10 +289,13 @@ ScalingFit fit_scaling_law(const std::vector<ScalingPoint>& points, const FitOpt
   fit.confidence = options.confidence;
   fit.objective = descend_to(problem, best, options.huber_delta) * options.huber_delta;
   fit.law = law_of(problem, best);
+  const auto run_of = runs_of(points);
+  const size_t count = std::ranges::max(run_of) + 1;
   for (int64_t b = 0; b < options.resamples; ++b) {
     auto stream = Rng(options.seed).stream("bootstrap", 0, static_cast<uint64_t>(b));
-    std::fill(problem.weight.begin(), problem.weight.end(), 0.0);
-    for (size_t i = 0; i < points.size(); ++i) ++problem.weight[stream.below(points.size())];
+    std::vector<double> times(count);
+    for (size_t r = 0; r < count; ++r) ++times[stream.below(count)];
+    for (size_t i = 0; i < points.size(); ++i) problem.weight[i] = times[run_of[i]];
     auto v = best;
     descend_to(problem, v, options.huber_delta);
     fit.resampled.push_back(law_of(problem, v));

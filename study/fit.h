@@ -17,6 +17,7 @@ struct ScalingPoint {
   double loss = 0;    ///< held-out, L
   std::string name{};
   std::string changed{};  ///< what was changed on the way of its run; empty: nothing
+  std::string run{};      ///< that has other points, too, which share its noise; empty: a run of its own
 };
 
 /// L(N, D) = E + A / N^alpha + B / D^beta. Source: Hoffmann et al. 2022 (arXiv 2203.15556), equation 2.
@@ -41,12 +42,12 @@ double tokens_exponent(const ScalingLaw& law);
 
 struct FitOptions {
   double huber_delta = 1e-3;  ///< residuals of log L above it count by their absolute value
-  int64_t resamples = 1000;   ///< of the bootstrap over points; 0: no intervals
+  int64_t resamples = 1000;   ///< of the bootstrap over runs; 0: no intervals
   uint64_t seed = 1;          ///< of the bootstrap
   double confidence = 0.95;
 };
 
-/// A fitted law, and those of resampled points, which give its intervals.
+/// A fitted law, and those of resampled runs, which give its intervals.
 struct ScalingFit {
   ScalingLaw law{};
   double objective = 0;  ///< sum of the Huber losses
@@ -57,8 +58,12 @@ struct ScalingFit {
   Interval interval(const Value& value) const;
 };
 
+/// Numbers of the run of each point, from 0 on in the order of the points.
+std::vector<size_t> runs_of(const std::vector<ScalingPoint>& points);
+
 /// The law that fits best: the smallest sum of Huber losses of log L - log L(N, D), by L-BFGS from each of 4,500
-/// starts. Intervals come from resampled points, each fitted from the best law. Throws DataError for points that do not
+/// starts, and by Newton's method to the end. Intervals come from resampled runs, each drawn with all of its points and
+/// fitted from the best law. Throws DataError for points that do not
 /// determine the five parameters: fewer than six, or fewer than three sizes or token counts. Source: Hoffmann et al.
 /// 2022, section 3.3 and appendix D.2. Differs: L-BFGS sees logarithms from which their mean is subtracted, which moves
 /// no optimum but separates A from alpha and B from beta, and runs until it stands still; their scale of the objective

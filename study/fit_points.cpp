@@ -151,9 +151,10 @@ void add_points(std::vector<ScalingPoint>& points, const std::vector<CurvePoint>
   for (const auto& end : earlier) {
     const auto tokens = static_cast<double>(end.tokens);
     const auto name = words(last.name, " at ", with_prefix(tokens), " tokens");
-    points.push_back({last.size, tokens, end.loss, name, last.changed});
+    points.push_back({last.size, tokens, end.loss, name, last.changed, last.name});
   }
   points.push_back(last);
+  points.back().run = last.name;
 }
 
 /// What was changed on the way of a run; empty: nothing.

@@ -71,8 +71,10 @@ std::string points_text(const FitReport& report) {
     const auto [low, high] = std::ranges::minmax(report.points, {}, field);
     return with_prefix(low.*field) + " to " + with_prefix(high.*field);
   };
-  return words(report.points.size(), ", N ", span(&ScalingPoint::size), " parameters, D ", span(&ScalingPoint::tokens),
-               " tokens");
+  const auto runs = std::ranges::max(runs_of(report.points)) + 1;
+  const auto of_runs = runs < report.points.size() ? words(" of ", runs, " runs") : "";
+  return words(report.points.size(), of_runs, ", N ", span(&ScalingPoint::size), " parameters, D ",
+               span(&ScalingPoint::tokens), " tokens");
 }
 
 Table estimate_table(const FitReport& report) {

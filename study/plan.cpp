@@ -73,14 +73,6 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
   return length;
 }
 
-/// The base config with the keys that every arm has.
-ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
-  const auto from_study = (fs::path(file).parent_path() / study.base).lexically_normal().string();
-  auto tree = ConfigTree::load(fs::exists(from_study) ? from_study : study.base);
-  for (const auto& [key, value] : study.set.items) tree.set(key, value);
-  return tree;
-}
-
 /// The objective of the metric. Throws ConfigError for one that the unit cannot measure.
 ObjectiveConfig metric_of(const StudyConfig& study, const std::string& file) {
   auto objective = parse_objective(study.metric.objective, file + ": metric.objective");
@@ -90,10 +82,57 @@ ObjectiveConfig metric_of(const StudyConfig& study, const std::string& file) {
   return objective;
 }
 
+/// Calls `f(path, value)` for every leaf of a key of a study, which may be a map of keys.
+template <class F>
+void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
+  if (node.type != ConfigNode::Type::map) return f(path, node);
+  for (const auto& [key, value] : node.items) each_leaf(path + "." + key, value, f);
+}
+
+/// Throws ConfigError for a key of a run that the study itself sets, so that its value would be dropped.
+void refuse_keys_of_study(const StudyConfig& study, const Keys& keys) {
+  struct Owned {
+    std::string key, why;
+  };
+  std::vector<Owned> all{{"train.seed", "name the seeds of all runs under `seeds:`"},
+                         {"evaluation.objectives", "name what decides under `metric: {objective: ...}`"},
+                         {"evaluation.sequences", "arms are scored on the same sequences, `metric: {sequences: ...}`"},
+                         {"evaluation.seed", "arms are scored with the same masks, `metric: {seed: ...}`"},
+                         {"evaluation.points", "curves of all arms have the same number of points, `points:`"},
+                         {"evaluation.every", "curves have points at equal shares of the budget, `points:`"},
+                         {"evaluation.patience", "a run that ends early has another budget than the others"}};
+  if (study.budget.limited())
+    all.push_back({"train.budget", "give every run its budget under `budget:`, or leave that out and set each"});
+  for (const auto& [key, node] : keys)
+    each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+      for (const auto& [owned, why] : all)
+        require<ConfigError>(path != owned && !path.starts_with(owned + "."), value.where, ": '", path,
+                             "' would be replaced by what the study says; ", why);
+    });
+}
+
+bool has_key(const Keys& keys, const std::string& wanted) {
+  bool found = false;
+  for (const auto& [key, node] : keys)
+    each_leaf(key, node, [&](const std::string& path, const ConfigNode&) { found = found || path == wanted; });
+  return found;
+}
+
+/// The base config with the keys that every arm has.
+ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
+  const auto from_study = (fs::path(file).parent_path() / study.base).lexically_normal().string();
+  auto tree = ConfigTree::load(fs::exists(from_study) ? from_study : study.base);
+  refuse_keys_of_study(study, study.set.items);
+  for (const auto& [key, value] : study.set.items) tree.set(key, value);
+  return tree;
+}
+
 /// The config of an arm before its seed. `tree`: what all arms have in common.
 RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const ObjectiveConfig& metric, const Arm& arm) {
-  for (const auto& [key, value] : arm.keys) tree.set(key, value);
-  for (const auto& [key, value] : arm.tuned) tree.set(key, value);
+  for (const auto* keys : {&arm.keys, &arm.tuned}) {
+    refuse_keys_of_study(study, *keys);
+    for (const auto& [key, value] : *keys) tree.set(key, value);
+  }
   auto config = decode<RunConfig>(tree);
   if (study.budget.limited()) config.train.budget = study.budget;
   const double probed = study.probe_head.share;
@@ -105,7 +144,8 @@ RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const ObjectiveC
   config.evaluation.seed = study.metric.seed;
   config.evaluation.points = study.points;
   config.evaluation.patience = 0;  // a run that ends early has another budget
-  config.checkpoint.keep = 1;
+  constexpr auto keep = "checkpoint.keep";
+  if (!has_key(study.set.items, keep) && !has_key(arm.keys, keep)) config.checkpoint.keep = 1;
   return config;
 }
 

@@ -211,15 +211,19 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
   std::vector<RunCost> costs;
   for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));
   if (!costs.empty()) {
-    double seconds = 0, flops = 0;
+    double seconds = 0, flops = 0, evaluation_flops = 0, evaluation_seconds = 0;
     for (const auto& cost : costs) {
       seconds += cost.seconds * static_cast<double>(seeds);
       flops += cost.flops * static_cast<double>(seeds);
+      evaluation_flops += cost.evaluation_flops * static_cast<double>(seeds);
+      evaluation_seconds += cost.evaluation_seconds * static_cast<double>(seeds);
     }
     text += labelled(
         "in all",
-        words(with_prefix(flops), "FLOPs, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
-              jobs == 1 ? " run" : " runs", " at once, ", bytes(disk_bytes_of(plan, probes)), " of disk"),
+        words(with_prefix(flops), "FLOPs of training and ", with_prefix(evaluation_flops),
+              "FLOPs of evaluation, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
+              jobs == 1 ? " run" : " runs", " at once (", in_percent(seconds > 0 ? evaluation_seconds / seconds : 0),
+              " of it evaluation), ", bytes(disk_bytes_of(plan, probes)), " of disk"),
         columns);
     const auto by_currency = cost_columns(probes, costs);
     if (const auto common = common_costs(by_currency); !common.empty()) text += labelled("each run", common, columns);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/config_types.h"
@@ -29,7 +30,7 @@ constexpr double probe_seconds = 1;
 
 /// The config of an arm as it is probed: without what does not change its steps.
 RunConfig probed(const RunConfig& config, int64_t threads) {
-  auto short_run = config;
+  auto short_run = with_mean_masking(config);
   short_run.train.budget = {.steps = 1000};
   short_run.train.seed = 1;
   short_run.train.seeds = {};
@@ -79,6 +80,31 @@ double epochs_of_step(const RunConfig& config, const Probe& probe) {
 
 }  // namespace
 
+RunConfig with_mean_masking(const RunConfig& config) {
+  std::map<std::string, std::string> values;
+  for (const auto& entry : entries(config))
+    if (entry.leaf) values[entry.path] = entry.value;
+  const auto& train = config.train;
+  const auto step_tokens = static_cast<double>(train.batch_size * train.accumulation * config.data.max_seq_length);
+  const double steps = train.budget.steps > 0 ? static_cast<double>(train.budget.steps)
+                                              : static_cast<double>(train.budget.tokens) / step_tokens;
+  const std::string initial_key = "initial_mlm_probability";
+  std::vector<std::string> means;
+  for (const auto& [path, value] : values) {
+    if (!path.ends_with("." + initial_key) || std::stod(value) == 0) continue;
+    const auto masking = path.substr(0, path.size() - initial_key.size());
+    const double first = std::stod(value), last = std::stod(values.at(masking + "mlm_probability"));
+    const double decay = std::stod(values.at(masking + "decay_steps"));
+    const double share = decay > 0 && steps > 0 ? decay / steps : 1;  // of the run, in which the rate changes
+    // Of a run that is shorter than the change, the mean of where it begins and where it ends.
+    const double mean = share <= 1 ? last + (first - last) * share / 2 : first + (last - first) / share / 2;
+    means.push_back(path + "=0");
+    means.push_back(masking + "decay_steps=0");
+    means.push_back(masking + "mlm_probability=" + shortest(mean));
+  }
+  return means.empty() ? config : decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the plan", means));
+}
+
 void check_budgets(const Plan& plan, const std::vector<Probe>& probes) {
   for (size_t i = 0; i < probes.size(); ++i) {
     const auto& config = plan.runs[i].config;
@@ -121,7 +147,7 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
   double scored = static_cast<double>(evaluation.sequences);
   if (probe.held_out_tokens > 0 && evaluation.max_seq_length > 0)
     scored = std::min(scored, std::ceil(probe.held_out_tokens / static_cast<double>(evaluation.max_seq_length)));
-  const double evaluation_seconds = points * scored / sequences * probe.seconds / 3;
+  const double evaluation_steps = points * scored / sequences / 3;
   constexpr double bytes_of_logs = 1e6;
   return {.steps = steps,
           .tokens = steps * probe.tokens,
@@ -129,7 +155,9 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
           .words = steps * words,
           .epochs = steps * epochs,
           .flops = steps * probe.flops,
-          .seconds = steps * probe.seconds + evaluation_seconds,
+          .evaluation_flops = evaluation_steps * probe.flops,
+          .evaluation_seconds = evaluation_steps * probe.seconds,
+          .seconds = (steps + evaluation_steps) * probe.seconds,
           .disk_bytes = static_cast<double>(config.checkpoint.keep + 1) * probe.checkpoint_bytes + bytes_of_logs};
 }
 

@@ -25,9 +25,14 @@ struct Probe {
 /// What one run uses up.
 struct RunCost {
   double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, flops = 0;
-  double seconds = 0;     ///< with evaluations
-  double disk_bytes = 0;  ///< of its folder
+  double evaluation_flops = 0, evaluation_seconds = 0;  ///< of the held-out evaluations, on top
+  double seconds = 0;                                   ///< with evaluations
+  double disk_bytes = 0;                                ///< of its folder
 };
+
+/// The config with masking rates that change along the run replaced by their means over it, which is what its steps
+/// cost on average.
+RunConfig with_mean_masking(const RunConfig& config);
 
 /// The cost of a run of `config` whose steps are like those of the probe.
 RunCost cost_of_run(const RunConfig& config, const Probe& probe);

@@ -54,7 +54,7 @@ std::vector<const ExampleLosses*> examples_of(const std::vector<const RunResult*
 }
 
 /// Whether all runs have losses of the same examples.
-bool same_examples(const Pairs& pairs) {
+bool has_same_examples(const Pairs& pairs) {
   const auto& first = *pairs.baseline.front();
   const auto fits = [&](const RunResult* run) {
     return run->text == first.text && run->examples.sum.size() == first.examples.sum.size();
@@ -63,36 +63,29 @@ bool same_examples(const Pairs& pairs) {
          std::all_of(pairs.baseline.begin(), pairs.baseline.end(), fits);
 }
 
-/// Arms that are paired with the same runs of the baseline, by their indices.
-struct PairedAlike {
-  std::vector<size_t> arms{};
-  std::vector<Pairs> pairs{};
-};
+Difference difference_of(const Pairs& pairs, const ComparisonRules& rules) {
+  const bool has_examples = pairs.arm.size() > 1 && has_same_examples(pairs);
+  return compare_seeds(
+      values_of(pairs.arm), values_of(pairs.baseline), rules,
+      has_examples ? example_error(examples_of(pairs.arm), examples_of(pairs.baseline)) : ExampleError{});
+}
 
-/// Differences of all arms but the first to the first. Resamples are drawn once for all arms with the same seeds.
-std::vector<Difference> differences_of(const StudyReport& report) {
+/// The two-sided p of a pair of arms, without what a verdict needs besides.
+double p_of(const Pairs& pairs, const ComparisonRules& rules) {
+  auto found = paired_t_test(values_of(pairs.arm), values_of(pairs.baseline), rules);
+  if (has_same_examples(pairs)) found.examples = example_error(examples_of(pairs.arm), examples_of(pairs.baseline));
+  return error_of(found).p(found.mean);
+}
+
+/// Arms against the first, whose intervals hold all at once.
+std::vector<Difference> differences_of(StudyReport& report) {
+  std::vector<Pairs> pairs;
+  for (size_t i = 1; i < report.arms.size(); ++i) pairs.push_back(paired(report.arms[i], report.arms.front()));
+  const auto has_interval = [](const Pairs& of) { return of.arm.size() > 1; };
+  report.rules.arms = std::max<int64_t>(1, std::ranges::count_if(pairs, has_interval));
   std::vector<Difference> differences;
-  std::map<std::vector<int64_t>, PairedAlike> by_seeds;
-  for (size_t i = 1; i < report.arms.size(); ++i) {
-    const auto pairs = paired(report.arms[i], report.arms.front());
-    differences.push_back(pairs.arm.empty()
-                              ? Difference{}
-                              : compare_seeds(values_of(pairs.arm), values_of(pairs.baseline), report.rules));
-    if (differences.back().seeds < 2 || !same_examples(pairs)) continue;
-    std::vector<int64_t> seeds;
-    for (const auto* run : pairs.baseline) seeds.push_back(run->seed);
-    auto& alike = by_seeds[seeds];
-    alike.arms.push_back(i - 1);
-    alike.pairs.push_back(pairs);
-  }
-  for (const auto& [seeds, alike] : by_seeds) {
-    std::vector<std::vector<const ExampleLosses*>> arms;
-    for (const auto& pairs : alike.pairs) arms.push_back(examples_of(pairs.arm));
-    auto draws = multibootstrap(arms, examples_of(alike.pairs.front().baseline), report.rules);
-    for (size_t k = 0; k < draws.size(); ++k)
-      differences[alike.arms[k]].bootstrap_interval =
-          expanded_percentiles(std::move(draws[k]), static_cast<int64_t>(seeds.size()), report.rules.confidence);
-  }
+  for (const auto& of : pairs) differences.push_back(of.arm.empty() ? Difference{} : difference_of(of, report.rules));
+  correct(differences);
   return differences;
 }
 
@@ -130,26 +123,33 @@ std::string note_on(const ReportedRun& run) {
                "; it is not in the table");
 }
 
-/// Maximal sets of arms of the baseline's budget that no test tells apart from one another, by the corrected p of all
-/// pairs.
+/// Whether the verdict of an arm tells it from the baseline.
+bool is_apart(const ArmReport& arm) {
+  const auto verdict = arm.difference.verdict;
+  return verdict == Verdict::better || verdict == Verdict::worse || verdict == Verdict::smaller;
+}
+
+/// Maximal sets of arms with runs of common seeds of which no two are told apart: from the baseline by the verdict,
+/// from one another by the p of all such pairs, corrected by Holm.
 std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& arms, const ComparisonRules& rules) {
   std::vector<const ArmReport*> ranked;
   for (const auto& arm : arms)
     if (arm.runs.size() > 1 && arm.other_budget.empty()) ranked.push_back(&arm);
   std::sort(ranked.begin(), ranked.end(),
             [](const ArmReport* a, const ArmReport* b) { return a->summary.mean < b->summary.mean; });
+  std::set<std::pair<size_t, size_t>> distinct;
   std::vector<std::pair<size_t, size_t>> pairs;
   std::vector<double> p;
   for (size_t a = 0; a < ranked.size(); ++a)
     for (size_t b = a + 1; b < ranked.size(); ++b) {
       const auto both = paired(*ranked[a], *ranked[b]);
-      const auto test =
-          both.arm.empty() ? Difference{} : paired_t_test(values_of(both.arm), values_of(both.baseline), rules);
+      const auto* other = ranked[a]->is_baseline ? ranked[b] : ranked[b]->is_baseline ? ranked[a] : nullptr;
+      if (both.arm.size() < 2 || (other && is_apart(*other))) distinct.insert({a, b});
+      if (both.arm.size() < 2 || other) continue;
       pairs.emplace_back(a, b);
-      p.push_back(test.p.value_or(1));
+      p.push_back(p_of(both, rules));
     }
   const auto corrected = holm(p);
-  std::set<std::pair<size_t, size_t>> distinct;
   for (size_t i = 0; i < pairs.size(); ++i)
     if (corrected[i] < 1 - rules.confidence) distinct.insert(pairs[i]);
   // Runs of neighbours in rank of which no two are distinct.
@@ -222,9 +222,15 @@ void set_changed_apart(StudyReport& report) {
 void note_makers(StudyReport& report) {
   std::map<std::string, std::string> changed, arms_by;  // of arms; by what made their runs
   std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::string> dirty;
+  std::vector<std::string> of_precision;
+  for (const auto& arm : report.arms)
+    for (const std::string name = "train.precision: "; const auto& key : arm.differs)
+      if (key.starts_with(name)) of_precision.push_back(words(arm.name, " (", key.substr(name.size()), ")"));
   for (const auto& run : report.runs) {
     if (run.state != RunState::done) continue;
     if (!run.changed.empty()) changed[run.result.arm] = run.changed;
+    if (run.is_dirty) dirty.insert(run.result.arm);
     if (run.made_by.empty() || !seen.insert({run.made_by, run.result.arm}).second) continue;
     auto& arms = arms_by[run.made_by];
     arms += (arms.empty() ? "" : ", ") + run.result.arm;
@@ -232,11 +238,19 @@ void note_makers(StudyReport& report) {
   for (const auto& [arm, change] : changed)
     report.notes.push_back(words("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
                                  "; it is held apart from runs that never changed"));
+  if (!dirty.empty())
+    report.notes.push_back(
+        words("made by a program whose source had changes that no commit has, so that nobody else can "
+              "make the runs again: ",
+              listed(std::vector<std::string>(dirty.begin(), dirty.end()))));
+  if (!of_precision.empty())
+    report.notes.push_back("arms differ in train.precision, which alone moves a loss: " + listed(of_precision));
   if (arms_by.size() < 2) return;
   std::string makers;
   for (const auto& [made_by, arms] : arms_by) makers += words(makers.empty() ? "" : "; ", arms, ": ", made_by);
-  report.notes.push_back("runs were made by different versions or processors, whose numbers are close but not equal (" +
-                         makers + ")");
+  report.notes.push_back(
+      "runs were made by different versions, commits or processors, whose numbers are close but not equal (" + makers +
+      ")");
 }
 
 /// The budget of the runs of an arm; empty without one.
@@ -267,6 +281,68 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
 }
 
+/// The floor of each arm; verdicts of a study of which no arm is below it are taken back.
+void add_floor(StudyReport& report) {
+  const auto has_left = [](const ArmReport& arm) { return arm.floor == 0 || arm.summary.mean < arm.floor; };
+  std::vector<std::string> at_floor;
+  bool is_one_below = false;
+  for (auto& arm : report.arms) {
+    for (const auto& run : arm.runs) arm.floor += run.floor;
+    if (!arm.runs.empty()) arm.floor /= static_cast<double>(arm.runs.size());
+    if (arm.floor > 0) report.floor = report.floor > 0 ? std::min(report.floor, arm.floor) : arm.floor;
+    if (!has_left(arm)) at_floor.push_back(arm.name);
+    is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
+  }
+  if (at_floor.empty()) return;
+  const auto floor = words(floor_words(report.metric), " (", significant(report.floor, 5), " ", report.unit, ")");
+  if (is_one_below) {
+    report.notes.push_back(words("no better than ", floor, ": ", listed(at_floor),
+                                 "; a difference between such "
+                                 "networks says nothing of what they would learn"));
+    return;
+  }
+  report.notes.push_back(words("no arm has left ", floor,
+                               ", so that there is no verdict; train longer, or with a "
+                               "higher learning rate"));
+  report.tied.clear();
+  for (auto& arm : report.arms) {
+    if (arm.is_baseline) continue;
+    arm.verdict = "no arm has left " + floor_words(report.metric);
+    arm.difference.verdict = Verdict::undecided;
+  }
+}
+
+/// What a curve loses over the last quarter of its budget; 0 where it has no point before.
+double last_quarter(const std::vector<CurvePoint>& curve) {
+  if (curve.empty()) return 0;
+  const auto is_late = [&](const CurvePoint& point) { return 4 * point.step > 3 * curve.back().step; };
+  const auto late = std::ranges::find_if(curve, is_late);
+  return late == curve.begin() ? 0 : (late - 1)->loss - curve.back().loss;
+}
+
+/// Notes the arms that have not come to rest: the verdict of a longer budget may be another.
+void note_movement(StudyReport& report) {
+  constexpr double steep = 0.02;  // of the loss
+  const double margin = report.rules.margin;
+  std::vector<std::string> moving, falling;
+  for (const auto& arm : report.arms) {
+    if (const double moved = last_quarter(arm.difference_curve.mean); margin > 0 && std::abs(moved) > margin)
+      moving.push_back(words(arm.name, " (by ", fixed(-moved, 4, true), ")"));
+    const auto& curve = arm.curve.mean;
+    if (!curve.empty() && last_quarter(curve) > steep * curve.back().loss)
+      falling.push_back(words(arm.name, " (by ", significant(last_quarter(curve), 3), ")"));
+  }
+  if (!moving.empty() && report.loss_unit == LossUnit::nats)
+    report.notes.push_back(
+        words("over the last quarter of the budget the difference still moves by more than the "
+              "margin: ",
+              listed(moving), "; a longer budget may have another verdict"));
+  if (!falling.empty())
+    report.notes.push_back(words("over the last quarter of the budget the loss still falls by more than ",
+                                 significant(100 * steep, 2), " %: ", listed(falling),
+                                 "; a longer budget may have another order"));
+}
+
 }  // namespace
 
 void read_provenance(const std::string& folder, ReportedRun& run) {
@@ -276,6 +352,7 @@ void read_provenance(const std::string& folder, ReportedRun& run) {
   run.tokenizer = string_at(fields, "/data/tokenizer");
   const auto history = history_of(fields);
   run.made_by = history.made_by;
+  run.is_dirty = history.is_dirty;
   for (const auto& changes : history.changes)
     run.changed += (run.changed.empty() ? "changed at " : "; at ") + to_text(changes);
 }
@@ -309,8 +386,7 @@ void compare_arms(StudyReport& report) {
     }
     if (arm.other_budget.empty()) arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
   }
-  auto differences = differences_of(report);
-  judge(differences, report.rules);
+  const auto differences = differences_of(report);
   for (size_t i = 0; i < differences.size(); ++i) {
     auto& arm = report.arms[i + 1];
     arm.difference = differences[i];
@@ -318,6 +394,8 @@ void compare_arms(StudyReport& report) {
                                             : verdict_words(arm.difference, report.rules, report.unit);
   }
   report.tied = tied_sets(report.arms, report.rules);
+  add_floor(report);
+  note_movement(report);
   if (auto suites = suite_table(report)) report.tables.push_back(std::move(*suites));
 }
 
@@ -332,11 +410,7 @@ StudyReport make_report(const Stages& stages) {
                      .declaration = declaration_of(plan),
                      .source = plan.file,
                      .loss_unit = metric.unit};
-  report.rules = {.margin = metric.better_by,
-                  .confidence = metric.confidence,
-                  .power = metric.power,
-                  .resamples = metric.resamples,
-                  .seed = static_cast<uint64_t>(metric.seed)};
+  report.rules = {.margin = metric.better_by, .confidence = metric.confidence, .power = metric.power};
   for (const auto& arm : plan.arms) {
     auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
     for (const auto& [key, value] : arm.keys) one.differs.push_back(key + ": " + one_line(value));

@@ -36,6 +36,7 @@ struct ArmReport {
   std::string verdict{};
   ArmCurve curve{};
   DifferenceCurve difference_curve{};
+  double floor = 0;  ///< mean value of word frequencies on what its runs were scored on; 0: not known
 };
 
 /// A run in any state.
@@ -47,6 +48,7 @@ struct ReportedRun {
   std::string budget{};     ///< `20,000,000 tokens`
   std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
   std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
+  bool is_dirty = false;    ///< made by a program whose source had changes that no commit has
   std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
   std::vector<CurvePoint> curve{};
   bool outlying = false;
@@ -61,11 +63,17 @@ struct StudyReport {
   ComparisonRules rules{};
   std::vector<ArmReport> arms{};  ///< the baseline first
   std::vector<ReportedRun> runs{};
+  double floor = 0;                              ///< the lowest of the arms; 0: not known
   std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
   std::vector<std::string> commands{};  ///< that reproduce every run
   std::vector<Table> tables{};          ///< tuning, the split of the variance, the trials of a search
 };
+
+/// What the floor of a metric is: a network that has learnt nothing else is no better.
+inline std::string floor_words(const std::string& metric) {
+  return metric.starts_with("nsp") || metric.starts_with("sop") ? "the more frequent label" : "word frequencies";
+}
 
 /// The name of a unit in a report.
 inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "nats" : "bits per byte"; }

@@ -40,14 +40,17 @@ constexpr std::array columns{"kind",
                              "difference_sd",
                              "t_low",
                              "t_high",
-                             "bootstrap_low",
-                             "bootstrap_high",
+                             "low",
+                             "high",
                              "p",
+                             "p_corrected",
                              "p_holm",
                              "p_equivalence",
                              "effect_size",
                              "detectable",
                              "seeds_needed",
+                             "seeds_low",
+                             "seeds_high",
                              "step",
                              "tokens",
                              "predicted_tokens",
@@ -90,8 +93,7 @@ std::string setting_lines(const StudyReport& report) {
   for (const auto& [name, value] : {std::pair{"margin", rules.margin},
                                     {"confidence", rules.confidence},
                                     {"power", rules.power},
-                                    {"resamples", static_cast<double>(rules.resamples)},
-                                    {"seed", static_cast<double>(rules.seed)}})
+                                    {"arms", static_cast<double>(rules.arms)}})
     text += text_of({{"kind", "setting"}, {"value", number(value)}, {"note", name}});
   return text + text_of({{"kind", "setting"}, {"note", "metric " + report.metric + " [" + report.unit + "]"}});
 }
@@ -120,13 +122,16 @@ Line arm_line(const ArmReport& arm) {
     if (d.seeds > 1) line["difference_sd"] = number(d.sd);
   }
   add(line, "t_low", "t_high", d.t_interval);
-  add(line, "bootstrap_low", "bootstrap_high", d.bootstrap_interval);
+  add(line, "low", "high", d.interval);
   line["p"] = number(d.p);
+  line["p_corrected"] = number(d.p_corrected);
   line["p_holm"] = number(d.p_holm);
   line["p_equivalence"] = number(d.p_equivalence);
   line["effect_size"] = number(d.effect_size);
   line["detectable"] = number(d.detectable);
   line["seeds_needed"] = number(d.seeds_needed);
+  line["seeds_low"] = number(d.seeds_range.low);
+  line["seeds_high"] = number(d.seeds_range.high);
   for (const auto& key : arm.differs) line["note"] += (line["note"].empty() ? "" : "; ") + key;
   return line;
 }
@@ -172,6 +177,8 @@ std::string to_csv(const StudyReport& report) {
   text += "\n";
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
+  if (report.floor > 0)
+    text += text_of({{"kind", "floor"}, {"mean", number(report.floor)}, {"note", floor_words(report.metric)}});
   text += setting_lines(report);
   for (const auto& arm : report.arms) text += curve_lines(arm, report.loss_unit);
   for (const auto& run : report.runs)
@@ -205,23 +212,30 @@ json to_json(const StudyReport& report) {
     const auto& d = arm.difference;
     if (!arm.is_baseline)
       one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
+                           {"interval", interval_json(d.interval)},
                            {"t_interval", interval_json(d.t_interval)},
-                           {"bootstrap_interval", interval_json(d.bootstrap_interval)},
+                           {"bootstrap_interval", nullptr},
                            {"p", optional_json(d.p)},
+                           {"p_corrected", optional_json(d.p_corrected)},
                            {"p_holm", optional_json(d.p_holm)},
                            {"p_equivalence", optional_json(d.p_equivalence)},
                            {"effect_size", optional_json(d.effect_size)},
                            {"detectable", optional_json(d.detectable)},
                            {"seeds_needed", optional_json(d.seeds_needed)},
+                           {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
                            {"verdict", arm.verdict}};
     arms.push_back(one);
   }
+  const auto known_floor =
+      report.floor > 0 ? json{{"name", floor_words(report.metric)}, {"value", report.floor}} : json();
   json tables = json::array();
   for (const auto& table : report.tables) tables.push_back(to_json(table));
   return {{"study", report.name},
           {"metric", report.metric},
           {"unit", report.unit},
           {"arms", arms},
+          {"simultaneous", report.rules.arms},
+          {"floor", known_floor},
           {"tied", report.tied},
           {"notes", report.notes},
           {"baseline", report.baseline},

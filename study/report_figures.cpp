@@ -76,6 +76,7 @@ Range shown_losses(const StudyReport& report) {
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) last = std::max(last, point.step);
   Range range, whole;
+  if (report.floor > 0) range.add(report.floor);
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       whole.add(point.loss);
@@ -123,6 +124,10 @@ Chart loss_chart(const StudyReport& report, const Scale& scale) {
           chart, i, mean, [&](size_t p) { return mean[p].y - sd[p]; }, [&](size_t p) { return mean[p].y + sd[p]; });
     lines.push_back({.title = "mean of " + report.arms[i].name, .colour = i, .points = mean});
   }
+  if (report.floor > 0)
+    lines.push_back({.title = floor_words(report.metric),
+                     .mark = ChartMark::dashes,
+                     .points = {{chart.x->low, report.floor}, {chart.x->high, report.floor}}});
   std::ranges::move(lines, std::back_inserter(chart.series));
   return chart;
 }
@@ -164,6 +169,7 @@ Chart difference_chart(const StudyReport& report, const Scale& scale) {
 std::string legend_of(const StudyReport& report) {
   std::vector<std::pair<std::string, std::string>> names;
   for (size_t i = 0; i < report.arms.size(); ++i) names.emplace_back(colour_classes(i), report.arms[i].name);
+  if (report.floor > 0) names.emplace_back(colour_classes(0), floor_words(report.metric) + " (dashes)");
   return legend_html(names);
 }
 
@@ -188,8 +194,8 @@ std::string curve_figure(const StudyReport& report) {
                                  words("Thick: means over finished runs, with a band of one standard deviation in the "
                                        "upper chart and of the ",
                                        interval_head(report),
-                                       " in the lower. Thin: single runs. Steep losses of the first tenth may leave "
-                                       "the charts."));
+                                       " of each point alone in the lower. Thin: single runs. Steep losses of the "
+                                       "first tenth may leave the charts."));
 }
 
 std::string difference_figure(const StudyReport& report) {
@@ -213,8 +219,7 @@ std::string difference_figure(const StudyReport& report) {
       range.add(*interval);
       row.marks.push_back({style, interval->low, interval->high});
     };
-    add("interval", d.t_interval);
-    add("boot", d.bootstrap_interval);
+    add("interval", d.interval);
     if (d.seeds > 0) {
       range.add(d.mean);
       row.marks.push_back({"dot", d.mean, d.mean, 4.5, words(arm.name, ": ", significant(d.mean, 4))});
@@ -222,9 +227,9 @@ std::string difference_figure(const StudyReport& report) {
     chart.rows.push_back(std::move(row));
   }
   chart.axis = nice_axis(range.low, range.high, 5, true);
-  return figure(row_chart_html(chart), words("Points: mean paired differences. Thick: ", interval_head(report),
-                                             " of Student’s t over seeds. Thin: bootstrap over seeds and examples.",
-                                             chart.margin > 0 ? " Shaded: differences below the margin." : ""));
+  return figure(row_chart_html(chart),
+                words("Points: mean paired differences. Thick: ", interval_head(report), at_once_words(report), ".",
+                      chart.margin > 0 ? " Shaded: differences below the margin." : ""));
 }
 
 std::string value_figure(const StudyReport& report) {
@@ -244,6 +249,12 @@ std::string value_figure(const StudyReport& report) {
     chart.rows.push_back(std::move(row));
   }
   if (range.low > range.high) return "";
+  if (report.floor > 0) {
+    range.add(report.floor);
+    chart.rows.push_back({.name = floor_words(report.metric),
+                          .said = fixed(report.floor, decimals_of(report)),
+                          .marks = {{"mean", report.floor, report.floor}}});
+  }
   chart.axis = nice_axis(range.low, range.high, 5, true);
   return figure(row_chart_html(chart), words("Dots: finished runs. Bars: means. Rings: outliers. Held-out ",
                                              report.metric, " loss [", report.unit, "]."));

@@ -34,6 +34,11 @@ std::vector<std::string> distinct(const StudyReport& report, const Get& get) {
   return values;
 }
 
+/// Whether an arm has a run of a seed that the baseline has, too, and a second such pair.
+bool is_paired(const StudyReport& report) {
+  return std::ranges::any_of(report.arms, [](const ArmReport& arm) { return arm.difference.seeds > 1; });
+}
+
 /// The short mark of a verdict in a table of a paper.
 const char* mark_of(Verdict verdict) {
   switch (verdict) {
@@ -66,6 +71,10 @@ int decimals_of(const StudyReport& report) {
 
 std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
 
+std::string at_once_words(const StudyReport& report) {
+  return report.rules.arms > 1 ? words(", simultaneous over ", report.rules.arms, " arms") : "";
+}
+
 std::string mean_text(const StudyReport& report, const ArmReport& arm) {
   const int decimals = decimals_of(report);
   if (arm.runs.empty()) return "";
@@ -79,20 +88,20 @@ Table verdict_table(const StudyReport& report) {
                          {"mean ± sd", numeric, 3},
                          {"difference", numeric},
                          {interval_head(report), numeric, 2},
-                         {level_of(report) + " bootstrap", numeric, 9},
-                         {"p (Holm)", numeric, 4},
-                         {"Hedges' g", numeric, 8},
-                         {"p (equivalence)", numeric, 7},
+                         {report.rules.arms > 1 ? "p (corrected)" : "p", numeric, 4},
+                         {"Hedges' g", numeric, 7},
                          {"verdict", ColumnKind::sentence, 6}}};
   const int decimals = decimals_of(report);
   for (const auto& arm : report.arms) {
     const auto& d = arm.difference;
     table.rows.push_back({in_one_line(arm.name), std::to_string(arm.runs.size()), mean_text(report, arm),
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
-                          interval_text(d.t_interval, decimals), interval_text(d.bootstrap_interval, decimals),
-                          d.p_holm ? p_text(*d.p_holm) : "", d.effect_size ? fixed(*d.effect_size, 2, true) : "",
-                          d.p_equivalence ? p_text(*d.p_equivalence) : "", arm.is_baseline ? "baseline" : arm.verdict});
+                          interval_text(d.interval, decimals), d.p_corrected ? p_text(*d.p_corrected) : "",
+                          d.effect_size ? fixed(*d.effect_size, 2, true) : "",
+                          arm.is_baseline ? "baseline" : arm.verdict});
   }
+  if (report.floor > 0)
+    table.rows.push_back({floor_words(report.metric), "", fixed(report.floor, decimals), "", "", "", "", "floor"});
   return table;
 }
 
@@ -106,8 +115,9 @@ Table paper_table(const StudyReport& report) {
     used.insert(mark);
     table.rows.push_back({in_one_line(arm.name), mean_text(report, arm),
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
-                          interval_text(d.t_interval, decimals), mark});
+                          interval_text(d.interval, decimals), mark});
   }
+  if (report.floor > 0) table.rows.push_back({floor_words(report.metric), fixed(report.floor, decimals), "", "", ""});
   std::string facts, legend;
   for (const auto& [name, value] : facts_of(report))
     if (name != "arms" && name != "baseline" && name != "runs")
@@ -116,7 +126,7 @@ Table paper_table(const StudyReport& report) {
   for (const auto& [mark, meaning] : {std::pair{"B", "better"}, {"W", "worse"}, {"T", "tied"}, {"?", "not told apart"}})
     if (used.contains(mark)) legend += words(legend.empty() ? " " : ", ", mark, " ", meaning);
   table.caption = words(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
-                        interval_head(report), " of Student's t.", legend, legend.empty() ? "" : ".");
+                        interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
   return table;
 }
 
@@ -187,7 +197,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
       {"metric", words("held-out ", report.metric, " loss in ", report.unit, ", ", direction_of(report))},
       {"baseline", in_one_line(report.baseline)},
       {"arms", std::to_string(report.arms.size())},
-      {"seeds", words(seeds.size(), seeds.size() > 1 ? ", paired" : "")}};
+      {"seeds", words(seeds.size(), is_paired(report) ? ", paired" : "")}};
   if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
     facts.emplace_back("margin", words("differences of ", shortest(report.rules.margin), " ", report.unit, " matter"));
@@ -206,27 +216,21 @@ std::vector<std::string> methods_of(const StudyReport& report) {
   const auto level = level_of(report);
   std::vector<std::string> sentences{
       "Mean and standard deviation (n − 1) are over the finished runs of an arm, one for each seed.",
-      words("A difference is arm minus baseline over the seeds that both have. Its ", level,
-            " interval and p are those of the two-sided paired t test (Student 1908)."),
-      words("The bootstrap interval draws seeds and held-out examples anew, ", rules.resamples, " times, seed ",
-            rules.seed,
-            " (Sellam et al. 2022, arXiv 2106.16163, procedure 1), with expanded percentiles for few seeds ",
-            "(Hesterberg 2015, arXiv 1411.5279, section 4.1.2)."),
-      "p is corrected for the number of arms by Holm's method (Holm 1979). Hedges' g is the mean difference in "
-      "standard "
-      "deviations of paired differences, corrected for few seeds (Hedges 1981).",
-      words("Better or worse: the corrected p is below ", shortest(1 - rules.confidence),
-            " and the bootstrap interval does not contain 0."),
-      rules.margin > 0
-          ? words("Tied: two one-sided t tests (Schuirmann 1987) reject a difference of ", shortest(rules.margin), " ",
-                  report.unit, " or more. Cannot be told: neither; the stated numbers of seeds have a power of ",
-                  shortest(rules.power), ".")
-          : words("No margin was stated, so that no test of equivalence was made. Detectable differences have a power "
-                  "of ",
-                  shortest(rules.power), "."),
-      "Sets of arms that are not told apart: no pair of arms in a set differs by the paired t test, corrected by "
-      "Holm's "
-      "method over all pairs.",
+      words("A difference is arm minus baseline over the seeds that both have. Its ", level, " interval",
+            at_once_words(report),
+            ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
+            "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
+      words("The interval decides. Better or worse: it does not contain 0. ",
+            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), " ", report.unit,
+                                     " of 0. Cannot be told: neither. ")
+                             : "No margin was stated, so that no arms can be tied. ",
+            "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
+            " under this rule; seeds are a range, over the 80 % interval of the standard deviation."),
+      words(rules.arms > 1 ? words("Intervals and p are corrected for ", rules.arms, " arms (Bonferroni). ") : "",
+            "Hedges' g is the mean difference in standard deviations of paired differences, corrected for few seeds "
+            "(Hedges 1981)."),
+      "Sets of arms that are not told apart: the verdict tells none of a set from the baseline, and no pair of the "
+      "others differs after Holm's correction over these pairs (Holm 1979).",
       "A run is an outlier of its arm when Grubbs' test (1969) rejects at 1 % that it is one of the others."};
   if (!report.declaration.empty())
     sentences.push_back(

@@ -42,6 +42,9 @@ int decimals_of(const StudyReport& report);
 /// `95 % interval`
 std::string interval_head(const StudyReport& report);
 
+/// `, simultaneous over 3 arms`; empty for one.
+std::string at_once_words(const StudyReport& report);
+
 /// What is asked, in one sentence.
 std::string question_of(const StudyReport& report);
 

@@ -84,6 +84,8 @@ class Runner {
   Runner(const Plan& plan, const RunnerOptions& options)
       : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan, queue_.size()) {
     jobs_ = concurrent_runs(options.jobs, plan);
+    // Runs that were killed first, so that no seed stays without its pair.
+    std::ranges::stable_partition(queue_, [&](const PlannedRun* run) { return has_config(run_path(plan, *run)); });
     refuse_or_take_stale();
     std::error_code error;
     fs::create_directories(plan.folder, error);

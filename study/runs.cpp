@@ -122,6 +122,7 @@ RunProgress read_progress(const std::string& folder, const std::string& name, in
     auto& point = found.curve.emplace_back(found.last);
     point.share = found.share;
     point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
+    point.floor = number_at(row, "held_out", (name + "_baseline_loss").c_str(), 0);
     point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
   }
   take_before();
@@ -304,6 +305,7 @@ void score(RunResult& result, const HeldOutFile& file, const std::string& name, 
                        "--force, or compare in nats");
     result.examples.count = bytes;
     for (auto& count : result.examples.count) count *= std::numbers::ln2;
+    result.by_nats = result.examples.value() / examples.value();
   }
   result.value = result.examples.value();
 }
@@ -317,6 +319,7 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.seconds = end.seconds;
   result.flops = end.flops;
   result.epochs = end.epochs;
+  result.floor = end.floor * result.by_nats;
   result.words = words_read(result.folder);
 }
 

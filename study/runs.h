@@ -86,6 +86,8 @@ struct RunResult {
   std::string text{};                                  ///< fingerprint of the held-out text and its tokenizer
   int64_t step = 0, tokens = 0, predicted_tokens = 0;  ///< of a probe with those of its source, as all that follow
   double words = 0, seconds = 0, flops = 0, epochs = 0;
+  double by_nats = 1;  ///< the value by the loss in nats a prediction
+  double floor = 0;    ///< value of word frequencies, or of the more frequent label; 0: not known
 };
 
 /// One point of a curve.
@@ -94,6 +96,7 @@ struct CurvePoint {
   int64_t step = 0, tokens = 0, predicted_tokens = 0;
   double seconds = 0, flops = 0, epochs = 0, loss = 0;
   double share = 0;  ///< of the budget that was used up
+  double floor = 0;  ///< loss of word frequencies, or of the more frequent label; 0: not known
 };
 /// The held-out losses along a run; that of a probe begins where its source ended. Damaged lines are left out with a
 /// warning.
@@ -110,7 +113,7 @@ std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run
 
 /// The last step that a run has logged.
 int64_t last_step(const std::string& folder);
-/// What a run used up: that of the end of its curve, with the words of its summary.
+/// What a run that was scored used up: that of the end of its curve, with the words of its summary; its floor.
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
 
 /// Held-out losses of one objective, example by example.

@@ -1,9 +1,11 @@
 #include "study/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -24,21 +26,51 @@ double two_sided_p(double t, double freedom) {
   return std::isinf(t) ? 0 : 2 * cdf(complement(students_t(freedom), std::abs(t)));
 }
 
-/// Power of a paired two-sided t test at a true difference.
-double power_of(double difference, double sd, int64_t seeds, double confidence) {
+/// The t that two-sided intervals of this level reach.
+double t_limit(double freedom, double level) { return quantile(complement(students_t(freedom), level / 2)); }
+
+/// The probability that a normal draw is further from 0 than `limit`.
+double beyond(double limit, double mean, double sd) {
+  const boost::math::normal standard;
+  return cdf(complement(standard, (limit - mean) / sd)) + cdf(standard, (-limit - mean) / sd);
+}
+
+/// The probability that the interval of a true difference is off 0.
+double power_of(double difference, double sd, int64_t seeds, double level, const ExampleError& examples) {
   const auto freedom = static_cast<double>(seeds - 1);
-  const double limit = quantile(students_t(freedom), 0.5 + confidence / 2);
-  const double shift = difference / sd * std::sqrt(static_cast<double>(seeds));
-  // The sample's sd is six times the true one in 2 of 10^9 studies of two seeds, and never in larger ones.
-  if (shift > std::max(30.0, 6 * limit)) return 1;
-  const boost::math::non_central_t of_true(freedom, shift);
-  return cdf(complement(of_true, limit)) + cdf(of_true, -limit);
+  const double error = sd / std::sqrt(static_cast<double>(seeds)), limit = t_limit(freedom, level);
+  if (examples.error == 0) {
+    const double shift = difference / error;
+    // The sample's sd is six times the true one in 2 of 10^9 studies of two seeds, and never in larger ones.
+    if (shift > std::max(30.0, 6 * limit)) return 1;
+    const boost::math::non_central_t of_true(freedom, shift);
+    return cdf(complement(of_true, limit)) + cdf(of_true, -limit);
+  }
+  const double of_examples = t_limit(static_cast<double>(examples.count - 1), level) * examples.error;
+  const double whole = std::hypot(error, examples.error);
+  if (error == 0) return beyond(of_examples, difference, whole);
+  // Over the sample's sd, which is chi-distributed.
+  const auto at = [&](double chi) {
+    const double log_density =
+        (1 - freedom / 2) * std::log(2) - std::lgamma(freedom / 2) + (freedom - 1) * std::log(chi) - chi * chi / 2;
+    return std::exp(log_density) *
+           beyond(std::hypot(limit * error * chi / std::sqrt(freedom), of_examples), difference, whole);
+  };
+  const double middle = std::sqrt(freedom);
+  return boost::math::quadrature::gauss_kronrod<double, 61>::integrate(at, std::max(0.0, middle - 10), middle + 10, 8,
+                                                                       1e-11);
 }
 
 /// `x` to the decimals that show two digits of `scale`.
 std::string rounded(double x, double scale) {
   const int decimals = scale > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(scale))), 0, 9) : 4;
   return fixed(x, decimals);
+}
+
+/// `18 to 110`
+std::string range_words(const SeedRange& range) {
+  if (!range.high) return words(*range.low, " or more");
+  return *range.low == *range.high ? std::to_string(*range.low) : words(*range.low, " to ", *range.high);
 }
 
 }  // namespace
@@ -77,39 +109,80 @@ double ExampleLosses::value() const {
   return std::accumulate(sum.begin(), sum.end(), 0.0) / std::accumulate(count.begin(), count.end(), 0.0);
 }
 
-double equivalence_p(double mean, double standard_error, int64_t seeds, double margin) {
-  if (standard_error == 0) return std::abs(mean) < margin ? 0 : 1;
-  const students_t student(static_cast<double>(seeds - 1));
-  const double above = cdf(complement(student, (mean + margin) / standard_error)),
-               below = cdf(student, (mean - margin) / standard_error);
-  return std::max(above, below);
+DifferenceError error_of(const Difference& difference) {
+  const auto n = static_cast<double>(difference.seeds);
+  const auto& examples = difference.examples;
+  return {.of_seeds = difference.sd / std::sqrt(n),
+          .seeds_freedom = n - 1,
+          .of_examples = examples.error,
+          .examples_freedom = std::max(1.0, static_cast<double>(examples.count - 1))};
 }
 
-double detectable_difference(double sd, int64_t seeds, double confidence, double power) {
-  if (sd == 0) return 0;
-  double low = 0, high = sd;
-  while (power_of(high, sd, seeds, confidence) < power) high *= 2;
+double DifferenceError::reach(double level) const {
+  const double seeds = of_seeds > 0 ? t_limit(seeds_freedom, level) * of_seeds : 0;
+  const double examples = of_examples > 0 ? t_limit(examples_freedom, level) * of_examples : 0;
+  return std::hypot(seeds, examples);
+}
+
+double DifferenceError::p(double difference) const {
+  const double distance = std::abs(difference);
+  if (distance == 0) return 1;
+  if (of_seeds == 0 && of_examples == 0) return 0;
+  if (of_examples == 0) return two_sided_p(distance / of_seeds, seeds_freedom);
+  double low = -690, high = 0;  // logarithms of the level
+  if (reach(std::exp(low)) < distance) return 0;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (reach(std::exp(middle)) < distance ? high : low) = middle;
+  }
+  return std::exp(high);
+}
+
+double equivalence_p(double mean, const DifferenceError& error, double margin) {
+  const double room = margin - std::abs(mean), p = error.p(room) / 2;
+  if (room == 0) return error.reach(0.5) > 0 ? 0.5 : 1;
+  return room > 0 ? p : 1 - p;
+}
+
+Interval sd_interval(double sd, int64_t count, double confidence) {
+  require<DataError>(count >= 2, "a standard deviation of ", count, " value has no interval; run more seeds");
+  const boost::math::chi_squared of_squares(static_cast<double>(count - 1));
+  const auto bound = [&](double q) { return sd * std::sqrt(static_cast<double>(count - 1) / quantile(of_squares, q)); };
+  return {bound(0.5 + confidence / 2), bound(0.5 - confidence / 2)};
+}
+
+double detectable_difference(double sd, int64_t seeds, double level, double power, const ExampleError& examples) {
+  if (sd == 0 && examples.error == 0) return 0;
+  double low = 0, high = std::hypot(sd, examples.error);
+  while (power_of(high, sd, seeds, level, examples) < power) high *= 2;
   for (int step = 0; step < 100 && high - low > 1e-12 * high; ++step) {
     const double middle = (low + high) / 2;
-    (power_of(middle, sd, seeds, confidence) < power ? low : high) = middle;
+    (power_of(middle, sd, seeds, level, examples) < power ? low : high) = middle;
   }
   return high;
 }
 
-std::optional<int64_t> seeds_for(double sd, double difference, double confidence, double power) {
+std::optional<int64_t> seeds_for(double sd, double difference, double level, double power,
+                                 const ExampleError& examples) {
   constexpr int64_t largest = 100'000;
-  if (sd == 0) return 2;
-  if (power_of(difference, sd, largest, confidence) < power) return std::nullopt;
+  if (sd == 0 && examples.error == 0) return 2;
+  const auto finds = [&](int64_t seeds) { return power_of(difference, sd, seeds, level, examples) >= power; };
+  if (!finds(largest)) return std::nullopt;
   int64_t low = 1, high = 2;  // fewest is in (low, high]
-  while (power_of(difference, sd, high, confidence) < power) {
+  while (!finds(high)) {
     low = high;
     high *= 2;
   }
   while (high - low > 1) {
     const int64_t middle = (low + high) / 2;
-    (power_of(difference, sd, middle, confidence) < power ? low : high) = middle;
+    (finds(middle) ? high : low) = middle;
   }
   return high;
+}
+
+Interval deciding_interval(const Difference& difference, const ComparisonRules& rules) {
+  const double reach = error_of(difference).reach(rules.level());
+  return {difference.mean - reach, difference.mean + reach};
 }
 
 Difference paired_t_test(const std::vector<double>& arm, const std::vector<double>& baseline,
@@ -124,30 +197,37 @@ Difference paired_t_test(const std::vector<double>& arm, const std::vector<doubl
     found.verdict = Verdict::single_seed;
     return found;
   }
-  const auto n = static_cast<double>(found.seeds);
-  const double error = found.sd / std::sqrt(n), freedom = n - 1;
-  const double reach = quantile(students_t(freedom), 0.5 + rules.confidence / 2) * error;
+  const auto error = error_of(found);
+  const double reach = error.reach(1 - rules.confidence);
   found.t_interval = Interval{found.mean - reach, found.mean + reach};
-  found.p = error > 0 ? two_sided_p(found.mean / error, freedom) : (found.mean == 0 ? 1 : 0);
+  found.p = error.p(found.mean);
   return found;
 }
 
 Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
-                         const ComparisonRules& rules) {
+                         const ComparisonRules& rules, const ExampleError& examples) {
   auto found = paired_t_test(arm, baseline, rules);
   if (found.seeds < 2) return found;
-  const auto n = static_cast<double>(found.seeds);
-  const double error = found.sd / std::sqrt(n), freedom = n - 1;
+  found.examples = examples;
+  const auto error = error_of(found);
+  found.interval = deciding_interval(found, rules);
+  found.p = error.p(found.mean);
+  found.p_corrected = std::min(1.0, static_cast<double>(rules.arms) * *found.p);
+  found.verdict = verdict_of(*found.interval, rules);
   if (found.sd > 0) {
     // Hedges' correction of small samples, exact.
+    const double freedom = error.seeds_freedom;
     const double correction =
         freedom > 1 ? std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom - 1) / 2)) / std::sqrt(freedom / 2) : 0;
     if (correction > 0) found.effect_size = correction * found.mean / found.sd;
-    found.detectable = detectable_difference(found.sd, found.seeds, rules.confidence, rules.power);
+    found.detectable = detectable_difference(found.sd, found.seeds, rules.level(), rules.power, examples);
   }
   if (rules.margin > 0) {
-    found.p_equivalence = equivalence_p(found.mean, error, found.seeds, rules.margin);
-    found.seeds_needed = seeds_for(found.sd, rules.margin, rules.confidence, rules.power);
+    found.p_equivalence = equivalence_p(found.mean, error, rules.margin);
+    const auto needed = [&](double sd) { return seeds_for(sd, rules.margin, rules.level(), rules.power, examples); };
+    const auto sds = sd_interval(found.sd, found.seeds, 0.8);
+    found.seeds_needed = needed(found.sd);
+    found.seeds_range = {needed(sds.low), needed(sds.high)};
   }
   return found;
 }
@@ -157,14 +237,6 @@ double quantile(const std::vector<double>& sorted, double q) {
   const auto left = static_cast<size_t>(at);
   const auto right = std::min(left + 1, sorted.size() - 1);
   return sorted[left] + (at - static_cast<double>(left)) * (sorted[right] - sorted[left]);
-}
-
-Interval expanded_percentiles(std::vector<double> draws, int64_t seeds, double confidence) {
-  const auto n = static_cast<double>(seeds);
-  const double reach = quantile(students_t(n - 1), 0.5 + confidence / 2) * std::sqrt(n / (n - 1));
-  const double tail = cdf(boost::math::normal(), -reach);
-  std::sort(draws.begin(), draws.end());
-  return {quantile(draws, tail), quantile(draws, 1 - tail)};
 }
 
 std::vector<double> holm(const std::vector<double>& p) {
@@ -180,46 +252,43 @@ std::vector<double> holm(const std::vector<double>& p) {
   return corrected;
 }
 
-void judge(std::vector<Difference>& differences, const ComparisonRules& rules) {
+Verdict verdict_of(const Interval& interval, const ComparisonRules& rules) {
+  const bool apart = !interval.holds(0);
+  const bool is_within = -rules.margin < interval.low && interval.high < rules.margin;
+  if (is_within) return apart ? Verdict::smaller : Verdict::tied;
+  if (!apart) return Verdict::undecided;
+  return (interval.high < 0) != rules.higher_is_better ? Verdict::better : Verdict::worse;
+}
+
+void correct(std::vector<Difference>& differences) {
   std::vector<double> p;
   for (const auto& difference : differences)
     if (difference.p) p.push_back(*difference.p);
   const auto corrected = holm(p);
-  const double level = 1 - rules.confidence;
   size_t next = 0;
-  for (auto& difference : differences) {
-    if (!difference.p) continue;
-    difference.p_holm = corrected[next++];
-    const bool apart =
-        *difference.p_holm < level && !(difference.bootstrap_interval && difference.bootstrap_interval->holds(0));
-    const bool tied = difference.p_equivalence && *difference.p_equivalence < level;
-    if (apart && tied)
-      difference.verdict = Verdict::smaller;
-    else if (apart)
-      difference.verdict = (difference.mean < 0) != rules.higher_is_better ? Verdict::better : Verdict::worse;
-    else
-      difference.verdict = tied ? Verdict::tied : Verdict::undecided;
-  }
+  for (auto& difference : differences)
+    if (difference.p) difference.p_holm = corrected[next++];
 }
 
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit) {
   const auto with_unit = [&](const std::string& number) { return unit.empty() ? number : number + " " + unit; };
   const auto interval = [&] {
-    const auto& t = *difference.t_interval;
-    const double width = t.high - t.low, near = std::min(std::abs(t.low), std::abs(t.high)),
-                 far = std::max(std::abs(t.low), std::abs(t.high));
-    const double scale = std::max(width, far / 10);
+    const auto& [low, high] = *difference.interval;
+    const double near = std::min(std::abs(low), std::abs(high)), far = std::max(std::abs(low), std::abs(high));
+    const double scale = std::max(high - low, far / 10);
     return with_unit(rounded(near, scale) + " to " + rounded(far, scale));
   };
   const auto margin = shortest(rules.margin);
   const bool lower = difference.mean < 0;
   const std::string direction = lower != rules.higher_is_better ? "better" : "worse";
+  const auto at_once = rules.arms > 1 ? words("simultaneous over ", rules.arms, " arms") : "";
   switch (difference.verdict) {
     case Verdict::better:
     case Verdict::worse:
-      return direction + " by " + interval();
+      return direction + " by " + interval() + (at_once.empty() ? "" : " (" + at_once + ")");
     case Verdict::smaller:
-      return words("tied within ", with_unit(margin), " (", direction, " by ", interval(), ")");
+      return words("tied within ", with_unit(margin), " (", direction, " by ", interval(),
+                   at_once.empty() ? "" : ", " + at_once, ")");
     case Verdict::tied:
       return "tied within " + with_unit(margin);
     case Verdict::single_seed:
@@ -230,8 +299,8 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
   auto text = words("cannot be told: ", difference.seeds, " seeds");
   if (difference.detectable) text += " detect " + with_unit(rounded(*difference.detectable, *difference.detectable));
   if (rules.margin > 0)
-    text += difference.seeds_needed ? words(", for ", margin, " you need ", *difference.seeds_needed)
-                                    : words(", ", margin, " is out of reach");
+    text += difference.seeds_range.low ? words(", for ", margin, " you need ", range_words(difference.seeds_range))
+                                       : words(", ", margin, " is out of reach");
   return text;
 }
 

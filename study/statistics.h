@@ -1,5 +1,5 @@
 #pragma once
-// Comparisons of runs: paired differences over seeds, a two-level bootstrap over seeds and examples, verdicts.
+// Comparisons of runs: paired differences over seeds and examples, the interval that decides, verdicts.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,54 +44,79 @@ struct ComparisonRules {
   bool higher_is_better = false;  ///< of accuracies; losses are better when lower
   double confidence = 0.95;
   double power = 0.8;  ///< at which detectable differences are stated
-  int64_t resamples = 2000;
-  uint64_t seed = 1;  ///< of the resampling
+  int64_t arms = 1;    ///< whose intervals hold all at once with this confidence
+  /// Of each interval, 1 minus its own confidence: Bonferroni's.
+  double level() const { return (1 - confidence) / static_cast<double>(arms); }
+};
+
+/// What the held-out examples add to the standard error of a difference, however many seeds are run.
+struct ExampleError {
+  double error = 0;
+  int64_t count = 0;  ///< examples
+};
+
+/// Of the mean paired difference of runs: the variance of the means of examples over seeds, minus the part of it that
+/// is the interaction of seeds and examples, which the variance over seeds has already. 0 where that is negative.
+///
+/// arm, baseline  [S], S >= 2, runs of the same seeds over the same E examples; a run's value is a ratio of sums, which
+///                is linearised
+/// Throws DataError for runs of other numbers of examples. Source: the two-way random model with one observation a
+/// cell (Searle, Casella and McCulloch 1992).
+ExampleError example_error(const std::vector<const ExampleLosses*>& arm,
+                           const std::vector<const ExampleLosses*>& baseline);
+
+/// The standard error of a mean paired difference: a part of the seeds, and one of the examples.
+struct DifferenceError {
+  double of_seeds = 0, seeds_freedom = 1;
+  double of_examples = 0, examples_freedom = 1;
+  /// Half of the width of the two-sided interval that misses with probability `level` at most: the root of the sum of
+  /// the squared t intervals of both parts. Source: Banerjee 1960 (Sankhya 22, 357).
+  double reach(double level) const;
+  /// Two-sided: the level at which the interval around the difference ends at 0.
+  double p(double difference) const;
 };
 
 /// Verdicts on a difference. `smaller`: it is there, and below the margin.
 enum class Verdict { better, worse, smaller, tied, undecided, single_seed };
+
+/// Numbers of seeds; none: more than 100,000.
+struct SeedRange {
+  std::optional<int64_t> low{}, high{};
+};
 
 /// An arm against the baseline, runs paired by seed.
 struct Difference {
   double mean = 0;  ///< of arm minus baseline
   double sd = 0;    ///< over seeds
   int64_t seeds = 0;
-  std::optional<Interval> t_interval{};          ///< Student's, over seeds; none for one seed
-  std::optional<Interval> bootstrap_interval{};  ///< over seeds and examples; none for one seed, or without examples
-  std::optional<double> p{};                     ///< two-sided paired t test
-  std::optional<double> p_holm{};                ///< corrected for the number of arms
-  std::optional<double> p_equivalence{};         ///< two one-sided t tests against the margin
-  std::optional<double> effect_size{};           ///< Hedges' g of paired differences
-  std::optional<double> detectable{};            ///< difference that so many seeds find with the stated power
-  std::optional<int64_t> seeds_needed{};         ///< seeds that find the margin with the stated power
+  ExampleError examples{};             ///< without losses of the same examples: of no examples
+  std::optional<Interval> interval{};  ///< over seeds and examples, of all arms at once: it decides; none for one seed
+  std::optional<Interval> t_interval{};   ///< of this arm alone, Student's over seeds
+  std::optional<double> p{};              ///< two-sided, of this arm alone
+  std::optional<double> p_corrected{};    ///< for the number of arms: below 1 - confidence where `interval` is off 0
+  std::optional<double> p_holm{};         ///< the same by Holm's method, which has no intervals; it decides nothing
+  std::optional<double> p_equivalence{};  ///< two one-sided tests of this arm alone against the margin
+  std::optional<double> effect_size{};    ///< Hedges' g of paired differences
+  std::optional<double> detectable{};     ///< difference that so many seeds find with the stated power
+  std::optional<int64_t> seeds_needed{};  ///< seeds that find the margin with the stated power; none: no number does
+  SeedRange seeds_range{};                ///< that number at the ends of the 80 % interval of sd
   Verdict verdict = Verdict::undecided;
 };
 
-/// Mean, sd, t_interval and p of differences, one for each seed: what is quick to compute of compare_seeds.
+/// The standard error of a difference whose sd, seeds and examples are known.
+DifferenceError error_of(const Difference& difference);
+
+/// The interval that decides, of a difference whose mean, sd, seeds and examples are known.
+Interval deciding_interval(const Difference& difference, const ComparisonRules& rules);
+
+/// Mean, sd, t_interval and p of differences, one for each seed: what is quick to compute of compare_seeds. Source:
+/// Student 1908; as scipy.stats.ttest_rel.
 Difference paired_t_test(const std::vector<double>& arm, const std::vector<double>& baseline,
                          const ComparisonRules& rules);
 
-/// Paired t test of differences, one for each seed. Source: Student 1908; as scipy.stats.ttest_rel.
-/// Fills mean, sd, t_interval, p, p_equivalence, effect_size, detectable and seeds_needed.
+/// Everything of a difference but p_holm: runs paired by seed, and the error of the examples that they share.
 Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
-                         const ComparisonRules& rules);
-
-/// Means of arms minus baseline when seeds and examples are drawn anew with replacement, all arms alike.
-///
-/// arms      [A][S], runs of the seeds of the baseline over the same E examples
-/// baseline  [S]
-/// returns   [A][resamples], in the order of drawing: resample b draws S seeds, then E examples, by below() of
-///           Rng(seed).stream("bootstrap", 0, b)
-/// Throws DataError for runs of other numbers of examples, and arms of other numbers of runs.
-/// Source: Sellam et al. 2022, section 4 (arXiv 2106.16163), procedure 1.
-std::vector<std::vector<double>> multibootstrap(const std::vector<std::vector<const ExampleLosses*>>& arms,
-                                                const std::vector<const ExampleLosses*>& baseline,
-                                                const ComparisonRules& rules);
-
-/// The interval of a bootstrap distribution over few seeds: percentiles whose levels are widened as Student's t is
-/// wider than the normal distribution, and the plain bootstrap is narrower than its sample by sqrt((n - 1) / n).
-/// Source: Hesterberg 2015, section 4.1.2 (arXiv 1411.5279), "expanded percentile interval".
-Interval expanded_percentiles(std::vector<double> draws, int64_t seeds, double confidence);
+                         const ComparisonRules& rules, const ExampleError& examples = {});
 
 /// The q-quantile of sorted values, linear between neighbours, as numpy.quantile.
 double quantile(const std::vector<double>& sorted, double q);
@@ -100,20 +125,28 @@ double quantile(const std::vector<double>& sorted, double q);
 std::vector<double> holm(const std::vector<double>& p);
 
 /// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
-double equivalence_p(double mean, double standard_error, int64_t seeds, double margin);
+double equivalence_p(double mean, const DifferenceError& error, double margin);
 
-/// The smallest true difference that a paired two-sided t test over `seeds` finds with probability `power`.
-double detectable_difference(double sd, int64_t seeds, double confidence, double power);
-/// The fewest seeds with which it finds `difference`; none up to 100,000.
-std::optional<int64_t> seeds_for(double sd, double difference, double confidence, double power);
+/// Interval of the standard deviation of normal draws: (n - 1) s^2 / sigma^2 is chi-square with n - 1 degrees of
+/// freedom. Throws DataError for fewer than two draws.
+Interval sd_interval(double sd, int64_t count, double confidence);
 
-/// Verdicts of arms against one baseline, after Holm's correction over all of them.
-/// A difference is called better or worse where the corrected p is below 1 - confidence and the bootstrap interval,
-/// where there is one, does not hold 0; tied where p_equivalence is below 1 - confidence.
-void judge(std::vector<Difference>& differences, const ComparisonRules& rules);
+/// The smallest true difference that `seeds` find with probability `power`: its interval is off 0. `sd` and `examples`
+/// are taken for the true ones.
+double detectable_difference(double sd, int64_t seeds, double level, double power, const ExampleError& examples = {});
+/// The fewest seeds with which `difference` is found; none up to 100,000.
+std::optional<int64_t> seeds_for(double sd, double difference, double level, double power,
+                                 const ExampleError& examples = {});
 
-/// `better by 0.031 to 0.052 nats`, `tied within 0.01 nats`, `cannot be told: 5 seeds detect 0.04 nats, for 0.01 you
-/// need 31`.
+/// The verdict that an interval gives: better or worse where it is off 0, tied where it is within the margin, smaller
+/// where it is both.
+Verdict verdict_of(const Interval& interval, const ComparisonRules& rules);
+
+/// Fills in p_holm of all differences of a study. Source: Holm 1979.
+void correct(std::vector<Difference>& differences);
+
+/// `better by 0.031 to 0.052 nats (simultaneous over 3 arms)`, `tied within 0.01 nats`, `cannot be told: 5 seeds detect
+/// 0.04 nats, for 0.01 you need 18 to 110`.
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit);
 
 /// The Kolmogorov-Smirnov test of values against the uniform distribution on [0, 1].

@@ -64,7 +64,7 @@ Compared compared(const std::string& figure, const ArmReport& arm, const Values&
   if (arm.name == baseline || !arm.other_budget.empty() || !values.contains(baseline)) return row;
   const auto [own, baselines] = paired(of_arm, values.at(baseline));
   if (own.empty()) return row;
-  row.difference = compare_seeds(own, baselines, rules);
+  row.difference = paired_t_test(own, baselines, rules);
   row.cells[5] = digits(row.difference->mean, 3);
   if (const auto& interval = row.difference->t_interval)
     row.cells[6] = "[" + digits(interval->low, 3) + ", " + digits(interval->high, 3) + "]";

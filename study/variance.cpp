@@ -1,7 +1,6 @@
 #include "study/variance.h"
 
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
 #include "core/text.h"
@@ -56,15 +55,6 @@ Plan split_plan(const Plan& comparison) {
         plan.runs.push_back(std::move(run));
       }
   return plan;
-}
-
-Interval sd_interval(double sd, int64_t count, double confidence) {
-  require<DataError>(count > 1, "the spread of ", count, " runs has no interval; run more seeds");
-  const auto freedom = static_cast<double>(count - 1);
-  const boost::math::chi_squared distribution(freedom);
-  const double tail = (1 - confidence) / 2;
-  return {.low = sd * std::sqrt(freedom / quantile(complement(distribution, tail))),
-          .high = sd * std::sqrt(freedom / quantile(distribution, tail))};
 }
 
 Table variance_table(const Plan& comparison, const Plan& split) {

@@ -193,22 +193,41 @@ bool asks_of_scorer(const ScoringOptions& options) {
   return !options.cache.empty() || options.stride > 0 || options.precision != Precision::fp32;
 }
 
+/// One of the figures of a measure.
+using GainFigure = WordFigure (ReadingGain::*)() const;
+
+WordFigure eye_tracking_of(const ReadingGains& gains, GainFigure figure) {
+  std::vector<WordFigure> all;
+  for (const auto& gain : gains.eye_tracking) all.push_back((gain.*figure)());
+  return mean_of(all);
+}
+
 std::vector<SuiteFigure> figures_of(const ReadingGains& gains, const std::optional<ReadingGains>& official) {
   std::vector<SuiteFigure> figures;
-  const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& value) {
-    SuiteFigure figure{.level = level, .group = group, .metric = "delta_r2", .value = value(gains), .count = count};
-    if (official) figure.official = value(*official);
-    figures.push_back(figure);
+  const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& figure_of) {
+    for (const auto& [metric, kind] :
+         {std::pair{"partial_r2", &ReadingGain::partial_r2}, {"delta_r2", &ReadingGain::delta_r2}}) {
+      const WordFigure found = figure_of(gains, kind);
+      SuiteFigure figure{.level = level,
+                         .group = group,
+                         .metric = metric,
+                         .value = found.value,
+                         .low = found.value - found.reach(),
+                         .high = found.value + found.reach(),
+                         .count = count};
+      if (official) figure.official = figure_of(*official, kind).value;
+      figures.push_back(figure);
+    }
   };
-  const auto eye = [](const ReadingGains& g) { return g.eye_tracking_mean(); };
-  const auto self_paced = [](const ReadingGains& g) { return g.self_paced.value(); };
+  const auto self_paced = [](const ReadingGains& g, GainFigure kind) { return (g.self_paced.*kind)(); };
   const int64_t most = gains.eye_tracking[0].count;
-  add(SuiteLevel::suite, "", most, [&](const auto& g) { return (eye(g) + self_paced(g)) / 2; });
-  add(SuiteLevel::phenomenon, "eye tracking", most, eye);
+  add(SuiteLevel::suite, "", most,
+      [&](const ReadingGains& g, GainFigure kind) { return mean_of({eye_tracking_of(g, kind), self_paced(g, kind)}); });
+  add(SuiteLevel::phenomenon, "eye tracking", most, eye_tracking_of);
   add(SuiteLevel::phenomenon, "self-paced reading", gains.self_paced.count, self_paced);
   for (size_t m = 0; m < gains.eye_tracking.size(); ++m)
     add(SuiteLevel::paradigm, gains.eye_tracking[m].measure, gains.eye_tracking[m].count,
-        [m](const auto& g) { return g.eye_tracking[m].value(); });
+        [m](const ReadingGains& g, GainFigure kind) { return (g.eye_tracking[m].*kind)(); });
   return figures;
 }
 

@@ -40,8 +40,14 @@ Column taken(const Column& column, const std::vector<size_t>& rows) {
   return found;
 }
 
-/// R2 of the main effects and all products of two of them, with surprisal where the regression has it.
-double r2_of(const Regression& r, const std::vector<size_t>& rows) {
+/// R2 of a regression, and what each word moves the logarithm of 1 - R2 by; 0 for words that are left out.
+struct Explained {
+  double r2 = 0;
+  Column influences;
+};
+
+/// By the main effects and all products of two of them, with surprisal where the regression has it.
+Explained explained_by(const Regression& r, const std::vector<size_t>& rows) {
   std::vector<Column> columns;
   for (const auto* predictor : r.predictors) columns.push_back(taken(*predictor, rows));
   const size_t mains = columns.size();
@@ -52,7 +58,23 @@ double r2_of(const Regression& r, const std::vector<size_t>& rows) {
       columns.push_back(std::move(product));
     }
   if (r.surprisal) columns.push_back(taken(*r.surprisal, rows));
-  return least_squares(columns, taken(*r.target, rows)).r2;
+  const auto target = taken(*r.target, rows);
+  const auto fit = least_squares(columns, target);
+  double mean = 0;
+  for (const double one : target) mean += one / static_cast<double>(rows.size());
+  Column residuals = target;
+  double of_residuals = 0, of_target = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    residuals[i] -= fit.intercept;
+    for (size_t k = 0; k < columns.size(); ++k) residuals[i] -= fit.coefficients[k] * columns[k][i];
+    of_residuals += residuals[i] * residuals[i];
+    of_target += (target[i] - mean) * (target[i] - mean);
+  }
+  Explained found{.r2 = fit.r2, .influences = Column(r.target->size())};
+  for (size_t i = 0; i < rows.size() && of_residuals > 0; ++i)
+    found.influences[rows[i]] =
+        residuals[i] * residuals[i] / of_residuals - (target[i] - mean) * (target[i] - mean) / of_target;
+  return found;
 }
 
 ReadingGain gain_of(const ReadingMeasure& measure, const std::vector<const Column*>& predictors,
@@ -60,10 +82,13 @@ ReadingGain gain_of(const ReadingMeasure& measure, const std::vector<const Colum
   const Regression baseline{.predictors = predictors, .surprisal = nullptr, .target = &measure.times},
       whole{.predictors = predictors, .surprisal = &surprisal, .target = &measure.times};
   const auto rows = complete_rows(whole);
+  auto without = explained_by(baseline, complete_rows(baseline)), with = explained_by(whole, rows);
   return {.measure = measure.name,
-          .baseline_r2 = r2_of(baseline, complete_rows(baseline)),
-          .r2 = r2_of(whole, rows),
-          .count = static_cast<int64_t>(rows.size())};
+          .baseline_r2 = without.r2,
+          .r2 = with.r2,
+          .count = static_cast<int64_t>(rows.size()),
+          .baseline_log_influences = std::move(without.influences),
+          .log_influences = std::move(with.influences)};
 }
 
 }  // namespace
@@ -95,6 +120,37 @@ ReadingTimes reading_times_of(const CsvTable& table) {
   }
   require<DataError>(!times.words.empty(), table.file, ": has no words below its header");
   return times;
+}
+
+double WordFigure::reach() const {
+  constexpr double of_normal = 1.959963984540054;  // 97.5 % quantile
+  double squares = 0;
+  for (const double one : influences) squares += one * one;
+  return of_normal * std::sqrt(squares);
+}
+
+WordFigure mean_of(const std::vector<WordFigure>& figures) {
+  WordFigure mean{.influences = Column(figures.front().influences.size())};
+  const auto count = static_cast<double>(figures.size());
+  for (const auto& figure : figures) {
+    mean.value += figure.value / count;
+    for (size_t i = 0; i < mean.influences.size(); ++i) mean.influences[i] += figure.influences[i] / count;
+  }
+  return mean;
+}
+
+WordFigure ReadingGain::partial_r2() const {
+  WordFigure figure{.value = value(), .influences = log_influences};
+  for (size_t i = 0; i < log_influences.size(); ++i)
+    figure.influences[i] = (1 - figure.value) * (baseline_log_influences[i] - log_influences[i]);
+  return figure;
+}
+
+WordFigure ReadingGain::delta_r2() const {
+  WordFigure figure{.value = r2 - baseline_r2, .influences = log_influences};
+  for (size_t i = 0; i < log_influences.size(); ++i)
+    figure.influences[i] = (1 - baseline_r2) * baseline_log_influences[i] - (1 - r2) * log_influences[i];
+  return figure;
 }
 
 double ReadingGains::eye_tracking_mean() const {

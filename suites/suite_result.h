@@ -35,7 +35,7 @@ enum class SuiteLevel { suite, phenomenon, paradigm };
 struct SuiteFigure {
   SuiteLevel level = SuiteLevel::suite;
   std::string group{};                  ///< of phenomenon and paradigm; empty: the whole suite
-  std::string metric;                   ///< `accuracy`, `spearman`, `p@1`, `mrr`, `delta_r2`
+  std::string metric;                   ///< `accuracy`, `spearman`, `p@1`, `mrr`, `partial_r2`
   double value = 0;                     ///< as the field prints it: accuracies, correlations and P@k from 0 to 1
   std::optional<double> low{}, high{};  ///< 95 % interval; none where the items do not give one
   std::optional<double> official{};     ///< by the rules of the suite's published program, where they differ; NaN: that

@@ -102,9 +102,9 @@ def summary(name, found):
     from scipy import stats
     test = stats.kstest([one["p"] for one in found], "uniform")
     coverage = {kind: sum(one[kind][0] <= 0 <= one[kind][1] for one in found) / len(found)
-                for kind in ("t_interval", "bootstrap_interval")}
+                for kind in ("t_interval", "interval")}
     print(f"{name}, {len(found)} studies: KS {test.statistic:.4f}, p {test.pvalue:.3f}; intervals that hold 0: "
-          f"t {coverage['t_interval']:.3f}, bootstrap {coverage['bootstrap_interval']:.3f}", flush=True)
+          f"t {coverage['t_interval']:.3f}, that which decides {coverage['interval']:.3f}", flush=True)
     return test.pvalue, coverage
 
 

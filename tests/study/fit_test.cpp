@@ -89,6 +89,48 @@ TEST_CASE("points without noise give back the law that made them", "[study][fit]
     CHECK(values_of(fit.law)[k] == Approx(values_of(known)[k]).epsilon(1e-5));
 }
 
+TEST_CASE("a fit with a tiny delta goes on to the least sum of absolute deviations, where no step gains anything") {
+  const auto points = points_of(six_sizes, {2, 5, 20, 80, 200}, 0.01);
+  const double delta = 1e-9;
+  const auto fit = fit_scaling_law(points, {.huber_delta = delta, .resamples = 0});
+  const auto deviations = [&](const ScalingLaw& law) {
+    double sum = 0;
+    for (const auto& point : points) sum += std::abs(std::log(law.loss(point.size, point.tokens) / point.loss));
+    return sum;
+  };
+  const double least = deviations(fit.law);
+  CHECK(fit.objective / delta == Approx(least).epsilon(1e-6));
+  auto stream = Rng(4).stream("steps");
+  for (int step = 0; step < 3000; ++step) {
+    const double scale = std::pow(10, -2 - 5 * stream.uniform());
+    auto law = fit.law;
+    for (double* value : {&law.E, &law.A, &law.B, &law.alpha, &law.beta}) *value *= std::exp(scale * stream.normal());
+    CHECK(deviations(law) > least - 1e-8);
+  }
+}
+
+TEST_CASE("points of one run are drawn together, so that intervals know that they share its noise") {
+  auto points = points_of(six_sizes, {2, 5, 20, 80, 200}, 0.0005);
+  auto noise = Rng(1).stream("runs");
+  for (size_t i = 0; i < points.size(); i += 5) {
+    const double of_run = std::exp(0.01 * noise.normal());
+    for (size_t k = i; k < i + 5; ++k) points[k].loss *= of_run;
+  }
+  const auto width_of_alpha = [&] {
+    const auto fit = fit_scaling_law(points, {.resamples = 200, .confidence = 0.8});
+    const auto interval = fit.interval([](const ScalingLaw& law) { return law.alpha; });
+    return interval.high - interval.low;
+  };
+  const double by_points = width_of_alpha();
+  for (size_t i = 0; i < points.size(); ++i) points[i].run = std::to_string(i / 5);
+  CHECK(width_of_alpha() > 1.3 * by_points);
+}
+
+TEST_CASE("runs are counted in the order of their points") {
+  const auto point = [](const std::string& run) { return ScalingPoint{.size = 1, .tokens = 1, .loss = 1, .run = run}; };
+  CHECK(runs_of({point("b"), point(""), point("a"), point("b"), point("")}) == std::vector<size_t>{0, 1, 2, 0, 3});
+}
+
 TEST_CASE("intervals hold the law that made the points, about as often as they say", "[study][fit]") {
   int held = 0, asked = 0;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
@@ -252,6 +294,7 @@ TEST_CASE("a run of wsd_s gives a point for the end of each decay at which it wa
   CHECK(points[0].name == run + " at 1.25 k tokens");
   CHECK(points[1].tokens == 5000);
   CHECK(points[1].loss == 3);
+  CHECK((points[0].run == run && points[1].run == run));
   dir.write("a/run.yaml", std::string(small_run_yaml) + "schedule: {shape: wsd}\n");
   CHECK(points_of_runs({run}, SizeCount::all).size() == 1);
 }

@@ -89,7 +89,7 @@ TEST_CASE("runs by hand are grouped by their configs without the seed, and compa
   CHECK(report.metric == "mlm");
   CHECK(report.arms[1].runs.size() == 2);
   CHECK(report.arms[1].difference.mean == Approx(0.105));
-  CHECK(report.arms[1].difference.bootstrap_interval);
+  CHECK(report.arms[1].difference.interval);
   CHECK(report.runs[0].command == "cloze pretrain " + report.runs[0].result.folder + "/run.yaml --run " +
                                       report.runs[0].result.folder + "-again");
 }
@@ -161,9 +161,20 @@ TEST_CASE("other versions or processors among the runs are a note") {
   const auto report = runs.report();
   REQUIRE(report.notes.size() == 1);
   CHECK_THAT(report.notes[0],
-             Catch::Contains("runs were made by different versions or processors") &&
+             Catch::Contains("runs were made by different versions, commits or processors") &&
                  Catch::Contains("learning_rate=1e-04, learning_rate=0.5: cloze 0.1.0, LibTorch 2.13, p1") &&
                  Catch::Contains("; learning_rate=1e-04: cloze 0.1.0, LibTorch 2.13, p2"));
+}
+
+TEST_CASE("the floor of runs is that of the metric at their last evaluation") {
+  TwoArms runs;
+  for (const std::string run : {"low-1", "low-2", "high-1", "high-2"})
+    runs.folder.write(
+        run + "/metrics.jsonl",
+        json{{"step", 100}, {"held_out_loss", 3}, {"held_out", {{"mlm_baseline_loss", 6.5}}}}.dump() + "\n");
+  const auto report = runs.report();
+  CHECK(report.floor == Approx(6.5));
+  CHECK(report.arms[1].runs[0].floor == Approx(6.5));
 }
 
 TEST_CASE("arms that differ in many keys are named by their folders") {
@@ -267,7 +278,7 @@ TEST_CASE("runs by hand with different tokenizers are compared in bits per byte,
   CHECK(report.arms[1].differs == std::vector<std::string>{"data.tokens: large"});
   CHECK(report.arms[0].runs[1].value == Approx(3.2 / 400 / std::log(2.0)));
   CHECK(report.arms[1].difference.mean == Approx(((3.6 + 3.7) / 402 - 6.2 / 400) / 2 / std::log(2.0)));
-  CHECK_FALSE(report.arms[1].difference.bootstrap_interval);  // the sequences are not the same text
+  CHECK(report.arms[1].difference.examples.count == 0);  // the sequences are not the same text
 
   runs.make("large-3", with("3", "large", 3.7, 500));
   CHECK_THAT(runs.error(), Catch::Contains("were scored on different text, of ") &&

@@ -1,8 +1,9 @@
-"""Writes statistics.json: what SciPy and a bootstrap written from the paper say of a few made-up studies.
+"""Writes statistics.json: what SciPy and NumPy say of a few made-up studies.
 
     python3 make_statistics.py > statistics.json     needs numpy and scipy
 
-The bootstrap draws by the project's counter-based generator (Philox4x32-10, core/random.h), written here once more.
+Draws that other programs repeat are those of the project's counter-based generator (Philox4x32-10, core/random.h),
+written here once more.
 """
 import json
 
@@ -60,21 +61,29 @@ def draws_below(seed, item):
     return below
 
 
-def multibootstrap(arm, base, counts, resamples, seed):
+def crossed(arm, base, counts):
+    """The standard error of the examples, by the mean squares of the two-way random model."""
     seeds, examples = arm.shape
-    means = []
-    for b in range(resamples):
-        below = draws_below(seed, b)
-        chosen = [below(seeds) for _ in range(seeds)]
-        rows = [below(examples) for _ in range(examples)]
-        one = [arm[s, rows].sum() / counts[rows].sum() - base[s, rows].sum() / counts[rows].sum() for s in chosen]
-        means.append(np.mean(one))
-    return np.array(means)
+    def influence(sums):
+        return (sums - sums.sum(1, keepdims=True) / counts.sum() * counts) / counts.mean()
+    u = influence(arm) - influence(base)
+    of_examples = seeds * u.mean(0).var(ddof=1)
+    interaction = ((u - u.mean(0) - u.mean(1, keepdims=True) + u.mean()) ** 2).sum() / ((seeds - 1) * (examples - 1))
+    return np.sqrt(max(0, of_examples - interaction) / (seeds * examples))
 
 
-def expanded(draws, n):
-    tail = stats.norm.cdf(-stats.t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1)))
-    return np.quantile(draws, [tail, 1 - tail])
+def reach(error, seeds, of_examples, examples, level):
+    return np.hypot(stats.t.isf(level / 2, seeds - 1) * error, stats.t.isf(level / 2, examples - 1) * of_examples)
+
+
+def crossed_power(seeds, of_examples, examples, level, difference):
+    """Of differences with an sd of 1 over seeds, by an integral over the quantiles of the sample's variance."""
+    error = 1 / np.sqrt(seeds)
+    whole = np.hypot(error, of_examples)
+    def at(q):
+        limit = reach(error * np.sqrt(stats.chi2.ppf(q, seeds - 1) / (seeds - 1)), seeds, of_examples, examples, level)
+        return stats.norm.sf((limit - difference) / whole) + stats.norm.cdf((-limit - difference) / whole)
+    return integrate.quad(at, 0, 1, limit=1000, epsabs=1e-12)[0]
 
 
 def power(difference, sd, n):
@@ -111,15 +120,17 @@ def comparison(random, seeds, examples, gain, margin):
     test = stats.ttest_rel(a, b)
     d = a - b
     error = d.std(ddof=1) / np.sqrt(seeds)
-    draws = multibootstrap(arm, base, counts, 200, 7)
+    of_examples = crossed(arm, base, counts)
+    half = reach(error, seeds, of_examples, examples, 0.05 / 3)
+    p = optimize.brentq(lambda level: reach(error, seeds, of_examples, examples, level) - abs(d.mean()), 1e-12, 1)
     needed = next(n for n in range(2, 10000) if power(margin, d.std(ddof=1), n) >= 0.8)
     return {
         "margin": margin, "arm": arm.tolist(), "baseline": base.tolist(), "counts": counts.tolist(),
         "mean": d.mean(), "sd": d.std(ddof=1), "p": test.pvalue, "t_interval": list(test.confidence_interval(0.95)),
         "p_equivalence": max(stats.ttest_1samp(d, -margin, alternative="greater").pvalue,
                              stats.ttest_1samp(d, margin, alternative="less").pvalue),
-        "bootstrap_mean": draws.mean(), "bootstrap_interval": expanded(draws, seeds).tolist(),
-        "power_at_detectable": 0.8, "seeds_needed": needed, "error": error,
+        "example_error": of_examples, "interval_of_three": [d.mean() - half, d.mean() + half], "p_crossed": p,
+        "seeds_needed": needed,
     }
 
 
@@ -137,6 +148,10 @@ def main():
         "holm": {"p": p.tolist(), "corrected": corrected.tolist()},
         "power": [detectable(*case) for case in [(2, 0.95, 0.8), (2, 0.99, 0.36), (2, 0.99, 0.8), (3, 0.99, 0.9),
                                                  (5, 0.95, 0.8)]],
+        "crossed_power": [{"seeds": n, "examples": e, "error": x, "level": level, "difference": d,
+                           "power": crossed_power(n, x, e, level, d)}
+                          for n, e, x, level, d in [(2, 50, 0.5, 0.05, 4), (3, 1024, 0.4, 0.05 / 9, 2.5),
+                                                    (5, 200, 0.1, 0.05, 1.5), (10, 30, 1, 0.01, 3)]],
         "uniform": {"values": uniform.tolist(), "statistic": test.statistic, "p": test.pvalue},
     }, indent=0))
 

@@ -6,6 +6,9 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "objectives/config.h"
+#include "objectives/masking_config.h"
+#include "run/config_io.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"
 #include "tests/study/study_files.h"
@@ -57,6 +60,37 @@ TEST_CASE("arms are probed once, those whose steps cost the same together", "[st
   CHECK(probes[0].memory_bytes == Approx(50e6));
   study.probes();
   CHECK(study.calls() == 2);
+}
+
+TEST_CASE("held-out evaluations cost a third of the training steps of their rows, on top", "[study][probe]") {
+  RunConfig config;
+  config.train.batch_size = 10;
+  config.train.budget = {.steps = 100};
+  config.evaluation.points = 20;
+  config.evaluation.sequences = 300;
+  const auto cost = cost_of_run(config, {.seconds = 0.02, .tokens = 100, .flops = 2e9});
+  CHECK(cost.flops == Approx(100 * 2e9));
+  CHECK(cost.evaluation_flops == Approx(20 * 300 / 10 / 3 * 2e9));
+  CHECK(cost.evaluation_seconds == Approx(200 * 0.02));
+  CHECK(cost.seconds == Approx(300 * 0.02));
+}
+
+TEST_CASE("a masking rate that changes along the run is planned with its mean", "[study][probe]") {
+  const auto mean = [](const std::string& masking, const std::string& budget) {
+    const std::vector<std::string> sets{"objectives.0.mlm_probability=0.15",
+                                        "objectives.0.initial_mlm_probability=0.45", "objectives.0." + masking,
+                                        "train.budget.steps=0", "train.budget." + budget};
+    const auto config = decode<RunConfig>(ConfigTree::parse(small_run_yaml, "base.yaml", sets));
+    const auto planned = with_mean_masking(config);
+    CHECK(maskings_of(planned.objectives).at(0).initial_mlm_probability == 0);
+    return maskings_of(planned.objectives).at(0).mlm_probability;
+  };
+  CHECK(mean("decay_steps=0", "steps=100") == Approx(0.3));
+  CHECK(mean("decay_steps=50", "steps=100") == Approx(0.225));
+  CHECK(mean("decay_steps=200", "steps=100") == Approx(0.375));
+  CHECK(mean("decay_steps=50", "tokens=12800") == Approx(0.225));  // 100 steps of 4 rows of 32
+  const auto plain = decode<RunConfig>(ConfigTree::parse(small_run_yaml, "base.yaml", {}));
+  CHECK(to_yaml(with_mean_masking(plain)) == to_yaml(plain));
 }
 
 TEST_CASE("an arm whose steps fail is named with the reason, before any run", "[study][probe]") {

@@ -3,10 +3,12 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/log.h"
 #include "core/random.h"
+#include "core/text.h"
 #include "study/process.h"
 #include "study/report_rows.h"
 #include "tests/support/catch.h"
@@ -112,7 +114,7 @@ TEST_CASE("the page shows the question, verdicts, every run, keys, commands and 
   CHECK_THAT(html, Catch::Contains("run span/6 failed: the loss is not finite at step 3; it is not in the table"));
   CHECK(count(html, "<code>runs/") == 16);
   CHECK_THAT(html, Catch::Contains("<code>key: word</code>") && Catch::Contains("cloze pretrain runs/word.yaml"));
-  CHECK_THAT(html, Catch::Contains("Schuirmann 1987") && Catch::Contains("Holm 1979"));
+  CHECK_THAT(html, Catch::Contains("Banerjee 1960") && Catch::Contains("Holm 1979"));
   CHECK(count(html, "worse by") >= 4);  // two arms, next to the forest plot and in the table
 }
 
@@ -154,7 +156,8 @@ TEST_CASE("the LaTeX of a report is a float with metric, seeds and budget, and e
              Catch::Contains("\\begin{tabular}{lrrrl}") && Catch::Contains("arm & mean $\\pm$ sd & difference & ") &&
                  Catch::Contains("\\caption{Held-out mlm loss in nats, lower is better; seeds: 5, paired; budget: "
                                  "20 steps a run; differences of 0.01 nats matter. Differences are to token, ") &&
-                 Catch::Contains("95 \\% interval of Student's t. W worse.}") && Catch::Contains("] & W \\\\\n"));
+                 Catch::Contains("paired by seed, with the 95 \\% interval. W worse.}") &&
+                 Catch::Contains("] & W \\\\\n"));
   CHECK(count(latex, "worse by") == 0);
 }
 
@@ -167,18 +170,22 @@ TEST_CASE("every number of the table and of the curves stands in the CSV") {
   const auto columns = std::count(line.begin(), line.end(), ',');
   std::string all;
   while (std::getline(lines, line)) {
-    CHECK(std::count(line.begin(), line.end(), ',') == columns);
+    if (!line.starts_with("note,")) CHECK(std::count(line.begin(), line.end(), ',') == columns);
     ++kinds[line.substr(0, line.find(','))];
     all += line + "\n";
   }
-  CHECK(kinds ==
-        std::map<std::string, int>{
-            {"arm", 2}, {"run", 6}, {"setting", 6}, {"mean_curve", 10}, {"difference_curve", 5}, {"curve", 30}});
+  CHECK(kinds == std::map<std::string, int>{{"arm", 2},
+                                            {"run", 6},
+                                            {"setting", 5},
+                                            {"mean_curve", 10},
+                                            {"difference_curve", 5},
+                                            {"curve", 30},
+                                            {"note", 1}});
   char digits[40];
   const auto& arm = report.arms[1];
   for (const double value :
        {arm.summary.mean, arm.summary.sd, arm.difference.mean, arm.difference.t_interval->low,
-        arm.difference.bootstrap_interval->high, *arm.difference.p_holm, *arm.difference.effect_size,
+        arm.difference.interval->high, *arm.difference.p_holm, *arm.difference.p_corrected, *arm.difference.effect_size,
         *arm.difference.p_equivalence, arm.runs[2].value, arm.curve.mean[3].loss, arm.curve.sd[2],
         arm.difference_curve.mean[1].loss, arm.difference_curve.t_interval[4].high}) {
     std::snprintf(digits, sizeof digits, "%.17g", value);
@@ -216,6 +223,102 @@ TEST_CASE("arms that no test tells apart stand together in every form") {
   for (const auto& text : {to_text(report, 100), to_markdown(report), to_html(report), to_csv(report)})
     CHECK_THAT(text, Catch::Contains("not told apart: "));
   CHECK(to_json(report)["tied"].size() == 1);
+}
+
+TEST_CASE("arms without a seed in common are neither paired nor not told apart") {
+  auto report = made_up({"token", "word", "span"}, 3);
+  for (auto& run : report.runs)
+    if (run.result.arm != "token") run.result.seed += run.result.arm == "word" ? 10 : 20;
+  report = compared(report);
+  CHECK(report.tied.empty());
+  CHECK(report.arms[1].verdict == "no seed in common with the baseline");
+  CHECK_THAT(to_html(report), !Catch::Contains(", paired<"));
+}
+
+TEST_CASE("an arm that the verdict tells from the baseline is in no set with it") {
+  auto report = made_up({"token", "word", "span"}, 5);
+  for (auto& run : report.runs)
+    if (run.result.arm == "span") run.result.value -= 0.1;  // as good as word
+  report = compared(report);
+  REQUIRE(report.tied.size() == 1);
+  CHECK(std::set<std::string>(report.tied[0].begin(), report.tied[0].end()) == std::set<std::string>{"span", "word"});
+}
+
+TEST_CASE("every form shows the one interval that decides, and says that it holds for several arms at once") {
+  const auto report = compared(made_up({"token", "word", "span"}, 5));
+  const auto& difference = report.arms[1].difference;
+  CHECK(report.rules.arms == 2);
+  CHECK(difference.interval->high - difference.interval->low >
+        difference.t_interval->high - difference.t_interval->low);
+  const auto shown = fixed(difference.interval->low, decimals_of(report), true) + ", ";
+  for (const auto& text : {to_text(report, 200), to_markdown(report), to_html(report), to_latex(report)})
+    CHECK_THAT(text, Catch::Contains(shown));
+  CHECK_THAT(report.arms[1].verdict, Catch::Contains("(simultaneous over 2 arms)"));
+  CHECK_THAT(to_latex(report), Catch::Contains("interval, simultaneous over 2 arms."));
+  const auto json = to_json(report);
+  CHECK(json["simultaneous"] == 2);
+  CHECK(json["arms"][1]["difference"]["interval"][0] == difference.interval->low);
+}
+
+namespace {
+
+/// The report of arms whose runs could have had `floor` from word frequencies.
+StudyReport above(double floor) {
+  auto report = made_up({"token", "word"}, 3);
+  for (auto& run : report.runs) run.result.floor = floor;
+  return compared(report);
+}
+
+}  // namespace
+
+TEST_CASE("word frequencies are a line of the table, the charts and the data") {
+  const auto report = above(7.25);
+  CHECK_THAT(report.arms[1].verdict, Catch::StartsWith("worse by"));
+  for (const auto& text :
+       {to_text(report, 200), to_markdown(report), to_html(report), to_latex(report), to_csv(report)})
+    CHECK_THAT(text, Catch::Contains("word frequencies") && Catch::Contains("7.25"));
+  CHECK_THAT(to_html(report), Catch::Contains("word frequencies (dashes)"));
+  CHECK(to_json(report)["floor"]["value"] == 7.25);
+  CHECK(to_json(compared(made_up({"token", "word"}, 3)))["floor"].is_null());
+}
+
+TEST_CASE("where no arm is below word frequencies there is no verdict, and one arm that is not is named") {
+  const auto none = above(2.5);
+  CHECK(none.arms[1].verdict == "no arm has left word frequencies");
+  CHECK(none.tied.empty());
+  CHECK_THAT(none.notes.front(), Catch::Contains("no arm has left word frequencies (2.5 nats), so that there is no"));
+  const auto one = above(3.05);  // between 3 and 3.1
+  CHECK_THAT(one.arms[1].verdict, Catch::StartsWith("worse by"));
+  CHECK_THAT(one.notes.front(), Catch::Contains("no better than word frequencies (3.05 nats): word"));
+}
+
+TEST_CASE("arms whose difference or loss has not come to rest are named") {
+  const auto noted = [](double of_difference, double of_loss) {
+    auto report = made_up({"token", "word"}, 3);
+    for (auto& run : report.runs)
+      for (auto& point : run.curve) {
+        const bool is_last = point.point == 20;
+        point.loss = run.result.value + (is_last ? 0 : of_loss + (run.result.arm == "word" ? of_difference : 0));
+      }
+    std::string all;
+    for (const auto& note : compared(report).notes) all += note + "\n";
+    return all;
+  };
+  CHECK(noted(0.005, 0) == "");
+  CHECK_THAT(noted(0.02, 0), Catch::Contains("moves by more than the margin: word (by -0.0200); a longer budget"));
+  CHECK_THAT(noted(0, 0.1), Catch::Contains("still falls by more than 2 %: token (by 0.1), word (by 0.1)") ||
+                                Catch::Contains("token (by 0.1) and word (by 0.1)"));
+}
+
+TEST_CASE("runs of a changed source and arms of another precision are a note") {
+  auto report = made_up({"token", "word"}, 2);
+  report.runs[3].is_dirty = true;
+  report.arms[1].differs = {"train.precision: bf16"};
+  std::string all;
+  for (const auto& note : compared(report).notes) all += note + "\n";
+  CHECK_THAT(all, Catch::Contains("a program whose source had changes that no commit has, so that nobody else can make "
+                                  "the runs again: word\n"));
+  CHECK_THAT(all, Catch::Contains("arms differ in train.precision, which alone moves a loss: word (bf16)\n"));
 }
 
 TEST_CASE("the difference along training is that of pairs of runs, its end that of the table") {

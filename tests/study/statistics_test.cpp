@@ -39,22 +39,22 @@ Runs pointers(const std::vector<ExampleLosses>& runs) {
   return found;
 }
 
-/// The bootstrap of one arm.
-std::vector<double> bootstrap(const std::vector<ExampleLosses>& arm, const std::vector<ExampleLosses>& baseline,
-                              const ComparisonRules& rules) {
-  return multibootstrap({pointers(arm)}, pointers(baseline), rules).front();
-}
-
 Approx near(double x) { return Approx(x).epsilon(1e-9).margin(1e-12); }
 
-Difference difference_of(double p, std::optional<double> p_equivalence, Interval bootstrap) {
-  return {.mean = (bootstrap.low + bootstrap.high) / 2,
-          .sd = 0.01,
-          .seeds = 5,
-          .t_interval = bootstrap,
-          .bootstrap_interval = bootstrap,
-          .p = p,
-          .p_equivalence = p_equivalence};
+/// A run whose value is `of_seed`, plus what each example adds.
+ExampleLosses run_of(double of_seed, const std::vector<double>& of_examples) {
+  ExampleLosses run;
+  for (const double one : of_examples) {
+    run.sum.push_back(10 * (3 + of_seed + one));
+    run.count.push_back(10);
+  }
+  return run;
+}
+
+std::vector<double> draws(Stream& stream, size_t count, double sd) {
+  std::vector<double> found(count);
+  for (auto& one : found) one = sd * stream.normal();
+  return found;
 }
 
 }  // namespace
@@ -73,34 +73,24 @@ TEST_CASE("paired differences agree with SciPy: mean, t interval, p, equivalence
   }
 }
 
-TEST_CASE("the two-level bootstrap agrees with an independent program that draws the same numbers") {
+TEST_CASE("the error of examples, and the interval and p of seeds and examples, agree with NumPy and SciPy") {
   for (const auto& expected : reference()["comparisons"]) {
     const auto arm = runs(expected["arm"], expected["counts"]), base = runs(expected["baseline"], expected["counts"]);
-    const auto draws = bootstrap(arm, base, {.resamples = 200, .seed = 7});
-    CHECK(std::accumulate(draws.begin(), draws.end(), 0.0) / 200 == near(expected["bootstrap_mean"]));
-    const auto interval = expanded_percentiles(draws, static_cast<int64_t>(arm.size()), 0.95);
-    CHECK(interval.low == near(expected["bootstrap_interval"][0]));
-    CHECK(interval.high == near(expected["bootstrap_interval"][1]));
+    const auto examples = example_error(pointers(arm), pointers(base));
+    CHECK(examples.error == near(expected["example_error"]));
+    const auto found = compare_seeds(values(arm), values(base), {.margin = 0.01, .arms = 3}, examples);
+    CHECK(found.interval->low == near(expected["interval_of_three"][0]));
+    CHECK(found.interval->high == near(expected["interval_of_three"][1]));
+    CHECK(*found.p == near(expected["p_crossed"]));
+    CHECK(*found.p_corrected == near(std::min(1.0, 3 * expected["p_crossed"].get<double>())));
   }
 }
 
-TEST_CASE("the draws of an arm do not depend on the other arms, nor on counts that arms share", "[study]") {
-  std::vector<std::vector<ExampleLosses>> arms(12, std::vector<ExampleLosses>(3));
-  auto stream = Rng(2).stream("losses");
-  for (auto& arm : arms)
-    for (auto& run : arm)
-      for (int e = 0; e < 50; ++e) {
-        run.sum.push_back(stream.uniform());
-        run.count.push_back(&arm == &arms[4] ? 2 + e % 3 : 1 + e % 5);  // one arm was counted by itself
-      }
-  std::vector<Runs> others;
-  for (size_t a = 1; a < arms.size(); ++a) others.push_back(pointers(arms[a]));
-  const ComparisonRules rules{.resamples = 50};  // no multiple of the resamples that are drawn together
-  const auto together = multibootstrap(others, pointers(arms[0]), rules);
-  REQUIRE(together.size() == 11);
-  for (size_t a = 1; a < arms.size(); ++a) {
-    CHECK(together[a - 1] == bootstrap(arms[a], arms[0], rules));
-    CHECK(together[a - 1].size() == 50);
+TEST_CASE("the interval of several arms is off zero where the corrected p is below the level") {
+  const std::vector<double> arm{2.95, 2.97, 2.98, 2.96}, base(4, 3.0);
+  for (const int64_t arms : {1, 2, 9, 60}) {
+    const auto found = compare_seeds(arm, base, {.arms = arms}, {.error = 0.004, .count = 40});
+    CHECK(found.interval->holds(0) == (*found.p_corrected >= 0.05));
   }
 }
 
@@ -134,7 +124,7 @@ TEST_CASE("one arm in a hundred of equal runs has an outlier, and a run far from
 }
 
 TEST_CASE("a detectable difference is found with the stated power by simulated studies") {
-  const double sd = 0.02, difference = detectable_difference(sd, 5, 0.95, 0.8);
+  const double sd = 0.02, difference = detectable_difference(sd, 5, 0.05, 0.8);
   int found = 0;
   const int studies = 4000;
   for (int i = 0; i < studies; ++i) {
@@ -144,79 +134,103 @@ TEST_CASE("a detectable difference is found with the stated power by simulated s
     found += *compare_seeds(arm, base, {}).p < 0.05;
   }
   CHECK(found / static_cast<double>(studies) == Approx(0.8).margin(0.03));
-  CHECK(*seeds_for(sd, difference, 0.95, 0.8) == 5);
+  CHECK(*seeds_for(sd, difference, 0.05, 0.8) == 5);
 }
 
 TEST_CASE("detectable differences have the stated power by the noncentral t distribution, also of two seeds") {
   for (const auto& expected : reference()["power"]) {
     const auto seeds = expected["seeds"].get<int64_t>();
-    const double found = detectable_difference(1, seeds, expected["confidence"], expected["power"]);
+    const double found = detectable_difference(1, seeds, 1 - expected["confidence"].get<double>(), expected["power"]);
     CHECK(found == Approx(expected["difference"].get<double>()).epsilon(1e-6));
   }
 }
 
-TEST_CASE("intervals of runs that differ by nothing hold zero in 95 of 100 studies, over seeds and examples") {
-  int by_seeds = 0, by_both = 0;
-  std::vector<double> p;
-  const int studies = 400;
-  for (int i = 0; i < studies; ++i) {
-    auto stream = Rng(5).stream("study", 0, static_cast<uint64_t>(i));
-    std::vector<ExampleLosses> arm(5), base(5);
-    for (auto* runs : {&arm, &base})
-      for (auto& run : *runs) {
-        const double of_seed = 0.05 * stream.normal();
-        for (int e = 0; e < 20; ++e)
-          run.sum.push_back(10 * (3 + of_seed + 0.05 * stream.normal())), run.count.push_back(10);
-      }
-    const ComparisonRules rules{.resamples = 400};
-    const auto found = compare_seeds(values(arm), values(base), rules);
-    by_seeds += found.t_interval->holds(0);
-    by_both += expanded_percentiles(bootstrap(arm, base, rules), 5, 0.95).holds(0);
-    p.push_back(*found.p);
+TEST_CASE("detectable differences count the noise of examples, as an integral in SciPy does") {
+  for (const auto& expected : reference()["crossed_power"]) {
+    const ExampleError examples{.error = expected["error"], .count = expected["examples"]};
+    const auto seeds = expected["seeds"].get<int64_t>();
+    const double found = detectable_difference(1, seeds, expected["level"], expected["power"], examples);
+    CHECK(found == Approx(expected["difference"].get<double>()).epsilon(1e-7));
+    CHECK(*seeds_for(1, 1.0001 * found, expected["level"], expected["power"], examples) == seeds);
   }
-  CHECK(by_seeds / static_cast<double>(studies) == Approx(0.95).margin(0.03));
-  CHECK(by_both / static_cast<double>(studies) == Approx(0.95).margin(0.035));
-  CHECK(uniform_test(p).p > 0.05);
 }
 
-TEST_CASE("a verdict needs the corrected p and the bootstrap, and a tie needs the equivalence test") {
+TEST_CASE("no number of seeds finds a difference that is below the noise of the examples") {
+  CHECK_FALSE(seeds_for(0.02, 0.01, 0.05, 0.8, {.error = 0.005, .count = 100}));
+  CHECK(seeds_for(0.02, 0.01, 0.05, 0.8, {.error = 0.001, .count = 100}));
+  const auto found = compare_seeds({3.02, 2.98, 3.01}, {3, 3, 3}, {.margin = 0.01}, {.error = 0.01, .count = 100});
+  CHECK_THAT(verdict_words(found, {.margin = 0.01}, "nats"), Catch::Contains(", 0.01 is out of reach"));
+}
+
+TEST_CASE("intervals hold the true difference in 95 of 100 studies, where seeds differ and where examples do") {
+  for (const double of_example : {0.0, 0.1, 1.0}) {
+    int held = 0;
+    std::vector<double> p;
+    const int studies = 1000;
+    for (int i = 0; i < studies; ++i) {
+      auto stream = Rng(5).stream("study", 0, static_cast<uint64_t>(i));
+      const auto shared = draws(stream, 40, of_example);  // what the arm does to an example, whatever its seed
+      std::vector<ExampleLosses> arm, base;
+      for (int seed = 0; seed < 5; ++seed) {
+        auto own = draws(stream, 40, 0.05);
+        for (size_t e = 0; e < own.size(); ++e) own[e] += shared[e];
+        arm.push_back(run_of(0.05 * stream.normal(), own));
+        base.push_back(run_of(0.05 * stream.normal(), draws(stream, 40, 0.05)));
+      }
+      const auto found = compare_seeds(values(arm), values(base), {}, example_error(pointers(arm), pointers(base)));
+      held += found.interval->holds(0);
+      p.push_back(*found.p);
+    }
+    CHECK(held / static_cast<double>(studies) == Approx(0.955).margin(0.025));
+    if (of_example == 0) CHECK(uniform_test(p).p > 0.05);
+  }
+}
+
+TEST_CASE("the interval alone gives the verdict") {
   const ComparisonRules rules{.margin = 0.01};
-  std::vector<Difference> all{difference_of(0.001, 0.9, {-0.05, -0.03}),     // clear
-                              difference_of(0.04, 0.9, {-0.05, -0.001}),     // not after Holm
-                              difference_of(0.0001, 0.9, {-0.05, 0.001}),    // the bootstrap holds zero
-                              difference_of(0.6, 0.01, {-0.004, 0.003}),     // within the margin
-                              difference_of(0.0001, 0.01, {0.001, 0.003})};  // there, and too small to matter
-  judge(all, rules);
-  CHECK(all[0].verdict == Verdict::better);
-  CHECK(all[1].verdict == Verdict::undecided);
-  CHECK(all[2].verdict == Verdict::undecided);
-  CHECK(all[3].verdict == Verdict::tied);
-  CHECK(all[4].verdict == Verdict::smaller);
-  CHECK(verdict_words(all[0], rules, "nats") == "better by 0.030 to 0.050 nats");
-  CHECK(verdict_words(all[3], rules, "nats") == "tied within 0.01 nats");
-  CHECK(verdict_words(all[4], rules, "nats") == "tied within 0.01 nats (worse by 0.0010 to 0.0030 nats)");
+  CHECK(verdict_of({-0.05, -0.03}, rules) == Verdict::better);
+  CHECK(verdict_of({0.03, 0.05}, rules) == Verdict::worse);
+  CHECK(verdict_of({0.03, 0.05}, {.margin = 0.01, .higher_is_better = true}) == Verdict::better);
+  CHECK(verdict_of({-0.05, 0.001}, rules) == Verdict::undecided);
+  CHECK(verdict_of({-0.004, 0.003}, rules) == Verdict::tied);
+  CHECK(verdict_of({-0.01, 0.003}, rules) == Verdict::undecided);  // the margin is a difference that matters
+  CHECK(verdict_of({0.001, 0.003}, rules) == Verdict::smaller);
+  CHECK(verdict_of({-0.004, 0.003}, {}) == Verdict::undecided);  // no margin is stated
 }
 
-TEST_CASE("a verdict that cannot be told says what the seeds can detect and how many the margin needs") {
+TEST_CASE("a verdict names its interval, and over how many arms it is simultaneous") {
+  ComparisonRules rules{.margin = 0.01};
+  const Difference better{.mean = -0.04, .interval = Interval{-0.05, -0.03}, .verdict = Verdict::better};
+  const Difference smaller{.mean = 0.002, .interval = Interval{0.001, 0.003}, .verdict = Verdict::smaller};
+  CHECK(verdict_words(better, rules, "nats") == "better by 0.030 to 0.050 nats");
+  CHECK(verdict_words(smaller, rules, "nats") == "tied within 0.01 nats (worse by 0.0010 to 0.0030 nats)");
+  CHECK(verdict_words({.verdict = Verdict::tied}, rules, "nats") == "tied within 0.01 nats");
+  rules.arms = 3;
+  CHECK(verdict_words(better, rules, "nats") == "better by 0.030 to 0.050 nats (simultaneous over 3 arms)");
+  CHECK(verdict_words(smaller, rules, "nats") ==
+        "tied within 0.01 nats (worse by 0.0010 to 0.0030 nats, simultaneous over 3 arms)");
+}
+
+TEST_CASE("a verdict that cannot be told says what the seeds can detect and between what numbers the margin needs") {
   const std::vector<double> arm{3.02, 2.97, 3.05, 3.01, 2.96}, base{3.0, 3.0, 3.0, 3.0, 3.0};
   const ComparisonRules rules{.margin = 0.01};
-  std::vector<Difference> all{compare_seeds(arm, base, rules)};
-  judge(all, rules);
-  CHECK(verdict_words(all[0], rules, "nats") ==
-        "cannot be told: 5 seeds detect 0.062 nats, for 0.01 you need " + std::to_string(*all[0].seeds_needed));
+  const auto found = compare_seeds(arm, base, rules);
+  CHECK(*found.seeds_range.low < *found.seeds_needed);
+  CHECK(*found.seeds_needed < *found.seeds_range.high);
+  CHECK(verdict_words(found, rules, "nats") == words("cannot be told: 5 seeds detect 0.062 nats, for 0.01 you need ",
+                                                     *found.seeds_range.low, " to ", *found.seeds_range.high));
+  CHECK(*compare_seeds(arm, base, {.margin = 0.01, .arms = 9}).detectable > *found.detectable);
 }
 
 TEST_CASE("one seed has a difference and no interval, and says so") {
-  std::vector<Difference> all{compare_seeds({2.9}, {3.0}, {.margin = 0.01})};
-  judge(all, {.margin = 0.01});
-  CHECK(all[0].mean == Approx(-0.1));
-  CHECK_FALSE(all[0].t_interval);
-  CHECK(verdict_words(all[0], {}, "nats") == "one seed: no interval");
+  const auto found = compare_seeds({2.9}, {3.0}, {.margin = 0.01});
+  CHECK(found.mean == Approx(-0.1));
+  CHECK_FALSE(found.interval);
+  CHECK(verdict_words(found, {}, "nats") == "one seed: no interval");
 }
 
 TEST_CASE("runs that were scored on other examples are refused") {
   const ExampleLosses a{{1, 2}, {1, 1}}, b{{1, 2, 3}, {1, 1, 1}};
-  CHECK_THROWS_WITH(bootstrap({a}, {b}, {}), Catch::Contains("runs have losses of 2 and of 3 examples"));
-  CHECK_THROWS_WITH(bootstrap({a, a}, {a}, {}), "a bootstrap needs pairs of runs, there are 2 and 1");
+  CHECK_THROWS_WITH(example_error({&b, &b}, {&a, &a}), Catch::Contains("runs have losses of 3 and of 2 examples"));
   CHECK_THROWS_AS(compare_seeds({1, 2}, {1}, {}), DataError);
 }

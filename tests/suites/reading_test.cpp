@@ -110,18 +110,23 @@ TEST_CASE("the result has the gains of each measure, of both kinds and of the su
   const auto gains = reading_gains(suite.times, surprisals.words, surprisals.previous);
   const auto official = *babylm_reading_surprisals(run, suite, BabylmBackend::mlm);
   const auto official_gains = reading_gains(suite.times, official.words, official.previous);
-  REQUIRE(result.figures.size() == 7);
-  for (const auto& figure : result.figures) CHECK(figure.metric == "delta_r2");
+  REQUIRE(result.figures.size() == 14);  // of each group the partial R2 and the increase
+  for (size_t i = 0; i < result.figures.size(); ++i) {
+    const auto& figure = result.figures[i];
+    CHECK(figure.metric == (i % 2 == 0 ? "partial_r2" : "delta_r2"));
+    CHECK((*figure.low < figure.value && figure.value < *figure.high));
+  }
   CHECK(result.figures[0].value == Approx((gains.eye_tracking_mean() + gains.self_paced.value()) / 2));
   CHECK(result.figures[0].count == 72);
-  CHECK(result.figures[1].group == "eye tracking");
-  CHECK(result.figures[1].value == Approx(gains.eye_tracking_mean()));
-  CHECK(*result.figures[1].official == Approx(official_gains.eye_tracking_mean()));
-  CHECK(result.figures[2].group == "self-paced reading");
-  CHECK(result.figures[2].value == Approx(gains.self_paced.value()));
-  CHECK(result.figures[2].count == 24);  // those with a previous word
-  CHECK(result.figures[6].group == "RTrightbound");
-  CHECK(result.figures[6].value == Approx(gains.eye_tracking[3].value()));
+  CHECK(result.figures[2].group == "eye tracking");
+  CHECK(result.figures[2].value == Approx(gains.eye_tracking_mean()));
+  CHECK(*result.figures[2].official == Approx(official_gains.eye_tracking_mean()));
+  CHECK(result.figures[4].group == "self-paced reading");
+  CHECK(result.figures[4].value == Approx(gains.self_paced.value()));
+  CHECK(result.figures[4].count == 24);  // those with a previous word
+  CHECK(result.figures[5].value == Approx(gains.self_paced.r2 - gains.self_paced.baseline_r2));
+  CHECK(result.figures[12].group == "RTrightbound");
+  CHECK(result.figures[12].value == Approx(gains.eye_tracking[3].value()));
   REQUIRE(result.items.size() == 72);
   CHECK(result.items[0]["previous_surprisal"].is_null());
   CHECK(result.items[2]["word"] == "see");

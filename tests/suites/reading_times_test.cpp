@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "tests/suites/reference.h"
 #include "tests/suites/reading_table.h"
 #include "tests/support/catch.h"
@@ -37,6 +38,44 @@ TEST_CASE("gains of surprisal are those of statsmodels, with the rows that have 
     if (m < 4) sum += (after - before) / (1 - before);
   }
   CHECK(gains.eye_tracking_mean() == Approx(sum / 4).epsilon(1e-10));
+}
+
+TEST_CASE("intervals of gains are those of leaving out one word after the other", "[suites][reading]") {
+  constexpr size_t count = 250;
+  auto stream = Rng(3).stream("words");
+  const auto column = [&] {
+    std::vector<double> values(count);
+    for (auto& value : values) value = stream.normal();
+    return values;
+  };
+  ReadingTimes times{
+      .log_frequency = column(), .length = column(), .context_length = column(), .previous_length = column()};
+  const auto surprisal = column(), previous = column();
+  auto seen = column();
+  for (size_t i = 0; i < count; ++i) seen[i] += times.length[i] + 0.5 * surprisal[i];
+  times.eye_tracking = {{"a", seen}, {"b", seen}};
+  for (auto& value : times.eye_tracking[1].times) value += stream.normal();
+  times.self_paced = {"c", seen};
+  const auto figures = [&](const ReadingTimes& of) {
+    const auto gains = reading_gains(of, surprisal, previous);
+    const auto &a = gains.eye_tracking[0], &b = gains.eye_tracking[1];
+    return std::vector{a.partial_r2(), a.delta_r2(), mean_of({a.partial_r2(), b.partial_r2()})};
+  };
+  const auto whole = figures(times);
+  std::vector<std::vector<double>> without(whole.size());
+  for (size_t i = 0; i < count; ++i) {
+    auto fewer = times;
+    for (auto& measure : fewer.eye_tracking) measure.times[i] = NAN;
+    const auto found = figures(fewer);
+    for (size_t k = 0; k < found.size(); ++k) without[k].push_back(found[k].value);
+  }
+  for (size_t k = 0; k < whole.size(); ++k) {
+    double mean = 0, squares = 0;
+    for (const double value : without[k]) mean += value / count;
+    for (const double value : without[k]) squares += (value - mean) * (value - mean);
+    const double error = std::sqrt(squares * (count - 1) / count);
+    CHECK(whole[k].reach() == Approx(1.96 * error).epsilon(0.1));
+  }
 }
 
 TEST_CASE("words of a table have their contexts, and the first of a sentence has none before it", "[suites][reading]") {
