@@ -63,12 +63,11 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
   verb.add_option("--no-answer-threshold", c.threshold, "score above which a question gets no answer")
       ->needs(no_answer)
       ->capture_default_str();
-  std::vector<std::string> schemes;
-  for (const auto& one : choices(EntityScheme{})) schemes.emplace_back(one.name);
+  std::string schemes;
+  for (const auto& one : choices(EntityScheme{})) schemes += (schemes.empty() ? "" : ", ") + std::string(one.name);
   verb.add_option_function<std::string>(
           "--scheme", [&c](const std::string& name) { c.options.scheme = choice_of<EntityScheme>(name); },
-          "tagging: scheme of the strict figures")
-      ->check(CLI::IsMember(schemes))
+          "tagging: scheme of the strict figures: " + schemes)
       ->default_str("automatic");
   verb.add_option("--confusion", c.out, "write the confusion to this SVG file");
   verb.add_option("--table", c.format, "form of the tables")

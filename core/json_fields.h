@@ -99,6 +99,7 @@ struct JsonReader {
   template <class Fields>
   void section(const char* key, const Fields& fields) {
     JsonReader inner{in.at(key)};
+    static_cast<void>(inner.in.get_ref<const nlohmann::json::object_t&>());
     fields(inner);
   }
   template <class Fields>
@@ -124,6 +125,7 @@ void to_json(nlohmann::json& out, const T& fields) {
 
 template <JsonDescribed T>
 void from_json(const nlohmann::json& in, T& fields) {
+  static_cast<void>(in.get_ref<const nlohmann::json::object_t&>());  // nothing else has fields
   JsonReader reader{in};
   describe(reader, fields);
 }

@@ -46,7 +46,7 @@ const std::vector<ForeignName>& foreign_names() {
       {"init", "init.from"},
       {"init_from", "init.from"},
       {"objectives", "", "they are a list: --set 'objectives=[{kind: mlm}]', or one by its number, objectives.0.kind"},
-      {"task", "objectives.0.kind", "tasks with labels are learned by other programs, after `cloze export`"},
+      {"task", "objectives.0.kind", "tasks with labels are learned by `cloze finetune RUN TASK.yaml`"},
       {"criterion", "objectives.0.kind"},
       {"data", "data.tokens"},
       {"data.path", "data.tokens"},

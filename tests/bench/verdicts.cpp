@@ -4,7 +4,7 @@
 //
 // A study has a baseline and 1, 3 or 9 arms over 2, 3, 5 or 10 seeds and 200 examples. The true difference of every arm
 // is 0, the margin or twice it. Runs are in nats: 0.01 of a run's noise is of its seed, so that a paired difference has
-// 0.014, as real runs of a toy network had, and the noise of an example in a run is its own. Examples also differ by
+// 0.014, a level that was chosen, and the noise of an example in a run is its own. Examples also differ by
 // what an arm does to them, whatever the seed: next to nothing, or so much that five seeds and the examples add the
 // same to the error. The rule is that of the library (study/statistics.h): example_error, deciding_interval,
 // verdict_of.
