@@ -221,8 +221,9 @@ std::vector<SuiteFigure> figures_of(const ReadingGains& gains, const std::option
   };
   const auto self_paced = [](const ReadingGains& g, GainFigure kind) { return (g.self_paced.*kind)(); };
   const int64_t most = gains.eye_tracking[0].count;
-  add(SuiteLevel::suite, "", most,
-      [&](const ReadingGains& g, GainFigure kind) { return mean_of({eye_tracking_of(g, kind), self_paced(g, kind)}); });
+  add(SuiteLevel::suite, "", most, [&](const ReadingGains& g, GainFigure kind) {
+    return mean_of(std::vector<WordFigure>{eye_tracking_of(g, kind), self_paced(g, kind)});
+  });
   add(SuiteLevel::phenomenon, "eye tracking", most, eye_tracking_of);
   add(SuiteLevel::phenomenon, "self-paced reading", gains.self_paced.count, self_paced);
   for (size_t m = 0; m < gains.eye_tracking.size(); ++m)

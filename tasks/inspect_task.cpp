@@ -124,7 +124,7 @@ void write_gold(const TaskRow& row, const TaskItem& item, TaskKind kind, ordered
   }
 }
 
-ordered_json json_of_choice(const InspectedExample& example) {
+ordered_json json_of_choice(const TaskExample& example) {
   auto candidates = ordered_json::array();
   ordered_json right;
   for (const auto& row : example.rows) {

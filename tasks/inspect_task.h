@@ -24,14 +24,14 @@ struct InspectedPart {
 };
 
 /// Rows that are trained on together, and their item.
-struct InspectedExample {
+struct TaskExample {
   const TaskItem* item = nullptr;
   std::vector<TaskRow> rows{};
 };
 
 struct TaskInspection {
-  std::vector<InspectedPart> parts{};        ///< those with items
-  std::vector<InspectedExample> examples{};  ///< the first ones of training, epoch after epoch
+  std::vector<InspectedPart> parts{};   ///< those with items
+  std::vector<TaskExample> examples{};  ///< the first ones of training, epoch after epoch
 };
 
 /// Makes all rows of a task, and counts them.

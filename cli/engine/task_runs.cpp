@@ -47,7 +47,7 @@ void check_task_options(const EvaluateCommand& c) {
   refuse(!c.set.empty(), "--set");
   refuse(c.generate, "--generate");
   refuse(c.sequences > 0, "--sequences");
-  refuse(c.suites.all_checkpoints, "--all-checkpoints");
+  refuse(c.all_checkpoints, "--all-checkpoints");
   for (const auto& run : c.runs)
     require<ConfigError>(is_fine_tuned(run), run, ": is not fine-tuned, and ", c.runs[0],
                          " is; evaluate them by commands of their own");
