@@ -162,7 +162,6 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n"
       "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
       "  cloze evaluate runs/a --all-checkpoints\n"
-      "  cloze evaluate runs/a --suite pairs.jsonl --all-checkpoints\n"
       "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n"
       "  cloze evaluate --task rte.yaml --predictions rte.jsonl\n\n"
       "Several runs are scored on the same text with the same masks, however they were\n"
