@@ -167,7 +167,7 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
 
 TEST_CASE("a verb with verbs of its own names them, and the one that was meant", "[cli]") {
   check_refused("study", 2, "cloze study needs a verb: plan, run, status, report, commands; see cloze study --help");
-  check_refused("--quiet inspect", 2, "cloze inspect needs a verb: objective; see cloze inspect --help");
+  check_refused("--quiet inspect", 2, "cloze inspect needs a verb: objective, task; see cloze inspect --help");
   check_refused("study plna x.yaml", 2, "'plna' is not a verb of cloze study; did you mean 'plan'? its verbs: plan,");
   check_refused("inspect objectiv", 2, "did you mean 'objective'?");
   check_refused("verify rnu --help", 2, "did you mean 'run'? its verbs: parity, data, run; see cloze verify --help");
