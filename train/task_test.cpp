@@ -59,18 +59,17 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   return text;
 }
 
-/// `sst2 test of step-00000630: accuracy 82.91 % [80.27, 85.26], n 872`
+/// `sst2 test of step-00000630: accuracy 82.91 % [80.27, 85.26], n 872; 16 more figures in summary.json`
 std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
-  auto text = words(result.suite, " test of ", checkpoint, ":");
-  for (const auto& figure : result.figures) {
-    const auto& metric = figure.metric;
-    text += words(&figure == &result.figures.front() ? " " : "; ", metric, " ", figure_cell(figure.value, metric),
-                  is_share(metric) ? " %" : "");
-    if (figure.low && figure.high)
-      text += words(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
-    text += words(", n ", figure.count);
-  }
-  return text;
+  const auto& figure = result.figures.front();
+  const auto& metric = figure.metric;
+  auto text = words(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
+                    is_share(metric) ? " %" : "");
+  if (figure.low && figure.high)
+    text += words(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
+  text += words(", n ", figure.count);
+  const auto others = result.figures.size() - 1;
+  return others == 0 ? text : words(text, "; ", others, " more figures in summary.json");
 }
 
 }  // namespace
