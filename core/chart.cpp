@@ -93,8 +93,8 @@ struct Drawing {
     y = of.y ? *of.y : nice_axis(low, high, 5, true);
   }
 
-  /// Where a point stands, from the upper left corner; none for one that the axes cannot have.
-  std::optional<PlotPoint> place(const PlotPoint& point) const {
+  /// The position of a point, from the upper left corner; none for one that the axes cannot have.
+  std::optional<PlotPoint> position(const PlotPoint& point) const {
     const double across = x.share(point.x), down = 1 - y.share(point.y);
     if (!(std::abs(point.x) <= 1e100 && std::abs(point.y) <= 1e100 && std::isfinite(across) && std::isfinite(down)))
       return {};
@@ -106,7 +106,7 @@ struct Drawing {
     std::string path;
     int64_t last_x = 0, last_y = 0;
     for (const auto& point : points) {
-      const auto at = place(point);
+      const auto at = position(point);
       if (!at) continue;
       const auto to_x = std::llround(at->x * grid_width), to_y = std::llround(at->y * grid_height);
       path += path.empty() ? words("M", to_x, " ", to_y) : words("l", to_x - last_x, " ", to_y - last_y);
@@ -145,7 +145,7 @@ struct Drawing {
     const auto colour = colour_classes(series.colour);
     std::string svg;
     for (size_t i = 0; i < series.points.size(); ++i) {
-      const auto at = place(series.points[i]);
+      const auto at = position(series.points[i]);
       if (!at) continue;
       if (series.mark == ChartMark::bars && series.points[i].y != 0) {
         const double half = series.bar_width / 2, left = x.share(series.points[i].x - half),
@@ -199,7 +199,7 @@ std::string sign_of(const ChartSeries& series, double x, double y) {
   return svg;
 }
 
-/// The rows of the legend of a picture, from `top` on, and their number. The last value of a line stands behind its
+/// The rows of the legend of a picture, from `top` on, and their number. The last value of a line follows its
 /// name.
 std::pair<std::string, size_t> legend_of(const std::vector<ChartSeries>& series, double top) {
   constexpr double of_character = 6.7, sign_width = 28, gap = 22;

@@ -10,8 +10,8 @@
 
 namespace cloze {
 
-/// How a series is drawn: lines (`faint`: thin, behind the others; `dots`: with a dot at each point), marks at its
-/// points, bars on 0, the area between two lines, or what stands behind all of them: the line of no difference, and a
+/// How a series is drawn: lines (`faint`: thin, below the others; `dots`: with a dot at each point), marks at its
+/// points, bars on 0, the area between two lines, or what lies below all of them: the line of no difference, and a
 /// range that does not matter.
 enum class ChartMark { line, faint, dots, dashes, points, rings, bars, band, zero, margin };
 
@@ -22,7 +22,7 @@ struct ChartSeries {
   size_t colour = 0;  ///< of the palette: 0 is grey; from 7 on the six others again, with dashes
   std::vector<PlotPoint> points{};
   std::vector<PlotPoint> low{};      ///< of a band: its lower edge, over the same x
-  std::vector<std::string> hints{};  ///< what the pointer is told of each point; empty: the title, x and y
+  std::vector<std::string> hints{};  ///< shown at the pointer for each point; empty: the title, x and y
   double bar_width = 0.8;            ///< in units of x
 };
 

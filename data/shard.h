@@ -1,8 +1,9 @@
 #pragma once
 // One file of a token store: a header, ids, and the offsets of sentences and documents.
 //
-//   offset 0   "CLZTOK01", u32 bytes an id (2 or 4), u32 zero, u64 documents, u64 sentences, u64 tokens, u64 XXH3 of
-//   the above offset 48  ids, padded with zeros to 8 bytes
+//   offset 0   "CLZTOK01", u32 bytes an id (2 or 4), u32 zero, u64 documents, u64 sentences, u64 tokens, u64 XXH3
+//              of the above
+//   offset 48  ids, padded with zeros to 8 bytes
 //              u32 [sentences + 1] first token of each sentence
 //              u32 [documents + 1] first sentence of each document
 #include <cstdint>
