@@ -47,7 +47,8 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
   std::vector<HeldOut> found;
   std::vector<BinaryCounts> binary;
-  std::vector<double> weights;  // of all predictions of a loss
+  std::vector<double> weights;   // of all predictions of a loss
+  std::vector<int64_t> correct;  // of them
   for (int64_t first = 0; first < available; first += batch_size) {
     if (interrupted) throw Interrupted("stopped in a held-out evaluation");
     const auto batch =
@@ -56,12 +57,13 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     found.resize(parts.size());
     binary.resize(parts.size());
     weights.resize(parts.size());
+    correct.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
       auto& part = found[k];
       part.name = parts[k].name;
       part.of_rewrite = parts[k].of_rewrite;
       part.weight = parts[k].weight;
-      part.accuracy += static_cast<double>(parts[k].correct);
+      correct[k] += parts[k].correct;
       part.count += parts[k].count;
       weights[k] += parts[k].total_weight();
       part.sequences.resize(static_cast<size_t>(available));
@@ -76,7 +78,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     auto& part = found[k];
     const double all = weights[k] > 0 ? weights[k] : 1;
     for (const auto& sequence : part.sequences) part.loss += sequence.sum / all;
-    part.accuracy /= std::max<double>(1, static_cast<double>(part.count));
+    part.accuracy = static_cast<double>(correct[k]) / std::max<double>(1, static_cast<double>(part.count));
     part.standard_error = standard_error(part.sequences);
   }
   network.train(was_training);
@@ -189,9 +191,9 @@ json to_json(const std::vector<HeldOut>& losses) {
   for (const auto& part : losses) {
     json entry{{"loss", part.loss},
                {"perplexity", std::exp(part.loss)},
-               {"accuracy", part.accuracy},
                {"count", part.count},
                {"sequences", part.sequences.size()}};
+    if (part.accuracy) entry["accuracy"] = *part.accuracy;
     if (part.standard_error) entry["standard_error"] = *part.standard_error;
     if (part.baseline)
       entry["baseline"] = {
@@ -207,7 +209,7 @@ std::string to_text(const std::vector<HeldOut>& losses) {
   for (const auto& part : losses) {
     text += words("  ", part.name, " loss ", fixed(part.loss));
     if (part.standard_error) text += " +- " + fixed(*part.standard_error);
-    text += " accuracy " + fixed(part.accuracy);
+    if (part.accuracy) text += " accuracy " + fixed(*part.accuracy);
     if (part.f1) text += " F1 " + fixed(*part.f1);
     if (part.baseline)
       text +=
