@@ -71,6 +71,36 @@ TEST_CASE("finetune makes a run of a pretrained one and a task file, and says wh
   CHECK(more.code == 0);
 }
 
+TEST_CASE("a recipe that is a grid makes a run of every setting, and one with those of the best on the valid part",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto out = w.dir / "chosen";
+  const auto command = "finetune " + world().run + " " + w.task + " --run " + out +
+                       " --set train.batch_size=8 --set train.budget.epochs=1";
+  const auto made = cloze(command);
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text, Catch::Contains("turc-2019 is a grid of 4 settings: each is a run in " + out + "-grid, then "));
+  std::string best;
+  double most = -1;
+  for (const auto* name : {"rate-3e-04", "rate-1e-04", "rate-5e-05", "rate-3e-05"}) {
+    const auto summary = json::parse(read_file(out + "-grid/" + name + "/summary.json"));
+    const auto value = summary["task"]["best"].get<double>();
+    if (value > most) most = value, best = name;
+  }
+  CHECK_THAT(made.text, Catch::Contains("the best of the grid is " + best));
+  const std::string weights = "/step-00000012/weights.safetensors";
+  CHECK(read_file(out + weights) == read_file(out + "-grid/" + best + weights));
+  const auto written = fs::last_write_time(out + "-grid/" + best + "/summary.json");
+  fs::remove_all(out);
+  CHECK(cloze(command).code == 0);
+  CHECK(fs::last_write_time(out + "-grid/" + best + "/summary.json") == written);
+  fs::remove_all(out);
+  check_refused(
+      command + " --set train.seed=2", 2,
+      out + "-grid/rate-3e-04: is a run of another grid (train.seed: 1 -> 2); name another folder with --run");
+}
+
 TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints the figures of its test part",
           "[cli][tasks]") {
   auto& w = task_world();
