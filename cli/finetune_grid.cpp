@@ -4,12 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/verbs.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "run/config_changes.h"
-#include "run/load_config.h"
 #include "run/run_files.h"
 #include "tasks/task_metric.h"
 
@@ -40,7 +41,7 @@ bool is_better(const PointFigure& one, const PointFigure& other) {
 
 /// Refuses to go on with a run that began with other settings.
 void check_same_point(const std::string& run, const RunConfig& config) {
-  const auto before = decode<RunConfig>(load_run_config(run + "/run.yaml"));
+  const auto before = read_resumed_config(run + "/run.yaml", {}, run);
   for (const auto& changed : changed_keys(before, config)) {
     const bool is_of_point = changed.key.starts_with("optimizer.") || changed.key.starts_with("schedule.") ||
                              changed.key.starts_with("train.") || changed.key == "init.from";

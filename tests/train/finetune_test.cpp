@@ -153,6 +153,50 @@ TEST_CASE("a fine-tuned run resumes to the same bits within an epoch and at its 
     CHECK(same_files(dir / (std::string("whole/step-00000014/") + file), parts + "/step-00000014/" + file));
 }
 
+TEST_CASE("frozen layers keep the weights of the first run, and the others are trained", "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.freeze.layers = 1;
+  config.train.budget.epochs = 1;
+  pretrain(config, {.run = dir / "run"});
+  const auto before = collect_params(*open_run(toy().dir / "base").network),
+             after = collect_params(*open_run(dir / "run").network);
+  int64_t kept = 0, moved = 0;
+  for (const auto& [name, param] : after)
+    for (const auto& [own, old] : before) {
+      if (name != own) continue;
+      const bool is_frozen = name.starts_with("backbone.embeddings.") || name.starts_with("backbone.stack.0.");
+      INFO(name);
+      CHECK(at::equal(param.value(), old.value()) == is_frozen);
+      ++(is_frozen ? kept : moved);
+    }
+  CHECK(kept > 0);
+  CHECK(moved > 0);
+  const auto refused = [&](const RunConfig& wrong, const std::string& sentence) {
+    CHECK_THROWS_WITH(validate(wrong), Contains(sentence));
+  };
+  auto wrong = config;
+  wrong.freeze.layers = 9;
+  refused(wrong, "freeze.layers is 9, and the network has 1 layer; lower it");
+  wrong = config;
+  wrong.init.probe = true;
+  refused(wrong, "freeze.layers is given, and init.probe keeps all layers as they are; leave one of them out");
+  wrong = config;
+  wrong.init.from.clear();
+  refused(wrong, "freeze.layers keeps the weights of another run; name it with init.from");
+  AlbertConfig albert;
+  albert.num_hidden_layers = 2;
+  wrong = config;
+  wrong.model = albert;
+  wrong.optimizer.layer_decay = 0.8;
+  refused(wrong,
+          "freeze.layers is 1, and layers of albert share weights with layers above them; set it to 0 for the "
+          "embeddings alone, or use init.probe");
+  refused(wrong,
+          "optimizer.layer_decay is 0.8, and layers of albert share weights, which have no depth of their own; "
+          "set it to 1");
+}
+
 TEST_CASE("a fine-tuned run that was killed and resumed equals an uninterrupted one", "[train][tasks][resume]") {
   const TempDir dir;
   auto config = finetuned(dir, toy_task);
