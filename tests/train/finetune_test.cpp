@@ -287,7 +287,7 @@ TEST_CASE("the head, the order of items and dropout depend each on their own str
   config.train.budget.steps = 1;
   config.optimizer.learning_rate = 0;
   struct Seen {
-    Tensor head, ids;
+    Tensor head{}, ids{};
     double loss = 0;
   };
   const auto seen = [&](const char* name, int64_t SeedsConfig::* stream) {
