@@ -47,8 +47,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
   std::vector<HeldOut> found;
   std::vector<BinaryCounts> binary;
-  std::vector<double> weights;   // of all predictions of a loss
-  std::vector<int64_t> correct;  // of them
+  std::vector<double> weights;  // of all predictions of a loss
   for (int64_t first = 0; first < available; first += batch_size) {
     if (interrupted) throw Interrupted("stopped in a held-out evaluation");
     const auto batch =
@@ -57,13 +56,12 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     found.resize(parts.size());
     binary.resize(parts.size());
     weights.resize(parts.size());
-    correct.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
       auto& part = found[k];
       part.name = parts[k].name;
       part.of_rewrite = parts[k].of_rewrite;
       part.weight = parts[k].weight;
-      correct[k] += parts[k].correct;
+      if (parts[k].has_accuracy) part.accuracy = part.accuracy.value_or(0) + static_cast<double>(parts[k].correct);
       part.count += parts[k].count;
       weights[k] += parts[k].total_weight();
       part.sequences.resize(static_cast<size_t>(available));
@@ -78,7 +76,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     auto& part = found[k];
     const double all = weights[k] > 0 ? weights[k] : 1;
     for (const auto& sequence : part.sequences) part.loss += sequence.sum / all;
-    part.accuracy = static_cast<double>(correct[k]) / std::max<double>(1, static_cast<double>(part.count));
+    if (part.accuracy) *part.accuracy /= std::max<double>(1, static_cast<double>(part.count));
     part.standard_error = standard_error(part.sequences);
   }
   network.train(was_training);

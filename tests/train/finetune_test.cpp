@@ -276,8 +276,10 @@ TEST_CASE("a figure without a value is never the best, and the values of a regre
   CHECK(task["best"].is_null());
   CHECK(task["learned"] == false);
   CHECK_FALSE(report.held_out.at(0).accuracy.has_value());
-  for (const auto& row : metrics(dir / "run"))
+  for (const auto& row : metrics(dir / "run")) {
     if (row.contains("held_out")) CHECK_FALSE(row["held_out"].contains("regression_accuracy"));
+    if (row.contains("regression")) CHECK_FALSE(row["regression"].contains("accuracy"));
+  }
 }
 
 TEST_CASE("the head, the order of items and dropout depend each on their own stream", "[train][tasks][streams]") {
