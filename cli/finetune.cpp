@@ -261,7 +261,8 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
   auto quiet = a.command;
   quiet.json = false;
   const auto best = best_of_grid(
-      points, folder, [&](const RecipePoint& point) { return with_overrides(opened.recipe, set_of(point)); },
+      points, folder, opened.task,
+      [&](const RecipePoint& point) { return with_overrides(opened.recipe, set_of(point)); },
       [&](const RecipePoint& point, const std::string& run, bool resume) {
         auto command = quiet;
         if (resume) {
@@ -299,7 +300,9 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->add_option("--set", arguments->set,
                    "override a config value: KEY=VALUE, or one of the task file: task.KEY=VALUE (repeatable)")
       ->allow_extra_args(false);
-  verb->add_option("--like", arguments->like, "recipe (default: `like` of the task file, else google-bert)");
+  verb->add_option(
+      "--like", arguments->like,
+      "recipe (default: `like` of the task file, else google-bert); turc-2019 is a grid, of which each point is a run");
   verb->add_option("--seeds", arguments->seeds, "number of fine-tunings with seeds of their own; only 1 yet");
   verb->add_flag("--skip-bad", arguments->skip_bad,
                  "leave out lines and questions that are bad, which are refused otherwise, and count them");

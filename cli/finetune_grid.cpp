@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/verbs.h"
+#include "core/config.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -12,6 +13,7 @@
 #include "core/text.h"
 #include "run/config_changes.h"
 #include "run/run_files.h"
+#include "tasks/prepared_task.h"
 #include "tasks/task_metric.h"
 
 namespace cloze {
@@ -39,21 +41,32 @@ bool is_better(const PointFigure& one, const PointFigure& other) {
   return is_error(one.metric) ? *one.value < *other.value : *one.value > *other.value;
 }
 
-/// Refuses to go on with a run that began with other settings.
-void check_same_point(const std::string& run, const RunConfig& config) {
+/// The config of a task and the names of its labels.
+std::string written(Task task) {
+  task.config.labels.items
+      .clear();  // of a task that was opened from a run they are there, also where its file has none
+  return to_yaml(task.config) + listed(task.labels.names);
+}
+
+/// Refuses to go on with a run that began with other settings, or with another task.
+void check_same_point(const std::string& run, const RunConfig& config, const Task& task) {
   const auto before = read_resumed_config(run + "/run.yaml", {}, run);
+  constexpr const char* refusal = "; name another folder with --run, or remove that one";
   for (const auto& changed : changed_keys(before, config)) {
-    const bool is_of_point = changed.key.starts_with("optimizer.") || changed.key.starts_with("schedule.") ||
-                             changed.key.starts_with("train.") || changed.key == "init.from";
-    require<ConfigError>(!is_of_point || may_change(changed.key), run, ": is a run of another grid (", to_text(changed),
-                         "); name another folder with --run, or remove that one");
+    const auto is_in = [&](const char* section) { return changed.key.starts_with(section); };
+    const bool is_setting = is_in("optimizer.") || is_in("schedule.") || is_in("train.") || is_in("objectives.") ||
+                            is_in("freeze.") || is_in("init.") || changed.key == "task.metric";
+    require<ConfigError>(!is_setting || (may_change(changed.key) && !is_in("train.budget.")), run,
+                         ": is a run of another grid (", to_text(changed), ")", refusal);
   }
+  require<ConfigError>(written(open_prepared_task(run + "/" + task_folder).task) == written(task), run,
+                       ": is a run of another grid, whose task file was another", refusal);
 }
 
 }  // namespace
 
 RecipePoint best_of_grid(
-    const std::vector<RecipePoint>& points, const std::string& folder,
+    const std::vector<RecipePoint>& points, const std::string& folder, const Task& task,
     const std::function<RunConfig(const RecipePoint& point)>& config_of,
     const std::function<void(const RecipePoint& point, const std::string& run, bool resume)>& make) {
   const RecipePoint* best = nullptr;
@@ -61,7 +74,7 @@ RecipePoint best_of_grid(
   for (const auto& point : points) {
     const auto run = folder + "/" + point.name;
     const bool resume = run_folder(run) == RunFolder::saved;
-    if (resume) check_same_point(run, config_of(point));
+    if (resume) check_same_point(run, config_of(point), task);
     if (!std::filesystem::exists(run + "/summary.json")) make(point, run, resume);
     const auto figure = figure_of_run(run);
     log_info("task", words(point.name, ": ", figure.metric, " ", figure.value ? digits(*figure.value, 4) : "undefined",
