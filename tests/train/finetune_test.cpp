@@ -129,7 +129,7 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
   const auto& loss = report.held_out.at(0);
   CHECK(loss.name == slow.at(0).name);
   CHECK(loss.count == slow.at(0).count);
-  CHECK(loss.accuracy == slow.at(0).accuracy);
+  CHECK((loss.accuracy == slow.at(0).accuracy));
   CHECK(loss.loss == Approx(slow.at(0).loss).margin(0.01));  // that of the run may be in bf16
   CHECK(*loss.standard_error == Approx(*slow.at(0).standard_error).margin(0.01));
   CHECK(opened.state.step == report.best_step);
