@@ -173,8 +173,10 @@ class LabelledRows final : public RowMaker {
     std::vector<Batch> batches;
     size_t at = 0;
     for (const auto next : ends_of_batches(sizes)) {
-      batches.push_back(batch_of(own.subspan(at, next - at)));
+      auto batch = batch_of(own.subspan(at, next - at));
       at = next;
+      const bool has_loss = in_.task != TaskKind::tagging || batch.labels.numel() > 0;
+      if (has_loss) batches.push_back(std::move(batch));  // rows of words without a token have no tag to learn
     }
     return batches;
   }

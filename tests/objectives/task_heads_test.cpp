@@ -427,6 +427,12 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   CHECK(few->size() == 16);
   CHECK(few->step_batches(12, 4).empty());
   CHECK(few->step_batches(8, 4).size() == 1);
+  // A batch of which no word has a tag has no gradient, and is not computed.
+  auto tags = three_rows(TaskKind::tagging);
+  for (auto& label : tags[1].labels) label = no_label;
+  const auto tagged = labelled_setting(network->model_config(), {with_labels<TaggingConfig>()});
+  CHECK(make_labelled_rows(tagged, tags, Rng(7), 3)->step_batches(0, 3).size() == 1);
+  CHECK(make_labelled_rows(tagged, {tags[1]}, Rng(7), 1)->step_batches(0, 1).empty());
 }
 
 TEST_CASE("the first weights of a head are those of the code that is named", "[objectives][tasks]") {
