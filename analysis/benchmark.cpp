@@ -182,7 +182,8 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
     }
     const auto begin = Clock::now();
     std::vector<Batch> batches;
-    for (int64_t i = 0; i < config.train.accumulation; ++i) batches.push_back(loader.next());
+    for (int64_t i = 0; i < config.train.accumulation; ++i)
+      for (auto& batch : loader.next()) batches.push_back(std::move(batch));
     timed.data_wait += seconds_since(begin);
     const int64_t number = step + warm_up;
     const double rate = config.optimizer.learning_rate * std::min(1.0, static_cast<double>(number + 1) / 100);
@@ -241,7 +242,8 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   const int64_t rows = config.train.batch_size;
   Loader loader(
       [&](uint64_t n) {
-        return collator ? collator->batch(n * static_cast<uint64_t>(rows), rows) : synthetic_batch(config, n);
+        return collator ? collator->step_batches(n * static_cast<uint64_t>(rows), rows)
+                        : std::vector{synthetic_batch(config, n)};
       },
       0, config.train.workers);
   BenchmarkResult r;

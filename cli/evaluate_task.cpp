@@ -6,10 +6,12 @@
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/log.h"
 #include "core/print.h"
 #include "tasks/figures_output.h"
 #include "tasks/predictions.h"
 #include "tasks/task.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -66,9 +68,9 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
   std::string schemes;
   for (const auto& one : choices(EntityScheme{})) schemes += (schemes.empty() ? "" : ", ") + std::string(one.name);
   verb.add_option_function<std::string>(
-          "--scheme", [&c](const std::string& name) { c.options.scheme = choice_of<EntityScheme>(name); },
+          "--scheme", [&c](const std::string& name) { c.scheme = choice_of<EntityScheme>(name); },
           "tagging: scheme of the strict figures: " + schemes)
-      ->default_str("automatic");
+      ->default_str("that of the task");
   verb.add_option("--confusion", c.out, "write the confusion to this SVG file");
   verb.add_option("--table", c.format, "form of the tables")
       ->check(CLI::IsMember({"text", "markdown", "latex"}))
@@ -85,7 +87,8 @@ void print_task_figures(const TaskFiguresCommand& c) {
   const auto kind = task.config.kind;
   const auto& items = part_of(task, c.part).items;
   const auto read = read_predictions(c.predictions, kind, items, task.labels, c.no_answer);
-  auto options = c.options;
+  auto options = metric_options(task);
+  if (c.scheme) options.scheme = *c.scheme;
   options.has_no_answer_scores = read.has_no_answer_scores;
   options.no_answer_order = read.no_answer_order;
   if (!c.no_answer.empty()) options.no_answer_threshold = c.threshold;
@@ -105,12 +108,14 @@ void print_task_figures(const TaskFiguresCommand& c) {
   if (!c.out.empty()) write_atomic(c.out, confusion_svg(task.config.task, *figures.confusion));
   if (c.json) {
     auto found = to_json(task.config.task, figures);
+    found["notes"] = task.notes;
     if (compared) found["against"] = to_json(*compared);
     return print_data(json_text(found) + "\n");
   }
   auto tables = tables_of(task.config.task, figures);
   if (compared) tables.push_back(table_of(*compared));
   print_text(text_of(tables, c.format));
+  for (const auto& note : task.notes) log_info("task", note);
 }
 
 }  // namespace cloze

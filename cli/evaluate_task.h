@@ -1,6 +1,7 @@
 #pragma once
 // `cloze evaluate --task`: figures of anybody's predictions for a task, without a run and without LibTorch.
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "tasks/floors.h"
@@ -9,8 +10,8 @@ namespace cloze {
 
 struct TaskFiguresCommand {
   std::string task{}, part = "test", predictions{}, against{}, no_answer{}, out{}, format = "text";
-  MetricOptions options{};
-  double threshold = 1;  ///< of --no-answer, as in SQuAD's program
+  std::optional<EntityScheme> scheme{};  ///< none: that of the task
+  double threshold = 1;                  ///< of --no-answer, as in SQuAD's program
   bool with_words = false, json = false;
 };
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
+#include "cli/finetune_grid.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/lock.h"
@@ -196,11 +197,18 @@ void log_deviations(const RunConfig& before, const RunConfig& now) {
                            changed.was));
 }
 
-void finetune(FinetuneArguments& a) {
+/// What a command asks for, open.
+struct OpenFinetuning {
+  PretrainedRun run{};
+  Task task{};
+  RunConfig recipe{};  ///< the config by the recipe, without what follows from rows
+};
+
+OpenFinetuning open_finetuning(const FinetuneArguments& a) {
   const auto sources = sources_of(a);
-  const auto overrides = split_overrides(a.set);
-  const auto run = open_pretrained(sources.run);
-  auto task = open_for(sources.task, run, {.overrides = overrides.of_task, .skip_bad = a.skip_bad});
+  OpenFinetuning found{.run = open_pretrained(sources.run)};
+  auto& [run, task, config] = found;
+  task = open_for(sources.task, run, {.overrides = split_overrides(a.set).of_task, .skip_bad = a.skip_bad});
   auto& like = task.config.like;
   if (!a.like.empty()) like = a.like;
   if (like.empty()) like = usual_recipe;
@@ -210,20 +218,74 @@ void finetune(FinetuneArguments& a) {
                                  .model = kind_of(run.config.model),
                                  .hidden_size = backbone_of(run.config.model).hidden_size});
   if (task.config.max_length == 0) task.config.max_length = recipe.max_length;
-  auto& out = a.command.run;
-  if (out.empty())
-    out = "runs/" + fs::path(run.folder + "/").lexically_normal().parent_path().filename().string() + "-" +
-          task.config.task;
+  config = config_before(run, sources.run, task, recipe);
+  return found;
+}
+
+/// runs/RUN-TASK.
+std::string default_run_of(const OpenFinetuning& opened) {
+  const auto run = fs::path(opened.run.folder + "/").lexically_normal().parent_path().filename().string();
+  return "runs/" + run + "-" + opened.task.config.task;
+}
+
+/// The command that fine-tunes a run in `out`, whose rows are made.
+PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand& given, const std::string& out,
+                            const std::vector<std::string>& set) {
   check_new_run(out);
-  auto config = config_before(run, sources.run, task, recipe);
+  auto config = opened.recipe;
   config.data.tokens = out + "/" + task_folder;
-  const auto first =
-      with_overrides(config, overrides.of_run);  // all that is wrong with it is told before rows are made
-  const auto prepared = prepare_rows(task, run, out);
+  const auto first = with_overrides(config, set);  // all that is wrong with it is told before rows are made
+  const auto prepared = prepare_rows(opened.task, opened.run, out);
   fit_to_rows(config, prepared, first.train);
-  a.command.config = with_overrides(config, overrides.of_run);
-  log_task(task, prepared);
-  log_deviations(config, a.command.config);
+  auto command = given;
+  command.run = out;
+  command.config = with_overrides(config, set);
+  log_task(opened.task, prepared);
+  log_deviations(config, command.config);
+  return command;
+}
+
+/// The overrides with those of the best point of a grid.
+std::vector<std::string> with_best_point(const OpenFinetuning& opened, const FinetuneArguments& a,
+                                         const std::vector<RecipePoint>& points, const std::vector<std::string>& set) {
+  const auto folder = a.command.run + "-grid";
+  log_info("task",
+           words(opened.task.config.like, " is a grid of ", points.size(), " settings: each is a run in ", folder,
+                 ", then ", a.command.run, " is made with those of the best one on the valid part; `--set ",
+                 "train.batch_size=N --set optimizer.learning_rate=RATE` takes one"));
+  const auto set_of = [&](const RecipePoint& point) {
+    auto all = set;
+    all.insert(all.end(), point.set.begin(), point.set.end());
+    return all;
+  };
+  auto quiet = a.command;
+  quiet.json = false;
+  const auto best = best_of_grid(
+      points, folder, opened.task,
+      [&](const RecipePoint& point) { return with_overrides(opened.recipe, set_of(point)); },
+      [&](const RecipePoint& point, const std::string& run, bool resume) {
+        auto command = quiet;
+        if (resume) {
+          command.run = run;
+          command.resume = true;
+          command.config = read_resumed_config(run + "/run.yaml", {}, run);
+        } else {
+          command = command_for(opened, quiet, run, set_of(point));
+        }
+        run_engine(command);
+      });
+  log_info("task", words("the best of the grid is ", best.name));
+  return set_of(best);
+}
+
+int finetune(FinetuneArguments& a) {
+  const auto opened = open_finetuning(a);
+  if (a.command.run.empty()) a.command.run = default_run_of(opened);
+  check_new_run(a.command.run);
+  auto set = split_overrides(a.set).of_run;
+  const auto points = points_of(grid_of(opened.task.config.like), set);
+  if (!points.empty()) set = with_best_point(opened, a, points, set);
+  return run_engine(command_for(opened, a.command, a.command.run, set));
 }
 
 }  // namespace
@@ -238,7 +300,9 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->add_option("--set", arguments->set,
                    "override a config value: KEY=VALUE, or one of the task file: task.KEY=VALUE (repeatable)")
       ->allow_extra_args(false);
-  verb->add_option("--like", arguments->like, "recipe (default: `like` of the task file, else google-bert)");
+  verb->add_option(
+      "--like", arguments->like,
+      "recipe (default: `like` of the task file, else google-bert); turc-2019 is a grid, of which each point is a run");
   verb->add_option("--seeds", arguments->seeds, "number of fine-tunings with seeds of their own; only 1 yet");
   verb->add_flag("--skip-bad", arguments->skip_bad,
                  "leave out lines and questions that are bad, which are refused otherwise, and count them");
@@ -253,9 +317,8 @@ void add_finetune(CLI::App& app, Globals& globals) {
       "The result is a run: `cloze pretrain --run RUN --resume` continues it, `cloze\n"
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
   verb->callback([arguments, &globals] {
-    finetune(*arguments);
     arguments->command.command_line = globals.command_line;
-    globals.exit_code = run_engine(arguments->command);
+    globals.exit_code = finetune(*arguments);
   });
 }
 

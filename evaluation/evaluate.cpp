@@ -61,7 +61,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
       part.name = parts[k].name;
       part.of_rewrite = parts[k].of_rewrite;
       part.weight = parts[k].weight;
-      part.accuracy += static_cast<double>(parts[k].correct);
+      if (parts[k].has_accuracy) part.accuracy = part.accuracy.value_or(0) + static_cast<double>(parts[k].correct);
       part.count += parts[k].count;
       weights[k] += parts[k].total_weight();
       part.sequences.resize(static_cast<size_t>(available));
@@ -76,7 +76,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     auto& part = found[k];
     const double all = weights[k] > 0 ? weights[k] : 1;
     for (const auto& sequence : part.sequences) part.loss += sequence.sum / all;
-    part.accuracy /= std::max<double>(1, static_cast<double>(part.count));
+    if (part.accuracy) *part.accuracy /= std::max<double>(1, static_cast<double>(part.count));
     part.standard_error = standard_error(part.sequences);
   }
   network.train(was_training);
@@ -189,9 +189,9 @@ json to_json(const std::vector<HeldOut>& losses) {
   for (const auto& part : losses) {
     json entry{{"loss", part.loss},
                {"perplexity", std::exp(part.loss)},
-               {"accuracy", part.accuracy},
                {"count", part.count},
                {"sequences", part.sequences.size()}};
+    if (part.accuracy) entry["accuracy"] = *part.accuracy;
     if (part.standard_error) entry["standard_error"] = *part.standard_error;
     if (part.baseline)
       entry["baseline"] = {
@@ -207,7 +207,7 @@ std::string to_text(const std::vector<HeldOut>& losses) {
   for (const auto& part : losses) {
     text += words("  ", part.name, " loss ", fixed(part.loss));
     if (part.standard_error) text += " +- " + fixed(*part.standard_error);
-    text += " accuracy " + fixed(part.accuracy);
+    if (part.accuracy) text += " accuracy " + fixed(*part.accuracy);
     if (part.f1) text += " F1 " + fixed(*part.f1);
     if (part.baseline)
       text +=

@@ -31,7 +31,7 @@ struct HeldOut {
   bool of_rewrite = false;  ///< of the network that changes the rows, a generator, with a name and a weight of its own
   double weight = 1;        ///< in the sum of losses
   double loss = 0;          ///< mean over predictions, by their weights
-  double accuracy = 0;
+  std::optional<double> accuracy{};  ///< none where predictions are neither right nor wrong
   int64_t count = 0;
   std::optional<double> standard_error{};  ///< of `loss`, over sequences; none for fewer than two
   std::optional<Baseline> baseline{};      ///< none without token counts of the training text

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "objectives/task_heads/run_rows.h"
+#include "tasks/floors.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -14,21 +16,20 @@ RowLogits logits_of_row(const Tensor& logits) {
   return {.values = {first, first + values.numel()}, .columns = values.size(-1)};
 }
 
-bool has_unanswerable(const std::vector<TaskItem>& items) {
-  return std::any_of(items.begin(), items.end(), [](const TaskItem& item) {
-    const auto* gold = std::get_if<GoldAnswers>(&item.gold);
-    return gold && gold->answers.empty();
-  });
+/// What a squared error is divided by, so that it is that of training.
+double squared_range(const Objectives& objectives) {
+  const auto& scale = task_head_of(objectives.at(0))->scale;
+  return scale.empty() ? 1 : (scale[1] - scale[0]) * (scale[1] - scale[0]);
 }
 
 }  // namespace
 
 JudgedTask judged_task(const std::string& folder, const Objectives& objectives) {
-  auto task = open_prepared_task(folder).task;
-  const bool may_lack_answers =
-      task.config.kind == TaskKind::spans && has_unanswerable(read_prepared_part(folder, "train").items);
-  const auto setting = prediction_setting(task.config, task.labels, may_lack_answers);
-  return {.task = std::move(task), .objectives = objectives, .setting = setting};
+  auto prepared = open_prepared_task(folder);
+  auto& task = prepared.task;
+  const auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
+  return {
+      .task = std::move(task), .objectives = objectives, .setting = setting, .constant = std::move(prepared.constant)};
 }
 
 std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
@@ -51,7 +52,7 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
                                    const std::vector<ItemPrediction>& predictions, int64_t resamples) {
   std::vector<TaskPrediction> made;
   for (const auto& one : predictions) made.push_back(one.prediction);
-  MetricOptions options;
+  auto options = metric_options(task.task);
   options.resamples = resamples;
   return metrics_of(task.task.config.kind, items, task.task.labels, made, options);
 }
@@ -60,6 +61,28 @@ JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPa
   JudgedPart judged{.predictions = predict_items(network, task, part.items, part.rows)};
   judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
   return judged;
+}
+
+void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures) {
+  const auto kind = task.task.config.kind;
+  add_floor(kind, Floor::constant, constant_predictions(kind, task.constant, items), items, task.task.labels,
+            metric_options(task.task), figures);
+}
+
+HeldOut held_out_of(const JudgedTask& task, const JudgedPart& judged, const std::string& name) {
+  HeldOut found{.name = name, .weight = as_kind(task.objectives.at(0)).weight};
+  const double range = squared_range(task.objectives);
+  double sum = 0;
+  for (const auto& one : judged.predictions) {
+    const auto count = static_cast<double>(one.count);
+    found.sequences.push_back({.sum = one.count > 0 ? count * one.loss / range : 0, .count = count});
+    found.count += one.count;
+    sum += found.sequences.back().sum;
+  }
+  found.loss = sum / static_cast<double>(std::max<int64_t>(found.count, 1));
+  found.standard_error = standard_error(found.sequences);
+  if (const auto* accuracy = figure_of(judged.figures, "accuracy")) found.accuracy = accuracy->value;
+  return found;
 }
 
 }  // namespace cloze

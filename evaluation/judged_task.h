@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluation/evaluate.h"
 #include "objectives/network.h"
 #include "tasks/figures.h"
 #include "tasks/item_prediction.h"
@@ -15,6 +16,7 @@ struct JudgedTask {
   Task task{};  ///< without items
   Objectives objectives{};
   PredictionSetting setting{};
+  TaskPrediction constant{};  ///< of its training part, for every item alike
 };
 
 /// The task in a prepared folder for a network with these objectives. Throws DataError for a damaged folder.
@@ -38,5 +40,15 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
 
 /// Predictions and figures of a part.
 JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples);
+
+/// Adds those of the constant prediction to each figure of predictions for these items.
+void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures);
+
+/// The loss of a judged part, whose sequences are its items: the mean over their predictions, without the class weights
+/// and the label smoothing of training, on the scale of training. Its accuracy is the figure of that name, if there is
+/// one.
+///
+/// name  of the loss, as the objective's short form
+HeldOut held_out_of(const JudgedTask& task, const JudgedPart& judged, const std::string& name);
 
 }  // namespace cloze

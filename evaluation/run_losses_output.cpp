@@ -63,9 +63,11 @@ class LossTable {
   }
 
  private:
-  void add_row(const std::string& name, double loss, const std::string& error, double accuracy, int64_t count) {
-    table_.rows.push_back({name, number(loss, 4), error, number(std::exp(loss), 2), number(100 * accuracy, 2) + "%",
-                           thousands(static_cast<uint64_t>(count)), "", ""});
+  void add_row(const std::string& name, double loss, const std::string& error, std::optional<double> accuracy,
+               int64_t count) {
+    table_.rows.push_back({name, number(loss, 4), error, number(std::exp(loss), 2),
+                           accuracy ? number(100 * *accuracy, 2) + "%" : "", thousands(static_cast<uint64_t>(count)),
+                           "", ""});
   }
 
   Table table_;

@@ -106,6 +106,7 @@ struct LossPart {
   int64_t count = 0;                     ///< predictions
   Tensor weights{};                      ///< fp32 [N], of each prediction; undefined: ones
   int64_t correct = 0;                   ///< predictions whose argmax is the label
+  bool has_accuracy = true;              ///< false: of values, which are neither right nor wrong
   std::optional<BinaryCounts> binary{};  ///< of nsp, sop, rtd
   Predictions single{};                  ///< without gradients only
 

@@ -21,18 +21,32 @@ double Collator::text_share() const { return impl_->rows->text_share(); }
 double Collator::random_next_share() const { return impl_->rows->random_next_share(); }
 const TokenStore& Collator::store() const { return impl_->context.store; }
 
-Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
-  if (draws) draws->assign(static_cast<size_t>(count), {});
+namespace {
+
+/// What `make` makes of tokens that are whole.
+template <class Make>
+auto made_of_whole(const TokenStore& store, const Make& make) {
   const LostPartsAsZeros reads_on;
-  Batch made;
+  decltype(make()) made;
   try {
-    made = impl_->rows->batch(first, count, draws);
+    made = make();
   } catch (...) {
-    store().require_whole();  // the better reason
+    store.require_whole();  // the better reason
     throw;
   }
-  store().require_whole();
+  store.require_whole();
   return made;
+}
+
+}  // namespace
+
+Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
+  if (draws) draws->assign(static_cast<size_t>(count), {});
+  return made_of_whole(store(), [&] { return impl_->rows->batch(first, count, draws); });
+}
+
+std::vector<Batch> Collator::step_batches(uint64_t first, int64_t count) const {
+  return made_of_whole(store(), [&] { return impl_->rows->step_batches(first, count); });
 }
 
 }  // namespace cloze

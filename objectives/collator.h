@@ -28,6 +28,9 @@ class Collator {
   /// Sequences [first, first + count) of the infinite order. model.bi_data: half of them have reversed texts. `draws`
   /// receives the random choices of each row. Throws DataError for tokens whose file has become shorter.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
+  /// The same rows, in the batches that a training step computes one after the other: rows of tasks in batches of like
+  /// length, over all batches of their step. Throws as `batch`.
+  std::vector<Batch> step_batches(uint64_t first, int64_t count) const;
   /// Number of sequences in an epoch.
   uint64_t size() const;
   /// Share of the text that an epoch covers: 1, except where rows run through the text and its end is too short for

@@ -64,6 +64,13 @@ class RowMaker {
   virtual ~RowMaker() = default;
   /// Rows [first, first + count) of the infinite order. `draws` [count] receives the random choices of each row.
   virtual Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const = 0;
+  /// The same rows, in the batches that a training step computes one after the other; none of numbers that stand for no
+  /// rows.
+  virtual std::vector<Batch> step_batches(uint64_t first, int64_t count) const {
+    std::vector<Batch> all;
+    all.push_back(batch(first, count, nullptr));
+    return all;
+  }
   /// Number of sequences in an epoch.
   virtual uint64_t size() const = 0;
   /// Share of the text that an epoch covers.

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "core/spelling.h"
-#include "models/transformer_config.h"
+#include "core/text.h"
+#include "models/encoder_decoder_config.h"
+#include "models/stack_parts.h"
 #include "models/families/limits.h"
 #include "objectives/task_heads/task_heads.h"
 #include "run/evaluation_protocol.h"
@@ -103,6 +105,31 @@ void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
       "the heads alone with init.probe");
 }
 
+/// The layers of a network: of its stack, or of its encoder and its decoder.
+int64_t layers_of(const ModelConfig& model) {
+  const auto& base = backbone_of(model);
+  const auto* both = base.is_encoder_decoder() ? as<EncoderDecoderConfig>(model) : nullptr;
+  return base.num_hidden_layers + (both ? both->decoder_layers() : 0);
+}
+
+/// What counts layers from the embeddings on. Layers that share weights are at several depths at once.
+void check_depths(const RunConfig& c, Limits& limits) {
+  const auto frozen = c.freeze.layers;
+  const auto* sharing = as<LayerSharing>(c.model);
+  const bool shares =
+      sharing && sharing->groups_of(backbone_of(c.model).num_hidden_layers) < backbone_of(c.model).num_hidden_layers;
+  limits.forbid(shares && c.optimizer.layer_decay != 1, "optimizer.layer_decay is ", shortest(c.optimizer.layer_decay),
+                ", and layers of ", kind_of(c.model), " share weights, which have no depth of their own; set it to 1");
+  limits.forbid(shares && frozen > 0, "freeze.layers is ", frozen, ", and layers of ", kind_of(c.model),
+                " share weights with layers above them; set it to 0 for the embeddings alone, or use init.probe");
+  limits.forbid(frozen >= 0 && c.init.from.empty(),
+                "freeze.layers keeps the weights of another run; name it with init.from");
+  limits.forbid(frozen >= 0 && c.init.probe,
+                "freeze.layers is given, and init.probe keeps all layers as they are; leave one of them out");
+  limits.forbid(frozen > layers_of(c.model), "freeze.layers is ", frozen, ", and the network has ",
+                counted(static_cast<uint64_t>(layers_of(c.model)), "layer"), "; lower it");
+}
+
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
   limits.forbid(part_in<TransformerSchedule>(s.shape) && s.warmup < 1,
                 "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
@@ -180,6 +207,7 @@ void validate(const RunConfig& c) {
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);
   check_optimizer(c.optimizer, limits);
+  check_depths(c, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
   check_task(c, limits);

@@ -48,11 +48,25 @@ void describe(V& v, InitConfig& c) {
     "the backbone of init.from stays as it is, without dropout, and new heads (and the pooler) are trained on it");
 }
 
+/// What keeps the weights of another run while the rest is trained.
+struct FreezeConfig {
+  int64_t layers = -1;
+};
+
+template <class V>
+void describe(V& v, FreezeConfig& c) {
+  v("layers", c.layers,
+    "number of layers that keep the weights of init.from, counted from the embeddings, which keep them too; layers of "
+    "a decoder come after those of its encoder; 0 = the embeddings alone, -1 = everything is trained",
+    at_least(-1));
+}
+
 /// The config of a run.
 struct RunConfig {
   std::string like;
   ModelConfig model{};
   InitConfig init{};
+  FreezeConfig freeze{};
   TaskSection task{};
   Objectives objectives = default_objectives();
   DataConfig data{};
@@ -79,6 +93,7 @@ void describe(V& v, RunConfig& c) {
           {"xlnet", [](RunConfig&) {}}});
   v("model", c.model, "the network");
   v("init", c.init, "initial weights from another run");
+  v("freeze", c.freeze, "what keeps the weights of init.from");
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
   v("data", c.data, "prepared tokens and how they are packed into sequences");

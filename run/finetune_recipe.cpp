@@ -25,7 +25,15 @@ struct RecipeNumbers {
   double classifier_dropout = -1;
   const char* shape = "linear";
   bool original_head = true;
+  void (*set_details)(OptimizerConfig& optimizer) = nullptr;  ///< beside those of the preset
 };
+
+/// Adam's second decay and its epsilon.
+void set_moments(OptimizerConfig& optimizer, double beta2, double epsilon) {
+  auto* adam = part_in<AdamMoments>(optimizer.rule);
+  adam->beta2 = beta2;
+  adam->epsilon = epsilon;
+}
 
 /// A task for which a recipe has numbers of its own.
 struct TaskNumbers {
@@ -104,6 +112,78 @@ RecipeNumbers cramming(const RecipeQuestion&) {
   RecipeNumbers numbers{"huggingface", 16, 4e-5, 5, 0, 0.1, 0, 128, 0};
   numbers.shape = "cosine";
   numbers.original_head = false;
+  numbers.set_details = [](OptimizerConfig& optimizer) { set_moments(optimizer, 0.98, 1e-6); };
+  return numbers;
+}
+
+/// Without decay the code takes TensorFlow's own Adam, whose epsilon is added before the correction; that of a
+/// classifier is the default of its program. Of other texts than those of its files IMDB's numbers are taken, in
+/// passes.
+RecipeNumbers xlnet(const RecipeQuestion& asked) {
+  const bool is_large = asked.hidden_size >= 1024;
+  RecipeNumbers numbers{"huggingface", 32, 2e-5, 5.12, 0, 0.125, 0, 128};
+  numbers.set_details = [](OptimizerConfig& optimizer) {
+    set_moments(optimizer, 0.999, 1e-8);
+    part_in<AdamMoments>(optimizer.rule)->epsilon_hat = true;
+  };
+  static constexpr TaskNumbers tasks[] = {{"stsb", 32, 5e-5, 1200, 120}, {"imdb", 32, 2e-5, 4000, 500}};
+  take(numbers, numbers_of(tasks, asked.task));
+  if (asked.task == "imdb") numbers.max_length = 512;
+  if (asked.kind != "spans" && asked.kind != "choice") return numbers;
+  static constexpr TaskNumbers race{"race", 32, 2e-5, 12000, 1000}, base{"squad", 24, 2e-5, 12000, 1000},
+      large{"squad", 48, 3e-5, 8000, 1000};
+  take(numbers, asked.kind == "choice" ? &race : is_large ? &large : &base);
+  numbers.max_length = 512;
+  numbers.set_details = [](OptimizerConfig& optimizer) {
+    set_moments(optimizer, 0.999, 1e-6);
+    part_in<AdamMoments>(optimizer.rule)->epsilon_hat = true;
+  };
+  return numbers;
+}
+
+RecipeNumbers bart(const RecipeQuestion& asked) {
+  static constexpr TaskNumbers tasks[] = {{"mnli", 128, 5e-6, 30968, 1858}, {"qnli", 32, 1e-5, 33112, 1986},
+                                          {"qqp", 32, 1e-5, 113272, 6796},  {"rte", 32, 1e-5, 1018, 61},
+                                          {"sst2", 128, 5e-6, 5233, 314},   {"mrpc", 64, 2e-5, 1148, 68},
+                                          {"cola", 64, 2e-5, 1334, 80},     {"stsb", 32, 2e-5, 1799, 107}};
+  RecipeNumbers numbers{"fairseq-roberta", 32, 1e-5, 10, 0, 0.06, 0.01, 0, 0};
+  numbers.classifier_dropout = 0;
+  numbers.set_details = [](OptimizerConfig& optimizer) { set_moments(optimizer, 0.98, 1e-8); };
+  take(numbers, numbers_of(tasks, asked.task));
+  return numbers;
+}
+
+/// Composer's decay of a step is the rate's share of its peak times the published number, ours the rate times
+/// weight_decay: the published number by the peak.
+RecipeNumbers mosaicbert(const RecipeQuestion& asked) {
+  struct JobNumbers {
+    const char* task;
+    int64_t batch_size;
+    double learning_rate, epochs, decay;
+  };
+  static constexpr JobNumbers jobs[] = {{"mnli", 64, 5e-5, 2, 1e-6},  {"rte", 16, 1e-5, 3, 1e-5},
+                                        {"qqp", 16, 3e-5, 5, 3e-6},   {"cola", 32, 5e-5, 10, 5e-6},
+                                        {"mrpc", 32, 8e-5, 10, 8e-6}, {"qnli", 16, 1e-5, 10, 1e-6},
+                                        {"sst2", 16, 3e-5, 3, 3e-6},  {"stsb", 32, 3e-5, 10, 3e-6}};
+  const auto found = std::ranges::find(jobs, asked.task, &JobNumbers::task);
+  const auto& job = found == std::end(jobs) ? jobs[6] : *found;
+  RecipeNumbers numbers{
+      "huggingface", job.batch_size, job.learning_rate, job.epochs, 0, 0.06, job.decay / job.learning_rate, 256, 0};
+  numbers.original_head = false;
+  numbers.set_details = [](OptimizerConfig& optimizer) {
+    set_moments(optimizer, 0.98, 1e-6);
+    optimizer.decay_norm_and_bias = true;
+  };
+  return numbers;
+}
+
+RecipeNumbers babylm(const RecipeQuestion& asked) {
+  const bool is_long = asked.task == "boolq" || asked.task == "multirc";
+  RecipeNumbers numbers{
+      "huggingface", is_long ? 16 : 32, 3e-5, asked.task == "wsc" ? 30.0 : 10.0, 0, 0.06, 0.01, 512, 0};
+  numbers.shape = "cosine, end_factor: 0.1";
+  numbers.original_head = false;
+  numbers.set_details = [](OptimizerConfig& optimizer) { optimizer.decay_norm_and_bias = true; };
   return numbers;
 }
 
@@ -121,14 +201,12 @@ const std::vector<NamedRecipe>& recipes() {
                                             {"albert", albert, {"albert"}},
                                             {"electra", electra, {"electra"}},
                                             {"spanbert", spanbert, {}},
-                                            {"cramming", cramming, {}}};
+                                            {"cramming", cramming, {}},
+                                            {"xlnet", xlnet, {"xlnet"}},
+                                            {"bart", bart, {"bart"}},
+                                            {"mosaicbert", mosaicbert, {}},
+                                            {"babylm-2026", babylm, {}}};
   return all;
-}
-
-/// Adam's details beside those of the preset.
-void set_details(const std::string& name, OptimizerConfig& optimizer) {
-  auto* adam = part_in<AdamMoments>(optimizer.rule);
-  if (name == "cramming") adam->beta2 = 0.98, adam->epsilon = 1e-6;
 }
 
 }  // namespace
@@ -156,7 +234,7 @@ Recipe recipe_of(const RecipeQuestion& asked) {
   config = decode<RunConfig>(ConfigTree::parse(
       "optimizer: {like: " + preset + "}\nschedule: {like: " + preset + ", shape: " + numbers.shape + "}\n",
       "the recipe " + asked.like));
-  set_details(asked.like, config.optimizer);
+  if (numbers.set_details) numbers.set_details(config.optimizer);
   config.optimizer.learning_rate = numbers.learning_rate;
   config.optimizer.weight_decay = numbers.weight_decay;
   config.optimizer.max_grad_norm = numbers.max_grad_norm;
@@ -166,6 +244,34 @@ Recipe recipe_of(const RecipeQuestion& asked) {
   config.train.budget.epochs = numbers.epochs;
   config.train.budget.steps = numbers.steps;
   return recipe;
+}
+
+RecipeGrid grid_of(const std::string& like) {
+  if (like != "turc-2019") return {};
+  return {.batch_sizes = {8, 16, 32, 64, 128}, .learning_rates = {3e-4, 1e-4, 5e-5, 3e-5}};
+}
+
+std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std::string>& set) {
+  const auto is_set = [&](const std::string& key) {
+    return std::any_of(set.begin(), set.end(), [&](const auto& one) { return one.starts_with(key + "="); });
+  };
+  const std::string batch = "train.batch_size", rate = "optimizer.learning_rate";
+  std::vector<RecipePoint> points;
+  if (grid.learning_rates.empty()) return points;
+  if (is_set(batch) && is_set(rate)) return points;
+  const auto sizes = is_set(batch) ? std::vector<int64_t>{0} : grid.batch_sizes;  // 0: as it is set
+  const auto rates = is_set(rate) ? std::vector<double>{0} : grid.learning_rates;
+  for (const auto size : sizes)
+    for (const auto learning_rate : rates) {
+      auto& point = points.emplace_back();
+      const auto add = [&](const std::string& name, const std::string& key, const std::string& value) {
+        point.name += (point.name.empty() ? "" : "-") + name + "-" + value;
+        point.set.push_back(key + "=" + value);
+      };
+      if (size > 0) add("batch", batch, std::to_string(size));
+      if (learning_rate > 0) add("rate", rate, shortest(learning_rate));
+    }
+  return points;
 }
 
 }  // namespace cloze

@@ -27,13 +27,33 @@ struct Recipe {
 /// The names of the recipes, the usual one first.
 std::vector<std::string> recipe_names();
 
+/// Values that a recipe searches, each with each, of which those of the best figure on the valid part are taken; empty:
+/// it has one setting. As `tune:` of a study has them.
+struct RecipeGrid {
+  std::vector<int64_t> batch_sizes{};
+  std::vector<double> learning_rates{};
+};
+RecipeGrid grid_of(const std::string& like);
+
+/// A setting of a grid.
+struct RecipePoint {
+  std::string name{};              ///< of a folder: `batch-8-rate-3e-04`
+  std::vector<std::string> set{};  ///< overrides: `train.batch_size=8`, `optimizer.learning_rate=3e-04`
+};
+
+/// The points of a grid in their order, without the values that are overridden by `set`; none where both are.
+std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std::string>& set);
+
 /// The numbers of a recipe. Throws ConfigError for another name.
 /// Source: google-research/bert, run_classifier.py, run_squad.py, optimization.py, README.md; google-research/electra,
 /// configure_finetuning.py; facebookresearch/fairseq, examples/roberta/config/finetuning and examples/bart/
 /// README.glue.md; google-research/albert, run_glue.sh; facebookresearch/SpanBERT, README.md, code/run_glue.py;
-/// JonasGeiping/cramming, config/eval/GLUE_sane.yaml; transformers, examples/pytorch/text-classification/README.md.
-/// Differs: of a grid one point is taken, which is said in docs/tasks.md; fairseq's steps for a task that its files do
-/// not have are ten epochs with a warm-up of 6 %.
+/// JonasGeiping/cramming, config/eval/GLUE_sane.yaml; transformers, examples/pytorch/text-classification/README.md;
+/// zihangdai/xlnet, README.md, scripts, run_classifier.py, model_utils.py; AnswerDotAI/ModernBERT,
+/// src/evals/glue_jobs.py, yamls/finetuning/glue; babylm-org/babylm-eval, strict/scripts/eval_finetuning.sh.
+/// Differs: of a grid (grid_of) one point is taken here; fairseq's steps for a task that its files do not have are ten
+/// epochs with a warm-up of 6 %; babylm-eval leaves out the last, smaller batch of an epoch; the layer decay that
+/// XLNet's code has for SQuAD is left out, since Adam divides it out of the gradients again.
 Recipe recipe_of(const RecipeQuestion& asked);
 
 }  // namespace cloze

@@ -27,6 +27,7 @@ void LogLine::add(const std::vector<LossPart>& losses, double norm) {
     part->total += loss.total_weight();
     part->count += loss.count;
     part->correct += loss.correct;
+    part->has_accuracy = loss.has_accuracy;
     if (!loss.binary) continue;
     if (!part->binary) part->binary.emplace();
     *part->binary += *loss.binary;

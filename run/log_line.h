@@ -10,6 +10,7 @@ struct LinePart {
   double weight = 1, sum = 0;
   double total = 0;  ///< weights of the predictions, by which the sum is divided
   int64_t count = 0, correct = 0;
+  bool has_accuracy = true;
   std::optional<BinaryCounts> binary{};  ///< counts of a binary classification
   /// Means over the predictions, of the loss by their weights; NaN, which is null in JSON, without any.
   double loss() const { return sum / total; }
@@ -43,6 +44,7 @@ void describe(V& v, LinePart& part) {
   v("count", part.count);
   v.unless("total", part.total, static_cast<double>(part.count));
   v("correct", part.correct);
+  v.unless("has_accuracy", part.has_accuracy, true);
   v.maybe("yes_no", part.binary);
 }
 template <class V>

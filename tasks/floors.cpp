@@ -44,34 +44,6 @@ int64_t outside_tag(const std::vector<int64_t>& counts, const TaskLabels& labels
   return std::ranges::max_element(counts) - counts.begin();
 }
 
-/// What is predicted for every item alike; tags of an item are as many as its words.
-TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels) {
-  TaskPrediction found;
-  switch (kind) {
-    case TaskKind::classification:
-    case TaskKind::choice: {
-      const auto counts = gold_counts(train);
-      found.label = std::ranges::max_element(counts) - counts.begin();
-      break;
-    }
-    case TaskKind::multilabel: {
-      const auto counts = gold_counts(train);
-      for (size_t id = 0; id < counts.size(); ++id)
-        if (2 * counts[id] > std::ssize(train)) found.labels.push_back(static_cast<int64_t>(id));
-      break;
-    }
-    case TaskKind::regression:
-      found.value = mean_of_gold(train);
-      break;
-    case TaskKind::tagging:
-      found.label = outside_tag(gold_counts(train), labels);
-      break;
-    case TaskKind::spans:
-      break;
-  }
-  return found;
-}
-
 std::string both_texts(const TaskItem& item) { return item.is_pair ? item.text + " " + item.second : item.text; }
 
 std::vector<TaskPrediction> word_predictions(const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
@@ -109,14 +81,35 @@ std::string name_of_floor(TaskKind kind, Floor floor) {
   }
 }
 
-std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,
-                                              const std::vector<TaskItem>& items, const TaskLabels& labels) {
-  if (floor == Floor::words) {
-    require<ConfigError>(kind == TaskKind::classification, "a floor of words is one of classification; of ",
-                         name_of(kind), " there is the constant one, which stands beside every figure");
-    return word_predictions(train, items, labels);
+TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels) {
+  TaskPrediction found;
+  switch (kind) {
+    case TaskKind::classification:
+    case TaskKind::choice: {
+      const auto counts = gold_counts(train);
+      found.label = std::ranges::max_element(counts) - counts.begin();
+      break;
+    }
+    case TaskKind::multilabel: {
+      const auto counts = gold_counts(train);
+      for (size_t id = 0; id < counts.size(); ++id)
+        if (2 * counts[id] > std::ssize(train)) found.labels.push_back(static_cast<int64_t>(id));
+      break;
+    }
+    case TaskKind::regression:
+      found.value = mean_of_gold(train);
+      break;
+    case TaskKind::tagging:
+      found.label = outside_tag(gold_counts(train), labels);
+      break;
+    case TaskKind::spans:
+      break;
   }
-  const auto constant = constant_prediction(kind, train, labels);
+  return found;
+}
+
+std::vector<TaskPrediction> constant_predictions(TaskKind kind, const TaskPrediction& constant,
+                                                 const std::vector<TaskItem>& items) {
   std::vector<TaskPrediction> found(items.size(), constant);
   for (size_t i = 0; i < items.size(); ++i) {
     found[i].id = items[i].id;
@@ -125,17 +118,32 @@ std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const 
   return found;
 }
 
-void add_floor(TaskKind kind, Floor floor, const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
-               const TaskLabels& labels, const MetricOptions& options, TaskFigures& figures) {
+std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,
+                                              const std::vector<TaskItem>& items, const TaskLabels& labels) {
+  if (floor == Floor::words) {
+    require<ConfigError>(kind == TaskKind::classification, "a floor of words is one of classification; of ",
+                         name_of(kind), " there is the constant one, which stands beside every figure");
+    return word_predictions(train, items, labels);
+  }
+  return constant_predictions(kind, constant_prediction(kind, train, labels), items);
+}
+
+void add_floor(TaskKind kind, Floor floor, const std::vector<TaskPrediction>& predictions,
+               const std::vector<TaskItem>& items, const TaskLabels& labels, const MetricOptions& options,
+               TaskFigures& figures) {
   auto of_floor = options;  // which has decided what has no answer
   of_floor.no_answer_threshold.reset();
   of_floor.has_no_answer_scores = false;
-  const auto predictions = floor_predictions(kind, floor, train, items, labels);
   const auto values = values_of(kind, items, labels, predictions, of_floor);
   for (auto& figure : figures.figures) {
     const auto at = std::ranges::find(values, figure.metric, &Figure::metric);
     figure.floors.emplace_back(name_of_floor(kind, floor), at == values.end() ? std::nullopt : at->value);
   }
+}
+
+void add_floor(TaskKind kind, Floor floor, const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
+               const TaskLabels& labels, const MetricOptions& options, TaskFigures& figures) {
+  add_floor(kind, floor, floor_predictions(kind, floor, train, items, labels), items, labels, options, figures);
 }
 
 }  // namespace cloze

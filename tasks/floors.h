@@ -19,13 +19,26 @@ constexpr auto choices(Floor) {
 /// What a floor is called beside figures: `majority`, `mean`, `all O`, `no answer`, `words`.
 std::string name_of_floor(TaskKind kind, Floor floor);
 
-/// Predictions for items by what the training part alone tells. Of equally frequent labels the first.
+/// What the training part alone predicts, whatever the item: the most frequent label, of equally frequent ones the
+/// first; the mean; O; no answer. Throws DataError for a training part without labels.
+TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels);
+
+/// That prediction for each of these items.
+std::vector<TaskPrediction> constant_predictions(TaskKind kind, const TaskPrediction& constant,
+                                                 const std::vector<TaskItem>& items);
+
+/// Predictions for items by what the training part alone tells.
 ///
 /// Throws ConfigError for `words` of another kind than classification; DataError for a training part without labels.
 std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,
                                               const std::vector<TaskItem>& items, const TaskLabels& labels);
 
-/// Adds the values of a floor to each figure.
+/// Adds the values of a floor's predictions to each figure.
+void add_floor(TaskKind kind, Floor floor, const std::vector<TaskPrediction>& predictions,
+               const std::vector<TaskItem>& items, const TaskLabels& labels, const MetricOptions& options,
+               TaskFigures& figures);
+
+/// Makes these predictions too.
 void add_floor(TaskKind kind, Floor floor, const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
                const TaskLabels& labels, const MetricOptions& options, TaskFigures& figures);
 

@@ -46,7 +46,9 @@ void predict_label(const std::vector<double>& logits, const Gold& gold, ItemPred
   found.prediction.probabilities = softmax(logits);
   const auto* right = std::get_if<GoldLabel>(&gold);
   const bool is_known = right && right->id >= 0 && right->id < std::ssize(logits);
-  if (is_known) found.loss = log_sum_exp(logits) - logits[static_cast<size_t>(right->id)];
+  if (!is_known) return;
+  found.loss = log_sum_exp(logits) - logits[static_cast<size_t>(right->id)];
+  found.count = 1;
 }
 
 void predict_labels(const std::vector<double>& logits, const Gold& gold, ItemPrediction& found) {
@@ -57,6 +59,7 @@ void predict_labels(const std::vector<double>& logits, const Gold& gold, ItemPre
   const auto* right = std::get_if<GoldLabels>(&gold);
   if (!right) return;
   found.loss = 0;
+  found.count = std::ssize(logits);
   for (size_t id = 0; id < logits.size(); ++id) {
     const bool has = std::find(right->ids.begin(), right->ids.end(), static_cast<int64_t>(id)) != right->ids.end();
     const double margin = has ? -logits[id] : logits[id];
@@ -67,14 +70,17 @@ void predict_labels(const std::vector<double>& logits, const Gold& gold, ItemPre
 
 void predict_value(double value, const Gold& gold, ItemPrediction& found) {
   found.prediction.value = value;
-  if (const auto* right = std::get_if<GoldValue>(&gold)) found.loss = (value - right->value) * (value - right->value);
+  const auto* right = std::get_if<GoldValue>(&gold);
+  if (!right) return;
+  found.loss = (value - right->value) * (value - right->value);
+  found.count = 1;
 }
 
 void predict_tags(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
                   int64_t missing, ItemPrediction& found) {
   const auto* right = std::get_if<GoldLabels>(&item.gold);
   std::vector<std::vector<int64_t>> tags;
-  double sum = 0, counted = 0;
+  double sum = 0;
   for (size_t r = 0; r < rows.size(); ++r) {
     const auto columns = static_cast<size_t>(logits[r].columns);
     auto& of_row = tags.emplace_back();
@@ -86,11 +92,11 @@ void predict_tags(const TaskItem& item, std::span<const TaskRow> rows, std::span
       const auto id = right->ids.at(static_cast<size_t>(word));
       if (id < 0 || id >= logits[r].columns) continue;
       sum += log_sum_exp(of_token) - of_token[static_cast<size_t>(id)];
-      ++counted;
+      ++found.count;
     }
   }
   found.prediction.labels = tags_of_words(std::ssize(item.words), rows, tags, missing);
-  if (counted > 0) found.loss = sum / counted;
+  if (found.count > 0) found.loss = sum / static_cast<double>(found.count);
 }
 
 void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
@@ -115,6 +121,7 @@ void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::sp
       found.answer.n_best.empty() || (setting.may_have_no_answer && found.answer.margin > setting.no_answer_threshold);
   if (!has_none) found.prediction.answer = found.answer.n_best.front().text;
   found.loss = best;
+  found.count = std::isnan(best) ? 0 : 1;
 }
 
 void predict_choice(std::span<const RowLogits> logits, const Gold& gold, ItemPrediction& found) {

@@ -38,6 +38,7 @@ struct ItemPrediction {
   /// The loss of what is right: cross entropy, of tags the mean over the words with a tag, of several labels the mean
   /// over the labels; the squared error of a value; NaN without what is right.
   double loss = 0;
+  int64_t count = 0;  ///< predictions that it is the mean of: words, labels, else one; 0 without what is right
 };
 
 /// Of several windows the logits are averaged. `rows` and `logits`: of the item, in their order.

@@ -6,11 +6,25 @@
 
 namespace cloze {
 
+MetricOptions metric_options(const Task& task) {
+  MetricOptions options;
+  switch (task.config.data.scheme) {
+    case TagScheme::none:
+      break;
+    case TagScheme::bio:
+      options.scheme = EntityScheme::iob2;
+      break;
+    case TagScheme::bioes:
+      options.scheme = EntityScheme::iobes;
+  }
+  return options;
+}
+
 std::string chosen_metric(const Task& task) {
   const auto kind = task.config.kind;
   const auto constant = floor_predictions(kind, Floor::constant, task.train.items, task.valid.items, task.labels);
   TaskFigures figures;
-  figures.figures = values_of(kind, task.valid.items, task.labels, constant);
+  figures.figures = values_of(kind, task.valid.items, task.labels, constant, metric_options(task));
   for (const auto& metric : task.config.metric) {
     std::vector<std::string> names;
     for (const auto& figure : figures.figures) names.push_back(figure.metric);

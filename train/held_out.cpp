@@ -33,8 +33,8 @@ void mark_best(Training& training, int64_t step) {
 HeldOutEvaluation::HeldOutEvaluation(const Training& training, const TrainingLog& log, Checkpoints& checkpoints)
     : log_(log),
       checkpoints_(checkpoints),
-      measures_(held_out_measures(training.config, training.held_out_store)),
       judge_(task_judge_of(training.config)),
+      measures_(judge_ ? std::vector<Measure>() : held_out_measures(training.config, training.held_out_store)),
       protocol_(evaluation_protocol(training.config, training.held_out_store)) {}
 
 void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
@@ -127,12 +127,13 @@ bool HeldOutEvaluation::is_due_after(const Training& training) const {
 void HeldOutEvaluation::measure(Training& training) {
   const AveragedWeights averaged(*training.stepper);
   const auto& train = training.config.train;
-  losses_ = cloze::evaluate(*training.network, measures_, train.batch_size, device_of(train.device),
-                            /*active_only=*/true);
+  if (judge_) judge_->judge(*training.network);
+  losses_ = judge_ ? std::vector{judge_->loss()}
+                   : cloze::evaluate(*training.network, measures_, train.batch_size, device_of(train.device),
+                                     /*active_only=*/true);
   std::erase_if(losses_, [](const HeldOut& part) { return part.count == 0; });
   loss_ = losses_.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
   for (const auto& part : losses_) loss_ += part.weight * part.loss;
-  if (judge_) judge_->judge(*training.network);
   cost_ = judge_ ? judge_->cost() : loss_;
 }
 

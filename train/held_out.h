@@ -54,8 +54,8 @@ class HeldOutEvaluation final : public Callback {
 
   const TrainingLog& log_;
   Checkpoints& checkpoints_;
-  const std::vector<Measure> measures_;
   std::optional<TaskJudge> judge_;
+  const std::vector<Measure> measures_;  ///< empty where a task is judged, whose predictions tell the loss too
   const std::string protocol_;
   std::vector<HeldOut> losses_{};
   double loss_ = std::numeric_limits<double>::quiet_NaN();

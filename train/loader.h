@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "core/worker_threads.h"
 #include "objectives/batch.h"
@@ -14,12 +15,13 @@
 
 namespace cloze {
 
-/// Batch number n is `make(n)`, a pure function: the number of workers affects only the speed. Of `processes` that
-/// train together, that of rank r has the batches first + r, first + r + size, ...
+/// What number n stands for is `make(n)`, a pure function: the number of workers affects only the speed. Of `processes`
+/// that train together, that of rank r has the numbers first + r, first + r + size, ...
 class Loader {
  public:
   /// Throws Error where the system does not start so many workers.
-  Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers, const Processes& processes = {})
+  Loader(std::function<std::vector<Batch>(uint64_t)> make, uint64_t first, int64_t workers,
+         const Processes& processes = {})
       : make_(std::move(make)),
         stride_(static_cast<uint64_t>(processes.size)),
         ahead_((static_cast<uint64_t>(workers) + 3) * stride_),
@@ -29,16 +31,16 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// Waits for the next batch. Rethrows exceptions of `make`.
-  Batch next() {
+  /// Waits for the batches of the next number. Rethrows exceptions of `make`.
+  std::vector<Batch> next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return error_ || ready_.count(next_to_return_) > 0; });
     if (error_) std::rethrow_exception(error_);
-    Batch batch = std::move(ready_.extract(next_to_return_).mapped());
+    auto batches = std::move(ready_.extract(next_to_return_).mapped());
     next_to_return_ += stride_;
     lock.unlock();
     changed_.notify_all();
-    return batch;
+    return batches;
   }
 
  private:
@@ -62,9 +64,9 @@ class Loader {
         next_to_make_ += stride_;
       }
       try {
-        Batch batch = make_(number);
+        auto batches = make_(number);
         const std::lock_guard lock(mutex_);
-        ready_.emplace(number, std::move(batch));
+        ready_.emplace(number, std::move(batches));
       } catch (...) {
         const std::lock_guard lock(mutex_);
         error_ = std::current_exception();
@@ -73,12 +75,12 @@ class Loader {
     }
   }
 
-  std::function<Batch(uint64_t)> make_;
+  std::function<std::vector<Batch>(uint64_t)> make_;
   uint64_t stride_;  ///< from one number to the next
   uint64_t ahead_;   ///< numbers by which batches may be ready before they are wanted
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<uint64_t, Batch> ready_;
+  std::map<uint64_t, std::vector<Batch>> ready_;
   uint64_t next_to_make_, next_to_return_;
   bool stop_ = false;
   std::exception_ptr error_;

@@ -102,14 +102,19 @@ int64_t layer_in(const std::string& name, const std::string& stack) {
   return error == std::errc() && end != begin ? layer : -1;
 }
 
+void count_layer(const std::string& name, NetworkLayers& layers) {
+  for (const auto* stack : {"stack", "encoder"}) layers.first = std::max(layers.first, layer_in(name, stack) + 1);
+  layers.decoder = std::max(layers.decoder, layer_in(name, "decoder") + 1);
+}
+
 NetworkLayers layers_in(const FlatParameters& flat) {
   NetworkLayers layers;
-  for (const auto& range : flat.ranges()) {
-    for (const auto* stack : {"stack", "encoder"})
-      layers.first = std::max(layers.first, layer_in(range.param.name, stack) + 1);
-    layers.decoder = std::max(layers.decoder, layer_in(range.param.name, "decoder") + 1);
-  }
+  for (const auto& range : flat.ranges()) count_layer(range.param.name, layers);
   return layers;
+}
+
+bool is_of_head(const std::string& name) {
+  return !name.starts_with("backbone.") || name.starts_with("backbone.pooler.");
 }
 
 bool is_updated(const Param& param) { return !param.frozen() && !param.fixed(); }
@@ -133,17 +138,25 @@ std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
 
 }  // namespace
 
-double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers) {
-  const bool is_head = !name.starts_with("backbone.") || name.starts_with("backbone.pooler.");
-  if (is_head) return config.head_rate > 0 ? config.head_rate / config.learning_rate : 1;
-  if (config.layer_decay == 1) return 1;
+int64_t depth_of(const std::string& name, const NetworkLayers& layers) {
   const auto all = layers.first + layers.decoder;
-  int64_t depth = 0;
-  for (const auto* stack : {"stack", "encoder"}) depth = std::max(depth, layer_in(name, stack) + 1);
-  if (const auto own = layer_in(name, "decoder"); own >= 0) depth = layers.first + own + 1;
-  if (name.find(".final_norm.") != std::string::npos)
-    depth = name.starts_with("backbone.encoder.") ? layers.first : all;
-  return std::pow(config.layer_decay, static_cast<double>(all + 2 - depth));
+  if (is_of_head(name)) return all + 2;
+  if (name.find(".final_norm.") != std::string::npos) return name.starts_with("backbone.encoder.") ? layers.first : all;
+  if (const auto own = layer_in(name, "decoder"); own >= 0) return layers.first + own + 1;
+  return std::max(layer_in(name, "stack"), layer_in(name, "encoder")) + 1;
+}
+
+void freeze_layers(const std::vector<NamedParam>& params, int64_t layers) {
+  NetworkLayers all;
+  for (const auto& [name, param] : params) count_layer(name, all);
+  for (auto [name, param] : params)
+    if (depth_of(name, all) <= layers) param.set_frozen(true);
+}
+
+double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers) {
+  if (is_of_head(name)) return config.head_rate > 0 ? config.head_rate / config.learning_rate : 1;
+  const auto above = layers.first + layers.decoder + 2 - depth_of(name, layers);
+  return std::pow(config.layer_decay, static_cast<double>(above));
 }
 
 const UpdateOptions& update_options(const OptimizerConfig& config, const NamedParam& param) {

@@ -53,10 +53,16 @@ struct NetworkLayers {
   int64_t first = 0, decoder = 0;
 };
 
-/// The factor on the learning rate of a parameter of the network by its depth: of n layers, the embeddings have 0,
-/// layer i has i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2, whose rate is
-/// optimizer.head_rate where that is given. Layers of an encoder come before those of its decoder.
-/// Source: google-research/electra, model/optimization.py, _get_layer_lrs.
+/// The depth of a parameter of the network: of n layers, the embeddings have 0, what all layers share too, layer i has
+/// i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2. Layers of an encoder come
+/// before those of its decoder. Source: google-research/electra, model/optimization.py, _get_layer_lrs.
+int64_t depth_of(const std::string& name, const NetworkLayers& layers);
+
+/// Freezes the parameters of depth 0 to `layers`, as freeze.layers says: the embeddings, and so many layers.
+void freeze_layers(const std::vector<NamedParam>& params, int64_t layers);
+
+/// The factor on the learning rate of a parameter of the network by its depth; the head's and the pooler's is
+/// optimizer.head_rate where that is given.
 double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers);
 
 /// The group of optimizer.groups that a parameter is in; else the optimizer's own options.

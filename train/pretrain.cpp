@@ -62,10 +62,8 @@ struct Pace {
 std::vector<Batch> next_batches(Training& training, Loader& loader) {
   const auto waiting = Clock::now();
   std::vector<Batch> batches;
-  for (int64_t i = 0; i < training.step_size.accumulation; ++i) {
-    auto batch = loader.next();
-    if (batch.input_ids.defined()) batches.push_back(std::move(batch));  // the last step of an epoch may need fewer
-  }
+  for (int64_t i = 0; i < training.step_size.accumulation; ++i)
+    for (auto& batch : loader.next()) batches.push_back(std::move(batch));
   training.ledger.data_wait += seconds_since(waiting);
   return batches;
 }
@@ -105,7 +103,7 @@ bool goes_on(const Training& training) { return is_within_budget(training) && tr
 /// Trains to the end of the phase or of the run.
 void train_phase(Training& training, Pace& pace) {
   const int64_t rows = training.step_size.batch_size;
-  Loader loader([&](uint64_t n) { return training.collator.batch(n * static_cast<uint64_t>(rows), rows); },
+  Loader loader([&](uint64_t n) { return training.collator.step_batches(n * static_cast<uint64_t>(rows), rows); },
                 training.progress.sequences / static_cast<uint64_t>(rows), training.config.train.workers,
                 training.processes);
   while (goes_on(training) && !phase_is_over(training))

@@ -66,7 +66,7 @@ json flat_losses(const std::vector<HeldOut>& held_out) {
   json losses;
   for (const auto& part : held_out) {
     losses[part.name + "_loss"] = part.loss;
-    losses[part.name + "_accuracy"] = part.accuracy;
+    if (part.accuracy) losses[part.name + "_accuracy"] = *part.accuracy;
     if (part.standard_error) losses[part.name + "_standard_error"] = *part.standard_error;
     if (part.baseline) losses[part.name + "_baseline_loss"] = part.baseline->loss;
     if (part.baseline) losses[part.name + "_baseline_accuracy"] = part.baseline->accuracy;

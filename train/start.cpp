@@ -104,6 +104,7 @@ bool open_folder(Training& training, const Origin& origin) {
     initialized =
         init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
   if (config.init.probe) training.network->freeze_backbone();
+  if (config.freeze.layers >= 0) freeze_layers(collect_params(*training.network), config.freeze.layers);
   const bool rows_differ = open_run_folder(training, origin);
   compare_memory(config, row_tokens(training), warn_of_memory);  // in the log of the run, too
   if (origin.initial.empty()) return rows_differ;

@@ -4,6 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "run/evaluation_protocol.h"
+#include "run/objective_short_form.h"
 #include "tasks/floors.h"
 #include "tasks/task_metric.h"
 #include "train/training_log.h"
@@ -47,14 +49,14 @@ TaskJudge::TaskJudge(const RunConfig& config)
     : task_(judged_task(config.data.tokens, config.objectives)),
       valid_(read_prepared_part(config.data.tokens, "valid")),
       name_(config.task.name),
+      metric_(config.task.metric),
+      loss_name_(short_form(standard_form(config.objectives.at(0)))),
       cost_(undefined_cost) {
-  const auto& [kind, labels] = std::pair(task_.task.config.kind, task_.task.labels);
-  const auto train = read_prepared_part(config.data.tokens, "train");
-  MetricOptions plain;
+  const auto kind = task_.task.config.kind;
+  auto plain = metric_options(task_.task);
   plain.resamples = 0;
-  const auto constant = floor_predictions(kind, Floor::constant, train.items, valid_.items, labels);
-  const auto floor = metrics_of(kind, valid_.items, labels, constant, plain);
-  metric_ = config.task.metric;
+  const auto floor = metrics_of(kind, valid_.items, task_.task.labels,
+                                constant_predictions(kind, task_.constant, valid_.items), plain);
   require<ConfigError>(figure_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
                        " has no such figure; leave it as `cloze finetune` makes it");
   floor_ = cost_of(floor, metric_);
@@ -65,6 +67,7 @@ void TaskJudge::judge(Network& network) {
   const auto judged = judge_part(network, task_, valid_, /*resamples=*/0);
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
+  loss_ = held_out_of(task_, judged, loss_name_);
 }
 
 std::string TaskJudge::text() const {

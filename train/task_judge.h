@@ -27,6 +27,8 @@ class TaskJudge {
   double cost() const { return cost_; }
   /// `NAME-valid`, and its figures.
   const SuiteResult& result() const { return result_; }
+  /// The loss of the same predictions.
+  const HeldOut& loss() const { return loss_; }
   /// `  sst2-valid accuracy 0.8291 (majority 0.5092)`
   std::string text() const;
   /// Whether a step of this cost predicts better than the majority class, the mean, `O`, or no answer.
@@ -37,10 +39,11 @@ class TaskJudge {
  private:
   JudgedTask task_;
   PreparedPart valid_;
-  std::string name_, metric_;
+  std::string name_, metric_, loss_name_;
   double floor_ = 0, cost_ = 0;  ///< costs; NaN: undefined
   std::string floor_name_{};
   SuiteResult result_{};
+  HeldOut loss_{};
 };
 
 /// The judge of a run with a task; none for others.

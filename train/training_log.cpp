@@ -74,7 +74,8 @@ nlohmann::json losses_of(const LogLine& line) {
   auto losses = nlohmann::json::object();
   for (const auto& part : line.parts) {
     auto& entry = losses[part.name];
-    entry = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
+    entry = {{"loss", part.loss()}, {"count", part.count}};
+    if (part.has_accuracy) entry["accuracy"] = part.accuracy();
     if (!part.binary) continue;
     entry["majority"] = majority_baseline(part.binary->positives, part.count).accuracy;
     if (part.binary->detects) entry["f1"] = f1_score(*part.binary);

@@ -16,8 +16,8 @@
 #include "run/load_config.h"
 #include "run/moved.h"
 #include "tasks/figures_output.h"
-#include "tasks/floors.h"
 #include "tasks/inspect_task.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -65,9 +65,7 @@ JudgedRun judge_run(const std::string& path, CheckpointChoice choice) {
   auto& [opened, test, judged] = found;
   test = read_prepared_part(opened.folder, "test");
   judged = judge_part(*opened.run.network, opened.task, test, interval_resamples);
-  const auto train = read_prepared_part(opened.folder, "train");
-  add_floor(opened.task.task.config.kind, Floor::constant, train.items, test.items, opened.task.task.labels, {},
-            judged.figures);
+  add_constant_floor(opened.task, test.items, judged.figures);
   return found;
 }
 
@@ -90,7 +88,7 @@ std::optional<PairedFigures> difference_of(const std::vector<JudgedRun>& runs) {
   if (a.config.kind != b.config.kind || a.labels.names != b.labels.names || ids(first) != ids(second))
     return std::nullopt;
   return compare_predictions(a.config.kind, first.test.items, a.labels, plain(first.judged.predictions),
-                             plain(second.judged.predictions));
+                             plain(second.judged.predictions), metric_options(a));
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ struct TaskHead final : Objective {
   std::vector<LossPart> parts(const Batch& batch) const override {
     LossPart part{.name = name(), .weight = weight};
     part.count = counted(batch);
+    part.has_accuracy = task != TaskKind::regression;
     if (!terms.class_weights.empty() && batch.labels.defined()) part.weights = weights_of(batch.labels);
     return {part};
   }

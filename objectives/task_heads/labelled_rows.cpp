@@ -1,10 +1,12 @@
 #include "objectives/task_heads/labelled_rows.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/error.h"
 #include "models/attention/config.h"
 #include "tasks/epoch_order.h"
+#include "tasks/like_lengths.h"
 #include "tasks/prepared_task.h"
 
 namespace cloze {
@@ -150,28 +152,65 @@ class LabelledRows final : public RowMaker {
     }
     examples_ = begins_.size();
     begins_.push_back(rows_.size());
-    const auto batch = static_cast<uint64_t>(std::max<int64_t>(batch_size, 1));
-    size_ = (examples_ + batch - 1) / batch * batch;
+    step_ = static_cast<uint64_t>(std::max<int64_t>(batch_size, 1));
+    size_ = (examples_ + step_ - 1) / step_ * step_;
   }
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>*) const override {
-    const uint64_t epoch = first / size_, begin = first % size_,
-                   end = std::min(begin + static_cast<uint64_t>(count), examples_);
-    std::vector<const TaskRow*> chosen;
-    for (uint64_t i = begin; i < end; ++i) {
-      const auto example = item_at(order_, examples_, epoch * examples_ + i);
-      for (auto r = begins_[example]; r < begins_[example + 1]; ++r) chosen.push_back(&rows_[r]);
+    const auto chosen = examples_at(first, static_cast<uint64_t>(count));
+    return chosen.empty() ? Batch() : batch_of(chosen);
+  }
+
+  /// Of the examples of the step, from the shortest to the longest, those at the places of the numbers.
+  std::vector<Batch> step_batches(uint64_t first, int64_t count) const override {
+    const auto place = first % step_, wanted = static_cast<uint64_t>(count);
+    auto all = examples_at(first - place, std::max(step_, place + wanted));
+    std::ranges::stable_sort(all, {}, [&](uint64_t example) { return size_of(example).length; });
+    const auto begin = std::min<uint64_t>(place, all.size()), end = std::min<uint64_t>(place + wanted, all.size());
+    const std::span own(all.begin() + static_cast<int64_t>(begin), all.begin() + static_cast<int64_t>(end));
+    std::vector<RowsSize> sizes;
+    for (const auto example : own) sizes.push_back(size_of(example));
+    std::vector<Batch> batches;
+    size_t at = 0;
+    for (const auto next : ends_of_batches(sizes)) {
+      auto batch = batch_of(own.subspan(at, next - at));
+      at = next;
+      const bool has_loss = in_.task != TaskKind::tagging || batch.labels.numel() > 0;
+      if (has_loss) batches.push_back(std::move(batch));  // rows of words without a token have no tag to learn
     }
-    return chosen.empty() ? Batch() : labelled_batch(in_, chosen);
+    return batches;
   }
 
   uint64_t size() const override { return size_; }
 
  private:
+  /// The examples of these sequence numbers, up to the end of their epoch.
+  std::vector<uint64_t> examples_at(uint64_t first, uint64_t count) const {
+    const uint64_t epoch = first / size_, begin = first % size_, end = std::min(begin + count, examples_);
+    std::vector<uint64_t> chosen;
+    for (uint64_t i = begin; i < end; ++i) chosen.push_back(item_at(order_, examples_, epoch * examples_ + i));
+    return chosen;
+  }
+
+  RowsSize size_of(uint64_t example) const {
+    RowsSize size{.rows = static_cast<int64_t>(begins_[example + 1] - begins_[example])};
+    for (auto r = begins_[example]; r < begins_[example + 1]; ++r)
+      size.length = std::max(size.length, std::ssize(rows_[r].ids));
+    return size;
+  }
+
+  Batch batch_of(std::span<const uint64_t> examples) const {
+    std::vector<const TaskRow*> chosen;
+    for (const auto example : examples)
+      for (auto r = begins_[example]; r < begins_[example + 1]; ++r) chosen.push_back(&rows_[r]);
+    return labelled_batch(in_, chosen);
+  }
+
   LabelledSetting in_;
   std::vector<TaskRow> rows_;
   std::vector<size_t> begins_{};  // of the rows of each example, and their end
   uint64_t examples_ = 0, size_ = 0;
+  uint64_t step_ = 1;  // examples of a training step
   Rng order_;
 };
 

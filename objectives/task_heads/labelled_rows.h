@@ -29,10 +29,11 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 /// Batches of a task's rows for training: an example is a row or, of `choice`, the rows of an item. An epoch is a
 /// permutation of them by (seed, order, epoch). No batch has examples of two epochs: where `batch_size` does not divide
 /// their number, the last batch of an epoch is smaller, and the sequence numbers after its examples stand for none: a
-/// batch of such numbers alone is empty.
+/// batch of such numbers alone is empty. A training step computes its examples in batches of like length
+/// (tasks/like_lengths.h), whichever of its batches they are drawn for: losses are summed over the whole step.
 ///
 /// order       of the stage, as RowContext::order_rng
-/// batch_size  in examples; 0: batches of any size, which end with the epoch
+/// batch_size  examples of a step; 0: batches of any size, which end with the epoch
 ///
 /// Throws DataError without rows, and for a label that is none of the task's.
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,

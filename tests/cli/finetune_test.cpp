@@ -71,6 +71,71 @@ TEST_CASE("finetune makes a run of a pretrained one and a task file, and says wh
   CHECK(more.code == 0);
 }
 
+TEST_CASE("a recipe that is a grid makes a run of every setting, and one with those of the best on the valid part",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto out = w.dir / "chosen";
+  const auto command = "finetune " + world().run + " " + w.task + " --run " + out +
+                       " --set train.batch_size=8 --set train.budget.epochs=1";
+  const auto made = cloze(command);
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text, Catch::Contains("turc-2019 is a grid of 4 settings: each is a run in " + out + "-grid, then "));
+  std::string best;
+  double most = -1;
+  for (const auto* name : {"rate-3e-04", "rate-1e-04", "rate-5e-05", "rate-3e-05"}) {
+    const auto summary = json::parse(read_file(out + "-grid/" + name + "/summary.json"));
+    const auto value = summary["task"]["best"].get<double>();
+    if (value > most) most = value, best = name;
+  }
+  CHECK_THAT(made.text, Catch::Contains("the best of the grid is " + best));
+  const std::string weights = "/step-00000012/weights.safetensors";
+  CHECK(read_file(out + weights) == read_file(out + "-grid/" + best + weights));
+  const auto written = fs::last_write_time(out + "-grid/" + best + "/summary.json");
+  fs::remove_all(out);
+  CHECK(cloze(command).code == 0);
+  CHECK(fs::last_write_time(out + "-grid/" + best + "/summary.json") == written);
+  fs::remove_all(out);
+  check_refused(
+      command + " --set train.seed=2", 2,
+      out + "-grid/rate-3e-04: is a run of another grid (train.seed: 1 -> 2); name another folder with --run");
+}
+
+TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto run = w.dir / "weighted";
+  REQUIRE(cloze(w.tune(run) + " --like huggingface --set train.budget.epochs=1 --set task.class_weights=[balanced] "
+                              "--set task.max_length=5")
+              .code == 0);
+  const auto config = read_file(run + "/run.yaml");
+  CHECK_THAT(config, Catch::Contains("like: huggingface") && Catch::Contains("max_seq_length: 5\n"));
+  CHECK_THAT(config, Catch::Contains("class_weights: [") && !Catch::Contains("class_weights: []"));
+  w.dir.write("numbers.tsv", "text\tvalue\nThe cat\t0.5\nnumber 3\t4\nThe cat slept\t1\nnumber 5 on mat\t5\n");
+  const auto rated = w.dir.write("rated.yaml",
+                                 "task: rated\nkind: regression\nscale: [0, 5]\nmetric: mse\n"
+                                 "data: {train: numbers.tsv, valid: numbers.tsv, test: numbers.tsv, text: text, "
+                                 "label: value}\n");
+  const auto made =
+      cloze("finetune " + world().run + " " + rated + " --run " + (w.dir / "rated") + " --set train.budget.epochs=1");
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(read_file(w.dir / "rated/run.yaml"), Catch::Contains("scale: [0, 5]") && Catch::Contains("metric: mse"));
+  CHECK_THAT(made.text,
+             Catch::Contains("rated-valid mse ") && Catch::Contains("(mean ") && !Catch::Contains("accuracy"));
+}
+
+TEST_CASE("the notes of a task stand beside the figures of anybody's predictions", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto task = w.dir.write("everybody.yaml",
+                                "task: animals\nkind: classification\n"
+                                "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label}\n");
+  const auto command = "evaluate --task " + task + " --predictions " + w.run + "/predictions.jsonl";
+  CHECK_THAT(cloze(command).text, Catch::Contains("valid is test: every figure is chosen on the items that it is of"));
+  const auto notes = json_of(cloze(command + " --json"))["notes"];
+  CHECK(std::any_of(notes.begin(), notes.end(),
+                    [](const json& note) { return note.get<std::string>().starts_with("valid is test"); }));
+}
+
 TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints the figures of its test part",
           "[cli][tasks]") {
   auto& w = task_world();

@@ -388,6 +388,53 @@ TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch
   CHECK(choices->batch(0, 1, nullptr).candidates.size(0) == 1);
 }
 
+TEST_CASE("a step computes its rows in batches of like length, whose losses sum to those of all",
+          "[objectives][tasks]") {
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 40; ++r) {
+    rows.push_back(task_row(r, r % 2 == 0 ? 5 + r % 4 : 30 + r % 9, static_cast<int32_t>(r % 11)));
+    rows.back().label = r % 3;
+  }
+  const auto network = task_network(small(), of_three());
+  const auto setting = labelled_setting(network->model_config(), {of_three()});
+  const auto maker = make_labelled_rows(setting, rows, Rng(7), 40);
+  const auto whole = maker->batch(0, 40, nullptr);
+  const auto batches = maker->step_batches(0, 40);
+  REQUIRE(batches.size() == 2);
+  int64_t tokens = 0, positions = 0, items = 0;
+  double sum = 0;
+  for (const auto& batch : batches) {
+    tokens += batch.tokens;
+    positions += batch.input_ids.numel();
+    items += batch.input_ids.size(0);
+    const at::NoGradGuard no_grad;
+    sum += network->losses(batch, 0)[0].sum.item<double>();
+  }
+  CHECK(tokens == whole.tokens);
+  CHECK(items == 40);
+  CHECK(positions < 20 * 8 + 20 * 38 + 1);
+  CHECK(whole.input_ids.numel() == 40 * 38);
+  const at::NoGradGuard no_grad;
+  CHECK(is_near(sum, network->losses(whole, 0)[0].sum.item<double>(), 1e-3));
+  // Several batches of a step share its rows by length.
+  const auto shorter = maker->step_batches(0, 20), longer = maker->step_batches(20, 20);
+  REQUIRE((shorter.size() == 1 && longer.size() == 1));
+  CHECK(shorter[0].input_ids.size(1) == 8);
+  CHECK(longer[0].tokens == whole.tokens - shorter[0].tokens);
+  // Numbers after the last item of an epoch stand for none.
+  rows.resize(10);
+  const auto few = make_labelled_rows(setting, rows, Rng(7), 8);
+  CHECK(few->size() == 16);
+  CHECK(few->step_batches(12, 4).empty());
+  CHECK(few->step_batches(8, 4).size() == 1);
+  // A batch of which no word has a tag has no gradient, and is not computed.
+  auto tags = three_rows(TaskKind::tagging);
+  for (auto& label : tags[1].labels) label = no_label;
+  const auto tagged = labelled_setting(network->model_config(), {with_labels<TaggingConfig>()});
+  CHECK(make_labelled_rows(tagged, tags, Rng(7), 3)->step_batches(0, 3).size() == 1);
+  CHECK(make_labelled_rows(tagged, {tags[1]}, Rng(7), 1)->step_batches(0, 1).empty());
+}
+
 TEST_CASE("the first weights of a head are those of the code that is named", "[objectives][tasks]") {
   const auto deviation = [](const ModelConfig& model, const ObjectiveConfig& head, const std::string& name) {
     Network network(model, {head});

@@ -47,6 +47,79 @@ TEST_CASE("a recipe has the numbers of its file, by task where the file has them
   CHECK(recipe_of({.like = "turc-2019", .kind = "classification"}).config.train.budget.epochs == 4);
 }
 
+TEST_CASE("the recipes of XLNet, BART, MosaicBERT and BabyLM have the numbers of their files", "[run][tasks]") {
+  const auto of = [](const std::string& like, const std::string& task, const std::string& kind = "classification",
+                     int64_t width = 768) {
+    return recipe_of({.like = like, .task = task, .kind = kind, .model = "bert", .hidden_size = width});
+  };
+  const auto adam_of = [](const Recipe& recipe) { return *part_in<AdamMoments>(recipe.config.optimizer.rule); };
+  const auto stsb = of("xlnet", "stsb", "regression");
+  CHECK(stsb.config.train.batch_size == 32);
+  CHECK(stsb.config.optimizer.learning_rate == 5e-5);
+  CHECK(stsb.config.train.budget.steps == 1200);
+  CHECK(stsb.config.schedule.warmup == 120);
+  CHECK(stsb.config.optimizer.weight_decay == 0);
+  CHECK(stsb.config.optimizer.max_grad_norm == 1);
+  CHECK(stsb.config.optimizer.layer_decay == 1);
+  CHECK(stsb.max_length == 128);
+  CHECK(adam_of(stsb).epsilon == 1e-8);
+  CHECK(adam_of(stsb).epsilon_hat);
+  CHECK(adam_of(stsb).bias_correction);
+  CHECK(part_in<LinearSchedule>(stsb.config.schedule.shape)->end_factor == 0);
+  CHECK(of("xlnet", "imdb").max_length == 512);
+  CHECK(of("xlnet", "imdb").config.train.budget.steps == 4000);
+  CHECK(of("xlnet", "squad-2.0", "spans").config.train.batch_size == 24);
+  const auto large = of("xlnet", "squad-2.0", "spans", 1024);
+  CHECK(large.config.train.batch_size == 48);
+  CHECK(large.config.optimizer.learning_rate == 3e-5);
+  CHECK(large.config.train.budget.steps == 8000);
+  CHECK(adam_of(large).epsilon == 1e-6);
+  CHECK(recipe_of({.like = "xlnet", .kind = "classification", .model = "xlnet"}).original_head);
+  const auto mnli = of("bart", "mnli");
+  CHECK(mnli.config.train.batch_size == 128);
+  CHECK(mnli.config.optimizer.learning_rate == 5e-6);
+  CHECK(mnli.config.train.budget.steps == 30968);
+  CHECK(mnli.config.schedule.warmup == 1858);
+  CHECK(mnli.config.optimizer.weight_decay == 0.01);
+  CHECK(mnli.config.optimizer.max_grad_norm == 0);
+  CHECK(adam_of(mnli).beta2 == 0.98);
+  CHECK(adam_of(mnli).epsilon == 1e-8);
+  CHECK(mnli.classifier_dropout == 0);
+  CHECK(of("bart", "mine").config.train.budget.epochs == 10);
+  const auto rte = of("mosaicbert", "rte");
+  CHECK(rte.config.train.batch_size == 16);
+  CHECK(rte.config.optimizer.learning_rate == 1e-5);
+  CHECK(rte.config.train.budget.epochs == 3);
+  CHECK(rte.config.optimizer.weight_decay == Approx(1));  // 1e-5 of the weights at the peak of 1e-5
+  CHECK(of("mosaicbert", "mrpc").config.optimizer.weight_decay == Approx(0.1));
+  CHECK(rte.config.schedule.warmup == 0.06);
+  CHECK(rte.config.optimizer.decay_norm_and_bias);
+  CHECK(rte.max_length == 256);
+  CHECK(of("mosaicbert", "mine").config.train.budget.epochs == 3);
+  const auto wsc = of("babylm-2026", "wsc");
+  CHECK(wsc.config.train.batch_size == 32);
+  CHECK(wsc.config.train.budget.epochs == 30);
+  CHECK(wsc.config.optimizer.max_grad_norm == 0);
+  CHECK(wsc.config.optimizer.decay_norm_and_bias);
+  CHECK(part_in<CosineSchedule>(wsc.config.schedule.shape)->end_factor == 0.1);
+  CHECK(of("babylm-2026", "boolq").config.train.batch_size == 16);
+}
+
+TEST_CASE("a grid is every batch with every rate, without those that are given", "[run][tasks]") {
+  const auto grid = grid_of("turc-2019");
+  const auto all = points_of(grid, {"train.seed=3"});
+  REQUIRE(all.size() == 20);
+  CHECK(all[0].name == "batch-8-rate-3e-04");
+  CHECK((all[0].set == std::vector<std::string>{"train.batch_size=8", "optimizer.learning_rate=3e-04"}));
+  CHECK(all[19].name == "batch-128-rate-3e-05");
+  const auto rates = points_of(grid, {"train.batch_size=16"});
+  REQUIRE(rates.size() == 4);
+  CHECK((rates[1].set == std::vector<std::string>{"optimizer.learning_rate=1e-04"}));
+  CHECK(points_of(grid, {"optimizer.learning_rate=1e-3"}).size() == 5);
+  CHECK(points_of(grid, {"optimizer.learning_rate=1e-3", "train.batch_size=8"}).empty());
+  CHECK(points_of(grid_of("google-bert"), {}).empty());
+}
+
 TEST_CASE("a recipe of another name is refused with those that there are", "[run][tasks]") {
   CHECK_THROWS_WITH(recipe_of({.like = "google-bart"}),
                     Catch::Contains("there is no recipe 'google-bart'; did you mean 'google-bert'? the recipes are "

@@ -1,4 +1,5 @@
 // Learning rates by depth.
+#include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
@@ -29,6 +30,28 @@ TEST_CASE("the rate of a parameter falls with its depth as ELECTRA's code counts
   CHECK(depth_factor(config, "backbone.decoder_embeddings.position", both) == std::pow(0.5, 7));
   config = {};
   CHECK(factor("backbone.embeddings.word") == 1);
+}
+
+TEST_CASE("layers that are frozen are the embeddings, and so many from them on", "[train][optimizer]") {
+  ClassificationConfig head;
+  head.labels = {"a", "b"};
+  const auto frozen = [&](const ModelConfig& model, int64_t layers) {
+    Network network(model, {head});
+    freeze_layers(collect_params(network), layers);
+    std::string parts;
+    for (const auto& [name, param] : collect_params(network)) {
+      const auto part = name.substr(0, name.find('.', name.find('.', name.find('.') + 1) + 1));
+      if (param.frozen() && parts.find(part + " ") == std::string::npos) parts += part + " ";
+    }
+    return parts;
+  };
+  CHECK_THAT(frozen(small(), 0), Catch::StartsWith("backbone.embeddings.") && !Catch::Contains("backbone.stack."));
+  CHECK_THAT(frozen(small(), 1), Catch::EndsWith("backbone.stack.0 "));
+  CHECK_THAT(frozen(small(), 2), Catch::EndsWith("backbone.stack.1 ") && !Catch::Contains("pooler"));
+  CHECK_THAT(frozen(small<Gpt2Config>(), 2), Catch::EndsWith("backbone.stack.final_norm "));
+  const auto bart = frozen(small<BartConfig>(), 3);  // two layers of the encoder, one of the decoder
+  CHECK_THAT(bart, Catch::Contains("backbone.encoder.1 ") && Catch::Contains("backbone.decoder.0 "));
+  CHECK_THAT(bart, !Catch::Contains("backbone.decoder.1 "));
 }
 
 TEST_CASE("a step of Adam moves each parameter by its rate times its factor", "[train][optimizer]") {

@@ -1,6 +1,9 @@
 // Runs that are fine-tuned on a task.
 #include <fstream>
 
+#include "evaluation/evaluate.h"
+#include "models/families/families.h"
+#include "objectives/collator.h"
 #include "objectives/kinds.h"
 #include "run/load_config.h"
 #include "run/run.h"
@@ -119,6 +122,16 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
   CHECK_THAT(read_file(dir / "run/confusion.svg"), Contains("high"));
   const auto opened = open_run(dir / "run");
   CHECK(opened.config.task.fingerprint == config.task.fingerprint);
+  // The held-out loss, which the judge's predictions tell, is that of the rows batch by batch.
+  const auto last = open_run(dir / "run/step-00000036");
+  const auto slow =
+      evaluate(*last.network, held_out_measures(last.config, TokenStore(config.data.tokens, "valid")), 4, at::kCPU);
+  const auto& loss = report.held_out.at(0);
+  CHECK(loss.name == slow.at(0).name);
+  CHECK(loss.count == slow.at(0).count);
+  CHECK((loss.accuracy == slow.at(0).accuracy));
+  CHECK(loss.loss == Approx(slow.at(0).loss).margin(0.01));  // that of the run may be in bf16
+  CHECK(*loss.standard_error == Approx(*slow.at(0).standard_error).margin(0.01));
   CHECK(opened.state.step == report.best_step);
 }
 
@@ -151,6 +164,50 @@ TEST_CASE("a fine-tuned run resumes to the same bits within an epoch and at its 
   pretrain(config, {.run = parts, .resume = true});
   for (const auto* file : {"weights.safetensors", "optimizer.safetensors"})
     CHECK(same_files(dir / (std::string("whole/step-00000014/") + file), parts + "/step-00000014/" + file));
+}
+
+TEST_CASE("frozen layers keep the weights of the first run, and the others are trained", "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.freeze.layers = 1;
+  config.train.budget.epochs = 1;
+  pretrain(config, {.run = dir / "run"});
+  const auto before = collect_params(*open_run(toy().dir / "base").network),
+             after = collect_params(*open_run(dir / "run").network);
+  int64_t kept = 0, moved = 0;
+  for (const auto& [name, param] : after)
+    for (const auto& [own, old] : before) {
+      if (name != own) continue;
+      const bool is_frozen = name.starts_with("backbone.embeddings.") || name.starts_with("backbone.stack.0.");
+      INFO(name);
+      CHECK(at::equal(param.value(), old.value()) == is_frozen);
+      ++(is_frozen ? kept : moved);
+    }
+  CHECK(kept > 0);
+  CHECK(moved > 0);
+  const auto refused = [&](const RunConfig& wrong, const std::string& sentence) {
+    CHECK_THROWS_WITH(validate(wrong), Contains(sentence));
+  };
+  auto wrong = config;
+  wrong.freeze.layers = 9;
+  refused(wrong, "freeze.layers is 9, and the network has 1 layer; lower it");
+  wrong = config;
+  wrong.init.probe = true;
+  refused(wrong, "freeze.layers is given, and init.probe keeps all layers as they are; leave one of them out");
+  wrong = config;
+  wrong.init.from.clear();
+  refused(wrong, "freeze.layers keeps the weights of another run; name it with init.from");
+  AlbertConfig albert;
+  albert.num_hidden_layers = 2;
+  wrong = config;
+  wrong.model = albert;
+  wrong.optimizer.layer_decay = 0.8;
+  refused(wrong,
+          "freeze.layers is 1, and layers of albert share weights with layers above them; set it to 0 for the "
+          "embeddings alone, or use init.probe");
+  refused(wrong,
+          "optimizer.layer_decay is 0.8, and layers of albert share weights, which have no depth of their own; "
+          "set it to 1");
 }
 
 TEST_CASE("a fine-tuned run that was killed and resumed equals an uninterrupted one", "[train][tasks][resume]") {
@@ -199,6 +256,67 @@ TEST_CASE("patience counts by the figure of the task", "[train][tasks]") {
   const auto valid = valid_accuracies(dir / "run");
   CHECK(report.best_step == report.steps - 2 * 6);
   CHECK(valid.rbegin()->second <= valid.at(report.best_step));
+}
+
+TEST_CASE("a figure without a value is never the best, and the values of a regression are neither right nor wrong",
+          "[train][tasks]") {
+  const TempDir dir;
+  toy().dir.write("values.tsv", "text\tvalue\nwa\t1\nwb\t2\nwc wd\t4\nwe\t5\n");
+  toy().dir.write("constant.tsv", "text\tvalue\nwa\t3\nwb\t3\n");
+  auto config = finetuned(dir,
+                          "task: toy\nkind: regression\nscale: [1, 5]\ndata: {train: values.tsv, valid: constant.tsv, "
+                          "test: values.tsv, text: text, label: value}\n",
+                          "values");
+  config.task.metric = "pearson";  // of a constant it is undefined
+  config.train.budget.epochs = 3;
+  config.evaluation.every = 1;
+  const auto report = pretrain(config, {.run = dir / "run"});
+  CHECK(report.best_step == 0);
+  const auto task = summary_of_run(dir / "run")["task"];
+  CHECK(task["best"].is_null());
+  CHECK(task["learned"] == false);
+  CHECK_FALSE(report.held_out.at(0).accuracy.has_value());
+  for (const auto& row : metrics(dir / "run")) {
+    if (row.contains("held_out")) CHECK_FALSE(row["held_out"].contains("regression_accuracy"));
+    if (row.contains("regression")) CHECK_FALSE(row["regression"].contains("accuracy"));
+  }
+}
+
+TEST_CASE("the head, the order of items and dropout depend each on their own stream", "[train][tasks][streams]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget = {};
+  config.train.budget.steps = 1;
+  config.optimizer.learning_rate = 0;
+  struct Seen {
+    Tensor head{}, ids{};
+    double loss = 0;
+  };
+  const auto seen = [&](const char* name, int64_t SeedsConfig::* stream) {
+    auto other = config;
+    if (stream) other.train.seeds.*stream = 9;
+    pretrain(other, {.run = dir / name});
+    Seen found{.loss = metrics(dir / name).at(0).at("loss").get<double>()};
+    for (const auto& [own, param] : collect_params(*open_run(dir / name).network))
+      if (own == "classification.output.weight") found.head = param.value().detach();
+    const TokenStore store(other.data.tokens, "train");
+    const StepRows rows{.batch_size = other.train.batch_size};
+    found.ids = Collator(store, other.objectives, other.data, row_streams(other.train), "train", other.model, rows)
+                    .batch(0, 8)
+                    .input_ids;
+    return found;
+  };
+  const auto base = seen("base", nullptr), head = seen("head", &SeedsConfig::init),
+             order = seen("order", &SeedsConfig::order), dropout = seen("dropout", &SeedsConfig::dropout),
+             masking = seen("masking", &SeedsConfig::masking);
+  CHECK_FALSE(at::equal(head.head, base.head));
+  CHECK(at::equal(head.ids, base.ids));
+  CHECK(at::equal(order.head, base.head));
+  CHECK_FALSE(at::equal(order.ids, base.ids));
+  CHECK(at::equal(dropout.head, base.head));
+  CHECK(at::equal(dropout.ids, base.ids));
+  CHECK(dropout.loss != base.loss);
+  CHECK(masking.loss == base.loss);
 }
 
 TEST_CASE("a head is drawn where its labels are others, and copied where they are the same", "[train][tasks]") {

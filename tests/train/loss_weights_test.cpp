@@ -114,7 +114,7 @@ TEST_CASE("a held-out loss is the mean by the weights of its predictions", "[tra
   REQUIRE(losses.size() == 1);
   CHECK(losses[0].loss == Approx(slow_mean(run, weights)).epsilon(1e-5));
   CHECK(losses[0].count == plain[0].count);
-  CHECK(losses[0].accuracy == plain[0].accuracy);
+  CHECK((losses[0].accuracy == plain[0].accuracy));
   double sum = 0, all = 0;
   for (const auto& sequence : losses[0].sequences) {
     sum += sequence.sum;

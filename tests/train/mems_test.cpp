@@ -230,10 +230,10 @@ TEST_CASE("mems can be restored only with the shape that they were saved with", 
 TEST_CASE("rows with mems come in the same order for any number of workers", "[train][mems]") {
   TempDir dir;
   const ManualRun run(run_with_mems(dir, 1));
-  const auto make = [&](uint64_t n) { return run.collator.batch(4 * n, 4); };
+  const auto make = [&](uint64_t n) { return run.collator.step_batches(4 * n, 4); };
   Loader one(make, 3, 1), many(make, 3, 5);
   for (uint64_t n = 3; n < 40; ++n) {
-    const auto a = one.next(), b = many.next(), expected = make(n);
+    const auto a = one.next().at(0), b = many.next().at(0), expected = make(n).at(0);
     CHECK(at::equal(a.input_ids, expected.input_ids));
     CHECK(at::equal(b.input_ids, expected.input_ids));
     CHECK(at::equal(b.visible, expected.visible));
@@ -244,10 +244,11 @@ TEST_CASE("rows with mems come in the same order for any number of workers", "[t
 TEST_CASE("processes that train together have the batches of a step in turn", "[train][mems]") {
   TempDir dir;
   const ManualRun run(run_with_mems(dir, 1));
-  const auto make = [&](uint64_t n) { return run.collator.batch(4 * n, 4); };
+  const auto make = [&](uint64_t n) { return run.collator.step_batches(4 * n, 4); };
   Loader alone(make, 4, 1), first(make, 4, 2, {.rank = 0, .size = 2}), second(make, 4, 1, {.rank = 1, .size = 2});
   for (int step = 0; step < 9; ++step)
-    for (auto* loader : {&first, &second}) CHECK(at::equal(loader->next().input_ids, alone.next().input_ids));
+    for (auto* loader : {&first, &second})
+      CHECK(at::equal(loader->next().at(0).input_ids, alone.next().at(0).input_ids));
 }
 
 TEST_CASE("an XLNet with mems learns the language, and after a kill and a resume it ends with the same bits",

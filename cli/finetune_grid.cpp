@@ -1,0 +1,91 @@
+#include "cli/finetune_grid.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/verbs.h"
+#include "core/config.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/config_changes.h"
+#include "run/run_files.h"
+#include "tasks/prepared_task.h"
+#include "tasks/task_metric.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+/// The best figure of a finished run on the valid part.
+struct PointFigure {
+  std::string metric{};
+  std::optional<double> value{};
+};
+
+PointFigure figure_of_run(const std::string& run) {
+  const auto file = run + "/summary.json";
+  const auto summary = parse_json(read_text(file));
+  const auto metric = value_at(summary, "/task/metric"), best = value_at(summary, "/task/best");
+  require<DataError>(metric.is_string(), file, ": has no figure of a task; remove the folder, and fine-tune again");
+  return {.metric = metric, .value = best.is_number() ? std::optional(best.get<double>()) : std::nullopt};
+}
+
+bool is_better(const PointFigure& one, const PointFigure& other) {
+  if (!one.value || !other.value) return one.value.has_value();
+  return is_error(one.metric) ? *one.value < *other.value : *one.value > *other.value;
+}
+
+/// The config of a task and the names of its labels.
+std::string written(Task task) {
+  task.config.labels.items
+      .clear();  // of a task that was opened from a run they are there, also where its file has none
+  return to_yaml(task.config) + listed(task.labels.names);
+}
+
+/// Refuses to go on with a run that began with other settings, or with another task.
+void check_same_point(const std::string& run, const RunConfig& config, const Task& task) {
+  const auto before = read_resumed_config(run + "/run.yaml", {}, run);
+  constexpr const char* refusal = "; name another folder with --run, or remove that one";
+  for (const auto& changed : changed_keys(before, config)) {
+    const auto is_in = [&](const char* section) { return changed.key.starts_with(section); };
+    const bool is_setting = is_in("optimizer.") || is_in("schedule.") || is_in("train.") || is_in("objectives.") ||
+                            is_in("freeze.") || is_in("init.") || changed.key == "task.metric";
+    require<ConfigError>(!is_setting || (may_change(changed.key) && !is_in("train.budget.")), run,
+                         ": is a run of another grid (", to_text(changed), ")", refusal);
+  }
+  require<ConfigError>(written(open_prepared_task(run + "/" + task_folder).task) == written(task), run,
+                       ": is a run of another grid, whose task file was another", refusal);
+}
+
+}  // namespace
+
+RecipePoint best_of_grid(
+    const std::vector<RecipePoint>& points, const std::string& folder, const Task& task,
+    const std::function<RunConfig(const RecipePoint& point)>& config_of,
+    const std::function<void(const RecipePoint& point, const std::string& run, bool resume)>& make) {
+  const RecipePoint* best = nullptr;
+  PointFigure best_figure;
+  for (const auto& point : points) {
+    const auto run = folder + "/" + point.name;
+    const bool resume = run_folder(run) == RunFolder::saved;
+    if (resume) check_same_point(run, config_of(point), task);
+    if (!std::filesystem::exists(run + "/summary.json")) make(point, run, resume);
+    const auto figure = figure_of_run(run);
+    log_info("task", words(point.name, ": ", figure.metric, " ", figure.value ? digits(*figure.value, 4) : "undefined",
+                           " on the valid part"));
+    if (best && !is_better(figure, best_figure)) continue;
+    best = &point;
+    best_figure = figure;
+  }
+  require<ConfigError>(best_figure.value.has_value(), folder, ": no run has a ", best_figure.metric,
+                       " on the valid part; name another figure with --set task.metric");
+  return *best;
+}
+
+}  // namespace cloze

@@ -1,0 +1,67 @@
+// Keys of a task file, and what they change.
+#include "tasks/inspect_task.h"
+#include "tasks/item_prediction.h"
+#include "tasks/task_metric.h"
+#include "tests/support/catch.h"
+#include "tests/tasks/task_folder.h"
+#include "tests/tasks/task_items.h"
+
+using namespace cloze;
+
+namespace {
+
+Task opened_mood(const TaskFolder& dir, const std::string& keys) {
+  dir.write("train.tsv", "text\tlabel\na\tx\nb\ty\nc\tx\n");
+  return dir.open(mood_task +
+                  "data: {train: train.tsv, valid: train.tsv, test: train.tsv, text: text, label: label}\n" + keys);
+}
+
+}  // namespace
+
+TEST_CASE("the first figure that `metric` names chooses, else the first one of the kind", "[tasks]") {
+  const TaskFolder dir;
+  CHECK(chosen_metric(opened_mood(dir, "")) == "accuracy");
+  CHECK(chosen_metric(opened_mood(dir, "metric: [f1_macro, accuracy]\n")) == "f1_macro");
+  const auto wrong = opened_mood(dir, "metric: [accuracy, f7]\n");
+  CHECK_THROWS_WITH(chosen_metric(wrong), Catch::Contains("'metric' is f7, and the figures of its valid part are "));
+}
+
+TEST_CASE("strict figures read tags by `data.scheme`, also where the letters look like those of another", "[tasks]") {
+  Task task;
+  task.config.kind = TaskKind::tagging;
+  task.labels = {.names = {"O", "B-X", "I-X"}, .written = {"O", "B-X", "I-X"}};
+  TaskItem sentence{.words = {"a", "b", "c"}, .gold = GoldLabels{{1, 2, 0}}};
+  const TaskPrediction same{.labels = {1, 2, 0}};
+  const auto strict = [&](TagScheme scheme) {
+    task.config.data.scheme = scheme;
+    TaskFigures figures;
+    figures.figures = values_of(task.config.kind, {sentence}, task.labels, {same}, metric_options(task));
+    return figure_of(figures, "f1_strict")->value.value_or(0);
+  };
+  CHECK(strict(TagScheme::none) == 1);
+  CHECK(strict(TagScheme::bio) == 1);
+  CHECK(strict(TagScheme::bioes) == 0);  // no E ends the phrase
+  CHECK(metric_options(task).scheme == EntityScheme::iobes);
+}
+
+TEST_CASE("`max_length` and `max_question` bound rows, and `max_answer` answers", "[tasks]") {
+  TaskFolder dir;
+  Task task;
+  task.config.kind = TaskKind::spans;
+  task.config.cut = Windows{.stride = 2};
+  task.config.max_length = 9;
+  task.config.max_question = 2;
+  task.config.max_answer = 5;
+  const auto tokenizer = small_wordpiece(dir);
+  const TaskRowMaker maker(tokenizer, framing_of(tokenizer), row_options(task.config, task.labels));
+  TaskItem question{.text = "a b c d", .second = "a b c d e f a b", .is_pair = true, .gold = GoldAnswers{{{"a", 0}}}};
+  std::vector<TaskRow> rows;
+  RowCounts counts;
+  maker.add(question, 0, rows, counts);
+  REQUIRE(rows.size() > 1);
+  for (const auto& row : rows) {
+    CHECK(row.ids.size() <= 9);
+    CHECK(row.first_end - row.first_begin == 2);
+  }
+  CHECK(prediction_setting(task.config, task.labels, false).answers.max_answer_length == 5);
+}
