@@ -107,6 +107,14 @@ RecipeNumbers cramming(const RecipeQuestion&) {
   return numbers;
 }
 
+RecipeNumbers babylm(const RecipeQuestion& asked) {
+  const bool has_long_texts = asked.task == "boolq" || asked.task == "multirc";
+  RecipeNumbers numbers{
+      "huggingface", has_long_texts ? 16 : 32, 3e-5, asked.task == "wsc" ? 30.0 : 10.0, 0, 0.06, 0.01, 512, 0};
+  numbers.shape = "cosine";
+  return numbers;
+}
+
 struct NamedRecipe {
   const char* name;
   RecipeNumbers (*numbers)(const RecipeQuestion&);
@@ -121,7 +129,8 @@ const std::vector<NamedRecipe>& recipes() {
                                             {"albert", albert, {"albert"}},
                                             {"electra", electra, {"electra"}},
                                             {"spanbert", spanbert, {}},
-                                            {"cramming", cramming, {}}};
+                                            {"cramming", cramming, {}},
+                                            {"babylm-2026", babylm, {}}};
   return all;
 }
 
@@ -129,6 +138,14 @@ const std::vector<NamedRecipe>& recipes() {
 void set_details(const std::string& name, OptimizerConfig& optimizer) {
   auto* adam = part_in<AdamMoments>(optimizer.rule);
   if (name == "cramming") adam->beta2 = 0.98, adam->epsilon = 1e-6;
+}
+
+/// What BabyLM's program has of its own: everything decays, the rate ends at a tenth, and small batches are dropped.
+void follow_babylm(Recipe& recipe) {
+  recipe.babylm_head = true;
+  recipe.config.optimizer.decay_norm_and_bias = true;
+  part_in<EndFactor>(recipe.config.schedule.shape)->end_factor = 0.1;
+  recipe.config.data.drop_last = true;
 }
 
 }  // namespace
@@ -165,6 +182,7 @@ Recipe recipe_of(const RecipeQuestion& asked) {
   config.train.batch_size = numbers.batch_size;
   config.train.budget.epochs = numbers.epochs;
   config.train.budget.steps = numbers.steps;
+  if (asked.like == "babylm-2026") follow_babylm(recipe);
   return recipe;
 }
 

@@ -21,6 +21,7 @@ struct Recipe {
   RunConfig config{};
   int64_t max_length = 0;      ///< tokens of a row; 0: as many as the model reads
   bool original_head = false;  ///< the head has the first weights of that code
+  bool babylm_head = false;    ///< it is that of BabyLM's program
   double classifier_dropout = -1;
 };
 
@@ -31,7 +32,8 @@ std::vector<std::string> recipe_names();
 /// Source: google-research/bert, run_classifier.py, run_squad.py, optimization.py, README.md; google-research/electra,
 /// configure_finetuning.py; facebookresearch/fairseq, examples/roberta/config/finetuning and examples/bart/
 /// README.glue.md; google-research/albert, run_glue.sh; facebookresearch/SpanBERT, README.md, code/run_glue.py;
-/// JonasGeiping/cramming, config/eval/GLUE_sane.yaml; transformers, examples/pytorch/text-classification/README.md.
+/// JonasGeiping/cramming, config/eval/GLUE_sane.yaml; babylm-org/babylm-eval, strict/scripts/eval_finetuning.sh and
+/// strict/evaluation_pipeline/finetune; transformers, examples/pytorch/text-classification/README.md.
 /// Differs: of a grid one point is taken, which is said in docs/tasks.md; fairseq's steps for a task that its files do
 /// not have are ten epochs with a warm-up of 6 %.
 Recipe recipe_of(const RecipeQuestion& asked);

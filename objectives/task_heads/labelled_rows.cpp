@@ -20,7 +20,7 @@ Tensor of_each(const std::vector<const TaskRow*>& rows, const F& value) {
 }
 
 /// Ids, mask and segments, padded on the right.
-void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t filler) {
+void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t filler, bool with_segments) {
   const auto count = static_cast<int64_t>(rows.size());
   int64_t longest = 0;
   for (const auto* row : rows) {
@@ -29,7 +29,7 @@ void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t fil
   }
   batch.input_ids = at::full({count, longest}, filler, at::kLong);
   if (batch.tokens < count * longest) batch.attention_mask = at::zeros({count, longest}, at::kBool);
-  const bool segments = !rows[0]->segments.empty();
+  const bool segments = with_segments && !rows[0]->segments.empty();
   if (segments) batch.token_type_ids = at::zeros({count, longest}, at::kLong);
   for (int64_t r = 0; r < count; ++r) {
     const auto& row = *rows[static_cast<size_t>(r)];
@@ -140,7 +140,8 @@ void check_row(const TaskRow& row, const LabelledSetting& in) {
 
 class LabelledRows final : public RowMaker {
  public:
-  LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, int64_t batch_size)
+  LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, int64_t batch_size,
+               bool drop_last)
       : in_(setting), rows_(std::move(rows)), order_(order) {
     require<DataError>(!rows_.empty(), "the task has no rows to train on; look at them with `cloze inspect task`");
     for (size_t r = 0; r < rows_.size(); ++r) {
@@ -151,12 +152,14 @@ class LabelledRows final : public RowMaker {
     examples_ = begins_.size();
     begins_.push_back(rows_.size());
     const auto batch = static_cast<uint64_t>(std::max<int64_t>(batch_size, 1));
-    size_ = (examples_ + batch - 1) / batch * batch;
+    size_ = (examples_ + (drop_last ? 0 : batch - 1)) / batch * batch;
+    require<DataError>(size_ > 0, "the task has ", examples_, " items to train on, and data.drop_last leaves out a ",
+                       "batch of fewer than ", batch, "; lower train.batch_size, or set data.drop_last=false");
   }
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>*) const override {
     const uint64_t epoch = first / size_, begin = first % size_,
-                   end = std::min(begin + static_cast<uint64_t>(count), examples_);
+                   end = std::min({begin + static_cast<uint64_t>(count), examples_, size_});
     std::vector<const TaskRow*> chosen;
     for (uint64_t i = begin; i < end; ++i) {
       const auto example = item_at(order_, examples_, epoch * examples_ + i);
@@ -182,6 +185,7 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
     LabelledSetting found{.model = model};
     if (const auto* terms = task_head_of(objective, &found.task)) {
       found.labels = static_cast<int64_t>(terms->labels.size());
+      found.segments = !is_of_babylm(terms->head);
       return found;
     }
   }
@@ -201,7 +205,7 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& config) {
 Batch labelled_batch(const LabelledSetting& in, const std::vector<const TaskRow*>& rows, bool with_targets) {
   const auto& model = transformer_of(in.model);
   Batch batch;
-  add_text(batch, rows, model.pad_token_id);
+  add_text(batch, rows, model.pad_token_id, in.segments);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = shifted_right(batch.input_ids, in.model);
   const bool windows = std::holds_alternative<WindowAttention>(*model.attention);
   if (windows && in.task != TaskKind::tagging) add_global_tokens(batch, rows, in.task);
@@ -214,8 +218,8 @@ Batch labelled_batch(const LabelledSetting& in, const std::vector<const TaskRow*
 }
 
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
-                                             const Rng& order, int64_t batch_size) {
-  return std::make_unique<LabelledRows>(setting, std::move(rows), order, batch_size);
+                                             const Rng& order, int64_t batch_size, bool drop_last) {
+  return std::make_unique<LabelledRows>(setting, std::move(rows), order, batch_size, drop_last);
 }
 
 std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowContext& context) {
@@ -224,7 +228,8 @@ std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowConte
                        " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
   auto part = read_prepared_part(folder, context.stage);
   return make_labelled_rows(labelled_setting(context.model, context.objectives), std::move(part.rows),
-                            context.order_rng, context.step.batch_size * context.step.accumulation);
+                            context.order_rng, context.step.batch_size * context.step.accumulation,
+                            context.data.drop_last && context.stage == "train");
 }
 
 }  // namespace cloze

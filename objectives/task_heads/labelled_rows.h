@@ -10,7 +10,8 @@ namespace cloze {
 struct LabelledSetting {
   TaskKind task = TaskKind::classification;
   ModelConfig model;
-  int64_t labels = 0;  ///< of the task; 0: it has none
+  int64_t labels = 0;    ///< of the task; 0: it has none
+  bool segments = true;  ///< of rows that have them
 };
 
 /// The setting of a run whose objective is a head of a task. Throws ConfigError for another objective.
@@ -33,9 +34,10 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 ///
 /// order       of the stage, as RowContext::order_rng
 /// batch_size  in examples; 0: batches of any size, which end with the epoch
+/// drop_last   a batch that would be smaller is none: an epoch ends before its examples, which are others each time
 ///
-/// Throws DataError without rows, and for a label that is none of the task's.
+/// Throws DataError without rows, for a label that is none of the task's, and where no batch is left.
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
-                                             const Rng& order, int64_t batch_size);
+                                             const Rng& order, int64_t batch_size, bool drop_last = false);
 
 }  // namespace cloze
