@@ -58,13 +58,23 @@ std::string folder_of_tasks(const std::string& data) {
                   " and no other file of the tasks; name the folder glue_filtered of the challenge's evaluation data");
 }
 
-/// One fine-tuning of a task: by the published program's rules, or by ours with a seed.
+/// One fine-tuning of a task.
 struct Tuning {
   const BabylmTask& task;
-  bool is_published;
+  std::string name;  ///< of its folder: published, published-left, seed-42
   int64_t seed;
-  std::string name() const { return is_published ? "published" : words("seed-", seed); }
+  std::vector<std::string> set;  ///< overrides of the recipe
 };
+
+Tuning published_tuning(const BabylmTask& task, PaddingSide padding) {
+  const std::string chosen_on_test = "task.data.valid=test";
+  if (padding == PaddingSide::right) return {task, "published", published_seed, {chosen_on_test}};
+  return {task, "published-left", published_seed, {chosen_on_test, "objectives.0.head=babylm-left"}};
+}
+
+Tuning own_tuning(const BabylmTask& task, int64_t seed) {
+  return {task, words("seed-", seed), seed, {"objectives.0.head=babylm-pooled"}};
+}
 
 /// What a finished run predicts for the published valid part.
 struct Tuned {
@@ -116,7 +126,7 @@ class BabylmTuner {
     for (const auto& task : babylm_finetuned) found.tasks.push_back(published(task));
     for (size_t t = 0; t < found.tasks.size(); ++t)
       for (int64_t s = 0; s < request_.seeds; ++s)
-        found.tasks[t].own.push_back(tuned({babylm_finetuned[t], false, published_seed + s}).figures);
+        found.tasks[t].own.push_back(tuned(own_tuning(babylm_finetuned[t], published_seed + s)).figures);
     found.notes = notes(found);
     return found;
   }
@@ -137,7 +147,7 @@ class BabylmTuner {
   }
 
   BabylmFinetuned published(const BabylmTask& task) const {
-    const auto done = tuned({task, true, published_seed});
+    const auto done = tuned(published_tuning(task, request_.padding));
     write_finetuning(results_, task.name, done.figures, done.labels);
     const auto other = [&](int64_t label) { return label != done.labels.front(); };
     return {.task = task.name,
@@ -148,17 +158,17 @@ class BabylmTuner {
 
   /// Completes a fine-tuning, and reads it.
   Tuned tuned(const Tuning& tuning) const {
-    const auto run = words(folder_, "/", tuning.task.name, "/", tuning.name());
+    const auto run = words(folder_, "/", tuning.task.name, "/", tuning.name);
     if (!fs::exists(run + "/summary.json")) train(tuning, run);
     const auto done = read_tuned(tuning.task, run);
     log_info("babylm",
-             words(tuning.task.name, ", ", tuning.name(), ": accuracy ", fixed(done.figures.front().second, 4)));
+             words(tuning.task.name, ", ", tuning.name, ": accuracy ", fixed(done.figures.front().second, 4)));
     return done;
   }
 
   void train(const Tuning& tuning, const std::string& run) const {
     const auto log = run + ".log";
-    log_info("babylm", words(tuning.task.name, ", ", tuning.name(), " is fine-tuned; its log is ", log));
+    log_info("babylm", words(tuning.task.name, ", ", tuning.name, " is fine-tuned; its log is ", log));
     fs::create_directories(fs::path(run).parent_path());
     const auto child = start_process(command_of(tuning, run), log, /*inherited=*/-1);
     int status = 0;
@@ -173,8 +183,8 @@ class BabylmTuner {
                                      "--like",       recipe,     "--run",      run};
     const auto set = [&](const std::string& value) { command.insert(command.end(), {"--set", value}); };
     set(words("train.seed=", tuning.seed));
-    set(tuning.is_published ? "task.data.valid=test" : "objectives.0.head=babylm-pooled");
-    for (const auto& value : request_.set) set(value);
+    for (const auto* values : {&tuning.set, &request_.set})
+      for (const auto& value : *values) set(value);
     return command;
   }
 

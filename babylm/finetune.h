@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/config_rule.h"
 #include "core/table.h"
 
 namespace cloze {
@@ -33,14 +34,22 @@ inline constexpr std::array babylm_finetuned{
 /// The task file of a task whose files are in `data`, an absolute path.
 std::string babylm_task_file(const BabylmTask& task, const std::string& data);
 
+/// Where the published program pads rows.
+enum class PaddingSide { right, left };
+constexpr auto choices(PaddingSide) {
+  return std::array{Choice{PaddingSide::right, "right"},
+                    Choice{PaddingSide::left, "left", "the first position of a shorter row is padding, and is read"}};
+}
+
 /// What is fine-tuned.
 struct BabylmFinetuneRequest {
   std::string run;                  ///< pretrained, or a step folder of one
   std::string data;                 ///< folder of the files of the tasks, or that of the evaluation data above it
   std::string results = "results";  ///< folder of results (babylm/results.h)
   std::string folder{};             ///< of the fine-tuned runs; empty: runs/MODEL-babylm
-  int64_t seeds = 1;                ///< fine-tunings of each task by our own rules
-  std::vector<std::string> set{};   ///< overrides of all fine-tunings
+  PaddingSide padding = PaddingSide::right;  ///< of the published program
+  int64_t seeds = 1;                         ///< fine-tunings of each task by our own rules
+  std::vector<std::string> set{};            ///< overrides of all fine-tunings
 };
 
 /// Figures of the published valid part, in [0, 1]: accuracy, and of two labels f1 and mcc.

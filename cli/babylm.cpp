@@ -53,6 +53,11 @@ void add_babylm_finetune(CLI::App& babylm, Globals& globals) {
   verb->add_option("--results", command->results, "folder of results, as the published program lays it out")
       ->capture_default_str();
   verb->add_option("--run", command->folder, "folder of the fine-tuned runs (default: runs/RUN-babylm)");
+  verb->add_option_function<std::string>(
+          "--padding-side", [command](const std::string& name) { command->padding = choice_of<PaddingSide>(name); },
+          "where rows are padded as published; left: it reads the padding of shorter rows, which is reproduced")
+      ->check(CLI::IsMember(names_of_choices<PaddingSide>()))
+      ->default_str(name_of(command->padding));
   verb->add_option("--seeds", command->seeds, "fine-tunings of each task by our own rules, beside the published ones")
       ->capture_default_str();
   verb->add_option("--set", command->set, "override a config value of all fine-tunings: KEY=VALUE (repeatable)")

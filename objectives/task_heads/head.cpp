@@ -151,6 +151,7 @@ struct TaskHead final : Objective {
     using enum HeadDesign;
     const bool of_family = terms.head == huggingface || terms.head == original || terms.head == babylm_pooled;
     if (of_family && batch.class_positions.defined()) return batch.class_positions;
+    if (terms.head == babylm_left) return at::zeros_like(batch.input_ids.select(1, 0));
     return class_positions_of(layers.token, batch.input_ids, batch.attention_mask, eos);
   }
 

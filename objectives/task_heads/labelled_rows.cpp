@@ -19,8 +19,13 @@ Tensor of_each(const std::vector<const TaskRow*>& rows, const F& value) {
   return to_tensor(all);
 }
 
-/// Ids, mask and segments, padded on the right.
-void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t filler, bool with_segments) {
+/// The positions of padding before a row's first token in a batch of this length.
+int64_t padding_before(const LabelledSetting& in, const TaskRow& row, int64_t length) {
+  return in.pads_left ? length - static_cast<int64_t>(row.ids.size()) : 0;
+}
+
+/// Ids, mask and segments.
+void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t filler, const LabelledSetting& in) {
   const auto count = static_cast<int64_t>(rows.size());
   int64_t longest = 0;
   for (const auto* row : rows) {
@@ -29,15 +34,15 @@ void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t fil
   }
   batch.input_ids = at::full({count, longest}, filler, at::kLong);
   if (batch.tokens < count * longest) batch.attention_mask = at::zeros({count, longest}, at::kBool);
-  const bool segments = with_segments && !rows[0]->segments.empty();
+  const bool segments = in.segments && !rows[0]->segments.empty();
   if (segments) batch.token_type_ids = at::zeros({count, longest}, at::kLong);
   for (int64_t r = 0; r < count; ++r) {
     const auto& row = *rows[static_cast<size_t>(r)];
-    std::copy(row.ids.begin(), row.ids.end(), batch.input_ids.data_ptr<int64_t>() + r * longest);
-    if (segments)
-      std::copy(row.segments.begin(), row.segments.end(), batch.token_type_ids.data_ptr<int64_t>() + r * longest);
+    const auto begin = r * longest + padding_before(in, row, longest);
+    std::copy(row.ids.begin(), row.ids.end(), batch.input_ids.data_ptr<int64_t>() + begin);
+    if (segments) std::copy(row.segments.begin(), row.segments.end(), batch.token_type_ids.data_ptr<int64_t>() + begin);
     if (batch.attention_mask.defined())
-      std::fill_n(batch.attention_mask.data_ptr<bool>() + r * longest, row.ids.size(), true);
+      std::fill_n(batch.attention_mask.data_ptr<bool>() + begin, row.ids.size(), true);
   }
 }
 
@@ -49,11 +54,12 @@ std::pair<int64_t, int64_t> global_tokens_of(TaskKind task, const TaskRow& row) 
   return {row.class_token, row.class_token + 1};
 }
 
-void add_global_tokens(Batch& batch, const std::vector<const TaskRow*>& rows, TaskKind task) {
+void add_global_tokens(Batch& batch, const std::vector<const TaskRow*>& rows, const LabelledSetting& in) {
   batch.global_attention_mask = at::zeros_like(batch.input_ids, at::kBool);
   for (size_t r = 0; r < rows.size(); ++r) {
-    const auto [begin, end] = global_tokens_of(task, *rows[r]);
-    batch.global_attention_mask[static_cast<int64_t>(r)].narrow(0, begin, end - begin).fill_(true);
+    const auto [begin, end] = global_tokens_of(in.task, *rows[r]);
+    const auto before = padding_before(in, *rows[r], batch.input_ids.size(1));
+    batch.global_attention_mask[static_cast<int64_t>(r)].narrow(0, before + begin, end - begin).fill_(true);
   }
 }
 
@@ -186,6 +192,7 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
     if (const auto* terms = task_head_of(objective, &found.task)) {
       found.labels = static_cast<int64_t>(terms->labels.size());
       found.segments = !is_of_babylm(terms->head);
+      found.pads_left = terms->head == HeadDesign::babylm_left;
       return found;
     }
   }
@@ -205,10 +212,10 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& config) {
 Batch labelled_batch(const LabelledSetting& in, const std::vector<const TaskRow*>& rows, bool with_targets) {
   const auto& model = transformer_of(in.model);
   Batch batch;
-  add_text(batch, rows, model.pad_token_id, in.segments);
+  add_text(batch, rows, model.pad_token_id, in);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = shifted_right(batch.input_ids, in.model);
   const bool windows = std::holds_alternative<WindowAttention>(*model.attention);
-  if (windows && in.task != TaskKind::tagging) add_global_tokens(batch, rows, in.task);
+  if (windows && in.task != TaskKind::tagging) add_global_tokens(batch, rows, in);
   if (reads_texts(in.task)) batch.class_positions = of_each(rows, [](const TaskRow& row) { return row.class_token; });
   if (in.task == TaskKind::spans)
     batch.context_begin = of_each(rows, [](const TaskRow& row) { return row.second_begin; });

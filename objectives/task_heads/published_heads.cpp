@@ -139,6 +139,7 @@ PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign
       head.token = ClassToken::last;
       break;
     case HeadDesign::babylm:
+    case HeadDesign::babylm_left:
       return head_of_babylm(ClassToken::first);
     case HeadDesign::babylm_pooled:
       return head_of_babylm(head.token);

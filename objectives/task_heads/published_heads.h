@@ -8,7 +8,7 @@
 namespace cloze {
 
 /// Whose head it is, or which state of a text its layers read.
-enum class HeadDesign { huggingface, original, mean, first, last, babylm, babylm_pooled };
+enum class HeadDesign { huggingface, original, mean, first, last, babylm, babylm_left, babylm_pooled };
 constexpr auto choices(HeadDesign) {
   using enum HeadDesign;
   return std::array{Choice{huggingface, "huggingface", "that of the family's class in transformers"},
@@ -17,6 +17,7 @@ constexpr auto choices(HeadDesign) {
                     Choice{first, "first", "the state of the first token"},
                     Choice{last, "last", "the state of the last real token"},
                     Choice{babylm, "babylm", "that of BabyLM's program: norm, dense, gelu, norm over the first token"},
+                    Choice{babylm_left, "babylm-left", "the same over the first position of rows padded on the left"},
                     Choice{babylm_pooled, "babylm-pooled", "the same over the state that the family's head reads"}};
 }
 
@@ -58,7 +59,7 @@ constexpr bool reads_texts(TaskKind task) { return task != TaskKind::tagging && 
 
 /// The head is one of BabyLM's program, whose rows have no segments.
 constexpr bool is_of_babylm(HeadDesign design) {
-  return design == HeadDesign::babylm || design == HeadDesign::babylm_pooled;
+  return design == HeadDesign::babylm || design == HeadDesign::babylm_left || design == HeadDesign::babylm_pooled;
 }
 
 }  // namespace cloze

@@ -396,7 +396,8 @@ TEST_CASE("the head of BabyLM's program is norm, dense, gelu, norm and output, o
     }
 }
 
-TEST_CASE("as BabyLM's program reads a decoder, texts that begin alike have the same logits", "[objectives][tasks]") {
+TEST_CASE("as BabyLM's program reads a decoder, texts that begin alike, or padding, have the same logits",
+          "[objectives][tasks]") {
   auto model = small<Gpt2Config>();
   model.architecture = Architecture::decoder;
   auto head = of_three();
@@ -406,9 +407,32 @@ TEST_CASE("as BabyLM's program reads a decoder, texts that begin alike have the 
   head.head = HeadDesign::babylm;
   const auto constant = run_rows(*task_network(model, head), {head}, {one, other}).logits;
   CHECK(error_of(constant[0], constant[1]) < 1e-5);
+  head.head = HeadDesign::babylm_left;
+  auto longest = task_row(2, 12);
+  longest.class_token = 11;
+  const auto padded = run_rows(*task_network(model, head), {head}, {one, other, longest}).logits;
+  CHECK(error_of(padded[0], padded[1]) < 1e-5);  // both are read at their padding
+  CHECK(error_of(padded[0], padded[2]) > 1e-3);
   head.head = HeadDesign::babylm_pooled;
   const auto corrected = run_rows(*task_network(model, head), {head}, {one, other}).logits;
   CHECK(error_of(corrected[0], corrected[1]) > 1e-3);
+}
+
+TEST_CASE("rows padded on the left are read at their padding, and judged 64 at a time in their order",
+          "[objectives][tasks]") {
+  auto head = of_three();
+  head.head = HeadDesign::babylm_left;
+  const auto network = task_network(small(), head);
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 65; ++r) rows.push_back(task_row(r, r == 0 ? 12 : 6, static_cast<int32_t>(r)));
+  const auto batch = task_batch(*network, head, {rows[0], rows[1]});
+  CHECK_FALSE(batch.attention_mask[1][5].item<bool>());
+  CHECK(batch.input_ids[1][6].item<int64_t>() == rows[1].ids[0]);
+  const auto together = run_rows(*network, {head}, rows).logits;
+  const auto alone = [&](size_t r) { return run_rows(*network, {head}, {rows[r]}).logits[0]; };
+  CHECK(error_of(together[0], alone(0)) < 1e-5);
+  CHECK(error_of(together[63], alone(63)) > 1e-3);
+  CHECK(error_of(together[64], alone(64)) < 1e-5);  // in a batch of its own
 }
 
 TEST_CASE("rows run without dropout, and the network goes on in the mode that it was in", "[objectives][tasks]") {
