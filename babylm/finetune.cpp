@@ -38,7 +38,9 @@ std::string in_quotes(const std::string& text) {
   return quoted + "'";
 }
 
-std::string file_of(const BabylmTask& task, const std::string& part) { return words(task.name, ".", part, ".jsonl"); }
+std::string file_of(const BabylmGlueTask& task, const std::string& part) {
+  return words(task.name, ".", part, ".jsonl");
+}
 
 /// The folder of the tasks' files: `data`, or where the published layout has it below. Throws DataError without them.
 std::string folder_of_tasks(const std::string& data) {
@@ -60,19 +62,19 @@ std::string folder_of_tasks(const std::string& data) {
 
 /// One fine-tuning of a task.
 struct Tuning {
-  const BabylmTask& task;
+  const BabylmGlueTask& task;
   std::string name;  ///< of its folder: published, published-left, seed-42
   int64_t seed;
   std::vector<std::string> set;  ///< overrides of the recipe
 };
 
-Tuning published_tuning(const BabylmTask& task, PaddingSide padding) {
+Tuning published_tuning(const BabylmGlueTask& task, PaddingSide padding) {
   const std::string chosen_on_test = "task.data.valid=test";
   if (padding == PaddingSide::right) return {task, "published", published_seed, {chosen_on_test}};
   return {task, "published-left", published_seed, {chosen_on_test, "objectives.0.head=babylm-left"}};
 }
 
-Tuning own_tuning(const BabylmTask& task, int64_t seed) {
+Tuning own_tuning(const BabylmGlueTask& task, int64_t seed) {
   return {task, words("seed-", seed), seed, {"objectives.0.head=babylm-pooled"}};
 }
 
@@ -92,7 +94,7 @@ double majority_of(const std::vector<TaskItem>& items, int64_t labels) {
   return static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(items.size());
 }
 
-Tuned read_tuned(const BabylmTask& task, const std::string& run) {
+Tuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
   const auto rows = run + "/" + task_folder;
   const auto labels = open_prepared_task(rows).task.labels;
   const auto items = read_prepared_part(rows, "test").items;
@@ -132,10 +134,10 @@ class BabylmTuner {
   }
 
  private:
-  std::string task_file(const BabylmTask& task) const { return words(folder_, "/", task.name, ".yaml"); }
+  std::string task_file(const BabylmGlueTask& task) const { return words(folder_, "/", task.name, ".yaml"); }
 
   /// Writes a task file, or finds it there. Throws ConfigError for another one.
-  void keep_task_file(const BabylmTask& task) const {
+  void keep_task_file(const BabylmGlueTask& task) const {
     const auto file = task_file(task), text = babylm_task_file(task, data_);
     if (fs::exists(file))
       return require<ConfigError>(read_text(file) == text, file,
@@ -146,7 +148,7 @@ class BabylmTuner {
     write_atomic(file, text);
   }
 
-  BabylmFinetuned published(const BabylmTask& task) const {
+  BabylmFinetuned published(const BabylmGlueTask& task) const {
     const auto done = tuned(published_tuning(task, request_.padding));
     write_finetuning(results_, task.name, done.figures, done.labels);
     const auto other = [&](int64_t label) { return label != done.labels.front(); };
@@ -228,7 +230,7 @@ nlohmann::json json_of_figures(const BabylmFigures& figures) {
 
 }  // namespace
 
-std::string babylm_task_file(const BabylmTask& task, const std::string& data) {
+std::string babylm_task_file(const BabylmGlueTask& task, const std::string& data) {
   std::string labels;
   for (int label = 0; label < task.labels; ++label)
     labels += words(label > 0 ? ", " : "", "\"", label, "\": \"", label, "\"");

@@ -16,23 +16,23 @@
 namespace cloze {
 
 /// A task of the challenge: its files are TASK.train.jsonl and TASK.valid.jsonl.
-struct BabylmTask {
+struct BabylmGlueTask {
   const char* name;
   const char *text, *second;  ///< columns or templates
   int labels;                 ///< 0, 1, ... in its files
   const char* metric;         ///< that chooses the epoch
 };
 inline constexpr std::array babylm_finetuned{
-    BabylmTask{"boolq", "question", "passage", 2, "accuracy"},
-    BabylmTask{"multirc", "Question: {question} Answer: {answer}", "paragraph", 2, "accuracy"},
-    BabylmTask{"rte", "sentence1", "sentence2", 2, "accuracy"},
-    BabylmTask{"wsc", "Does \"{span2_text}\" refer to \"{span1_text}\" in this passage?", "text", 2, "accuracy"},
-    BabylmTask{"mrpc", "sentence1", "sentence2", 2, "f1"},
-    BabylmTask{"qqp", "question1", "question2", 2, "f1"},
-    BabylmTask{"mnli", "premise", "hypothesis", 3, "accuracy"}};
+    BabylmGlueTask{"boolq", "question", "passage", 2, "accuracy"},
+    BabylmGlueTask{"multirc", "Question: {question} Answer: {answer}", "paragraph", 2, "accuracy"},
+    BabylmGlueTask{"rte", "sentence1", "sentence2", 2, "accuracy"},
+    BabylmGlueTask{"wsc", "Does \"{span2_text}\" refer to \"{span1_text}\" in this passage?", "text", 2, "accuracy"},
+    BabylmGlueTask{"mrpc", "sentence1", "sentence2", 2, "f1"},
+    BabylmGlueTask{"qqp", "question1", "question2", 2, "f1"},
+    BabylmGlueTask{"mnli", "premise", "hypothesis", 3, "accuracy"}};
 
 /// The task file of a task whose files are in `data`, an absolute path.
-std::string babylm_task_file(const BabylmTask& task, const std::string& data);
+std::string babylm_task_file(const BabylmGlueTask& task, const std::string& data);
 
 /// Where the published program pads rows.
 enum class PaddingSide { right, left };
