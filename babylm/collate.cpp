@@ -72,8 +72,7 @@ class PredictionCollator {
 
  private:
   static constexpr const char* evaluated_by_cloze = "`cloze evaluate RUN --suite babylm` writes it";
-  static constexpr const char* fine_tuned_elsewhere =
-      "fine-tuning is done by the published program, on the exported folder";
+  static constexpr const char* fine_tuned_by_cloze = "`cloze babylm finetune RUN DATA` writes it";
 
   template <class... Words>
   void fault(const Words&... parts) {
@@ -134,7 +133,7 @@ class PredictionCollator {
     for (const auto* task : finetuned) {
       const auto file =
           fs::path(request_.results) / request_.model / request_.revision / "finetune" / task / "predictions.json";
-      const auto predictions = sized(file, task, sizes_.full, fine_tuned_elsewhere);
+      const auto predictions = sized(file, task, sizes_.full, fine_tuned_by_cloze);
       if (!predictions) continue;
       for (const auto& [name, part] : *predictions->dict()) {
         const auto same = [&](const auto& other) { return other.first == name; };

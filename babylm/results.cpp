@@ -196,6 +196,19 @@ void write_reading(const std::string& zero_shot, const ReadingSuite& suite, cons
                                    "\n");
 }
 
+void write_finetuning(const std::string& folder, const std::string& task,
+                      const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels) {
+  PythonJson::List lines;
+  for (const auto label : labels)
+    lines.emplace_back(PythonJson::Dict{{"id", task + "_" + std::to_string(lines.size())}, {"pred", label}});
+  const PythonJson whole = PythonJson::Dict{{task, PythonJson::Dict{{"predictions", std::move(lines)}}}};
+  std::string report;
+  for (const auto& [metric, value] : figures)
+    report += (report.empty() ? "" : "\n") + metric + ": " + python_repr(value);
+  write(fs::path(folder) / task / "results.txt", report);
+  write(fs::path(folder) / task / "predictions.json", python_json(whole));
+}
+
 PythonJson acquisition_surprisal_json(const std::string& model, const AcquisitionSuite& suite,
                                       const std::vector<CheckpointSurprisals>& checkpoints) {
   PythonJson::List results;

@@ -4,7 +4,7 @@
 //   RESULTS/MODEL/main/zero_shot/BACKEND/TASK/DATASET/{predictions.json,best_temperature_report.txt}
 //   RESULTS/MODEL/main/zero_shot/BACKEND/reading/{predictions.json,report.txt}
 //   RESULTS/MODEL/main/zero_shot/BACKEND/AoA_word/surprisal.json
-//   RESULTS/MODEL/main/finetune/TASK/predictions.json
+//   RESULTS/MODEL/main/finetune/TASK/{predictions.json,results.txt}
 //   RESULTS/MODEL/chck_7M/...
 //
 // Differs: there the reading times of enc_dec_mask and enc_dec_prefix are under the backend `enc_dec`, where
@@ -56,6 +56,11 @@ void write_report(const std::string& zero_shot, const BabylmDataset& dataset, co
 PythonJson reading_predictions(const ReadingSurprisals& surprisals);
 /// Writes them with the two scores, in percent.
 void write_reading(const std::string& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals);
+
+/// Writes the labels that are predicted for the items of a fine-tuned task, and its figures, below `folder`, which is
+/// MODEL/main/finetune. Source: strict/evaluation_pipeline/finetune/run.py.
+void write_finetuning(const std::string& folder, const std::string& task,
+                      const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels);
 
 /// The content of surprisal.json: every checkpoint, word and context.
 PythonJson acquisition_surprisal_json(const std::string& model, const AcquisitionSuite& suite,

@@ -1,4 +1,5 @@
 #include "cli/engine.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -43,12 +44,47 @@ void add_collate(CLI::App& babylm, Globals& globals) {
   verb->callback([command, &globals] { globals.exit_code = run_engine(*command); });
 }
 
+void add_babylm_finetune(CLI::App& babylm, Globals& globals) {
+  auto* verb = babylm.add_subcommand("finetune", "fine-tune on the seven tasks of the challenge, and judge them");
+  auto command = std::make_shared<BabylmFinetuneCommand>();
+  verb->add_option("pretrained", command->run, run_help)->required();
+  verb->add_option("data", command->data, "folder glue_filtered of the evaluation data, or the folder above it")
+      ->required();
+  verb->add_option("--results", command->results, "folder of results, as the published program lays it out")
+      ->capture_default_str();
+  verb->add_option("--run", command->folder, "folder of the fine-tuned runs (default: runs/RUN-babylm)");
+  verb->add_option_function<std::string>(
+          "--padding-side", [command](const std::string& name) { command->padding = choice_of<PaddingSide>(name); },
+          "where rows are padded as published; left: it reads the padding of shorter rows, which is reproduced")
+      ->check(CLI::IsMember(names_of_choices<PaddingSide>()))
+      ->default_str(name_of(command->padding));
+  verb->add_option("--seeds", command->seeds, "fine-tunings of each task by our own rules, beside the published ones")
+      ->capture_default_str();
+  verb->add_option("--set", command->set, "override a config value of all fine-tunings: KEY=VALUE (repeatable)")
+      ->allow_extra_args(false);
+  verb->add_flag("--json", command->json, json_help);
+  verb->footer(
+      "Examples:\n  cloze babylm finetune runs/baby evaluation_data\n"
+      "  cloze babylm finetune runs/baby glue_filtered --seeds 5 --results results\n\n"
+      "Every task is fine-tuned as the published program does it, whose predictions\n"
+      "`cloze babylm collate` takes, and by our own rules: another part than the judged\n"
+      "one chooses the epoch, and the head reads the token that the family's own does.\n"
+      "What is interrupted goes on with the same command.");
+  verb->callback([command, &globals] {
+    check_run_path(command->run);
+    globals.exit_code = run_engine(*command);
+  });
+}
+
 }  // namespace
 
 void add_babylm(CLI::App& app, Globals& globals) {
-  auto* verb = app.add_subcommand("babylm", "write a submission to the BabyLM Challenge");
+  auto* verb = app.add_subcommand("babylm", "fine-tune for the BabyLM Challenge, and write a submission to it");
   verb->require_subcommand(1);
-  verb->footer("Example:\n  cloze babylm collate results/baby --track strict-small --fast");
+  verb->footer(
+      "Examples:\n  cloze babylm finetune runs/baby evaluation_data\n"
+      "  cloze babylm collate results/baby --track strict-small --fast");
+  add_babylm_finetune(*verb, globals);
   add_collate(*verb, globals);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "babylm/collate.h"
+#include "babylm/finetune.h"
 #include "run/config.h"
 #include "evaluation/request.h"
 #include "generation/search.h"
@@ -94,10 +95,13 @@ struct BenchmarkCommand {
 };
 
 struct CollateCommand : CollateRequest {};
+struct BabylmFinetuneCommand : BabylmFinetuneRequest {
+  bool json = false;
+};
 
-using Command =
-    std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand,
-                 ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
-                 RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand>;
+using Command = std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand,
+                             ScoreCommand, ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand,
+                             VerifyRunCommand, RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand,
+                             CollateCommand, BabylmFinetuneCommand>;
 
 }  // namespace cloze

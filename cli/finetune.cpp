@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cli/engine.h"
@@ -119,7 +120,9 @@ Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptio
 
 ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
   TaskHeadTerms terms;
-  terms.head = recipe.original_head ? HeadDesign::original : HeadDesign::huggingface;
+  terms.head = recipe.babylm_head     ? HeadDesign::babylm
+               : recipe.original_head ? HeadDesign::original
+                                      : HeadDesign::huggingface;
   terms.classifier_dropout = recipe.classifier_dropout;
   const auto kind = task.config.kind;
   const bool has_labels = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
@@ -150,13 +153,19 @@ RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>
 }
 
 /// Fills in what follows from the rows: lengths, and the steps of an epoch, after each of which the run is evaluated
-/// and saved.
-void fit_to_rows(RunConfig& config, const PreparedTask& prepared, const TrainConfig& train) {
+/// and saved; a program that drops small batches counts its warm-up in whole steps.
+void fit_to_rows(RunConfig& config, const PreparedTask& prepared, const RunConfig& first) {
+  const auto& train = first.train;
   const auto examples = static_cast<int64_t>(prepared.train_examples), step = train.batch_size * train.accumulation;
+  const int64_t steps = first.data.drop_last ? std::max<int64_t>(1, examples / step) : (examples + step - 1) / step;
   constexpr int64_t shortest_row = 4;
   config.task.fingerprint = prepared.fingerprint;
   config.data.max_seq_length = std::max(prepared.longest, shortest_row);
-  config.evaluation.every = config.checkpoint.every = (examples + step - 1) / step;
+  config.evaluation.every = config.checkpoint.every = steps;
+  const double total = train.budget.epochs > 0 ? train.budget.epochs * static_cast<double>(steps)
+                                               : static_cast<double>(train.budget.steps);
+  if (first.data.drop_last && first.schedule.warmup < 1)
+    config.schedule.warmup = std::floor(first.schedule.warmup * total);
   config.evaluation.sequences = static_cast<int64_t>(prepared.valid_examples);
 }
 
@@ -236,7 +245,7 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
   config.data.tokens = out + "/" + task_folder;
   const auto first = with_overrides(config, set);  // all that is wrong with it is told before rows are made
   const auto prepared = prepare_rows(opened.task, opened.run, out);
-  fit_to_rows(config, prepared, first.train);
+  fit_to_rows(config, prepared, first);
   auto command = given;
   command.run = out;
   command.config = with_overrides(config, set);

@@ -29,6 +29,7 @@ struct DataConfig {
   int64_t max_seq_length = 128;
   RowPacking packing = RowPacking::document;
   double short_seq_prob = 0.1;
+  bool drop_last = false;
 };
 
 template <class V>
@@ -40,6 +41,8 @@ void describe(V& v, DataConfig& c) {
     "from the whole text, with half of the second segments from elsewhere in it");
   v("short_seq_prob", c.short_seq_prob,
     "share of the sequences that are cut to a random shorter length; ignored by generative models", in_range(0, 1));
+  v("drop_last", c.drop_last,
+    "of a task: the last batch of an epoch is left out where it is smaller than the others, as BabyLM's program does");
 }
 
 }  // namespace cloze

@@ -175,7 +175,7 @@ void require_task_head(const RunConfig& run) {
   const auto own = published_head(run.model, task, terms->head),
              wanted = published_head(run.model, task, HeadDesign::huggingface);
   const bool same_layers = own.dense == wanted.dense && own.pooler == wanted.pooler &&
-                           own.output_bias == wanted.output_bias && own.token == wanted.token;
+                           own.output_bias == wanted.output_bias && own.token == wanted.token && !own.plain_norms;
   const bool is_causal =
       backbone_of(run.model).is_decoder() && default_architecture(run.model) != Architecture::decoder;
   const bool same_state = (!own.mean || kind_of(run.model) == "modernbert") && !(is_causal && reads_texts(task));

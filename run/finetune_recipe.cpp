@@ -243,6 +243,7 @@ Recipe recipe_of(const RecipeQuestion& asked) {
   config.train.batch_size = numbers.batch_size;
   config.train.budget.epochs = numbers.epochs;
   config.train.budget.steps = numbers.steps;
+  recipe.babylm_head = recipe.config.data.drop_last = asked.like == "babylm-2026";
   return recipe;
 }
 

@@ -21,6 +21,7 @@ struct Recipe {
   RunConfig config{};
   int64_t max_length = 0;      ///< tokens of a row; 0: as many as the model reads
   bool original_head = false;  ///< the head has the first weights of that code
+  bool babylm_head = false;    ///< it is that of BabyLM's program
   double classifier_dropout = -1;
 };
 
@@ -50,10 +51,11 @@ std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std
 /// README.glue.md; google-research/albert, run_glue.sh; facebookresearch/SpanBERT, README.md, code/run_glue.py;
 /// JonasGeiping/cramming, config/eval/GLUE_sane.yaml; transformers, examples/pytorch/text-classification/README.md;
 /// zihangdai/xlnet, README.md, scripts, run_classifier.py, model_utils.py; AnswerDotAI/ModernBERT,
-/// src/evals/glue_jobs.py, yamls/finetuning/glue; babylm-org/babylm-eval, strict/scripts/eval_finetuning.sh.
+/// src/evals/glue_jobs.py, yamls/finetuning/glue; babylm-org/babylm-eval, strict/scripts/eval_finetuning.sh and
+/// strict/evaluation_pipeline/finetune.
 /// Differs: of a grid (grid_of) one point is taken here; fairseq's steps for a task that its files do not have are ten
-/// epochs with a warm-up of 6 %; babylm-eval leaves out the last, smaller batch of an epoch; the layer decay that
-/// XLNet's code has for SQuAD is left out, since Adam divides it out of the gradients again.
+/// epochs with a warm-up of 6 %; the layer decay that XLNet's code has for SQuAD is left out, since Adam divides it out
+/// of the gradients again.
 Recipe recipe_of(const RecipeQuestion& asked);
 
 }  // namespace cloze

@@ -162,6 +162,17 @@ int run(const CollateCommand& c) {
   return 0;
 }
 
+int run(const BabylmFinetuneCommand& c) {
+  const auto found = finetune_babylm(c);
+  if (c.json) {
+    print_data(json_text(to_json(found)) + "\n");
+    return 0;
+  }
+  print_text(to_text(table_of(found)) + "\n");
+  for (const auto& note : found.notes) print_report(words("Note: ", note, ".\n"), 0);
+  return 0;
+}
+
 /// Prints the most probable completions of all blanks together.
 void print_completions(const LoadedRun& opened, const std::string& text, const FillCommand& c) {
   json list = json::array();

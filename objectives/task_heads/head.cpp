@@ -69,6 +69,9 @@ Tensor mean_of_real(const Tensor& hidden, const Tensor& mask) {
   return ((hidden.to(at::kFloat) * real).sum(1) / real.sum(1).clamp_min(1)).to(hidden.scalar_type());
 }
 
+/// A norm over the last axis without weights.
+Tensor plain_norm(const Tensor& x) { return at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-5); }
+
 /// A head of a task, its loss and its outputs.
 struct TaskHead final : Objective {
   TaskHead(TaskKind of_task, const ObjectiveTerms& of_all, const TaskHeadTerms& given, const HeadContext& in)
@@ -146,8 +149,10 @@ struct TaskHead final : Objective {
 
   /// The position of the state that stands for each text, int64 [B].
   Tensor positions(const Batch& batch) const {
-    const bool of_family = terms.head == HeadDesign::huggingface || terms.head == HeadDesign::original;
+    using enum HeadDesign;
+    const bool of_family = terms.head == huggingface || terms.head == original || terms.head == babylm_pooled;
     if (of_family && batch.class_positions.defined()) return batch.class_positions;
+    if (terms.head == babylm_left) return at::zeros_like(batch.input_ids.select(1, 0));
     return class_positions_of(layers.token, batch.input_ids, batch.attention_mask, eos);
   }
 
@@ -159,8 +164,10 @@ struct TaskHead final : Objective {
     drop.site = 2;
     if (layers.dropout_before) x = dropout(x, drop);
     drop.site = 3;
+    if (layers.plain_norms) x = plain_norm(x);
     if (dense) x = linear_activation(x, dense->weight, dense->bias, layers.activation);
     if (norm) x = norm->forward(x);
+    if (layers.plain_norms) x = plain_norm(x);
     return linear(dropout(x, drop), output->weight, output->bias).to(at::kFloat);
   }
 

@@ -21,8 +21,13 @@ Tensor of_each(const std::vector<const TaskRow*>& rows, const F& value) {
   return to_tensor(all);
 }
 
-/// Ids, mask and segments, padded on the right.
-void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t filler) {
+/// The positions of padding before a row's first token in a batch of this length.
+int64_t padding_before(const LabelledSetting& in, const TaskRow& row, int64_t length) {
+  return in.pads_left ? length - static_cast<int64_t>(row.ids.size()) : 0;
+}
+
+/// Ids, mask and segments.
+void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t filler, const LabelledSetting& in) {
   const auto count = static_cast<int64_t>(rows.size());
   int64_t longest = 0;
   for (const auto* row : rows) {
@@ -31,15 +36,15 @@ void add_text(Batch& batch, const std::vector<const TaskRow*>& rows, int64_t fil
   }
   batch.input_ids = at::full({count, longest}, filler, at::kLong);
   if (batch.tokens < count * longest) batch.attention_mask = at::zeros({count, longest}, at::kBool);
-  const bool segments = !rows[0]->segments.empty();
+  const bool segments = in.segments && !rows[0]->segments.empty();
   if (segments) batch.token_type_ids = at::zeros({count, longest}, at::kLong);
   for (int64_t r = 0; r < count; ++r) {
     const auto& row = *rows[static_cast<size_t>(r)];
-    std::copy(row.ids.begin(), row.ids.end(), batch.input_ids.data_ptr<int64_t>() + r * longest);
-    if (segments)
-      std::copy(row.segments.begin(), row.segments.end(), batch.token_type_ids.data_ptr<int64_t>() + r * longest);
+    const auto begin = r * longest + padding_before(in, row, longest);
+    std::copy(row.ids.begin(), row.ids.end(), batch.input_ids.data_ptr<int64_t>() + begin);
+    if (segments) std::copy(row.segments.begin(), row.segments.end(), batch.token_type_ids.data_ptr<int64_t>() + begin);
     if (batch.attention_mask.defined())
-      std::fill_n(batch.attention_mask.data_ptr<bool>() + r * longest, row.ids.size(), true);
+      std::fill_n(batch.attention_mask.data_ptr<bool>() + begin, row.ids.size(), true);
   }
 }
 
@@ -51,11 +56,12 @@ std::pair<int64_t, int64_t> global_tokens_of(TaskKind task, const TaskRow& row) 
   return {row.class_token, row.class_token + 1};
 }
 
-void add_global_tokens(Batch& batch, const std::vector<const TaskRow*>& rows, TaskKind task) {
+void add_global_tokens(Batch& batch, const std::vector<const TaskRow*>& rows, const LabelledSetting& in) {
   batch.global_attention_mask = at::zeros_like(batch.input_ids, at::kBool);
   for (size_t r = 0; r < rows.size(); ++r) {
-    const auto [begin, end] = global_tokens_of(task, *rows[r]);
-    batch.global_attention_mask[static_cast<int64_t>(r)].narrow(0, begin, end - begin).fill_(true);
+    const auto [begin, end] = global_tokens_of(in.task, *rows[r]);
+    const auto before = padding_before(in, *rows[r], batch.input_ids.size(1));
+    batch.global_attention_mask[static_cast<int64_t>(r)].narrow(0, before + begin, end - begin).fill_(true);
   }
 }
 
@@ -142,7 +148,8 @@ void check_row(const TaskRow& row, const LabelledSetting& in) {
 
 class LabelledRows final : public RowMaker {
  public:
-  LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, int64_t batch_size)
+  LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, int64_t batch_size,
+               bool drop_last)
       : in_(setting), rows_(std::move(rows)), order_(order) {
     require<DataError>(!rows_.empty(), "the task has no rows to train on; look at them with `cloze inspect task`");
     for (size_t r = 0; r < rows_.size(); ++r) {
@@ -153,7 +160,9 @@ class LabelledRows final : public RowMaker {
     examples_ = begins_.size();
     begins_.push_back(rows_.size());
     step_ = static_cast<uint64_t>(std::max<int64_t>(batch_size, 1));
-    size_ = (examples_ + step_ - 1) / step_ * step_;
+    size_ = (examples_ + (drop_last ? 0 : step_ - 1)) / step_ * step_;
+    require<DataError>(size_ > 0, "the task has ", examples_, " items to train on, and data.drop_last leaves out a ",
+                       "batch of fewer than ", step_, "; lower train.batch_size, or set data.drop_last=false");
   }
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>*) const override {
@@ -186,7 +195,7 @@ class LabelledRows final : public RowMaker {
  private:
   /// The examples of these sequence numbers, up to the end of their epoch.
   std::vector<uint64_t> examples_at(uint64_t first, uint64_t count) const {
-    const uint64_t epoch = first / size_, begin = first % size_, end = std::min(begin + count, examples_);
+    const uint64_t epoch = first / size_, begin = first % size_, end = std::min({begin + count, examples_, size_});
     std::vector<uint64_t> chosen;
     for (uint64_t i = begin; i < end; ++i) chosen.push_back(item_at(order_, examples_, epoch * examples_ + i));
     return chosen;
@@ -221,6 +230,8 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
     LabelledSetting found{.model = model};
     if (const auto* terms = task_head_of(objective, &found.task)) {
       found.labels = static_cast<int64_t>(terms->labels.size());
+      found.segments = !is_of_babylm(terms->head);
+      found.pads_left = terms->head == HeadDesign::babylm_left;
       return found;
     }
   }
@@ -240,10 +251,10 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& config) {
 Batch labelled_batch(const LabelledSetting& in, const std::vector<const TaskRow*>& rows, bool with_targets) {
   const auto& model = transformer_of(in.model);
   Batch batch;
-  add_text(batch, rows, model.pad_token_id);
+  add_text(batch, rows, model.pad_token_id, in);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = shifted_right(batch.input_ids, in.model);
   const bool windows = std::holds_alternative<WindowAttention>(*model.attention);
-  if (windows && in.task != TaskKind::tagging) add_global_tokens(batch, rows, in.task);
+  if (windows && in.task != TaskKind::tagging) add_global_tokens(batch, rows, in);
   if (reads_texts(in.task)) batch.class_positions = of_each(rows, [](const TaskRow& row) { return row.class_token; });
   if (in.task == TaskKind::spans)
     batch.context_begin = of_each(rows, [](const TaskRow& row) { return row.second_begin; });
@@ -253,8 +264,8 @@ Batch labelled_batch(const LabelledSetting& in, const std::vector<const TaskRow*
 }
 
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
-                                             const Rng& order, int64_t batch_size) {
-  return std::make_unique<LabelledRows>(setting, std::move(rows), order, batch_size);
+                                             const Rng& order, int64_t batch_size, bool drop_last) {
+  return std::make_unique<LabelledRows>(setting, std::move(rows), order, batch_size, drop_last);
 }
 
 std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowContext& context) {
@@ -263,7 +274,8 @@ std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowConte
                        " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
   auto part = read_prepared_part(folder, context.stage);
   return make_labelled_rows(labelled_setting(context.model, context.objectives), std::move(part.rows),
-                            context.order_rng, context.step.batch_size * context.step.accumulation);
+                            context.order_rng, context.step.batch_size * context.step.accumulation,
+                            context.data.drop_last && context.stage == "train");
 }
 
 }  // namespace cloze

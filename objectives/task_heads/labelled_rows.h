@@ -10,16 +10,18 @@ namespace cloze {
 struct LabelledSetting {
   TaskKind task = TaskKind::classification;
   ModelConfig model;
-  int64_t labels = 0;  ///< of the task; 0: it has none
+  int64_t labels = 0;      ///< of the task; 0: it has none
+  bool segments = true;    ///< of rows that have them
+  bool pads_left = false;  ///< as BabyLM's program does where it is asked to
 };
 
 /// The setting of a run whose objective is a head of a task. Throws ConfigError for another objective.
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives);
 
-/// Rows as a batch, padded on the right to the longest of them, XLNet's too, whose distances are relative: its head
-/// reads the last real token. `choice`: rows of an item stand together, and are one item. Window attention is global at
-/// the first token of a text, on the question of spans, and on the second text of a choice. `with_targets` false: as
-/// rows whose labels nobody knows.
+/// Rows as a batch, padded on the right, or as the setting says, to the longest of them, XLNet's too, whose distances
+/// are relative: its head reads the last real token. `choice`: rows of an item stand together, and are one item. Window
+/// attention is global at the first token of a text, on the question of spans, and on the second text of a choice.
+/// `with_targets` false: as rows whose labels nobody knows.
 Batch labelled_batch(const LabelledSetting& setting, const std::vector<const TaskRow*>& rows, bool with_targets = true);
 
 /// The decoder's input int64 [B, T] for ids [B, T], -100 = padding: the ids shifted right, after the start token or
@@ -34,9 +36,10 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 ///
 /// order       of the stage, as RowContext::order_rng
 /// batch_size  examples of a step; 0: batches of any size, which end with the epoch
+/// drop_last   a step that would have fewer is none: an epoch ends before its examples, which are others each time
 ///
-/// Throws DataError without rows, and for a label that is none of the task's.
+/// Throws DataError without rows, for a label that is none of the task's, and where no batch is left.
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
-                                             const Rng& order, int64_t batch_size);
+                                             const Rng& order, int64_t batch_size, bool drop_last = false);
 
 }  // namespace cloze

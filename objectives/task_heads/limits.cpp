@@ -106,7 +106,8 @@ void check_design(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSett
                 "objective spans has no head original for ", kind,
                 ", whose authors predict the end of an answer from its start; choose head: huggingface");
   const auto head = published_head(in.model, task, terms.head);
-  const bool blind = reads_texts(task) && !head.mean && head.token == ClassToken::first && in.backbone().is_decoder();
+  const bool blind = reads_texts(task) && !head.mean && !is_of_babylm(terms.head) && head.token == ClassToken::first &&
+                     in.backbone().is_decoder();
   limits.forbid(blind, "objective ", task,
                 " reads the first token, which in a decoder is the same for every text; choose head: last or mean");
 }

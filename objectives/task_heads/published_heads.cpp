@@ -98,6 +98,17 @@ void make_original(PublishedHead& head, const ModelConfig& model, TaskKind task)
   }
 }
 
+/// The head of BabyLM's program, the same for every family; an encoder-decoder's first token is the start token of its
+/// decoder.
+PublishedHead head_of_babylm(ClassToken token) {
+  return {.token = token,
+          .dense = true,
+          .activation = Activation::gelu,
+          .plain_norms = true,
+          .dropout = 0.1,
+          .weights = FirstWeights::torch_linear};
+}
+
 }  // namespace
 
 PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign design) {
@@ -127,6 +138,11 @@ PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign
     case HeadDesign::last:
       head.token = ClassToken::last;
       break;
+    case HeadDesign::babylm:
+    case HeadDesign::babylm_left:
+      return head_of_babylm(ClassToken::first);
+    case HeadDesign::babylm_pooled:
+      return head_of_babylm(head.token);
   }
   return head;
 }

@@ -30,6 +30,9 @@ size_t end_of_batch(const std::vector<size_t>& order, size_t begin, const std::v
   return end;
 }
 
+/// Rows of a batch of BabyLM's program, where it judges: on padding that it reads, the others in the batch count.
+constexpr size_t babylm_judged_rows = 64;
+
 /// The logits of a batch: [B, L] of texts and candidates, [B, T, L] of tokens.
 Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
   auto inputs = inputs_of(batch);
@@ -50,12 +53,13 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
   const auto device = network.backbone->token_embedding().value().device();
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
+  if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
   TaskOutputs found;
   found.logits.resize(rows.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     if (interrupted) throw Interrupted("stopped in an evaluation of a task");
-    end = end_of_batch(order, begin, rows, batch_tokens);
+    end = setting.pads_left ? std::min(order.size(), begin + babylm_judged_rows)
+                            : end_of_batch(order, begin, rows, batch_tokens);
     std::vector<const TaskRow*> chosen;
     for (size_t i = begin; i < end; ++i) chosen.push_back(&rows[order[i]]);
     auto batch = labelled_batch(setting, chosen, /*with_targets=*/false);

@@ -146,7 +146,7 @@ TEST_CASE("what is missing or has another size is listed, and no file is written
   for (const std::string part :
        {"baby: is no complete submission; --partial writes what is there",
         "comps/comps/predictions.json: is not there; `cloze evaluate RUN --suite babylm` writes it",
-        "finetune/rte/predictions.json: is not there; fine-tuning is done by the published program",
+        "finetune/rte/predictions.json: is not there; `cloze babylm finetune RUN DATA` writes it",
         "chck_7M/zero_shot/mlm: is not there; `cloze evaluate RUN --suite babylm --fast --all-checkpoints` writes it",
         "'wug_past' has 2 predictions, and the published data 6 items", "'rain' is no part of the published data",
         "'turns' has 1 predictions, and the published data 3 items"})

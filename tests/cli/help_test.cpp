@@ -8,14 +8,14 @@
 namespace {
 
 /// Every verb with a help of its own; those of `study` and their like are two words.
-const std::vector<std::string> verbs{"prepare",       "tokenize",     "inspect",        "inspect objective",
-                                     "pretrain",      "benchmark",    "study",          "study plan",
-                                     "study run",     "study status", "study report",   "study commands",
-                                     "report",        "fit",          "evaluate",       "generate",
-                                     "fill",          "score",        "view",           "import",
-                                     "export",        "babylm",       "babylm collate", "verify",
-                                     "verify parity", "verify data",  "verify run",     "config",
-                                     "explain",       "describe",     "completion"};
+const std::vector<std::string> verbs{"prepare",   "tokenize",      "inspect",        "inspect objective",
+                                     "pretrain",  "benchmark",     "study",          "study plan",
+                                     "study run", "study status",  "study report",   "study commands",
+                                     "report",    "fit",           "evaluate",       "generate",
+                                     "fill",      "score",         "view",           "import",
+                                     "export",    "babylm",        "babylm collate", "babylm finetune",
+                                     "verify",    "verify parity", "verify data",    "verify run",
+                                     "config",    "explain",       "describe",       "completion"};
 
 /// Calls `f(line)` for each line of a text.
 template <class F>

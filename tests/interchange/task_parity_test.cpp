@@ -143,7 +143,7 @@ TEST_CASE("a head that no class has is exported to none", "[interchange][tasks]"
   auto config = open_run(dir / "run").config;
   auto* head = as<ClassificationConfig>(config.objectives.at(0));
   REQUIRE(head);
-  for (const auto design : {HeadDesign::mean, HeadDesign::original}) {
+  for (const auto design : {HeadDesign::mean, HeadDesign::original, HeadDesign::babylm}) {
     head->head = design;
     CHECK_THROWS_WITH(require_huggingface(config),
                       words("head ", design,

@@ -338,6 +338,103 @@ TEST_CASE("mean, first and last read those states, and padding is none", "[objec
   }
 }
 
+namespace {
+
+/// (x - mean) / sqrt(var + 1e-5).
+std::vector<double> norm_by_loops(std::vector<double> x) {
+  const auto n = static_cast<double>(x.size());
+  double mean = 0, variance = 0;
+  for (const double v : x) mean += v / n;
+  for (const double v : x) variance += (v - mean) * (v - mean) / n;
+  for (double& v : x) v = (v - mean) / std::sqrt(variance + 1e-5);
+  return x;
+}
+
+/// W x + b.
+std::vector<double> affine_by_loops(const Tensor& w, const Tensor& b, const std::vector<double>& x) {
+  const auto weights = scores_in(w), biases = scores_in(b);
+  auto y = biases;
+  for (size_t i = 0; i < y.size(); ++i)
+    for (size_t j = 0; j < x.size(); ++j) y[i] += weights[i * x.size() + j] * x[j];
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("the head of BabyLM's program is norm, dense, gelu, norm and output, over rows without segments",
+          "[objectives][tasks]") {
+  auto decoder = small<Gpt2Config>();
+  decoder.architecture = Architecture::decoder;
+  for (const ModelConfig& model : {ModelConfig(small()), ModelConfig(decoder)})
+    for (const auto design : {HeadDesign::babylm, HeadDesign::babylm_pooled}) {
+      INFO(kind_of(model) << " " << name_of(design));
+      auto head = of_three();
+      head.head = design;
+      CHECK(forbidden_heads(model, head).empty());
+      const auto network = task_network(model, head);
+      auto row = task_row(0, 9);
+      const bool reads_last = backbone_of(model).is_decoder() && design == HeadDesign::babylm_pooled;
+      row.class_token = backbone_of(model).is_decoder() ? 8 : 0;
+      row.segments = {0, 0, 0, 0, 1, 1, 1, 1, 1};
+      const at::NoGradGuard no_grad;
+      const auto batch = task_batch(*network, head, {row});
+      CHECK_FALSE(batch.token_type_ids.defined());
+      const auto hidden = network->backbone->hidden(inputs_of(batch));
+      const auto params = collect_params(*network);
+      const auto value = [&](const std::string& name) {
+        for (const auto& named : params)
+          if (named.name == "classification." + name) return named.param.value();
+        return Tensor();
+      };
+      auto x = norm_by_loops(scores_in(hidden.select(1, reads_last ? 8 : 0)));
+      x = affine_by_loops(value("dense.weight"), value("dense.bias"), x);
+      for (double& v : x) v *= 0.5 * (1 + std::erf(v / std::sqrt(2.0)));
+      x = affine_by_loops(value("output.weight"), value("output.bias"), norm_by_loops(x));
+      const auto found = scores_in(run_rows(*network, {head}, {row}).logits[0]);
+      REQUIRE(found.size() == 3);
+      for (size_t k = 0; k < 3; ++k) CHECK(is_near(found[k], x[k], 1e-5));
+    }
+}
+
+TEST_CASE("as BabyLM's program reads a decoder, texts that begin alike, or padding, have the same logits",
+          "[objectives][tasks]") {
+  auto model = small<Gpt2Config>();
+  model.architecture = Architecture::decoder;
+  auto head = of_three();
+  auto one = task_row(0, 9), other = task_row(1, 6);
+  other.ids[0] = one.ids[0], other.ids[3] = 22;
+  one.class_token = 8, other.class_token = 5;
+  head.head = HeadDesign::babylm;
+  const auto constant = run_rows(*task_network(model, head), {head}, {one, other}).logits;
+  CHECK(error_of(constant[0], constant[1]) < 1e-5);
+  head.head = HeadDesign::babylm_left;
+  auto longest = task_row(2, 12);
+  longest.class_token = 11;
+  const auto padded = run_rows(*task_network(model, head), {head}, {one, other, longest}).logits;
+  CHECK(error_of(padded[0], padded[1]) < 1e-5);  // both are read at their padding
+  CHECK(error_of(padded[0], padded[2]) > 1e-3);
+  head.head = HeadDesign::babylm_pooled;
+  const auto corrected = run_rows(*task_network(model, head), {head}, {one, other}).logits;
+  CHECK(error_of(corrected[0], corrected[1]) > 1e-3);
+}
+
+TEST_CASE("rows padded on the left are read at their padding, and judged 64 at a time in their order",
+          "[objectives][tasks]") {
+  auto head = of_three();
+  head.head = HeadDesign::babylm_left;
+  const auto network = task_network(small(), head);
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 65; ++r) rows.push_back(task_row(r, r == 0 ? 12 : 6, static_cast<int32_t>(r)));
+  const auto batch = task_batch(*network, head, {rows[0], rows[1]});
+  CHECK_FALSE(batch.attention_mask[1][5].item<bool>());
+  CHECK(batch.input_ids[1][6].item<int64_t>() == rows[1].ids[0]);
+  const auto together = run_rows(*network, {head}, rows).logits;
+  const auto alone = [&](size_t r) { return run_rows(*network, {head}, {rows[r]}).logits[0]; };
+  CHECK(error_of(together[0], alone(0)) < 1e-5);
+  CHECK(error_of(together[63], alone(63)) > 1e-3);
+  CHECK(error_of(together[64], alone(64)) < 1e-5);  // in a batch of its own
+}
+
 TEST_CASE("rows run without dropout, and the network goes on in the mode that it was in", "[objectives][tasks]") {
   RegressionConfig head;
   head.scale = {1, 5};
@@ -435,6 +532,25 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   CHECK(make_labelled_rows(tagged, {tags[1]}, Rng(7), 1)->step_batches(0, 1).empty());
 }
 
+TEST_CASE("with drop_last an epoch ends before its smaller batch, whose items are others in the next epoch",
+          "[objectives][tasks]") {
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 10; ++r) rows.push_back(task_row(r, 5 + r));
+  for (auto& row : rows) row.label = 0;
+  const auto network = task_network(small(), of_three());
+  const auto setting = labelled_setting(network->model_config(), {of_three()});
+  const auto maker = make_labelled_rows(setting, rows, Rng(7), 4, /*drop_last=*/true);
+  const auto whole = make_labelled_rows(setting, rows, Rng(7), 4);
+  CHECK(maker->size() == 8);
+  for (const uint64_t first : {0, 4})
+    CHECK(at::equal(maker->batch(first, 4, nullptr).input_ids, whole->batch(first, 4, nullptr).input_ids));
+  CHECK(at::equal(maker->batch(8, 4, nullptr).input_ids, whole->batch(12, 4, nullptr).input_ids));
+  CHECK(at::equal(maker->batch(14, 2, nullptr).input_ids, whole->batch(18, 2, nullptr).input_ids));
+  CHECK_THROWS_WITH(make_labelled_rows(setting, rows, Rng(7), 16, true),
+                    "the task has 10 items to train on, and data.drop_last leaves out a batch of fewer than 16; lower "
+                    "train.batch_size, or set data.drop_last=false");
+}
+
 TEST_CASE("the first weights of a head are those of the code that is named", "[objectives][tasks]") {
   const auto deviation = [](const ModelConfig& model, const ObjectiveConfig& head, const std::string& name) {
     Network network(model, {head});
@@ -469,6 +585,12 @@ TEST_CASE("the first weights of a head are those of the code that is named", "[o
   CHECK(is(deviation(wide(ModernBertConfig{}), several, "output.weight"), by_width * 0.8796));
   CHECK(is(deviation(wide(ModernBertConfig{}), several, "dense.weight"), 0.01 * 0.8796));
   CHECK(deviation(wide(Gpt2Config{}), several, "output.bias") == -1);
+  auto babylm = several;
+  babylm.head = HeadDesign::babylm;
+  for (const auto* name : {"dense.weight", "output.weight"})
+    CHECK(is(deviation(wide(BertConfig{}), babylm, name), by_width / std::sqrt(3.0)));
+  CHECK(deviation(wide(BertConfig{}), babylm, "dense.bias") > 0.01);
+  CHECK(deviation(wide(BertConfig{}), babylm, "norm.weight") == -1);
 }
 
 TEST_CASE("heads of tasks that cannot be are refused, each with what to choose", "[objectives][tasks]") {

@@ -47,7 +47,7 @@ TEST_CASE("a recipe has the numbers of its file, by task where the file has them
   CHECK(recipe_of({.like = "turc-2019", .kind = "classification"}).config.train.budget.epochs == 4);
 }
 
-TEST_CASE("the recipes of XLNet, BART, MosaicBERT and BabyLM have the numbers of their files", "[run][tasks]") {
+TEST_CASE("the recipes of XLNet, BART and MosaicBERT have the numbers of their files", "[run][tasks]") {
   const auto of = [](const std::string& like, const std::string& task, const std::string& kind = "classification",
                      int64_t width = 768) {
     return recipe_of({.like = like, .task = task, .kind = kind, .model = "bert", .hidden_size = width});
@@ -96,13 +96,6 @@ TEST_CASE("the recipes of XLNet, BART, MosaicBERT and BabyLM have the numbers of
   CHECK(rte.config.optimizer.decay_norm_and_bias);
   CHECK(rte.max_length == 256);
   CHECK(of("mosaicbert", "mine").config.train.budget.epochs == 3);
-  const auto wsc = of("babylm-2026", "wsc");
-  CHECK(wsc.config.train.batch_size == 32);
-  CHECK(wsc.config.train.budget.epochs == 30);
-  CHECK(wsc.config.optimizer.max_grad_norm == 0);
-  CHECK(wsc.config.optimizer.decay_norm_and_bias);
-  CHECK(part_in<CosineSchedule>(wsc.config.schedule.shape)->end_factor == 0.1);
-  CHECK(of("babylm-2026", "boolq").config.train.batch_size == 16);
 }
 
 TEST_CASE("a grid is every batch with every rate, without those that are given", "[run][tasks]") {
@@ -118,6 +111,37 @@ TEST_CASE("a grid is every batch with every rate, without those that are given",
   CHECK(points_of(grid, {"optimizer.learning_rate=1e-3"}).size() == 5);
   CHECK(points_of(grid, {"optimizer.learning_rate=1e-3", "train.batch_size=8"}).empty());
   CHECK(points_of(grid_of("google-bert"), {}).empty());
+}
+
+TEST_CASE("the recipe of BabyLM has the numbers of its script, and what its program has of its own", "[run][tasks]") {
+  const auto of = [](const std::string& task) {
+    return recipe_of({.like = "babylm-2026", .task = task, .kind = "classification", .model = "roberta"});
+  };
+  const auto rte = of("rte");
+  const auto& optimizer = rte.config.optimizer;
+  CHECK(rte.config.train.batch_size == 32);
+  CHECK(rte.config.train.budget.epochs == 10);
+  CHECK(rte.max_length == 512);
+  CHECK(rte.babylm_head);
+  CHECK_FALSE(rte.original_head);
+  CHECK(rte.config.data.drop_last);
+  CHECK(optimizer.learning_rate == 3e-5);
+  CHECK(optimizer.weight_decay == 0.01);
+  CHECK(optimizer.decay_norm_and_bias);
+  CHECK(optimizer.max_grad_norm == 0);
+  const auto* adam = part_in<AdamMoments>(optimizer.rule);
+  CHECK(adam->bias_correction);
+  CHECK(adam->beta1 == 0.9);
+  CHECK(adam->beta2 == 0.999);
+  CHECK(adam->epsilon == 1e-8);
+  CHECK(rte.config.schedule.warmup == 0.06);
+  const auto* cosine = std::get_if<CosineSchedule>(&rte.config.schedule.shape);
+  REQUIRE(cosine);
+  CHECK(cosine->end_factor == 0.1);
+  CHECK_FALSE(cosine->decay_from_start);
+  CHECK(of("boolq").config.train.batch_size == 16);
+  CHECK(of("multirc").config.train.batch_size == 16);
+  CHECK(of("wsc").config.train.budget.epochs == 30);
 }
 
 TEST_CASE("a recipe of another name is refused with those that there are", "[run][tasks]") {

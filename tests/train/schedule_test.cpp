@@ -116,3 +116,13 @@ TEST_CASE("rates follow the budget where another one would have given a step so 
   }
   CHECK(follows_budget(schedule_of(ConstantSchedule{}, 0.1), 50, 0.5));
 }
+
+TEST_CASE("a cosine to a tenth after a warm-up in steps is that of BabyLM's program, step by step",
+          "[train][schedule]") {
+  const auto s = schedule_of(CosineSchedule{{.end_factor = 0.1}, {}}, 6);
+  for (int step = 0; step < 100; ++step) {
+    const double part = (step - 6) / 94.0;
+    const double wanted = step < 6 ? step / 6.0 : std::max(0.1, 0.1 + 0.9 * 0.5 * (1 + std::cos(std::acos(-1) * part)));
+    CHECK(schedule_factor(s, step, 100) == Approx(wanted).epsilon(1e-12));
+  }
+}
