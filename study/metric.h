@@ -45,12 +45,12 @@ MetricFacts facts_of(const StudyMetric& metric);
 
 /// The value of a metric for a finished run.
 struct MetricValue {
-  double value = 0;               ///< in the unit of the metric
-  ExampleLosses examples{};       ///< whose quotient is the value; empty: it is no mean of examples
-  std::string measured{};         ///< how it was measured: objectives, rows, masks
-  std::string text{};             ///< fingerprint of what it was measured on; examples of equal ones are the same
-  double by_nats = 1;             ///< the value by the loss of the curve
-  std::optional<double> floor{};  ///< none: that at the end of the curve
+  double value = 0;          ///< in the unit of the metric
+  ExampleLosses examples{};  ///< whose quotient is the value; empty: it is no mean of examples
+  std::string measured{};    ///< how it was measured: objectives, rows, masks
+  std::string text{};        ///< fingerprint of what it was measured on; examples of equal ones are the same
+  double by_nats = 1;        ///< the value by the loss of the curve
+  double floor = 0;          ///< what a network that has learnt nothing reaches; 0: that of the curve, or not known
 };
 
 /// The value of a run directory. Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut

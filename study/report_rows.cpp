@@ -56,6 +56,11 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
+/// Decimals that show two digits of a spread.
+int decimals_for(double spread) {
+  return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
+}
+
 std::string direction_of(const StudyReport& report) {
   return report.rules.higher_is_better ? "higher is better" : "lower is better";
 }
@@ -66,7 +71,7 @@ int decimals_of(const StudyReport& report) {
   double spread = INFINITY;
   for (const auto& arm : report.arms)
     if (arm.summary.sd > 0) spread = std::min(spread, arm.summary.sd);
-  return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
+  return decimals_for(spread);
 }
 
 std::string metric_title(const StudyReport& report) {
@@ -138,6 +143,39 @@ Table paper_table(const StudyReport& report) {
   table.caption = words(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
                         interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
   return table;
+}
+
+std::vector<Table> secondary_tables(const StudyReport& report) {
+  std::vector<Table> tables;
+  for (size_t i = 0; i < report.secondary.size(); ++i) {
+    const auto facts = facts_of(report.secondary[i]);
+    auto& table = tables.emplace_back(Table{.title = words("Secondary: ", facts.title, in_brackets(facts.unit), ", ",
+                                                           facts.higher_is_better ? "higher" : "lower", " is better"),
+                                            .header = {"arm",
+                                                       {"runs", numeric, 5},
+                                                       {"mean ± sd", numeric, 3},
+                                                       {"difference", numeric},
+                                                       {interval_head(report), numeric, 2},
+                                                       {"p (Holm)", numeric, 4}}});
+    double spread = INFINITY, floor = 0;
+    for (const auto& arm : report.arms) {
+      const auto& figure = arm.secondary[i];
+      if (figure.summary.sd > 0) spread = std::min(spread, figure.summary.sd);
+      floor = std::max(floor, figure.floor);
+    }
+    const int decimals = decimals_for(spread);
+    for (const auto& arm : report.arms) {
+      const auto& figure = arm.secondary[i];
+      const auto& [summary, d] = std::tie(figure.summary, figure.difference);
+      auto mean = summary.count > 0 ? fixed(summary.mean, decimals) : "";
+      if (summary.count > 1) mean += " ± " + fixed(summary.sd, decimals);
+      table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), mean,
+                            d.seeds > 0 ? fixed(d.mean, decimals, true) : "", interval_text(d.interval, decimals),
+                            d.p_holm ? p_text(*d.p_holm) : ""});
+    }
+    if (floor > 0) table.rows.push_back({facts.floor, "", fixed(floor, decimals), "", "", ""});
+  }
+  return tables;
 }
 
 Table run_table(const StudyReport& report) {
@@ -245,6 +283,10 @@ std::vector<std::string> methods_of(const StudyReport& report) {
       "Sets of arms that are not told apart: the verdict tells none of a set from the baseline, and no pair of the "
       "others differs after Holm's correction over these pairs (Holm 1979).",
       "A run is an outlier of its arm when Grubbs' test (1969) rejects at 1 % that it is one of the others."};
+  if (!report.secondary.empty())
+    sentences.emplace_back(
+        "Secondary metrics decide nothing. Their intervals are of each difference alone; their p are corrected by "
+        "Holm's method over all of them and all arms (Holm 1979).");
   if (!report.declaration.empty())
     sentences.push_back(
         words("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));

@@ -298,7 +298,7 @@ void score(RunResult& result, MetricValue value) {
   result.measured = std::move(value.measured);
   result.text = std::move(value.text);
   result.by_nats = value.by_nats;
-  result.floor = value.floor.value_or(0);
+  result.floor = value.floor;
 }
 
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
