@@ -166,7 +166,8 @@ std::vector<Table> secondary_tables(const StudyReport& report) {
     const int decimals = decimals_for(spread);
     for (const auto& arm : report.arms) {
       const auto& figure = arm.secondary[i];
-      const auto& [summary, d] = std::tie(figure.summary, figure.difference);
+      const auto& summary = figure.summary;
+      const auto& d = figure.difference;
       auto mean = summary.count > 0 ? fixed(summary.mean, decimals) : "";
       if (summary.count > 1) mean += " ± " + fixed(summary.sd, decimals);
       table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), mean,

@@ -128,7 +128,9 @@ std::vector<Arm> survivors(const Plan& rung, int64_t count) {
   std::vector<size_t> order;
   for (size_t i = 0; i < losses.size(); ++i)
     if (std::isfinite(losses[i])) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+  const bool is_upward = facts_of(rung.metric).higher_is_better;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return is_upward ? losses[a] > losses[b] : losses[a] < losses[b]; });
   order.resize(std::min(order.size(), static_cast<size_t>(count)));
   std::sort(order.begin(), order.end());
   std::vector<Arm> best;
@@ -231,6 +233,7 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
       plan.study.trials = rungs[i].trials;
     }
     plan.stage = stage;
+    if (decided) develop(plan);
     plan.compares = false;
     stages.rungs.push_back(add_stage(stages, plan));
     before = decided ? std::optional(stages.plans[stages.rungs.back()]) : std::nullopt;
