@@ -175,6 +175,16 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
   return found;
 }
 
+bool is_better(double value, double other, const StudyMetric& metric) {
+  return facts_of(metric).higher_is_better ? value > other : value < other;
+}
+
+std::string value_words(const StudyMetric& metric) {
+  if (std::holds_alternative<LossMetric>(metric)) return "held-out loss";
+  const auto facts = facts_of(metric);
+  return facts.unit.empty() ? facts.name : words(facts.name, " [", facts.unit, "]");
+}
+
 int64_t documents_in(const MetricValue& value) {
   if (value.documents.empty()) return std::ssize(value.examples.sum);
   return std::ssize(std::set<uint64_t>(value.documents.begin(), value.documents.end()));

@@ -43,6 +43,12 @@ struct MetricFacts {
 };
 MetricFacts facts_of(const StudyMetric& metric);
 
+/// Whether one value is better than another.
+bool is_better(double value, double other, const StudyMetric& metric);
+
+/// The head of a column of values: `held-out loss`, `blimp accuracy [points]`.
+std::string value_words(const StudyMetric& metric);
+
 /// The value of a metric for a finished run.
 struct MetricValue {
   double value = 0;                   ///< in the unit of the metric

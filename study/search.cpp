@@ -128,9 +128,8 @@ std::vector<Arm> survivors(const Plan& rung, int64_t count) {
   std::vector<size_t> order;
   for (size_t i = 0; i < losses.size(); ++i)
     if (std::isfinite(losses[i])) order.push_back(i);
-  const bool is_upward = facts_of(rung.metric).higher_is_better;
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return is_upward ? losses[a] > losses[b] : losses[a] < losses[b]; });
+                   [&](size_t a, size_t b) { return is_better(losses[a], losses[b], rung.metric); });
   order.resize(std::min(order.size(), static_cast<size_t>(count)));
   std::sort(order.begin(), order.end());
   std::vector<Arm> best;

@@ -36,10 +36,9 @@ std::optional<double> number_of(const ConfigNode& value) {
 }
 
 /// The best candidate: the fewest failures, then the best mean, then the first.
-size_t best_of(const std::vector<Candidate>& candidates, bool higher_is_better) {
+size_t best_of(const std::vector<Candidate>& candidates, const StudyMetric& by) {
   const auto better = [&](const Candidate& a, const Candidate& b) {
-    if (a.failed != b.failed) return a.failed < b.failed;
-    return higher_is_better ? a.loss.mean > b.loss.mean : a.loss.mean < b.loss.mean;
+    return a.failed != b.failed ? a.failed < b.failed : is_better(a.loss.mean, b.loss.mean, by);
   };
   return static_cast<size_t>(std::min_element(candidates.begin(), candidates.end(), better) - candidates.begin());
 }
@@ -103,7 +102,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
 
 std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& arms) {
   if (!is_settled(tuning)) return std::nullopt;
-  Tuning found{.seeds = tuning.seeds};
+  Tuning found{.by = tuning.metric, .seeds = tuning.seeds};
   const size_t combinations = tuning.arms.size() / arms.size(), keys = tuning.study.tune.items.size();
   for (size_t a = 0; a < arms.size(); ++a) {
     auto& arm = found.arms.emplace_back(ArmTuning{.arm = arms[a].name});
@@ -128,7 +127,7 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
       }
       candidate.loss = summarize(losses);
     }
-    arm.best = best_of(arm.candidates, facts_of(tuning.metric).higher_is_better);
+    arm.best = best_of(arm.candidates, tuning.metric);
     if (arm.candidates[arm.best].loss.count == 0 && found.lacks.empty())
       found.lacks = new_try(words("arm '", arm.arm, "' in the search"), tuning, tuning.runs[a * combinations]);
   }
@@ -139,7 +138,7 @@ Table tuning_table(const Tuning& tuning) {
   Table table{.title = "What was tuned", .header = {"arm"}};
   for (const auto& [key, value] : tuning.arms.front().candidates.front().keys)
     table.header.emplace_back(key, ColumnKind::number);
-  table.header.emplace_back("held-out loss", ColumnKind::number);
+  table.header.emplace_back(value_words(tuning.by), ColumnKind::number);
   table.header.emplace_back("chosen");
   for (const auto& arm : tuning.arms)
     for (size_t c = 0; c < arm.candidates.size(); ++c) {

@@ -24,6 +24,7 @@ struct ArmTuning {
 /// A finished search. Every arm has the same candidates.
 struct Tuning {
   std::vector<ArmTuning> arms{};
+  StudyMetric by{};
   std::vector<int64_t> seeds{};
   int64_t runs = 0, tokens = 0;  ///< what it cost
   double seconds = 0;
