@@ -68,7 +68,7 @@ std::string difference_of(const ReportedRun& a, const ReportedRun& b, const Stud
 }
 
 /// A run with the value of a secondary metric in place of the first.
-ReportedRun measured_by(const ReportedRun& run, size_t metric) {
+ReportedRun by_secondary(const ReportedRun& run, size_t metric) {
   ReportedRun measured{.tokenizer = run.tokenizer};
   score(measured.result, run.result.secondary[metric]);
   return measured;
@@ -83,7 +83,7 @@ void check_comparable(const StudyReport& report) {
     if (!first) first = &run;
     auto difference = difference_of(*first, run, report.by);
     for (size_t i = 0; i < report.secondary.size() && difference.empty(); ++i)
-      difference = difference_of(measured_by(*first, i), measured_by(run, i), report.secondary[i]);
+      difference = difference_of(by_secondary(*first, i), by_secondary(run, i), report.secondary[i]);
     require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
   }
 }

@@ -56,6 +56,9 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
+/// A unit behind a number.
+std::string after_number(const std::string& unit) { return unit.empty() ? "" : " " + unit; }
+
 /// Decimals that show two digits of a spread.
 int decimals_for(double spread) {
   return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
@@ -252,7 +255,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
       {"seeds", words(seeds.size(), is_paired(report) ? ", paired" : "")}};
   if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
-    facts.emplace_back("margin", words("differences of ", shortest(report.rules.margin), " ", report.unit, " matter"));
+    facts.emplace_back("margin",
+                       words("differences of ", shortest(report.rules.margin), after_number(report.unit), " matter"));
   facts.emplace_back("runs", words(done, " of ", report.runs.size(), " finished"));
   return facts;
 }
@@ -273,7 +277,7 @@ std::vector<std::string> methods_of(const StudyReport& report) {
             ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
             "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
       words("The interval decides. Better or worse: it does not contain 0. ",
-            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), " ", report.unit,
+            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
                                      " of 0. Cannot be told: neither. ")
                              : "No margin was stated, so that no arms can be tied. ",
             "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),

@@ -209,7 +209,8 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
   check_search(study, file);
   auto trials = draw_trials(study);
   const auto seeds = static_cast<int64_t>(seeds_of(study.seeds).size());
-  const auto drawn = plan_of(study, file, folder, trials, seeds_of(study.seeds)).runs;
+  const auto whole = plan_of(study, file, folder, trials, seeds_of(study.seeds));
+  const auto& drawn = whole.runs;
   const bool continued = study.probe_head.share == 0 && std::all_of(drawn.begin(), drawn.end(), [](const auto& run) {
                            return can_continue(run.config);
                          });
@@ -230,6 +231,7 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
       plan.waits_for =
           settled ? new_try(words("a trial of rung ", i), *before, before->runs.front()) : words("rung ", i);
       plan.study.trials = rungs[i].trials;
+      plan.metric = whole.metric;
     }
     plan.stage = stage;
     if (decided) develop(plan);
