@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/config.h"
+#include "study/metric.h"
 
 namespace cloze {
 
@@ -44,13 +44,21 @@ struct Plan {
   std::string root{};              ///< folder of the whole study, of which this may be one stage (study/stages.h)
   std::string stage{};
   std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
-  std::string metric{};     ///< the loss that decides, in its shortest form, as files of runs name it
-  bool compares = true;     ///< its arms are compared with the baseline; false of a search and of a split
+  StudyMetric metric{};     ///< that decides
+  std::vector<StudyMetric> secondary{};
+  bool compares = true;                   ///< its arms are compared with the baseline; false of a search and of a split
+  HeldOutPart part = HeldOutPart::whole;  ///< of the held-out text, by which its runs are compared
+  int64_t documents = 0, development = 0;  ///< of the held-out text, and those for tuning; 0: not known
+  /// All metrics, the one that decides first.
+  std::vector<StudyMetric> metrics() const;
 };
 
 /// The plan of the runs that a study file compares (stages.h has what comes before them). `folder` empty: studies/NAME.
 /// Throws ConfigError with the locations of all mistakes that one reading can find.
 Plan make_plan(const std::string& file, const std::string& folder = "");
+
+/// The metric that decides as a reader knows it: a loss as the study file spells it.
+std::string metric_name(const Plan& plan);
 
 /// A study file, with the defaults that depend on other keys. Throws ConfigError.
 StudyConfig read_study(const std::string& file);
@@ -62,6 +70,10 @@ std::string study_folder(const StudyConfig& study, const std::string& folder);
 /// length   of held-out sequences whose config leaves it open [tokens]; 0: as many as every arm can read
 Plan plan_of(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> arms,
              const std::vector<int64_t>& seeds, int64_t length = 0);
+
+/// Makes a plan choose on the part of the held-out text that is for development. Throws ConfigError where that has too
+/// few documents, or the metric has no parts.
+void develop(Plan& plan);
 
 /// Every arm with every value of one more key. `list` is the name of the list in messages.
 std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values,

@@ -56,6 +56,7 @@ std::vector<const ExampleLosses*> examples_of(const std::vector<const RunResult*
 /// Whether all runs have losses of the same examples.
 bool has_same_examples(const Pairs& pairs) {
   const auto& first = *pairs.baseline.front();
+  if (first.examples.sum.empty()) return false;
   const auto fits = [&](const RunResult* run) {
     return run->text == first.text && run->examples.sum.size() == first.examples.sum.size();
   };
@@ -87,6 +88,50 @@ std::vector<Difference> differences_of(StudyReport& report) {
   for (const auto& of : pairs) differences.push_back(of.arm.empty() ? Difference{} : difference_of(of, report.rules));
   correct(differences);
   return differences;
+}
+
+/// An arm with the value of a secondary metric in place of the first, where that is finite.
+ArmReport measured_by(const ArmReport& arm, size_t metric) {
+  ArmReport measured{.name = arm.name, .other_budget = arm.other_budget};
+  for (const auto& run : arm.runs) {
+    auto& one = measured.runs.emplace_back(run);
+    score(one, run.secondary[metric]);
+    if (!std::isfinite(one.value)) measured.runs.pop_back();
+  }
+  return measured;
+}
+
+/// What the secondary metrics say of each arm, with p values that are corrected over all of them.
+void add_secondary(StudyReport& report) {
+  std::vector<double> p;
+  const auto each_test = [&](const auto& f) {
+    for (auto& arm : report.arms)
+      for (auto& figure : arm.secondary)
+        if (figure.difference.p) f(figure.difference);
+  };
+  for (size_t i = 0; i < report.secondary.size(); ++i) {
+    const ComparisonRules rules{.higher_is_better = facts_of(report.secondary[i]).higher_is_better,
+                                .confidence = report.rules.confidence,
+                                .power = report.rules.power};
+    const auto baseline = measured_by(report.arms.front(), i);
+    for (auto& arm : report.arms) {
+      const auto measured = measured_by(arm, i);
+      std::vector<double> values;
+      double floor = 0;
+      for (const auto& run : measured.runs) {
+        values.push_back(run.value);
+        floor += run.floor / static_cast<double>(measured.runs.size());
+      }
+      auto& figure = arm.secondary.emplace_back(SecondaryFigure{.summary = summarize(values), .floor = floor});
+      const auto pairs = arm.is_baseline ? Pairs{} : paired(measured, baseline);
+      if (!pairs.arm.empty()) figure.difference = difference_of(pairs, rules);
+    }
+  }
+  each_test([&](const Difference& difference) { p.push_back(*difference.p); });
+  const auto corrected = holm(p);
+  size_t next = 0;
+  each_test([&](Difference& difference) { difference.p_holm = corrected[next++]; });
+  for (auto& table : secondary_tables(report)) report.tables.push_back(std::move(table));
 }
 
 /// Marks the run that is the outlier of its arm.
@@ -135,8 +180,9 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
   std::vector<const ArmReport*> ranked;
   for (const auto& arm : arms)
     if (arm.runs.size() > 1 && arm.other_budget.empty()) ranked.push_back(&arm);
-  std::sort(ranked.begin(), ranked.end(),
-            [](const ArmReport* a, const ArmReport* b) { return a->summary.mean < b->summary.mean; });
+  std::sort(ranked.begin(), ranked.end(), [&](const ArmReport* a, const ArmReport* b) {
+    return rules.higher_is_better ? a->summary.mean > b->summary.mean : a->summary.mean < b->summary.mean;
+  });
   std::set<std::pair<size_t, size_t>> distinct;
   std::vector<std::pair<size_t, size_t>> pairs;
   std::vector<double> p;
@@ -195,7 +241,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
-  run.message = "its held-out loss is not finite";
+  run.message = words("its ", std::holds_alternative<LossMetric>(plan.metric) ? "held-out loss" : metric_name(plan),
+                      " is not finite");
   return run;
 }
 
@@ -283,7 +330,10 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
 
 /// The floor of each arm; verdicts of a study of which no arm is below it are taken back.
 void add_floor(StudyReport& report) {
-  const auto has_left = [](const ArmReport& arm) { return arm.floor == 0 || arm.summary.mean < arm.floor; };
+  const bool is_upward = report.rules.higher_is_better;
+  const auto has_left = [&](const ArmReport& arm) {
+    return arm.floor == 0 || (is_upward ? arm.summary.mean > arm.floor : arm.summary.mean < arm.floor);
+  };
   std::vector<std::string> at_floor;
   bool is_one_below = false;
   for (auto& arm : report.arms) {
@@ -294,7 +344,7 @@ void add_floor(StudyReport& report) {
     is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
   }
   if (at_floor.empty()) return;
-  const auto floor = words(floor_words(report.metric), " (", significant(report.floor, 5), " ", report.unit, ")");
+  const auto floor = words(facts_of(report.by).floor, " (", significant(report.floor, 5), " ", report.unit, ")");
   if (is_one_below) {
     report.notes.push_back(words("no better than ", floor, ": ", listed(at_floor),
                                  "; a difference between such "
@@ -307,7 +357,7 @@ void add_floor(StudyReport& report) {
   report.tied.clear();
   for (auto& arm : report.arms) {
     if (arm.is_baseline) continue;
-    arm.verdict = "no arm has left " + floor_words(report.metric);
+    arm.verdict = "no arm has left " + facts_of(report.by).floor;
     arm.difference.verdict = Verdict::undecided;
   }
 }
@@ -332,7 +382,7 @@ void note_movement(StudyReport& report) {
     if (!curve.empty() && last_quarter(curve) > steep * curve.back().loss)
       falling.push_back(words(arm.name, " (by ", significant(last_quarter(curve), 3), ")"));
   }
-  if (!moving.empty() && report.loss_unit == LossUnit::nats)
+  if (!moving.empty() && facts_of(report.by).has_curve_in_unit)
     report.notes.push_back(
         words("over the last quarter of the budget the difference still moves by more than the "
               "margin: ",
@@ -396,6 +446,7 @@ void compare_arms(StudyReport& report) {
   report.tied = tied_sets(report.arms, report.rules);
   add_floor(report);
   note_movement(report);
+  add_secondary(report);
   if (auto suites = suite_table(report)) report.tables.push_back(std::move(*suites));
 }
 
@@ -404,13 +455,17 @@ StudyReport make_report(const Stages& stages) {
   if (!plan.study.space.items.empty()) return search_report(stages);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
-                     .unit = unit_words(metric.unit),
-                     .metric = metric.objective,
+                     .unit = facts_of(plan.metric).unit,
+                     .metric = metric_name(plan),
                      .baseline = plan.arms.front().name,
                      .declaration = declaration_of(plan),
                      .source = plan.file,
-                     .loss_unit = metric.unit};
-  report.rules = {.margin = metric.better_by, .confidence = metric.confidence, .power = metric.power};
+                     .by = plan.metric,
+                     .secondary = plan.secondary};
+  report.rules = {.margin = metric.better_by,
+                  .higher_is_better = facts_of(plan.metric).higher_is_better,
+                  .confidence = metric.confidence,
+                  .power = metric.power};
   for (const auto& arm : plan.arms) {
     auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
     for (const auto& [key, value] : arm.keys) one.differs.push_back(key + ": " + one_line(value));

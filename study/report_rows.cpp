@@ -56,6 +56,14 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
+/// A unit behind a number.
+std::string after_number(const std::string& unit) { return unit.empty() ? "" : " " + unit; }
+
+/// Decimals that show two digits of a spread.
+int decimals_for(double spread) {
+  return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
+}
+
 std::string direction_of(const StudyReport& report) {
   return report.rules.higher_is_better ? "higher is better" : "lower is better";
 }
@@ -66,7 +74,17 @@ int decimals_of(const StudyReport& report) {
   double spread = INFINITY;
   for (const auto& arm : report.arms)
     if (arm.summary.sd > 0) spread = std::min(spread, arm.summary.sd);
-  return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
+  return decimals_for(spread);
+}
+
+std::string metric_title(const StudyReport& report) {
+  return std::holds_alternative<LossMetric>(report.by) ? words("held-out ", report.metric, " loss") : report.metric;
+}
+
+std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : words(" [", unit, "]"); }
+
+std::string curve_unit(const StudyReport& report) {
+  return in_brackets(facts_of(report.by).has_curve_in_unit ? report.unit : "nats");
 }
 
 std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
@@ -101,7 +119,7 @@ Table verdict_table(const StudyReport& report) {
                           arm.is_baseline ? "baseline" : arm.verdict});
   }
   if (report.floor > 0)
-    table.rows.push_back({floor_words(report.metric), "", fixed(report.floor, decimals), "", "", "", "", "floor"});
+    table.rows.push_back({facts_of(report.by).floor, "", fixed(report.floor, decimals), "", "", "", "", "floor"});
   return table;
 }
 
@@ -117,7 +135,7 @@ Table paper_table(const StudyReport& report) {
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
                           interval_text(d.interval, decimals), mark});
   }
-  if (report.floor > 0) table.rows.push_back({floor_words(report.metric), fixed(report.floor, decimals), "", "", ""});
+  if (report.floor > 0) table.rows.push_back({facts_of(report.by).floor, fixed(report.floor, decimals), "", "", ""});
   std::string facts, legend;
   for (const auto& [name, value] : facts_of(report))
     if (name != "arms" && name != "baseline" && name != "runs")
@@ -130,11 +148,45 @@ Table paper_table(const StudyReport& report) {
   return table;
 }
 
+std::vector<Table> secondary_tables(const StudyReport& report) {
+  std::vector<Table> tables;
+  for (size_t i = 0; i < report.secondary.size(); ++i) {
+    const auto facts = facts_of(report.secondary[i]);
+    auto& table = tables.emplace_back(Table{.title = words("Secondary: ", facts.title, in_brackets(facts.unit), ", ",
+                                                           facts.higher_is_better ? "higher" : "lower", " is better"),
+                                            .header = {"arm",
+                                                       {"runs", numeric, 5},
+                                                       {"mean ± sd", numeric, 3},
+                                                       {"difference", numeric},
+                                                       {interval_head(report), numeric, 2},
+                                                       {"p (Holm)", numeric, 4}}});
+    double spread = INFINITY, floor = 0;
+    for (const auto& arm : report.arms) {
+      const auto& figure = arm.secondary[i];
+      if (figure.summary.sd > 0) spread = std::min(spread, figure.summary.sd);
+      floor = std::max(floor, figure.floor);
+    }
+    const int decimals = decimals_for(spread);
+    for (const auto& arm : report.arms) {
+      const auto& figure = arm.secondary[i];
+      const auto& summary = figure.summary;
+      const auto& d = figure.difference;
+      auto mean = summary.count > 0 ? fixed(summary.mean, decimals) : "";
+      if (summary.count > 1) mean += " ± " + fixed(summary.sd, decimals);
+      table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), mean,
+                            d.seeds > 0 ? fixed(d.mean, decimals, true) : "", interval_text(d.interval, decimals),
+                            d.p_holm ? p_text(*d.p_holm) : ""});
+    }
+    if (floor > 0) table.rows.push_back({facts.floor, "", fixed(floor, decimals), "", "", ""});
+  }
+  return tables;
+}
+
 Table run_table(const StudyReport& report) {
   Table table{.header = {"arm",
                          {"seed", numeric},
                          "state",
-                         {words(report.metric, " [", report.unit, "]"), numeric},
+                         {words(report.metric, in_brackets(report.unit)), numeric},
                          {"steps", numeric},
                          {"tokens", numeric},
                          {"time", numeric},
@@ -176,8 +228,10 @@ std::string question_of(const StudyReport& report) {
   for (const auto& arm : report.arms)
     if (!arm.is_baseline) others.push_back(arm.name);
   const std::string verb = report.rules.higher_is_better ? "raise" : "lower";
-  const auto loss = words("the held-out ", report.metric, " loss");
-  if (report.arms.empty()) return words("Which trial has the lowest held-out ", report.metric, " loss?");
+  const auto loss = words("the ", metric_title(report));
+  if (report.arms.empty())
+    return words("Which trial has the ", report.rules.higher_is_better ? "highest " : "lowest ", metric_title(report),
+                 "?");
   if (others.empty()) return words("What is ", loss, " of ", in_one_line(report.baseline), "?");
   if (others.size() <= 3)
     return words("Does ", in_one_line(listed(others, "or")), " ", verb, " ", loss, " of ", in_one_line(report.baseline),
@@ -194,13 +248,15 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
   }
   const auto budgets = distinct(report, [](const ReportedRun& run) { return run.budget; });
   std::vector<std::pair<std::string, std::string>> facts{
-      {"metric", words("held-out ", report.metric, " loss in ", report.unit, ", ", direction_of(report))},
+      {"metric",
+       words(metric_title(report), report.unit.empty() ? "" : " in " + report.unit, ", ", direction_of(report))},
       {"baseline", in_one_line(report.baseline)},
       {"arms", std::to_string(report.arms.size())},
       {"seeds", words(seeds.size(), is_paired(report) ? ", paired" : "")}};
   if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
-    facts.emplace_back("margin", words("differences of ", shortest(report.rules.margin), " ", report.unit, " matter"));
+    facts.emplace_back("margin",
+                       words("differences of ", shortest(report.rules.margin), after_number(report.unit), " matter"));
   facts.emplace_back("runs", words(done, " of ", report.runs.size(), " finished"));
   return facts;
 }
@@ -221,7 +277,7 @@ std::vector<std::string> methods_of(const StudyReport& report) {
             ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
             "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
       words("The interval decides. Better or worse: it does not contain 0. ",
-            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), " ", report.unit,
+            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
                                      " of 0. Cannot be told: neither. ")
                              : "No margin was stated, so that no arms can be tied. ",
             "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
@@ -232,6 +288,10 @@ std::vector<std::string> methods_of(const StudyReport& report) {
       "Sets of arms that are not told apart: the verdict tells none of a set from the baseline, and no pair of the "
       "others differs after Holm's correction over these pairs (Holm 1979).",
       "A run is an outlier of its arm when Grubbs' test (1969) rejects at 1 % that it is one of the others."};
+  if (!report.secondary.empty())
+    sentences.emplace_back(
+        "Secondary metrics decide nothing. Their intervals are of each difference alone; their p are corrected by "
+        "Holm's method over all of them and all arms (Holm 1979).");
   if (!report.declaration.empty())
     sentences.push_back(
         words("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));

@@ -30,6 +30,9 @@ DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, con
 /// no suite was answered. Throws DataError for a summary.json that is damaged.
 std::optional<Table> suite_table(const StudyReport& report);
 
+/// A table of each secondary metric: arms with their means, and their differences to the baseline.
+std::vector<Table> secondary_tables(const StudyReport& report);
+
 /// Adds the tables and notes of tuning, of a split and of probes.
 void add_stages(StudyReport& report, const Stages& stages);
 
@@ -38,6 +41,15 @@ StudyReport search_report(const Stages& stages);
 
 /// Decimals that show two digits of the smallest spread among the runs of an arm.
 int decimals_of(const StudyReport& report);
+
+/// `held-out mlm loss`, `blimp accuracy`
+std::string metric_title(const StudyReport& report);
+
+/// ` [nats]`; empty for figures without a unit.
+std::string in_brackets(const std::string& unit);
+
+/// The unit of curves, in brackets.
+std::string curve_unit(const StudyReport& report);
 
 /// `95 % interval`
 std::string interval_head(const StudyReport& report);
