@@ -61,25 +61,25 @@ std::string folder_of_tasks(const std::string& data) {
 }
 
 /// One fine-tuning of a task.
-struct Tuning {
+struct BabylmTuning {
   const BabylmGlueTask& task;
   std::string name;  ///< of its folder: published, published-left, seed-42
   int64_t seed;
   std::vector<std::string> set;  ///< overrides of the recipe
 };
 
-Tuning published_tuning(const BabylmGlueTask& task, PaddingSide padding) {
+BabylmTuning published_tuning(const BabylmGlueTask& task, PaddingSide padding) {
   const std::string chosen_on_test = "task.data.valid=test";
   if (padding == PaddingSide::right) return {task, "published", published_seed, {chosen_on_test}};
   return {task, "published-left", published_seed, {chosen_on_test, "objectives.0.head=babylm-left"}};
 }
 
-Tuning own_tuning(const BabylmGlueTask& task, int64_t seed) {
+BabylmTuning own_tuning(const BabylmGlueTask& task, int64_t seed) {
   return {task, words("seed-", seed), seed, {"objectives.0.head=babylm-pooled"}};
 }
 
 /// What a finished run predicts for the published valid part.
-struct Tuned {
+struct BabylmTuned {
   BabylmFigures figures{};
   std::vector<int64_t> labels{};
   double majority = 0;
@@ -94,13 +94,13 @@ double majority_of(const std::vector<TaskItem>& items, int64_t labels) {
   return static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(items.size());
 }
 
-Tuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
+BabylmTuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
   const auto rows = run + "/" + task_folder;
   const auto labels = open_prepared_task(rows).task.labels;
   const auto items = read_prepared_part(rows, "test").items;
   const auto kind = TaskKind::classification;
   const auto predictions = read_predictions(run + "/predictions.jsonl", kind, items, labels).predictions;
-  Tuned found{.majority = majority_of(items, labels.size())};
+  BabylmTuned found{.majority = majority_of(items, labels.size())};
   for (const auto& one : predictions) found.labels.push_back(one.label);
   const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};
   const auto add = [&](const char* metric) {
@@ -159,7 +159,7 @@ class BabylmTuner {
   }
 
   /// Completes a fine-tuning, and reads it.
-  Tuned tuned(const Tuning& tuning) const {
+  BabylmTuned tuned(const BabylmTuning& tuning) const {
     const auto run = words(folder_, "/", tuning.task.name, "/", tuning.name);
     if (!fs::exists(run + "/summary.json")) train(tuning, run);
     const auto done = read_tuned(tuning.task, run);
@@ -168,7 +168,7 @@ class BabylmTuner {
     return done;
   }
 
-  void train(const Tuning& tuning, const std::string& run) const {
+  void train(const BabylmTuning& tuning, const std::string& run) const {
     const auto log = run + ".log";
     log_info("babylm", words(tuning.task.name, ", ", tuning.name, " is fine-tuned; its log is ", log));
     fs::create_directories(fs::path(run).parent_path());
@@ -179,7 +179,7 @@ class BabylmTuner {
     require<Error>(failure.empty(), run, ": ", failure, "; the same command goes on from there, and the log is ", log);
   }
 
-  std::vector<std::string> command_of(const Tuning& tuning, const std::string& run) const {
+  std::vector<std::string> command_of(const BabylmTuning& tuning, const std::string& run) const {
     if (run_folder(run) == RunFolder::saved) return {program_path(), "pretrain", "--run", run, "--resume"};
     std::vector<std::string> command{program_path(), "finetune", request_.run, task_file(tuning.task),
                                      "--like",       recipe,     "--run",      run};
