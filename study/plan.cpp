@@ -13,6 +13,7 @@
 #include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
+#include "study/plan_table.h"
 
 namespace cloze {
 
@@ -24,21 +25,6 @@ using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 constexpr size_t max_arms = 10'000;
 /// Tokenizers cut a text into different numbers of sequences: bytes are compared over all of them.
 constexpr int64_t all_sequences = 1'000'000'000;
-
-/// A file name for the name of an arm or a study; of names that need other characters, with a part of their hash.
-std::string folder_name(const std::string& arm) {
-  std::string name;
-  bool all_plain = true;
-  for (size_t i = 0; i < arm.size(); ++i) {
-    const char c = arm[i];
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '=' || c == '-' || c == '_';
-    const bool separates = arm.compare(i, 2, ", ") == 0 || (i > 0 && arm.compare(i - 1, 2, ", ") == 0);  // of a sweep
-    all_plain = all_plain && (plain || separates);
-    if (plain || name.empty() || name.back() != '_') name += plain ? c : '_';
-  }
-  const bool only_dots = name.find_first_not_of('.') == std::string::npos;
-  return all_plain && !only_dots ? name : name + "-" + hash_hex(arm).substr(0, 6);
-}
 
 /// The keys of an arm, those of the arm that it starts from first.
 Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std::string> chain) {
@@ -138,7 +124,7 @@ RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const ObjectiveC
   const double probed = study.probe_head.share;
   if (probed > 0) config.train.budget = scaled(config.train.budget, 1 - probed);
   config.evaluation.objectives.clear();  // a network that is probed lacks the head for the metric
-  if (probed == 0) config.evaluation.objectives = {metric};
+  if (probed == 0 && study.then.empty()) config.evaluation.objectives = {metric};  // of stages the last has it
   const bool by_bytes = study.metric.unit == LossUnit::bits_per_byte;
   config.evaluation.sequences = by_bytes ? all_sequences : study.metric.sequences;
   config.evaluation.seed = study.metric.seed;
@@ -204,6 +190,20 @@ struct Scaler {
 };
 
 }  // namespace
+
+std::string folder_name(const std::string& arm) {
+  std::string name;
+  bool all_plain = true;
+  for (size_t i = 0; i < arm.size(); ++i) {
+    const char c = arm[i];
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '=' || c == '-' || c == '_';
+    const bool separates = arm.compare(i, 2, ", ") == 0 || (i > 0 && arm.compare(i - 1, 2, ", ") == 0);  // of a sweep
+    all_plain = all_plain && (plain || separates);
+    if (plain || name.empty() || name.back() != '_') name += plain ? c : '_';
+  }
+  const bool only_dots = name.find_first_not_of('.') == std::string::npos;
+  return all_plain && !only_dots ? name : name + "-" + hash_hex(arm).substr(0, 6);
+}
 
 BudgetConfig scaled(BudgetConfig budget, double factor) {
   Scaler scaler{.factor = factor};
@@ -319,6 +319,13 @@ StudyConfig read_study(const std::string& file) {
                        ": 'tuning' says how, and no key is tuned; name keys and their values under `tune:`");
   require<ConfigError>(searches || (study.trials == 0 && study.halving == 0), file,
                        ": 'trials' and 'halving' belong to a search; name its keys under `space:`");
+  require<ConfigError>(
+      study.then.empty() || (!searches && study.tune.items.empty() && !study.split && study.probe_head.share == 0),
+      file,
+      ": 'then' does not go with 'tune', 'space', 'split' and 'probe_head', which know one stage of "
+      "training; leave them out");
+  require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
+                       ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
                        ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
   return study;
@@ -326,6 +333,86 @@ StudyConfig read_study(const std::string& file) {
 
 std::string study_folder(const StudyConfig& study, const std::string& folder) {
   return folder.empty() ? "studies/" + folder_name(study.study) : folder;
+}
+
+namespace {
+
+/// The keys of a later stage, those of the arm last. Throws ConfigError for keys that the study itself sets, and for an
+/// arm that there is not.
+std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stage, const std::string& where) {
+  std::vector<std::string> names;
+  for (const auto& arm : before.arms) names.push_back(arm.name);
+  for (const auto& [name, node] : stage.arms.items) {
+    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), node.key_where, ": ", where,
+                         ".arms names '", name, "', which is no arm", did_you_mean(name, names));
+    require<ConfigError>(node.type == ConfigNode::Type::map, node.where, ": ", where, ".arms: '", name,
+                         "' must be a map of keys");
+  }
+  std::vector<Keys> keys;
+  for (const auto& name : names) {
+    auto& own = keys.emplace_back(stage.set.items);
+    for (const auto& [arm, node] : stage.arms.items)
+      if (arm == name) own.insert(own.end(), node.items.begin(), node.items.end());
+    refuse_keys_of_study(before.study, own);
+    for (const auto& [key, node] : own)
+      each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+        require<ConfigError>(!path.starts_with("init") && !path.starts_with("train.budget"), value.where, ": '", path,
+                             "' would be replaced by what the study says; a stage starts from the networks of the one "
+                             "before, and has a budget of its own, `budget:`");
+      });
+  }
+  return keys;
+}
+
+}  // namespace
+
+Plan later_plan(const Plan& before, size_t stage) {
+  const auto& study = before.study;
+  const auto& of = study.then.at(stage);
+  const auto where = words("then.", stage);
+  require<ConfigError>(of.budget.limited(), before.file, ": ", where,
+                       " has no budget; say what every run gets in this stage, such as `budget: {tokens: 2M}`");
+  const auto keys = keys_of_stage(before, of, where);
+  const bool is_last = stage + 1 == study.then.size();
+  std::vector<RunConfig> configs;
+  for (size_t i = 0; i < before.arms.size(); ++i) {
+    auto tree = ConfigTree::parse(to_yaml(before.runs[i].config), words("the stage before ", where));
+    for (const auto& [key, value] : keys[i]) tree.set(key, value);
+    auto& config = configs.emplace_back(decode<RunConfig>(tree));
+    config.init = {};
+    config.train.budget = of.budget;
+    check_budget(config, words(before.file, ": ", where, ".budget, ", budget_words(of.budget), ", for arm '",
+                               before.arms[i].name, "'"));
+    config.evaluation.objectives.clear();
+    if (is_last) config.evaluation.objectives = {metric_of(study, before.file)};
+  }
+  const bool has_length = common_tree(study, before.file).find("evaluation.max_seq_length") != nullptr;
+  const auto length = shared_length(configs);
+  std::string mistakes;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (!has_length) configs[i].evaluation.max_seq_length = length;
+    try {
+      validate(configs[i]);
+    } catch (const ConfigError& e) {
+      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", before.arms[i].name, "' in ", where, ": ", e.what());
+    }
+  }
+  if (!mistakes.empty()) throw ConfigError(mistakes);
+  Plan plan = before;
+  plan.folder = words(before.root, "/stage-", stage + 2);
+  plan.stage = words("stage ", stage + 2);
+  for (size_t r = 0; r < plan.runs.size(); ++r) {
+    auto& run = plan.runs[r];
+    const auto train = run.config.train;
+    run.config = configs[r % configs.size()];
+    run.config.train.seed = train.seed;
+    run.config.train.seeds = train.seeds;
+    run.source = before.folder + "/" + run.folder;
+    run.earlier.push_back(run.source);
+    run.fingerprint = hash_hex(fingerprint_of(run.config) + run.fingerprint);
+    run.config.init.from = run.source;
+  }
+  return plan;
 }
 
 Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& folder, std::vector<Arm> arms,

@@ -191,7 +191,7 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   if (status.state != RunState::done) return run;
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
-  if (planned.is_probe()) read_provenance(planned.source, run);
+  for (const auto& earlier : planned.earlier) read_provenance(earlier, run);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;

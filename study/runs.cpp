@@ -207,9 +207,10 @@ std::vector<CurvePoint> read_curve(const std::string& folder, const std::string&
 
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
   auto curve = read_curve(run_path(plan, run), plan.metric, run.config.evaluation.points);
-  if (!run.is_probe()) return curve;
-  const auto before = read_progress(run.source, "", 0).last;
-  for (auto& point : curve) add_usage(point, before);
+  for (const auto& earlier : run.earlier) {
+    const auto before = read_progress(earlier, "", 0).last;
+    for (auto& point : curve) add_usage(point, before);
+  }
   return curve;
 }
 
@@ -327,7 +328,7 @@ RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
   score(result, read_held_out(result.folder, "run the study again"), plan.metric, plan.study.metric.unit);
   add_usage(result, curve);
-  if (run.is_probe()) result.words += words_read(run.source);
+  for (const auto& earlier : run.earlier) result.words += words_read(earlier);
   return result;
 }
 
