@@ -1,10 +1,25 @@
 #pragma once
-// The units in which figures of evaluation suites are printed.
+// Names of evaluation suites, and the units and directions of their figures.
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 namespace cloze {
+
+/// The name of a suite: that of its file or folder without the folders before it and the endings of JSON lines, of
+/// compression and of tables.
+inline std::string suite_name(const std::string& path) {
+  auto whole = std::filesystem::path(path).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();  // of a path that ends in a slash
+  auto name = whole.filename().string();
+  for (const std::string ending : {".gz", ".xz", ".jsonl", ".json", ".tsv", ".csv", ".txt", ".yaml"})
+    if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
+  return name;
+}
+
+/// Whether a larger figure is a better one: all but surprisals.
+inline bool is_higher_better(const std::string& metric) { return metric != "surprisal"; }
 
 /// Whether the field prints a metric in percent.
 inline bool is_share(const std::string& metric) {

@@ -31,11 +31,11 @@ double bytes_of(const RunResult& run) {
 }
 
 /// Why losses were taken from texts that cannot be compared; empty where they were not.
-std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
+std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, const LossMetric& loss) {
   const auto remedy =
       "; train all arms on one folder of tokens, or compare a generative loss in bits per byte (metric.unit of a "
       "study, --unit of `cloze report`)";
-  if (unit == LossUnit::bits_per_byte) {
+  if (loss.unit == LossUnit::bits_per_byte) {
     const double covered = bytes_of(a.result), other = bytes_of(b.result);
     if (std::abs(covered - other) <= 0.02 * covered) return "";
     return words("were scored on different text, of ", bytes(covered), " and ", bytes(other),
@@ -52,8 +52,13 @@ std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, Loss
 }
 
 /// Why two runs cannot be compared; empty where they can.
-std::string difference_of(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
-  if (const auto texts = difference_of_texts(a, b, unit); !texts.empty()) return texts;
+std::string difference_of(const ReportedRun& a, const ReportedRun& b, const StudyMetric& by) {
+  const auto* loss = std::get_if<LossMetric>(&by);
+  if (!loss)
+    return a.result.text == b.result.text
+               ? ""
+               : words("answered other items of ", facts_of(by).name, "; give all runs the same suite");
+  if (const auto texts = difference_of_texts(a, b, *loss); !texts.empty()) return texts;
   const auto said = parts_of(a.result.measured), other = parts_of(b.result.measured);
   for (size_t i = 0; i < std::max(said.size(), other.size()); ++i)
     if (i >= said.size() || i >= other.size() || said[i] != other[i])
@@ -69,7 +74,7 @@ void check_comparable(const StudyReport& report) {
   for (const auto& run : report.runs) {
     if (run.state != RunState::done) continue;
     if (!first) first = &run;
-    const auto difference = difference_of(*first, run, report.loss_unit);
+    const auto difference = difference_of(*first, run, report.by);
     require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
   }
 }

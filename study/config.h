@@ -12,6 +12,7 @@
 //   seeds: 5
 //   budget: {tokens: 20M}
 //   metric: {objective: mlm, better_by: 0.01}
+//   secondary: [{suite: blimp, figure: accuracy}]
 #include <string>
 #include <vector>
 
@@ -29,10 +30,25 @@ constexpr auto choices(LossUnit) {
                            "arms with different tokenizers"}};
 }
 
-/// What the runs of a study are compared by, declared before the first of them.
-struct MetricConfig {
-  std::string objective = "mlm";
+/// A figure of runs: a held-out loss, or what they answer to a suite.
+struct MetricName {
+  std::string objective{};
   LossUnit unit = LossUnit::nats;
+  std::string suite{}, figure{};
+};
+
+template <class V>
+void describe(V& v, MetricName& c) {
+  v("objective", c.objective,
+    "a held-out loss, in short form: KIND[:SHARE][,KEY=VALUE]..., for instance mlm, mlm:0.4 or mlm,unit=word; scored "
+    "for every arm on the same text with the same masks, whatever it was trained on; empty = mlm, without a suite");
+  v("unit", c.unit, "unit of the loss");
+  v("suite", c.suite, "instead of a loss: an evaluation suite that every run answers at its end, as evaluation.suites");
+  v("figure", c.figure, "figure of the suite, such as accuracy, micro_accuracy or spearman; empty = accuracy");
+}
+
+/// What the runs of a study are compared by, declared before the first of them.
+struct MetricConfig : MetricName {
   double better_by = 0;
   double confidence = 0.95;
   double power = 0.8;
@@ -42,11 +58,9 @@ struct MetricConfig {
 
 template <class V>
 void describe(V& v, MetricConfig& c) {
-  v("objective", c.objective,
-    "the held-out loss that decides, in short form: KIND[:SHARE][,KEY=VALUE]..., for instance mlm, mlm:0.4 or "
-    "mlm,unit=word; scored for every arm on the same text with the same masks, whatever it was trained on");
-  v("unit", c.unit, "unit of the loss");
-  v("better_by", c.better_by, "the smallest difference that matters, in units of the metric; 0 = none is stated",
+  describe(v, static_cast<MetricName&>(c));
+  v("better_by", c.better_by,
+    "the smallest difference that matters, in the unit of the metric (points for fractions); 0 = none is stated",
     in_range(0, 1e6));
   v("confidence", c.confidence, "level of the intervals, and 1 minus that of the tests", in_range(0.5, 0.9999));
   v("power", c.power, "probability with which a difference that is called detectable is found", in_range(0.5, 0.9999));
@@ -129,6 +143,7 @@ struct StudyConfig {
   bool split = false;
   BudgetConfig budget{};
   MetricConfig metric{};
+  std::vector<MetricName> secondary{};
   ProbeHeadConfig probe_head{};
   std::vector<LaterStageConfig> then{};
   StudyTasksConfig tasks{};
@@ -157,6 +172,8 @@ void describe(V& v, StudyConfig& c) {
   v("budget", c.budget,
     "what every run gets (with `space`: what all trials get together); schedules are stretched over it");
   v("metric", c.metric, "what arms are compared by");
+  v("secondary", c.secondary,
+    "other metrics, which are shown beside the first and decide nothing; their tests are corrected over all of them");
   v("probe_head", c.probe_head, "a head for the metric on networks that lack it");
   v("then", c.then, "further stages of training, each from the networks of the one before; the last is compared");
   v("tasks", c.tasks, "tasks on which every run is fine-tuned, and judged");

@@ -214,7 +214,8 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
     require<DataError>(loss.is_number() && loss.get<double>() > 0 && tokens.is_number() && tokens.get<double>() > 0,
                        run, "/summary.json: has no held-out loss; give runs that are finished");
     const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
-    const auto earlier = ends_of_decays(config.schedule, read_curve(run, "", config.evaluation.points));
+    const auto earlier =
+        ends_of_decays(config.schedule, read_curve(run, LossMetric{.name = ""}, config.evaluation.points));
     add_points(points, earlier, {parameters_of(run, count), tokens, loss, run, changes_of(run)});
   }
   return points;
@@ -222,6 +223,9 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
 
 std::vector<ScalingPoint> points_of_study(const std::string& file, const std::string& folder, SizeCount count) {
   const auto plan = make_plan(file, folder);
+  require<ConfigError>(
+      std::holds_alternative<LossMetric>(plan.metric), file, ": is decided by ", metric_name(plan),
+      ", and the law is one of held-out losses; give the runs of a study with `metric: {objective: ...}`");
   require<ConfigError>(plan.study.probe_head.share == 0, file,
                        ": has a 'probe_head', and the loss of a new head on a network that stays as it is does not "
                        "follow the law of trained networks; fit runs that were scored by their own heads");

@@ -257,11 +257,11 @@ std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
 }
 
 /// The curve and the value of a run by the metric.
-void measure(LooseRun& loose, const std::string& metric, LossUnit unit) {
+void measure(LooseRun& loose, const LossMetric& metric) {
   auto& run = loose.run;
   run.curve = read_curve(loose.folder, metric, loose.config.evaluation.points);
   if (run.state != RunState::done) return;
-  score(run.result, loose.held_out, metric, unit);
+  score(run.result, value_in(loose.held_out, metric, loose.folder));
   add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;
@@ -303,7 +303,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
   auto runs = open_runs(question.folders);
   const auto [metric, note] = common_metric(runs, question.metric);
   check_unit(question.unit, metric);
-  for (auto& loose : runs) measure(loose, metric, question.unit);
+  for (auto& loose : runs) measure(loose, {.name = metric, .unit = question.unit});
   const auto arms = arms_of(runs);
   const auto baseline = baseline_of(arms, question.baseline);
 
@@ -311,7 +311,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
                      .unit = unit_words(question.unit),
                      .metric = metric,
                      .baseline = arms[baseline].name,
-                     .loss_unit = question.unit};
+                     .by = LossMetric{.name = metric, .unit = question.unit}};
   report.rules.margin = question.better_by;
   if (!note.empty()) report.notes.push_back(note);
   add_arm(report, arms[baseline]);

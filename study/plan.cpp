@@ -59,15 +59,6 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
   return length;
 }
 
-/// The objective of the metric. Throws ConfigError for one that the unit cannot measure.
-ObjectiveConfig metric_of(const StudyConfig& study, const std::string& file) {
-  auto objective = parse_objective(study.metric.objective, file + ": metric.objective");
-  require<ConfigError>(study.metric.unit == LossUnit::nats || as_kind(objective).is_generative(), file,
-                       ": metric.unit is ", study.metric.unit, ", and ", study.metric.objective,
-                       " predicts a part of the text only; choose a generative objective such as clm, or nats");
-  return objective;
-}
-
 /// Calls `f(path, value)` for every leaf of a key of a study, which may be a map of keys.
 template <class F>
 void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
@@ -80,13 +71,14 @@ void refuse_keys_of_study(const StudyConfig& study, const Keys& keys) {
   struct Owned {
     std::string key, why;
   };
-  std::vector<Owned> all{{"train.seed", "name the seeds of all runs under `seeds:`"},
-                         {"evaluation.objectives", "name what decides under `metric: {objective: ...}`"},
-                         {"evaluation.sequences", "arms are scored on the same sequences, `metric: {sequences: ...}`"},
-                         {"evaluation.seed", "arms are scored with the same masks, `metric: {seed: ...}`"},
-                         {"evaluation.points", "curves of all arms have the same number of points, `points:`"},
-                         {"evaluation.every", "curves have points at equal shares of the budget, `points:`"},
-                         {"evaluation.patience", "a run that ends early has another budget than the others"}};
+  std::vector<Owned> all{
+      {"train.seed", "name the seeds of all runs under `seeds:`"},
+      {"evaluation.objectives", "name what decides under `metric: {objective: ...}`, and others under `secondary:`"},
+      {"evaluation.sequences", "arms are scored on the same sequences, `metric: {sequences: ...}`"},
+      {"evaluation.seed", "arms are scored with the same masks, `metric: {seed: ...}`"},
+      {"evaluation.points", "curves of all arms have the same number of points, `points:`"},
+      {"evaluation.every", "curves have points at equal shares of the budget, `points:`"},
+      {"evaluation.patience", "a run that ends early has another budget than the others"}};
   if (study.budget.limited())
     all.push_back({"train.budget", "give every run its budget under `budget:`, or leave that out and set each"});
   for (const auto& [key, node] : keys)
@@ -114,7 +106,8 @@ ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
 }
 
 /// The config of an arm before its seed. `tree`: what all arms have in common.
-RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const ObjectiveConfig& metric, const Arm& arm) {
+RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const std::vector<StudyMetric>& metrics,
+                     const Arm& arm) {
   for (const auto* keys : {&arm.keys, &arm.tuned}) {
     refuse_keys_of_study(study, *keys);
     for (const auto& [key, value] : *keys) tree.set(key, value);
@@ -123,9 +116,13 @@ RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const ObjectiveC
   if (study.budget.limited()) config.train.budget = study.budget;
   const double probed = study.probe_head.share;
   if (probed > 0) config.train.budget = scaled(config.train.budget, 1 - probed);
-  config.evaluation.objectives.clear();  // a network that is probed lacks the head for the metric
-  if (probed == 0 && study.then.empty()) config.evaluation.objectives = {metric};  // of stages the last has it
-  const bool by_bytes = study.metric.unit == LossUnit::bits_per_byte;
+  config.evaluation.objectives.clear();
+  if (probed == 0 && study.then.empty())  // a network that is probed lacks the head; of stages the last is measured
+    for (const auto& metric : metrics) ask(config, metric);
+  const bool by_bytes = std::ranges::any_of(metrics, [](const StudyMetric& metric) {
+    const auto* loss = std::get_if<LossMetric>(&metric);
+    return loss && loss->unit == LossUnit::bits_per_byte;
+  });
   config.evaluation.sequences = by_bytes ? all_sequences : study.metric.sequences;
   config.evaluation.seed = study.metric.seed;
   config.evaluation.points = study.points;
@@ -146,7 +143,10 @@ std::string fingerprint_of_tokens(const std::string& folder) {
 }
 
 /// What gives an arm a head for the metric that it lacks; empty where it lacks none, or none helps.
-std::string probe_head_for(RunConfig config, const ObjectiveConfig& metric) {
+std::string probe_head_for(RunConfig config, const StudyMetric& by) {
+  const auto* loss = std::get_if<LossMetric>(&by);
+  if (!loss) return "";
+  const auto metric = parse_objective(loss->name, "metric.objective");
   const auto has_head = [&](const auto& own) { return head_of(own) == head_of(metric); };
   if (std::any_of(config.objectives.begin(), config.objectives.end(), has_head)) return "";
   config.objectives = row_objectives(metric);
@@ -297,6 +297,31 @@ void check_is_study(const ConfigTree& tree, const std::string& file) {
                          "` trains it, and a study starts from it with a line `base: ", file, "`");
 }
 
+/// Reads the metrics of a study. Throws ConfigError for one that is named twice, for a margin in the wrong unit, and
+/// for a suite that networks with new heads would answer.
+void set_metrics(Plan& plan) {
+  const auto& study = plan.study;
+  plan.metric = metric_of(study.metric, plan.file + ": metric");
+  check_margin(study.metric.better_by, plan.metric, plan.file + ": metric");
+  std::set<std::string> names{facts_of(plan.metric).name};
+  for (size_t i = 0; i < study.secondary.size(); ++i) {
+    const auto where = words(plan.file, ": secondary.", i);
+    const auto& named = study.secondary[i];
+    require<ConfigError>(!named.objective.empty() || !named.suite.empty(), where,
+                         " names no metric; give an `objective` or a `suite`");
+    const auto metric = metric_of(named, where);
+    require<ConfigError>(names.insert(facts_of(metric).name).second, where, ": ", facts_of(metric).name,
+                         " is a metric of the study already; keep one of them");
+    plan.secondary.push_back(metric);
+  }
+  const auto is_loss = [](const StudyMetric& metric) { return std::holds_alternative<LossMetric>(metric); };
+  const bool has_new_heads = study.probe_head.share > 0;
+  require<ConfigError>(!has_new_heads || (plan.secondary.empty() && is_loss(plan.metric)), plan.file,
+                       ": probe_head gives every arm a head for one held-out loss, and ",
+                       plan.secondary.empty() ? facts_of(plan.metric).name : "`secondary`",
+                       " needs another; compare by that loss alone, or leave probe_head out");
+}
+
 }  // namespace
 
 StudyConfig read_study(const std::string& file) {
@@ -310,6 +335,7 @@ StudyConfig read_study(const std::string& file) {
   }
   auto study = decode<StudyConfig>(tree);
   if (study.study.empty()) study.study = fs::path(file).stem().string();
+  if (study.metric.objective.empty() && study.metric.suite.empty()) study.metric.objective = "mlm";
   require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
   const bool searches = !study.space.items.empty();
   if (searches && !tree.find("seeds")) study.seeds = {1};
@@ -329,6 +355,17 @@ StudyConfig read_study(const std::string& file) {
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
                        ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
   return study;
+}
+
+std::vector<StudyMetric> Plan::metrics() const {
+  std::vector<StudyMetric> all{metric};
+  all.insert(all.end(), secondary.begin(), secondary.end());
+  return all;
+}
+
+std::string metric_name(const Plan& plan) {
+  const bool is_loss = std::holds_alternative<LossMetric>(plan.metric);
+  return is_loss ? plan.study.metric.objective : facts_of(plan.metric).name;
 }
 
 std::string study_folder(const StudyConfig& study, const std::string& folder) {
@@ -384,7 +421,8 @@ Plan later_plan(const Plan& before, size_t stage) {
     check_budget(config, words(before.file, ": ", where, ".budget, ", budget_words(of.budget), ", for arm '",
                                before.arms[i].name, "'"));
     config.evaluation.objectives.clear();
-    if (is_last) config.evaluation.objectives = {metric_of(study, before.file)};
+    for (const auto& metric : before.metrics())
+      if (is_last) ask(config, metric);
   }
   const bool has_length = common_tree(study, before.file).find("evaluation.max_seq_length") != nullptr;
   const auto length = shared_length(configs);
@@ -419,11 +457,11 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
              const std::vector<int64_t>& seeds, int64_t length) {
   Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds, .root = folder};
   const auto& study = plan.study;
-  const auto metric = metric_of(study, file);
-  plan.metric = short_form(metric);
+  set_metrics(plan);
+  const auto metrics = plan.metrics();
   const auto tree = common_tree(study, file);
   std::vector<RunConfig> configs;
-  for (const auto& arm : plan.arms) configs.push_back(arm_config(study, tree, metric, arm));
+  for (const auto& arm : plan.arms) configs.push_back(arm_config(study, tree, metrics, arm));
   check_distinct(plan.arms, configs);
   if (length == 0) length = shared_length(configs);
   std::string mistakes;
@@ -434,7 +472,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
       validate(config);
     } catch (const ConfigError& e) {
       mistakes += words(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what(),
-                        study.probe_head.share > 0 ? "" : probe_head_for(config, metric));
+                        study.probe_head.share > 0 ? "" : probe_head_for(config, plan.metric));
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/config.h"
+#include "study/metric.h"
 
 namespace cloze {
 
@@ -57,13 +57,19 @@ struct Plan {
   std::string root{};              ///< folder of the whole study, of which this may be one stage (study/stages.h)
   std::string stage{};
   std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
-  std::string metric{};     ///< the loss that decides, in its shortest form, as files of runs name it
-  bool compares = true;     ///< its arms are compared with the baseline; false of a search and of a split
+  StudyMetric metric{};     ///< that decides
+  std::vector<StudyMetric> secondary{};
+  bool compares = true;  ///< its arms are compared with the baseline; false of a search and of a split
+  /// All metrics, the one that decides first.
+  std::vector<StudyMetric> metrics() const;
 };
 
 /// The plan of the runs that a study file compares (stages.h has what comes before them). `folder` empty: studies/NAME.
 /// Throws ConfigError with the locations of all mistakes that one reading can find.
 Plan make_plan(const std::string& file, const std::string& folder = "");
+
+/// The metric that decides as a reader knows it: a loss as the study file spells it.
+std::string metric_name(const Plan& plan);
 
 /// A study file, with the defaults that depend on other keys. Throws ConfigError.
 StudyConfig read_study(const std::string& file);

@@ -149,6 +149,15 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
   return text;
 }
 
+/// The metric that decides, and the others.
+std::string metrics_text(const Plan& plan) {
+  const auto loss = std::holds_alternative<LossMetric>(plan.metric);
+  auto text = (loss ? "held-out " : "") + metric_name(plan);
+  std::vector<std::string> others;
+  for (const auto& metric : plan.secondary) others.push_back(facts_of(metric).name);
+  return others.empty() ? text : text + "; beside it " + listed(others);
+}
+
 }  // namespace
 
 std::string budget_words(const BudgetConfig& budget) {
@@ -207,7 +216,7 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
   std::string text = words(plan.study.study, ": ", plan.arms.size(), " arms x ", seeds, seeds == 1 ? " seed" : " seeds",
                            " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   text += labelled("budget", budget_words(plan.runs.front().config.train.budget) + " a run", columns);
-  text += labelled("metric", words("held-out ", plan.study.metric.objective), columns);
+  text += labelled("metric", metrics_text(plan), columns);
   std::vector<RunCost> costs;
   for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));
   if (!costs.empty()) {

@@ -135,8 +135,9 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
   std::vector<const ArmReport*> ranked;
   for (const auto& arm : arms)
     if (arm.runs.size() > 1 && arm.other_budget.empty()) ranked.push_back(&arm);
-  std::sort(ranked.begin(), ranked.end(),
-            [](const ArmReport* a, const ArmReport* b) { return a->summary.mean < b->summary.mean; });
+  std::sort(ranked.begin(), ranked.end(), [&](const ArmReport* a, const ArmReport* b) {
+    return rules.higher_is_better ? a->summary.mean > b->summary.mean : a->summary.mean < b->summary.mean;
+  });
   std::set<std::pair<size_t, size_t>> distinct;
   std::vector<std::pair<size_t, size_t>> pairs;
   std::vector<double> p;
@@ -195,7 +196,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
-  run.message = "its held-out loss is not finite";
+  run.message = words("its ", std::holds_alternative<LossMetric>(plan.metric) ? "held-out loss" : metric_name(plan),
+                      " is not finite");
   return run;
 }
 
@@ -283,7 +285,10 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
 
 /// The floor of each arm; verdicts of a study of which no arm is below it are taken back.
 void add_floor(StudyReport& report) {
-  const auto has_left = [](const ArmReport& arm) { return arm.floor == 0 || arm.summary.mean < arm.floor; };
+  const bool is_upward = report.rules.higher_is_better;
+  const auto has_left = [&](const ArmReport& arm) {
+    return arm.floor == 0 || (is_upward ? arm.summary.mean > arm.floor : arm.summary.mean < arm.floor);
+  };
   std::vector<std::string> at_floor;
   bool is_one_below = false;
   for (auto& arm : report.arms) {
@@ -294,7 +299,7 @@ void add_floor(StudyReport& report) {
     is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
   }
   if (at_floor.empty()) return;
-  const auto floor = words(floor_words(report.metric), " (", significant(report.floor, 5), " ", report.unit, ")");
+  const auto floor = words(facts_of(report.by).floor, " (", significant(report.floor, 5), " ", report.unit, ")");
   if (is_one_below) {
     report.notes.push_back(words("no better than ", floor, ": ", listed(at_floor),
                                  "; a difference between such "
@@ -307,7 +312,7 @@ void add_floor(StudyReport& report) {
   report.tied.clear();
   for (auto& arm : report.arms) {
     if (arm.is_baseline) continue;
-    arm.verdict = "no arm has left " + floor_words(report.metric);
+    arm.verdict = "no arm has left " + facts_of(report.by).floor;
     arm.difference.verdict = Verdict::undecided;
   }
 }
@@ -332,7 +337,7 @@ void note_movement(StudyReport& report) {
     if (!curve.empty() && last_quarter(curve) > steep * curve.back().loss)
       falling.push_back(words(arm.name, " (by ", significant(last_quarter(curve), 3), ")"));
   }
-  if (!moving.empty() && report.loss_unit == LossUnit::nats)
+  if (!moving.empty() && facts_of(report.by).has_curve_in_unit)
     report.notes.push_back(
         words("over the last quarter of the budget the difference still moves by more than the "
               "margin: ",
@@ -404,13 +409,16 @@ StudyReport make_report(const Stages& stages) {
   if (!plan.study.space.items.empty()) return search_report(stages);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
-                     .unit = unit_words(metric.unit),
-                     .metric = metric.objective,
+                     .unit = facts_of(plan.metric).unit,
+                     .metric = metric_name(plan),
                      .baseline = plan.arms.front().name,
                      .declaration = declaration_of(plan),
                      .source = plan.file,
-                     .loss_unit = metric.unit};
-  report.rules = {.margin = metric.better_by, .confidence = metric.confidence, .power = metric.power};
+                     .by = plan.metric};
+  report.rules = {.margin = metric.better_by,
+                  .higher_is_better = facts_of(plan.metric).higher_is_better,
+                  .confidence = metric.confidence,
+                  .power = metric.power};
   for (const auto& arm : plan.arms) {
     auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
     for (const auto& [key, value] : arm.keys) one.differs.push_back(key + ": " + one_line(value));

@@ -57,9 +57,9 @@ struct ReportedRun {
 /// All that the forms of a report say.
 struct StudyReport {
   std::string name, unit, metric, baseline;
-  std::string declaration{};            ///< XXH3 of what a study declared before its first run
-  std::string source{};                 ///< the study file; empty for runs made by hand
-  LossUnit loss_unit = LossUnit::nats;  ///< what `unit` names
+  std::string declaration{};  ///< XXH3 of what a study declared before its first run
+  std::string source{};       ///< the study file; empty for runs made by hand
+  StudyMetric by{};           ///< that decides; `metric` and `unit` are its names
   ComparisonRules rules{};
   std::vector<ArmReport> arms{};  ///< the baseline first
   std::vector<ReportedRun> runs{};
@@ -69,14 +69,6 @@ struct StudyReport {
   std::vector<std::string> commands{};  ///< that reproduce every run
   std::vector<Table> tables{};          ///< tuning, the split of the variance, the trials of a search
 };
-
-/// What the floor of a metric is: a network that has learnt nothing else is no better.
-inline std::string floor_words(const std::string& metric) {
-  return metric.starts_with("nsp") || metric.starts_with("sop") ? "the more frequent label" : "word frequencies";
-}
-
-/// The name of a unit in a report.
-inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "nats" : "bits per byte"; }
 
 /// The report of what is finished. An arm of another budget than the baseline has its losses and curves, without a
 /// difference and a verdict. Throws DataError where runs differ in held-out text, tokenizer or form of the evaluation,

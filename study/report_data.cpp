@@ -95,7 +95,7 @@ std::string setting_lines(const StudyReport& report) {
                                     {"power", rules.power},
                                     {"arms", static_cast<double>(rules.arms)}})
     text += text_of({{"kind", "setting"}, {"value", number(value)}, {"note", name}});
-  return text + text_of({{"kind", "setting"}, {"note", "metric " + report.metric + " [" + report.unit + "]"}});
+  return text + text_of({{"kind", "setting"}, {"note", "metric " + report.metric + in_brackets(report.unit)}});
 }
 
 void add_usage(Line& line, const RunUsage& used) {
@@ -150,7 +150,8 @@ Line run_line(const ReportedRun& run) {
   return line;
 }
 
-std::string curve_lines(const ArmReport& arm, LossUnit unit) {
+/// `has_unit`: curves are in the unit of the metric.
+std::string curve_lines(const ArmReport& arm, bool has_unit) {
   std::string text;
   for (size_t i = 0; i < arm.curve.mean.size(); ++i) {
     auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
@@ -158,7 +159,7 @@ std::string curve_lines(const ArmReport& arm, LossUnit unit) {
     line["sd"] = number(arm.curve.sd[i]);
     text += text_of(line);
   }
-  if (unit != LossUnit::nats) return text;  // curves are in nats by token
+  if (!has_unit) return text;  // curves are in nats by token
   const auto& differences = arm.difference_curve;
   for (size_t i = 0; i < differences.mean.size(); ++i) {
     auto line = point_line("difference_curve", arm.name, differences.mean[i]);
@@ -178,9 +179,9 @@ std::string to_csv(const StudyReport& report) {
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
   if (report.floor > 0)
-    text += text_of({{"kind", "floor"}, {"mean", number(report.floor)}, {"note", floor_words(report.metric)}});
+    text += text_of({{"kind", "floor"}, {"mean", number(report.floor)}, {"note", facts_of(report.by).floor}});
   text += setting_lines(report);
-  for (const auto& arm : report.arms) text += curve_lines(arm, report.loss_unit);
+  for (const auto& arm : report.arms) text += curve_lines(arm, facts_of(report.by).has_curve_in_unit);
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       auto line = point_line("curve", run.result.arm, point);
@@ -227,7 +228,7 @@ json to_json(const StudyReport& report) {
     arms.push_back(one);
   }
   const auto known_floor =
-      report.floor > 0 ? json{{"name", floor_words(report.metric)}, {"value", report.floor}} : json();
+      report.floor > 0 ? json{{"name", facts_of(report.by).floor}, {"value", report.floor}} : json();
   json tables = json::array();
   for (const auto& table : report.tables) tables.push_back(to_json(table));
   return {{"study", report.name},

@@ -37,6 +37,11 @@ std::string figure(const std::string& body, const std::string& caption) {
   return words("<figure>\n", body, "<figcaption>", escaped_html(caption), "</figcaption>\n</figure>\n");
 }
 
+std::string capitalised(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 /// What a curve is drawn over.
 struct Currency {
   const char* id;
@@ -104,9 +109,9 @@ void add_band(Chart& chart, size_t arm, const std::vector<PlotPoint>& mean, cons
 
 Chart loss_chart(const StudyReport& report, const Scale& scale) {
   const auto losses = shown_losses(report);
-  Chart chart{.title = words("held-out ", report.metric, " loss of all arms by ", scale.label),
+  Chart chart{.title = words(metric_title(report), " of all arms by ", scale.label),
               .x_label = scale.label,
-              .y_label = words("held-out ", report.metric, " loss [nats]"),
+              .y_label = words(metric_title(report), curve_unit(report)),
               .x = nice_axis(scale.range.low, scale.range.high, 5, false),
               .y = nice_axis(losses.low, losses.high, 5, true)};
   std::vector<ChartSeries> lines;
@@ -125,7 +130,7 @@ Chart loss_chart(const StudyReport& report, const Scale& scale) {
     lines.push_back({.title = "mean of " + report.arms[i].name, .colour = i, .points = mean});
   }
   if (report.floor > 0)
-    lines.push_back({.title = floor_words(report.metric),
+    lines.push_back({.title = facts_of(report.by).floor,
                      .mark = ChartMark::dashes,
                      .points = {{chart.x->low, report.floor}, {chart.x->high, report.floor}}});
   std::ranges::move(lines, std::back_inserter(chart.series));
@@ -148,7 +153,7 @@ Chart difference_chart(const StudyReport& report, const Scale& scale) {
   const auto level = [&](double y) { return std::vector<PlotPoint>{{x.low, y}, {x.high, y}}; };
   Chart chart{.title = words("difference to ", report.baseline, " by ", scale.label),
               .x_label = scale.label,
-              .y_label = words("paired difference to ", report.baseline, " [", report.unit, "]"),
+              .y_label = words("paired difference to ", report.baseline, in_brackets(report.unit)),
               .x = x,
               .y = nice_axis(range.low, range.high, 5, true),
               .is_low = true};
@@ -169,7 +174,7 @@ Chart difference_chart(const StudyReport& report, const Scale& scale) {
 std::string legend_of(const StudyReport& report) {
   std::vector<std::pair<std::string, std::string>> names;
   for (size_t i = 0; i < report.arms.size(); ++i) names.emplace_back(colour_classes(i), report.arms[i].name);
-  if (report.floor > 0) names.emplace_back(colour_classes(0), floor_words(report.metric) + " (dashes)");
+  if (report.floor > 0) names.emplace_back(colour_classes(0), facts_of(report.by).floor + " (dashes)");
   return legend_html(names);
 }
 
@@ -185,7 +190,7 @@ std::string curve_figure(const StudyReport& report) {
               picks.empty() ? " checked" : "", "><label for=\"by-", currency.id, "\">by ", currency.name, "</label>\n");
     charts +=
         words("<div class=\"by by-", currency.id, "\">\n", legend_of(report), chart_html(loss_chart(report, scale)));
-    if (report.arms.size() > 1 && report.loss_unit == LossUnit::nats)
+    if (report.arms.size() > 1 && facts_of(report.by).has_curve_in_unit)
       charts += chart_html(difference_chart(report, scale));
     charts += "</div>\n";
   }
@@ -205,7 +210,7 @@ std::string difference_figure(const StudyReport& report) {
                  .margin = report.rules.margin,
                  .has_zero = true,
                  .sides = {higher ? "← worse" : "← better",
-                           words("difference to ", in_one_line(report.baseline), " [", report.unit, "]"),
+                           words("difference to ", in_one_line(report.baseline), in_brackets(report.unit)),
                            higher ? "better →" : "worse →"}};
   Range range;
   range.add(0);
@@ -251,13 +256,13 @@ std::string value_figure(const StudyReport& report) {
   if (range.low > range.high) return "";
   if (report.floor > 0) {
     range.add(report.floor);
-    chart.rows.push_back({.name = floor_words(report.metric),
+    chart.rows.push_back({.name = facts_of(report.by).floor,
                           .said = fixed(report.floor, decimals_of(report)),
                           .marks = {{"mean", report.floor, report.floor}}});
   }
   chart.axis = nice_axis(range.low, range.high, 5, true);
-  return figure(row_chart_html(chart), words("Dots: finished runs. Bars: means. Rings: outliers. Held-out ",
-                                             report.metric, " loss [", report.unit, "]."));
+  return figure(row_chart_html(chart), words("Dots: finished runs. Bars: means. Rings: outliers. ",
+                                             capitalised(metric_title(report)), in_brackets(report.unit), "."));
 }
 
 }  // namespace cloze

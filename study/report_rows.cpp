@@ -69,6 +69,16 @@ int decimals_of(const StudyReport& report) {
   return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
 }
 
+std::string metric_title(const StudyReport& report) {
+  return std::holds_alternative<LossMetric>(report.by) ? words("held-out ", report.metric, " loss") : report.metric;
+}
+
+std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : words(" [", unit, "]"); }
+
+std::string curve_unit(const StudyReport& report) {
+  return in_brackets(facts_of(report.by).has_curve_in_unit ? report.unit : "nats");
+}
+
 std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
 
 std::string at_once_words(const StudyReport& report) {
@@ -101,7 +111,7 @@ Table verdict_table(const StudyReport& report) {
                           arm.is_baseline ? "baseline" : arm.verdict});
   }
   if (report.floor > 0)
-    table.rows.push_back({floor_words(report.metric), "", fixed(report.floor, decimals), "", "", "", "", "floor"});
+    table.rows.push_back({facts_of(report.by).floor, "", fixed(report.floor, decimals), "", "", "", "", "floor"});
   return table;
 }
 
@@ -117,7 +127,7 @@ Table paper_table(const StudyReport& report) {
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
                           interval_text(d.interval, decimals), mark});
   }
-  if (report.floor > 0) table.rows.push_back({floor_words(report.metric), fixed(report.floor, decimals), "", "", ""});
+  if (report.floor > 0) table.rows.push_back({facts_of(report.by).floor, fixed(report.floor, decimals), "", "", ""});
   std::string facts, legend;
   for (const auto& [name, value] : facts_of(report))
     if (name != "arms" && name != "baseline" && name != "runs")
@@ -134,7 +144,7 @@ Table run_table(const StudyReport& report) {
   Table table{.header = {"arm",
                          {"seed", numeric},
                          "state",
-                         {words(report.metric, " [", report.unit, "]"), numeric},
+                         {words(report.metric, in_brackets(report.unit)), numeric},
                          {"steps", numeric},
                          {"tokens", numeric},
                          {"time", numeric},
@@ -176,8 +186,10 @@ std::string question_of(const StudyReport& report) {
   for (const auto& arm : report.arms)
     if (!arm.is_baseline) others.push_back(arm.name);
   const std::string verb = report.rules.higher_is_better ? "raise" : "lower";
-  const auto loss = words("the held-out ", report.metric, " loss");
-  if (report.arms.empty()) return words("Which trial has the lowest held-out ", report.metric, " loss?");
+  const auto loss = words("the ", metric_title(report));
+  if (report.arms.empty())
+    return words("Which trial has the ", report.rules.higher_is_better ? "highest " : "lowest ", metric_title(report),
+                 "?");
   if (others.empty()) return words("What is ", loss, " of ", in_one_line(report.baseline), "?");
   if (others.size() <= 3)
     return words("Does ", in_one_line(listed(others, "or")), " ", verb, " ", loss, " of ", in_one_line(report.baseline),
@@ -194,7 +206,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
   }
   const auto budgets = distinct(report, [](const ReportedRun& run) { return run.budget; });
   std::vector<std::pair<std::string, std::string>> facts{
-      {"metric", words("held-out ", report.metric, " loss in ", report.unit, ", ", direction_of(report))},
+      {"metric",
+       words(metric_title(report), report.unit.empty() ? "" : " in " + report.unit, ", ", direction_of(report))},
       {"baseline", in_one_line(report.baseline)},
       {"arms", std::to_string(report.arms.size())},
       {"seeds", words(seeds.size(), is_paired(report) ? ", paired" : "")}};

@@ -39,6 +39,15 @@ StudyReport search_report(const Stages& stages);
 /// Decimals that show two digits of the smallest spread among the runs of an arm.
 int decimals_of(const StudyReport& report);
 
+/// `held-out mlm loss`, `blimp accuracy`
+std::string metric_title(const StudyReport& report);
+
+/// ` [nats]`; empty for figures without a unit.
+std::string in_brackets(const std::string& unit);
+
+/// The unit of curves, in brackets.
+std::string curve_unit(const StudyReport& report);
+
 /// `95 % interval`
 std::string interval_head(const StudyReport& report);
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <set>
 #include <utility>
 
@@ -89,9 +88,9 @@ struct RunProgress {
 };
 
 /// Of the lines between two evaluations only the last is parsed; of the others it is looked whether they are whole.
-/// `name`: of the loss; empty: the sum of all.
-RunProgress read_progress(const std::string& folder, const std::string& name, int64_t points) {
+RunProgress read_progress(const std::string& folder, const StudyMetric& metric, int64_t points) {
   RunProgress found;
+  const auto mark = row_mark(metric);
   LogLines lines(folder + "/metrics.jsonl");
   constexpr double most_share = 1000;  // of no budget is more used up
   int64_t number = 0, number_before = 0;
@@ -109,7 +108,7 @@ RunProgress read_progress(const std::string& folder, const std::string& name, in
   };
   for (std::string line; lines.next(line);) {
     ++number;
-    if (line.find("\"held_out_loss\"") == std::string::npos) {
+    if (line.find(mark) == std::string::npos) {
       const bool is_whole = looks_whole(line);
       if (is_whole) before = line;
       if (is_whole) number_before = number;
@@ -118,11 +117,12 @@ RunProgress read_progress(const std::string& folder, const std::string& name, in
     }
     take_before();
     const auto row = take(line, number);
-    if (row.is_null() || !row.contains("held_out_loss") || !row["held_out_loss"].is_number()) continue;
+    const auto value = row.is_null() ? std::nullopt : curve_value(metric, row);
+    if (!value) continue;
     auto& point = found.curve.emplace_back(found.last);
     point.share = found.share;
-    point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
-    point.floor = number_at(row, "held_out", (name + "_baseline_loss").c_str(), 0);
+    point.loss = value->value;
+    point.floor = value->floor;
     point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
   }
   take_before();
@@ -199,8 +199,8 @@ void write_record(const std::string& path, const RunRecord& record) {
   write_atomic(path, json_text(json(record), 2) + "\n");
 }
 
-std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
-  auto progress = read_progress(folder, name, points);
+std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric& metric, int64_t points) {
+  auto progress = read_progress(folder, metric, points);
   warn_of_damage(folder, progress.damaged);
   return std::move(progress.curve);
 }
@@ -208,13 +208,13 @@ std::vector<CurvePoint> read_curve(const std::string& folder, const std::string&
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
   auto curve = read_curve(run_path(plan, run), plan.metric, run.config.evaluation.points);
   for (const auto& earlier : run.earlier) {
-    const auto before = read_progress(earlier, "", 0).last;
+    const auto before = read_progress(earlier, LossMetric{}, 0).last;
     for (auto& point : curve) add_usage(point, before);
   }
   return curve;
 }
 
-int64_t last_step(const std::string& folder) { return read_progress(folder, "", 0).last.step; }
+int64_t last_step(const std::string& folder) { return read_progress(folder, LossMetric{}, 0).last.step; }
 
 std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecord& record) {
   const auto folder = run_path(plan, run);
@@ -225,6 +225,8 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
                       " first, and it is trained again)");
   try {
     read_held_out(folder, remedy);
+    for (const auto& metric : plan.metrics())
+      if (!std::holds_alternative<LossMetric>(metric)) value_of(metric, folder, remedy);
     return "";
   } catch (const DataError& fault) {
     return fault.what();
@@ -291,24 +293,13 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   return file;
 }
 
-void score(RunResult& result, const HeldOutFile& file, const std::string& name, LossUnit unit) {
-  const auto losses = file.losses.find(name);
-  const auto path = result.folder + "/held_out.json";
-  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", name,
-                     "', by which runs are compared; train the run again");
-  const auto& [examples, bytes] = losses->second;
-  result.measured = file.measured;
-  result.text = file.text;
-  result.examples = examples;
-  if (unit == LossUnit::bits_per_byte) {
-    require<DataError>(!bytes.empty(), path,
-                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
-                       "--force, or compare in nats");
-    result.examples.count = bytes;
-    for (auto& count : result.examples.count) count *= std::numbers::ln2;
-    result.by_nats = result.examples.value() / examples.value();
-  }
-  result.value = result.examples.value();
+void score(RunResult& result, MetricValue value) {
+  result.value = value.value;
+  result.examples = std::move(value.examples);
+  result.measured = std::move(value.measured);
+  result.text = std::move(value.text);
+  result.by_nats = value.by_nats;
+  result.floor = value.floor.value_or(0);
 }
 
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
@@ -320,13 +311,15 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.seconds = end.seconds;
   result.flops = end.flops;
   result.epochs = end.epochs;
-  result.floor = end.floor * result.by_nats;
+  if (end.floor > 0) result.floor = end.floor * result.by_nats;
   result.words = words_read(result.folder);
 }
 
 RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve) {
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
-  score(result, read_held_out(result.folder, "run the study again"), plan.metric, plan.study.metric.unit);
+  const std::string remedy = "run the study again";
+  score(result, value_of(plan.metric, result.folder, remedy));
+  for (const auto& metric : plan.secondary) result.secondary.push_back(value_of(metric, result.folder, remedy));
   add_usage(result, curve);
   for (const auto& earlier : run.earlier) result.words += words_read(earlier);
   return result;

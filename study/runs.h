@@ -80,14 +80,15 @@ struct RunResult {
   std::string arm;
   int64_t seed = 0;
   std::string folder;
-  double value = 0;  ///< of the metric
-  ExampleLosses examples{};
-  std::string measured{};                              ///< what the losses were measured by: objectives, rows, masks
-  std::string text{};                                  ///< fingerprint of the held-out text and its tokenizer
+  double value = 0;                                    ///< of the metric
+  ExampleLosses examples{};                            ///< of the metric, as the next two: MetricValue
+  std::string measured{};                              ///< what it was measured by: objectives, rows, masks
+  std::string text{};                                  ///< fingerprint of what it was measured on
   int64_t step = 0, tokens = 0, predicted_tokens = 0;  ///< of a probe with those of its source, as all that follow
   double words = 0, seconds = 0, flops = 0, epochs = 0;
-  double by_nats = 1;  ///< the value by the loss in nats a prediction
-  double floor = 0;    ///< value of word frequencies, or of the more frequent label; 0: not known
+  double by_nats = 1;                    ///< the value by that of the curve
+  double floor = 0;                      ///< value of a network that has learnt nothing; 0: not known
+  std::vector<MetricValue> secondary{};  ///< one for each of the plan
 };
 
 /// One point of a curve.
@@ -96,14 +97,14 @@ struct CurvePoint {
   int64_t step = 0, tokens = 0, predicted_tokens = 0;
   double seconds = 0, flops = 0, epochs = 0, loss = 0;
   double share = 0;  ///< of the budget that was used up
-  double floor = 0;  ///< loss of word frequencies, or of the more frequent label; 0: not known
+  double floor = 0;  ///< of the loss, as in RunResult
 };
-/// The held-out losses along a run; that of a probe begins where its source ended. Damaged lines are left out with a
-/// warning.
+/// The metric along a run, `loss` of its points; that of a probe begins where its source ended. Damaged lines are left
+/// out with a warning.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
-/// The same for a run directory: losses of the objective `name`, `points` evaluations at equal shares of the budget;
-/// 0: so many steps apart, which then are the index.
-std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points);
+/// The same for a run directory: `points` evaluations at equal shares of the budget; 0: so many steps apart, which then
+/// are the index.
+std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric& metric, int64_t points);
 
 /// The result of a run that is done, with its curve. Throws DataError for files that are damaged, were cut or edited.
 RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve);
@@ -131,7 +132,7 @@ struct HeldOutFile {
 /// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited.
 HeldOutFile read_held_out(const std::string& folder, const std::string& remedy);
 
-/// Fills in the value of a run by one of its losses. Throws DataError where bytes are not known.
-void score(RunResult& result, const HeldOutFile& file, const std::string& name, LossUnit unit);
+/// Fills in the value of a run.
+void score(RunResult& result, MetricValue value);
 
 }  // namespace cloze

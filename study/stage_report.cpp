@@ -56,12 +56,12 @@ void add_stages(StudyReport& report, const Stages& stages) {
 StudyReport search_report(const Stages& stages) {
   const auto& plan = stages.compared();
   StudyReport report{.name = plan.study.study,
-                     .unit = unit_words(plan.study.metric.unit),
-                     .metric = plan.study.metric.objective,
+                     .unit = facts_of(plan.metric).unit,
+                     .metric = metric_name(plan),
                      .baseline = {},
                      .declaration = declaration_of(plan),
                      .source = plan.file,
-                     .loss_unit = plan.study.metric.unit};
+                     .by = plan.metric};
   const auto trials = read_trials(stages);
   report.tables.push_back(search_table(trials));
   report.notes = search_notes(stages, trials);

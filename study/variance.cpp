@@ -34,6 +34,7 @@ Plan split_plan(const Plan& comparison) {
   plan.seeds.assign(comparison.seeds.begin() + 1, comparison.seeds.end());
   plan.stage = "split";
   plan.metric = comparison.metric;
+  plan.secondary = comparison.secondary;
   plan.compares = false;
   plan.waits_for = comparison.waits_for;
   const auto streams = split_streams(plan.study);

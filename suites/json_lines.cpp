@@ -88,13 +88,4 @@ std::optional<SuiteLine> first_line(const std::string& path) {
   return found;
 }
 
-std::string suite_name(const std::string& path) {
-  auto whole = std::filesystem::path(path).lexically_normal();
-  if (!whole.has_filename()) whole = whole.parent_path();  // of a path that ends in a slash
-  auto name = whole.filename().string();
-  for (const std::string ending : {".gz", ".xz", ".jsonl", ".json", ".tsv", ".csv", ".txt", ".yaml"})
-    if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
-  return name;
-}
-
 }  // namespace cloze

@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "data/line_reader.h"
+#include "run/suite_units.h"
 
 namespace cloze {
 
@@ -54,9 +55,5 @@ class SuiteLines {
 
 /// The first object of a file; none for a file that is empty or begins with something else.
 std::optional<SuiteLine> first_line(const std::string& path);
-
-/// The name of a suite: that of its file or folder without the folders before it and the endings of is_json_lines, of
-/// compression and of tables.
-std::string suite_name(const std::string& path);
 
 }  // namespace cloze

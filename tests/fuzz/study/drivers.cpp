@@ -31,7 +31,7 @@ bool fuzz_curve(std::string_view bytes) {
   scratch().write("curve/metrics.jsonl", std::string(bytes));
   return accepts([] {
     const auto folder = scratch() / "curve";
-    read_curve(folder, "mlm", 10);
+    read_curve(folder, LossMetric{}, 10);
     last_step(folder);
   });
 }

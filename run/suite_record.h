@@ -1,0 +1,48 @@
+#pragma once
+// suites.json of a run: the figures of its suites at its end, with the sums that statistics over runs need.
+//
+//   {"step", "suites": {NAME: {METRIC: {"value", "higher_is_better", "floor", "asked", "sum": [E], "count": [E]}}},
+//   "xxh3"}
+//
+// Sums are over the clusters of a suite (paradigms), of a suite with a single one over its items. They are left out
+// where a figure is no mean, such as a correlation.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/json_fields.h"
+
+namespace cloze {
+
+/// A figure of a suite.
+struct RecordedFigure {
+  double value = 0;  ///< as SuiteFigure has it: accuracies from 0 to 1
+  bool higher_is_better = true;
+  double floor = 0;                    ///< what guessing reaches; 0: not known
+  std::string asked{};                 ///< XXH3 of the items; empty: not known
+  std::vector<double> sum{}, count{};  ///< [E]; the value is the sum of the first by that of the second
+};
+template <class V>
+void describe(V& v, RecordedFigure& f) {
+  v.number("value", f.value);
+  v("higher_is_better", f.higher_is_better);
+  v("floor", f.floor);
+  v("asked", f.asked);
+  v.numbers("sum", f.sum);
+  v.numbers("count", f.count);
+}
+
+/// The file, whose hash is over the suites.
+struct SuiteRecord {
+  int64_t step = 0;
+  std::map<std::string, std::map<std::string, RecordedFigure>> suites{};  ///< by suite and metric
+  std::string xxh3{};
+};
+template <class V>
+void describe(V& v, SuiteRecord& r) {
+  v("step", r.step);
+  v("suites", r.suites);
+  v("xxh3", r.xxh3);
+}
+
+}  // namespace cloze

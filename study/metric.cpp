@@ -1,0 +1,207 @@
+#include "study/metric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "core/file.h"
+#include "core/fingerprint.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/objective_short_form.h"
+#include "run/suite_record.h"
+#include "run/suite_units.h"
+#include "study/runs.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t max_record = uint64_t{256} << 20;
+
+double number_in(const json& row, const char* part, const std::string& key, double otherwise) {
+  if (!row.contains(part) || !row[part].is_object()) return otherwise;
+  const auto& inner = row[part];
+  return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
+}
+
+// -- A held-out loss -------------------------------------------------------------------------------------------------
+
+MetricFacts facts_of(const LossMetric& loss) {
+  const bool is_of_labels = loss.name.starts_with("nsp") || loss.name.starts_with("sop");
+  return {.name = loss.name,
+          .title = words("held-out ", loss.name, " loss"),
+          .unit = unit_words(loss.unit),
+          .floor = is_of_labels ? "the more frequent label" : "word frequencies",
+          .has_curve_in_unit = loss.unit == LossUnit::nats};
+}
+
+MetricValue value_of(const LossMetric& loss, const std::string& folder, const std::string& remedy) {
+  return value_in(read_held_out(folder, remedy), loss, folder);
+}
+
+std::optional<CurveValue> curve_value(const LossMetric& loss, const json& row) {
+  if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return std::nullopt;
+  return CurveValue{.value = number_in(row, "held_out", loss.name + "_loss", row["held_out_loss"].get<double>()),
+                    .floor = number_in(row, "held_out", loss.name + "_baseline_loss", 0)};
+}
+
+std::string row_mark(const LossMetric&) { return "\"held_out_loss\""; }
+
+void ask(RunConfig& run, const LossMetric& loss) {
+  run.evaluation.objectives.push_back(parse_objective(loss.name, "metric"));
+}
+
+// -- A figure of a suite ---------------------------------------------------------------------------------------------
+
+MetricFacts facts_of(const SuiteMetric& suite) {
+  const auto name = words(suite.suite, " ", suite.figure);
+  const bool is_fraction = is_share(suite.figure);
+  return {.name = name,
+          .title = name,
+          .unit = is_fraction                   ? "points"
+                  : suite.figure == "surprisal" ? "nats"
+                                                : "",
+          .higher_is_better = is_higher_better(suite.figure),
+          .floor = "guessing",
+          .most = is_fraction                   ? 100
+                  : suite.figure == "surprisal" ? 1e6
+                                                : 2,
+          .least_margin = is_fraction ? 0.1 : 0};
+}
+
+/// The suites.json of a run directory.
+SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
+  const auto path = folder + "/suites.json";
+  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be compared by a suite; ", remedy);
+  const auto fields = parse_json(read_text(path, max_record));
+  const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
+  SuiteRecord record;
+  try {
+    record = fields.get<SuiteRecord>();
+  } catch (const std::exception&) {
+    damaged(false);
+  }
+  damaged(record.xxh3 == hash_hex(json_text(fields["suites"])));
+  for (const auto& [suite, figures] : record.suites)
+    for (const auto& [name, figure] : figures) damaged(figure.sum.size() == figure.count.size());
+  return record;
+}
+
+MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const std::string& remedy) {
+  const auto record = read_suites(folder, remedy);
+  const auto suite = record.suites.find(metric.suite);
+  require<DataError>(suite != record.suites.end(), folder, "/suites.json: has no answers to ", metric.suite,
+                     "; the log of the run says why; ", remedy);
+  const auto found = suite->second.find(metric.figure);
+  std::vector<std::string> names;
+  for (const auto& [name, figure] : suite->second) names.push_back(name);
+  require<DataError>(found != suite->second.end(), folder, "/suites.json: ", metric.suite, " has no ", metric.figure,
+                     "; its figures are ", listed(names));
+  const auto& figure = found->second;
+  MetricValue value{.value = in_unit(figure.value, metric.figure),
+                    .examples = {.sum = figure.sum, .count = figure.count},
+                    .measured = metric.suite,
+                    .text = figure.asked,
+                    .floor = in_unit(figure.floor, metric.figure)};
+  for (auto& sum : value.examples.sum) sum = in_unit(sum, metric.figure);
+  return value;
+}
+
+std::optional<CurveValue> curve_value(const SuiteMetric& metric, const json& row) {
+  const json* at = &row;
+  for (const std::string& key : {std::string("suites"), metric.suite, metric.figure, std::string("value")}) {
+    if (!at->is_object() || !at->contains(key)) return std::nullopt;
+    at = &(*at)[key];
+  }
+  if (!at->is_number()) return std::nullopt;
+  return CurveValue{.value = in_unit(at->get<double>(), metric.figure)};
+}
+
+std::string row_mark(const SuiteMetric&) { return "\"suites\""; }
+
+void ask(RunConfig& run, const SuiteMetric& metric) {
+  auto& suites = run.evaluation.suites;
+  const auto is_named = [&](const std::string& path) { return suite_name(path) == metric.suite; };
+  if (std::ranges::none_of(suites, is_named)) suites.push_back(metric.path);
+}
+
+}  // namespace
+
+MetricFacts facts_of(const StudyMetric& metric) {
+  return std::visit([](const auto& kind) { return facts_of(kind); }, metric);
+}
+
+MetricValue value_of(const StudyMetric& metric, const std::string& folder, const std::string& remedy) {
+  return std::visit([&](const auto& kind) { return value_of(kind, folder, remedy); }, metric);
+}
+
+std::optional<CurveValue> curve_value(const StudyMetric& metric, const json& row) {
+  return std::visit([&](const auto& kind) { return curve_value(kind, row); }, metric);
+}
+
+std::string row_mark(const StudyMetric& metric) {
+  return std::visit([](const auto& kind) { return row_mark(kind); }, metric);
+}
+
+void ask(RunConfig& run, const StudyMetric& metric) {
+  std::visit([&](const auto& kind) { ask(run, kind); }, metric);
+}
+
+MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std::string& folder) {
+  const auto losses = file.losses.find(loss.name);
+  const auto path = folder + "/held_out.json";
+  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
+                     "', by which runs are compared; train the run again");
+  const auto& [examples, bytes] = losses->second;
+  MetricValue found{.examples = examples, .measured = file.measured, .text = file.text};
+  if (loss.unit == LossUnit::bits_per_byte) {
+    require<DataError>(!bytes.empty(), path,
+                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
+                       "--force, or compare in nats");
+    found.examples.count = bytes;
+    for (auto& count : found.examples.count) count *= std::numbers::ln2;
+    found.by_nats = found.examples.value() / examples.value();
+  }
+  found.value = found.examples.value();
+  return found;
+}
+
+StudyMetric metric_of(const MetricName& named, const std::string& where) {
+  require<ConfigError>(named.objective.empty() || named.suite.empty(), where,
+                       " names a loss (objective: ", named.objective, ") and a suite (suite: ", named.suite,
+                       "); keep one of them");
+  require<ConfigError>(named.figure.empty() || !named.suite.empty(), where, ".figure is ", named.figure,
+                       ", a figure of a suite; name that one with `suite:`");
+  if (!named.suite.empty()) {
+    require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
+                         ", a unit of losses; figures of ", "suites have their own, so leave it out");
+    return SuiteMetric{.suite = suite_name(named.suite),
+                       .figure = named.figure.empty() ? "accuracy" : named.figure,
+                       .path = named.suite};
+  }
+  const auto given = named.objective.empty() ? "mlm" : named.objective;
+  const auto objective = parse_objective(given, where + ".objective");
+  require<ConfigError>(named.unit == LossUnit::nats || as_kind(objective).is_generative(), where, ".unit is ",
+                       named.unit, ", and ", given,
+                       " predicts a part of the text only; choose a generative objective such as clm, or nats");
+  return LossMetric{.name = short_form(objective), .unit = named.unit};
+}
+
+void check_margin(double margin, const StudyMetric& metric, const std::string& where) {
+  const auto facts = facts_of(metric);
+  require<ConfigError>(margin <= facts.most, where, ".better_by is ", shortest(margin), ", and two runs differ in ",
+                       facts.name, " by ", shortest(facts.most), " at most; give it in ",
+                       facts.unit.empty() ? "the unit of the figure" : facts.unit);
+  require<ConfigError>(margin == 0 || margin >= facts.least_margin, where, ".better_by is ", shortest(margin),
+                       ", and margins of ", facts.name, " are in points: write ", shortest(100 * margin), " if ",
+                       shortest(margin), " was meant as a fraction, else ", shortest(facts.least_margin), " at least");
+}
+
+}  // namespace cloze
