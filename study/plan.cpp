@@ -14,6 +14,8 @@
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 #include "study/plan_table.h"
+#include "study/task_plan.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -297,19 +299,40 @@ void check_is_study(const ConfigTree& tree, const std::string& file) {
                          "` trains it, and a study starts from it with a line `base: ", file, "`");
 }
 
+/// Fills in what the file of a task says of its figure. Throws ConfigError for a task that the study does not have.
+void complete_task(StudyMetric& metric, const Plan& plan, const std::string& where) {
+  auto* task = std::get_if<TaskMetric>(&metric);
+  if (!task) return;
+  std::vector<std::string> names;
+  for (const auto& known : task_metrics(plan)) {
+    names.push_back(known.task);
+    if (known.task != task->task) continue;
+    const auto figure = task->figure;
+    *task = known;
+    if (!figure.empty()) task->figure = figure;
+    if (!figure.empty()) task->is_error = is_error(figure);
+    return;
+  }
+  fail<ConfigError>(plan.file, where, ".task is ", task->task, ", and ",
+                    names.empty() ? "the study has no tasks; name their files by `tasks: {files: [...]}`"
+                                  : "the tasks are " + listed(names) + did_you_mean(task->task, names));
+}
+
 /// Reads the metrics of a study. Throws ConfigError for one that is named twice, for a margin in the wrong unit, and
 /// for a suite that networks with new heads would answer.
 void set_metrics(Plan& plan) {
   const auto& study = plan.study;
   plan.metric = metric_of(study.metric, plan.file + ": metric");
+  complete_task(plan.metric, plan, ": metric");
   check_margin(study.metric.better_by, plan.metric, plan.file + ": metric");
   std::set<std::string> names{facts_of(plan.metric).name};
   for (size_t i = 0; i < study.secondary.size(); ++i) {
     const auto where = words(plan.file, ": secondary.", i);
     const auto& named = study.secondary[i];
-    require<ConfigError>(!named.objective.empty() || !named.suite.empty(), where,
-                         " names no metric; give an `objective` or a `suite`");
-    const auto metric = metric_of(named, where);
+    require<ConfigError>(!named.objective.empty() || !named.suite.empty() || !named.task.empty(), where,
+                         " names no metric; give an `objective`, a `suite` or a `task`");
+    auto metric = metric_of(named, where);
+    complete_task(metric, plan, words(": secondary.", i));
     require<ConfigError>(names.insert(facts_of(metric).name).second, where, ": ", facts_of(metric).name,
                          " is a metric of the study already; keep one of them");
     plan.secondary.push_back(metric);
@@ -335,7 +358,8 @@ StudyConfig read_study(const std::string& file) {
   }
   auto study = decode<StudyConfig>(tree);
   if (study.study.empty()) study.study = fs::path(file).stem().string();
-  if (study.metric.objective.empty() && study.metric.suite.empty()) study.metric.objective = "mlm";
+  if (study.metric.objective.empty() && study.metric.suite.empty() && study.metric.task.empty())
+    study.metric.objective = "mlm";
   require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
   const bool searches = !study.space.items.empty();
   if (searches && !tree.find("seeds")) study.seeds = {1};

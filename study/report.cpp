@@ -15,6 +15,7 @@
 #include "study/report_rows.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"
+#include "study/task_plan.h"
 #include "study/process.h"
 
 namespace cloze {
@@ -174,7 +175,9 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
 
 /// The budget of a run and of its head.
 std::string budget_of(const Plan& plan, const PlannedRun& run) {
-  if (plan.study.budget.limited()) return budget_words(plan.study.budget);
+  std::string later;
+  for (const auto& stage : plan.study.then) later += ", then " + budget_words(stage.budget);
+  if (plan.study.budget.limited()) return budget_words(plan.study.budget) + later;
   const auto network = budget_words(run.network_config().train.budget);
   return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
@@ -190,6 +193,11 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
                                    shell_word(folder + "-again"))};
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
+  if (const auto missing = missing_finetunings(plan, planned); !missing.empty()) {
+    run.state = RunState::waiting;
+    run.message = missing;
+    return run;
+  }
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
   for (const auto& earlier : planned.earlier) read_provenance(earlier, run);
@@ -405,7 +413,8 @@ void compare_arms(StudyReport& report) {
 }
 
 StudyReport make_report(const Stages& stages) {
-  const auto& plan = stages.compared();
+  auto plan = stages.compared();
+  if (stages.tasks) take_finetunings(plan, stages.plans[*stages.tasks]);
   if (!plan.study.space.items.empty()) return search_report(stages);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,

@@ -226,7 +226,7 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
   try {
     read_held_out(folder, remedy);
     for (const auto& metric : plan.metrics())
-      if (!std::holds_alternative<LossMetric>(metric)) value_of(metric, folder, remedy);
+      if (std::holds_alternative<SuiteMetric>(metric)) value_of(metric, folder, remedy);
     return "";
   } catch (const DataError& fault) {
     return fault.what();

@@ -15,9 +15,11 @@
 #include "run/config_io.h"
 #include "run/finetune_recipe.h"
 #include "study/runs.h"
+#include "tasks/floors.h"
 #include "tasks/framing.h"
 #include "tasks/inspect_task.h"
 #include "tasks/task.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -144,6 +146,8 @@ Plan task_plan(const Plan& trained) {
   plan.folder = trained.root + "/tasks";
   plan.stage = "tasks";
   plan.compares = false;
+  plan.metric = LossMetric{};  // while they are trained they have the loss of their valid part
+  plan.secondary.clear();
   plan.arms.clear();
   plan.runs.clear();
   const auto each = [&](const auto& use) {
@@ -189,6 +193,54 @@ Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& term
         plan.runs.push_back(std::move(one));
       }
   return plan;
+}
+
+std::vector<TaskMetric> task_metrics(const Plan& plan) {
+  const auto terms = finetuning_terms(plan.study.tasks, plan.file);
+  std::vector<TaskMetric> metrics;
+  for (const auto& file : terms.files) {
+    const auto config = read_task_config(file, task_overrides(terms));
+    const auto figure = config.metric.empty() ? "" : config.metric.front();
+    metrics.push_back({.task = config.task,
+                       .figure = figure,
+                       .is_error = is_error(figure),
+                       .floor = name_of_floor(config.kind, Floor::constant)});
+  }
+  return metrics;
+}
+
+void take_finetunings(Plan& trained, const Plan& tasks) {
+  for (const auto& task : task_metrics(trained)) {
+    const auto all = trained.metrics();
+    const auto is_named = [&](const StudyMetric& metric) {
+      const auto* known = std::get_if<TaskMetric>(&metric);
+      return known && known->task == task.task;
+    };
+    if (std::ranges::none_of(all, is_named)) trained.secondary.emplace_back(task);
+  }
+  const auto take = [&](StudyMetric& metric) {
+    auto* task = std::get_if<TaskMetric>(&metric);
+    if (!task) return;
+    for (const auto& run : tasks.runs)
+      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done)
+        task->finetunings[run.source].push_back(run_path(tasks, run));
+  };
+  take(trained.metric);
+  for (auto& metric : trained.secondary) take(metric);
+}
+
+std::string missing_finetunings(const Plan& trained, const PlannedRun& run) {
+  std::string missing;
+  for (const auto& metric : trained.metrics()) {
+    const auto* task = std::get_if<TaskMetric>(&metric);
+    if (!task) continue;
+    const auto done = task->finetunings.find(run_path(trained, run));
+    const auto count = done == task->finetunings.end() ? 0 : std::ssize(done->second);
+    if (count == trained.study.tasks.seeds) continue;
+    missing += words(missing.empty() ? "" : ", ", count, " of ", trained.study.tasks.seeds, " fine-tunings on ",
+                     task->task, " are done");
+  }
+  return missing;
 }
 
 std::vector<std::string> task_names(const Plan& plan) {

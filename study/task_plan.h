@@ -29,6 +29,16 @@ Plan task_plan(const Plan& trained);
 /// those of the fine-tuning. Throws as above, and ConfigError for a run that is named twice.
 Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& terms, const std::string& folder);
 
+/// The metrics of the tasks of a study, in the order of its files, as far as the files say what their figures are.
+/// Throws ConfigError as read_task_config.
+std::vector<TaskMetric> task_metrics(const Plan& plan);
+
+/// Gives the metrics of a plan the fine-tunings that are done; tasks of which none is named are further secondary ones.
+void take_finetunings(Plan& trained, const Plan& tasks);
+
+/// What is missing of the fine-tunings of a run: `2 of 3 fine-tunings on rte are done`; empty: nothing.
+std::string missing_finetunings(const Plan& trained, const PlannedRun& run);
+
 /// The names of the tasks of a plan of fine-tunings, in their order.
 std::vector<std::string> task_names(const Plan& plan);
 

@@ -272,6 +272,7 @@ FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
   MetricValues value_of{.scorer = scorer, .metric = metric};
   FigureOnDraws found{.value = full_values(scorer)[metric]};
   const auto units = scorer.cell_of.size();
+  found.units = static_cast<int64_t>(units);
   if (scorer.metrics[metric].is_share) {
     std::vector<double> of_cells(scorer.cells);
     std::vector<int64_t> weights(scorer.cells);

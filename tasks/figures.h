@@ -104,6 +104,7 @@ struct FigureOnDraws {
   /// Else the value on each of so many bootstrap draws of units, which are the same for all predictions for these
   /// items.
   std::vector<double> draws{};
+  int64_t units = 0;  ///< items, or groups of them
 };
 
 /// Draws that a comparison takes.
