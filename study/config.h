@@ -44,8 +44,10 @@ void describe(V& v, MetricName& c) {
     "for every arm on the same text with the same masks, whatever it was trained on; empty = mlm, without a suite");
   v("unit", c.unit, "unit of the loss");
   v("suite", c.suite, "instead of a loss: an evaluation suite that every run answers at its end, as evaluation.suites");
-  v("task", c.task, "instead of a loss: one of the `tasks`, on which every run is fine-tuned; its figure on the test part");
-  v("figure", c.figure, "figure of the suite or the task, such as accuracy, micro_accuracy or spearman; empty = accuracy");
+  v("task", c.task,
+    "instead of a loss: one of the `tasks`, on which every run is fine-tuned; its figure on the test part");
+  v("figure", c.figure,
+    "figure of the suite or the task, such as accuracy, micro_accuracy or spearman; empty = accuracy");
 }
 
 /// What the runs of a study are compared by, declared before the first of them.

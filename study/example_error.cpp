@@ -33,8 +33,7 @@ ExampleError error_on_draws(const std::vector<const ExampleLosses*>& arm,
   std::vector<double> means;
   for (size_t d = 0; d < draws; ++d) {
     double mean = 0;
-    for (size_t s = 0; s < seeds; ++s)
-      mean += (arm[s]->draws[d] - baseline[s]->draws[d]) / static_cast<double>(seeds);
+    for (size_t s = 0; s < seeds; ++s) mean += (arm[s]->draws[d] - baseline[s]->draws[d]) / static_cast<double>(seeds);
     if (!std::isfinite(mean)) continue;
     means.push_back(mean);
     for (size_t s = 0; s < seeds; ++s) differences[s].push_back(arm[s]->draws[d] - baseline[s]->draws[d] - mean);

@@ -32,7 +32,7 @@ struct SuiteMetric {
 /// The figure of a task on its test part: the mean over the fine-tunings of a run.
 struct TaskMetric {
   std::string task;
-  std::string figure{};  ///< empty: that which chooses the best step
+  std::string figure{};   ///< empty: that which chooses the best step
   bool is_error = false;  ///< less of it is better
   std::string floor{};    ///< `majority`, `mean`, `all O`, `no answer`
   /// Finished fine-tunings by the folder of their run (study/task_value.h).

@@ -28,7 +28,7 @@ constexpr uint64_t max_task_summary = uint64_t{64} << 20;
 double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
 
 /// A figure of the test part of a run.
-struct JudgedRun {
+struct JudgedFinetuning {
   FigureOnDraws figure{};
   double floor = 0;
   std::string items{};  ///< their fingerprint
@@ -43,15 +43,15 @@ std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
   return hex_of(hash.value());
 }
 
-JudgedRun judged_run(const std::string& folder, const std::string& figure) {
+JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
   const auto prepared = folder + "/" + task_folder;
   const auto task = open_prepared_task(prepared).task;
   const auto kind = task.config.kind;
   const auto test = read_prepared_part(prepared, "test").items;
   const auto train = read_prepared_part(prepared, "train").items;
   const auto read = read_predictions(folder + "/predictions.jsonl", kind, test, task.labels);
-  JudgedRun judged{.figure = figure_on_draws(kind, test, task.labels, read.predictions, figure),
-                   .items = fingerprint_of_items(test)};
+  JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, read.predictions, figure),
+                          .items = fingerprint_of_items(test)};
   const auto constant = floor_predictions(kind, Floor::constant, train, test, task.labels);
   for (const auto& one : values_of(kind, test, task.labels, constant))
     if (one.metric == figure) judged.floor = one.value.value_or(0);
