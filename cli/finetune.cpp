@@ -232,7 +232,7 @@ void write_tables(const std::string& folder, const std::vector<Table>& tables, c
   write_atomic(folder + "/table.md", markdown);
   write_atomic(folder + "/table.tex", latex);
   write_atomic(folder + "/table.csv", to_csv(tables.front()));
-  write_atomic(folder + "/table.json", json_text({{"tables", all}, {"notes", notes}}, 1) + "\n");
+  write_atomic(folder + "/table.json", json_text(nlohmann::json{{"tables", all}, {"notes", notes}}, 1) + "\n");
 }
 
 /// Fine-tunes every run on every task with every seed, and prints the table.

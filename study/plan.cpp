@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/text.h"
 #include "study/runs.h"
 #include "study/stages.h"
