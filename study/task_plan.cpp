@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "data/tokenizer.h"
 #include "models/backbone_config.h"
+#include "models/families/model_config.h"
 #include "run/config_io.h"
 #include "run/finetune_recipe.h"
 #include "study/runs.h"
