@@ -418,7 +418,7 @@ std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stag
     refuse_keys_of_study(before.study, own);
     for (const auto& [key, node] : own)
       each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
-        require<ConfigError>(!path.starts_with("init") && !path.starts_with("train.budget"), value.where, ": '", path,
+        require<ConfigError>(!path.starts_with("init.") && !path.starts_with("train.budget"), value.where, ": '", path,
                              "' would be replaced by what the study says; a stage starts from the networks of the one "
                              "before, and has a budget of its own, `budget:`");
       });

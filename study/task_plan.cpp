@@ -175,12 +175,12 @@ Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& term
   plan.study.study = "tasks";
   for (int64_t seed = 1; seed <= terms.seeds; ++seed) plan.seeds.push_back(seed);
   std::set<std::string> names;
+  std::set<fs::path> seen;
   std::vector<PlannedRun> of_runs;
   for (const auto& path : runs) {
+    require<ConfigError>(seen.insert(fs::weakly_canonical(path)).second, path, ": is named twice; name it once");
     PlannedRun run{.arm = name_of_run(path), .fingerprint = fingerprint_of_run(path)};
     if (!names.insert(run.arm).second) run.arm = (fs::path(path) / "").lexically_normal().parent_path().string();
-    require<ConfigError>(run.arm == name_of_run(path) || names.insert(run.arm).second, path,
-                         ": is named twice; name it once");
     run.folder = "runs/" + folder_name(run.arm);
     of_runs.push_back(std::move(run));
   }

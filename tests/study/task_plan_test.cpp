@@ -34,7 +34,7 @@ bool has(const std::vector<std::string>& options, const std::string& option) {
 TEST_CASE("every run is fine-tuned on every task with every seed, by one recipe, in a folder of its own") {
   const TaskStudy study;
   const auto stages = study.stages();
-  REQUIRE(stages.tasks == size_t{1});
+  REQUIRE((stages.tasks == size_t{1}));
   CHECK(stages.comparison == 0);
   const auto& tasks = stages.plans[1];
   REQUIRE(tasks.runs.size() == 2 * 2 * 2 * 3);
