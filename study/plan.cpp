@@ -194,6 +194,22 @@ void compare_texts(Plan& plan, const std::vector<RunConfig>& configs) {
   for (uint64_t document = 0; document < first->documents; ++document) plan.development += is_development(document);
 }
 
+/// Throws ConfigError for arms whose losses are taken over other rows.
+void compare_rows(const Plan& plan, const std::vector<RunConfig>& configs) {
+  const auto is_loss = [](const StudyMetric& metric) { return std::holds_alternative<LossMetric>(metric); };
+  if (std::ranges::none_of(plan.metrics(), is_loss)) return;
+  const auto& first = configs[0].evaluation;
+  for (size_t i = 1; i < configs.size(); ++i) {
+    const auto& other = configs[i].evaluation;
+    require<ConfigError>(other.max_seq_length == first.max_seq_length && other.packing == first.packing, "arms '",
+                         plan.arms[0].name, "' and '", plan.arms[i].name, "' are scored on rows of ",
+                         first.max_seq_length, " tokens, packing ", first.packing, ", and of ", other.max_seq_length,
+                         " tokens, packing ", other.packing,
+                         ", so that their losses cannot be compared; give evaluation.max_seq_length and "
+                         "evaluation.packing under `set:`");
+  }
+}
+
 /// Throws ConfigError for arms that ask other items of the suites by which they are compared.
 void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
   const auto is_suite = [](const StudyMetric& metric) { return std::holds_alternative<SuiteMetric>(metric); };
@@ -451,6 +467,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
   compare_texts(plan, configs);
+  compare_rows(plan, configs);
   compare_suites(plan, configs);
   for (const int64_t seed : plan.seeds)
     for (size_t i = 0; i < configs.size(); ++i) {
