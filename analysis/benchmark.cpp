@@ -16,6 +16,7 @@
 #include "run/training_rows.h"
 #include "train/stepper.h"
 #include "train/stopwatch.h"
+#include "train/suites.h"
 
 namespace cloze {
 
@@ -230,6 +231,8 @@ void add_text(const Collator& collator, const RunConfig& config, const Benchmark
 BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& options) {
   require<ConfigError>(options.steps > 0 && options.seconds > 0, "--steps and --seconds must be above 0");
   RunConfig config = given;
+  std::map<std::string, std::vector<std::string>> suite_figures;
+  for (const auto& suite : suites_of(config)) suite_figures[suite.name] = figures_of(suite);
   configure_threads(config.train.threads);
   set_fused(!options.plain);
   const auto text = open_text(config);
@@ -245,6 +248,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
       },
       0, config.train.workers);
   BenchmarkResult r;
+  r.suite_figures = suite_figures;
   r.data = collator ? config.data.tokens : "synthetic tokens";
   r.precision = stepper.precision_description() + (options.plain ? ", plain operators" : "");
   add_gemm_throughput(options, r);
@@ -282,34 +286,36 @@ std::string to_text(const BenchmarkResult& r) {
 }
 
 nlohmann::json to_json(const BenchmarkResult& r) {
-  return {{"data", r.data},
-          {"precision", r.precision},
-          {"steps", r.steps},
-          {"ms_per_step", r.ms_per_step},
-          {"ms_low", r.ms_low},
-          {"ms_high", r.ms_high},
-          {"tokens_per_second", r.tokens_per_second},
-          {"tokens_per_step", r.tokens_per_step},
-          {"predicted_tokens_per_step", r.predicted_tokens_per_step},
-          {"gflop_per_step", r.gflop_per_step},
-          {"gemm_fp32_gflops", r.gemm_fp32},
-          {"gemm_bf16_gflops", r.gemm_bf16},
-          {"mfu", r.mfu},
-          {"parameters", r.parameters},
-          {"checkpoint_bytes", r.checkpoint_bytes},
-          {"sequences_per_epoch", r.sequences_per_epoch},
-          {"words_per_epoch", r.words_per_epoch},
-          {"held_out_tokens", r.held_out_tokens},
-          {"collation_sequences_per_second", r.collation},
-          {"peak_rss_mb", r.peak_rss_mb},
-          {"ledger",
-           {{"data_wait", r.data_wait},
-            {"forward", r.forward},
-            {"backward", r.backward},
-            {"optimizer", r.optimizer},
-            {"other", r.other}}},
-          {"first_loss", r.first_loss},
-          {"last_loss", r.last_loss}};
+  nlohmann::json all{{"data", r.data},
+                     {"precision", r.precision},
+                     {"steps", r.steps},
+                     {"ms_per_step", r.ms_per_step},
+                     {"ms_low", r.ms_low},
+                     {"ms_high", r.ms_high},
+                     {"tokens_per_second", r.tokens_per_second},
+                     {"tokens_per_step", r.tokens_per_step},
+                     {"predicted_tokens_per_step", r.predicted_tokens_per_step},
+                     {"gflop_per_step", r.gflop_per_step},
+                     {"gemm_fp32_gflops", r.gemm_fp32},
+                     {"gemm_bf16_gflops", r.gemm_bf16},
+                     {"mfu", r.mfu},
+                     {"parameters", r.parameters},
+                     {"checkpoint_bytes", r.checkpoint_bytes},
+                     {"sequences_per_epoch", r.sequences_per_epoch},
+                     {"words_per_epoch", r.words_per_epoch},
+                     {"held_out_tokens", r.held_out_tokens},
+                     {"collation_sequences_per_second", r.collation},
+                     {"peak_rss_mb", r.peak_rss_mb},
+                     {"ledger",
+                      {{"data_wait", r.data_wait},
+                       {"forward", r.forward},
+                       {"backward", r.backward},
+                       {"optimizer", r.optimizer},
+                       {"other", r.other}}},
+                     {"first_loss", r.first_loss},
+                     {"last_loss", r.last_loss}};
+  if (!r.suite_figures.empty()) all["suite_figures"] = r.suite_figures;
+  return all;
 }
 
 }  // namespace cloze

@@ -1,6 +1,9 @@
 #pragma once
 // Timing of real training steps, relative to the GEMM throughput of the machine.
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "run/config.h"
 
@@ -23,6 +26,7 @@ struct BenchmarkResult {
   uint64_t held_out_tokens = 0;      ///< 0 without prepared tokens
   int64_t parameters = 0, checkpoint_bytes = 0;
   double first_loss = 0, last_loss = 0;
+  std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that evaluation.suites give, by suite
 };
 
 struct BenchmarkOptions {

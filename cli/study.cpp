@@ -68,6 +68,7 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
   erase_progress();
   check_budgets(plan, probes);
+  check_figures(plan, probes);
   return probes;
 }
 

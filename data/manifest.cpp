@@ -74,6 +74,17 @@ bool is_as_written(const Manifest& m) {
 
 }  // namespace
 
+SplitText split_text(const Manifest& manifest, const std::string& split) {
+  SplitText text;
+  auto facts = manifest.tokenizer_fingerprint;
+  for (const auto& shard : manifest.splits.at(split)) {
+    facts += words(" ", shard.tokens, " ", shard.documents, " ", shard.xxh3);
+    text.documents += shard.documents;
+  }
+  text.fingerprint = hash_hex(facts);
+  return text;
+}
+
 void write_manifest(const std::string& folder, const Manifest& m) {
   json content = m;
   content["format"] = "cloze-tokens";

@@ -35,6 +35,14 @@ void describe(V& v, Manifest& m) {
   v("report", m.report);
 }
 
+/// What a split is: equal ones have the same tokens, cut into the same documents by the same tokenizer.
+struct SplitText {
+  std::string fingerprint;
+  uint64_t documents = 0;
+};
+/// Throws std::out_of_range for a split that the folder lacks.
+SplitText split_text(const Manifest& manifest, const std::string& split);
+
 /// Writes `folder`/manifest.json, with its fingerprint.
 void write_manifest(const std::string& folder, const Manifest& manifest);
 

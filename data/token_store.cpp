@@ -128,7 +128,7 @@ struct Shard {
 }  // namespace
 
 struct TokenStore::Impl {
-  std::string folder;
+  std::string folder, split;
   Manifest manifest;
   std::optional<Tokenizer> tokenizer;
   std::vector<std::shared_ptr<const Shard>> shards;
@@ -160,6 +160,7 @@ Tokenizer tokenizer_of_tokens(const std::string& tokens, const std::string& fing
 TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   auto impl = std::make_shared<Impl>();
   impl->folder = folder;
+  impl->split = split;
   impl->manifest = read_manifest(folder);
   impl->tokenizer = tokenizer_of_tokens(folder, impl->manifest.tokenizer_fingerprint);
   const auto tokens = static_cast<uint64_t>(impl->tokenizer->size());
@@ -260,6 +261,7 @@ std::optional<uint64_t> TokenStore::train_words() const {
 }
 const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
 const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
+std::string TokenStore::split_fingerprint() const { return split_text(impl_->manifest, impl_->split).fingerprint; }
 
 void TokenStore::require_whole() const {
   for (const auto& shard : impl_->shards)

@@ -51,6 +51,8 @@ class TokenStore {
   TokenStore with_tokenizer(const Tokenizer& tokenizer) const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: the data fingerprint of a run.
   const std::string& fingerprint() const;
+  /// The same over the tokenizer and the files of this split alone: SplitText::fingerprint.
+  std::string split_fingerprint() const;
   /// Throws DataError if a file has become shorter since it was opened: what was read may then be zeros.
   void require_whole() const;
   /// Verifies the checksum of every file, before a token of it is read. Throws DataError naming the file.

@@ -236,6 +236,17 @@ std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collat
   return found;
 }
 
+std::vector<uint64_t> sequence_documents(const Collator& collator, int64_t sequences, int64_t batch_size) {
+  std::vector<uint64_t> documents;
+  const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
+  for (int64_t first = 0; first < available; first += batch_size) {
+    std::vector<RowDraws> rows;
+    collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
+    for (const auto& row : rows) documents.push_back(row.document);
+  }
+  return documents;
+}
+
 std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
   const auto bytes = sequence_label_bytes(collator, sequences, batch_size);
   if (!bytes) return std::nullopt;

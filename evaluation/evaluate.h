@@ -91,7 +91,9 @@ double f1_score(const BinaryCounts& counts);
 /// tokenization. None if the tokens were prepared without byte counts.
 std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collator, int64_t sequences,
                                                           int64_t batch_size);
-/// Their sum.
+/// The document of each of the first `sequences` sequences, that of its first token.
+std::vector<uint64_t> sequence_documents(const Collator& collator, int64_t sequences, int64_t batch_size);
+/// The sum of label bytes.
 std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
 
 /// {NAME: {loss, standard_error, perplexity, accuracy, count, sequences, baseline, f1}}.

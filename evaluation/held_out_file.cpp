@@ -13,7 +13,7 @@ std::string evaluation_protocol(const RunConfig& config, const TokenStore& store
   for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
   if (!config.task.name.empty()) names += ", best by " + config.task.metric;
   return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
-               evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
+               evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.split_fingerprint());
 }
 
 std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,
@@ -29,6 +29,8 @@ std::string held_out_file(int64_t step, const std::string& measured, const std::
     if (measure == measures.end()) continue;
     const auto bytes = sequence_label_bytes(measure->collator, measure->sequences, batch_size);
     const bool covers_text = bytes && std::any_of(bytes->begin(), bytes->end(), [](uint64_t n) { return n > 0; });
+    examples.document = sequence_documents(measure->collator, measure->sequences, batch_size);
+    if (examples.document.size() != examples.sum.size()) examples.document.clear();
     if (covers_text && bytes->size() == examples.sum.size()) examples.bytes = *bytes;
   }
   record.xxh3 = hash_hex(json_text(nlohmann::json(record.losses)));

@@ -21,6 +21,7 @@ class GenerativeRows final : public RowMaker {
       rows.push_back(builder_->build(example, Stream(in_.mask_key, example.epoch, example.item), drawn));
       if (!draws) continue;
       for (const auto& span : example.spans) drawn.example_tokens += static_cast<int64_t>(span.count);
+      drawn.document = example.document;
       drawn.label_offsets = label_offsets(rows.back());
       (*draws)[r] = std::move(drawn);
     }

@@ -133,6 +133,7 @@ RowLayout fill_pair_row(const RowContext& context, const SegmentPairRule& rule, 
 void record_text_usage(const Example& example, const RowLayout& row, RowDraws& draws) {
   for (const auto& span : example.spans) draws.example_tokens += static_cast<int64_t>(span.count);
   draws.used_tokens = row.used_tokens;
+  draws.document = example.document;
 }
 
 }  // namespace cloze

@@ -25,6 +25,7 @@ struct RowDraws {
   /// Tokens of the row's example. Every token of the text is in one example of an epoch, up to text_share().
   int64_t example_tokens = 0;
   int64_t used_tokens = 0;  ///< those of them that are in the row
+  uint64_t document = 0;    ///< of the example's first token
   /// Generative objectives: of each label, its offset in the token store; -1 = an end token, a sentinel.
   std::vector<int64_t> label_offsets{};
   std::vector<int32_t> query_rank{}, key_rank{};  ///< of each token of a row of plm, as in PlmExample

@@ -1,11 +1,12 @@
 #pragma once
 // held_out.json of a run: its last held-out losses sequence by sequence, which statistics over runs resample.
 //
-//   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E]}}, "xxh3"}
+//   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E], "document": [E]}}, "xxh3"}
 //
 // `measured` describes objectives, rows, masks and tokens: losses of equal descriptions can be compared example by
 // example. `bytes`, of the source text of the predicted tokens, is there for generative objectives, unless the tokens
-// were prepared without them.
+// were prepared without them. `document`: the index of each example's text in the held-out split; runs of earlier
+// versions lack it.
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/json_fields.h"
@@ -15,13 +16,14 @@ namespace cloze {
 /// The losses of one objective, example by example; NaN for what is not finite.
 struct HeldOutExamples {
   std::vector<double> sum{}, count{};
-  std::vector<uint64_t> bytes{};
+  std::vector<uint64_t> bytes{}, document{};
 };
 template <class V>
 void describe(V& v, HeldOutExamples& e) {
   v.numbers("sum", e.sum);
   v.numbers("count", e.count);
   v.unless("bytes", e.bytes, {});
+  v.unless("document", e.document, {});
 }
 
 /// The file, whose hash is over the losses.

@@ -6,6 +6,7 @@
 //   runs/NAME/metrics.jsonl       one object per logged step
 //   runs/NAME/log.txt             the printed log
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
+//   runs/NAME/suites.json         the figures of its suites at its end, with sums over their clusters
 //   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/task/               the rows and items of the task of a fine-tuned run (tasks/prepared_task.h)

@@ -36,7 +36,7 @@ bool is_first_file(const std::string& name) {
 }
 
 bool is_run_file(const std::string& name) {
-  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "loss.svg",
+  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "suites.json", "loss.svg",
                                            "predictions.jsonl", "hardest.md", "confusion.svg"},
                                           name);
 }

@@ -67,6 +67,13 @@ std::string difference_of(const ReportedRun& a, const ReportedRun& b, const Stud
   return "";
 }
 
+/// A run with the value of a secondary metric in place of the first.
+ReportedRun by_secondary(const ReportedRun& run, size_t metric) {
+  ReportedRun measured{.tokenizer = run.tokenizer};
+  score(measured.result, run.result.secondary[metric]);
+  return measured;
+}
+
 }  // namespace
 
 void check_comparable(const StudyReport& report) {
@@ -74,7 +81,9 @@ void check_comparable(const StudyReport& report) {
   for (const auto& run : report.runs) {
     if (run.state != RunState::done) continue;
     if (!first) first = &run;
-    const auto difference = difference_of(*first, run, report.by);
+    auto difference = difference_of(*first, run, report.by);
+    for (size_t i = 0; i < report.secondary.size() && difference.empty(); ++i)
+      difference = difference_of(by_secondary(*first, i), by_secondary(run, i), report.secondary[i]);
     require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
   }
 }

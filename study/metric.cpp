@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <set>
+#include <utility>
 
 #include "core/file.h"
 #include "core/fingerprint.h"
@@ -187,8 +189,8 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
   const auto path = folder + "/held_out.json";
   require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
                      "', by which runs are compared; train the run again");
-  const auto& [examples, bytes] = losses->second;
-  MetricValue found{.examples = examples, .measured = file.measured, .text = file.text};
+  const auto& [examples, bytes, documents] = losses->second;
+  MetricValue found{.examples = examples, .documents = documents, .measured = file.measured, .text = file.text};
   if (loss.unit == LossUnit::bits_per_byte) {
     require<DataError>(!bytes.empty(), path,
                        ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
@@ -199,6 +201,44 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
   }
   found.value = found.examples.value();
   return found;
+}
+
+bool is_better(double value, double other, const StudyMetric& metric) {
+  return facts_of(metric).higher_is_better ? value > other : value < other;
+}
+
+std::string value_words(const StudyMetric& metric) {
+  if (std::holds_alternative<LossMetric>(metric)) return "held-out loss";
+  const auto facts = facts_of(metric);
+  return facts.unit.empty() ? facts.name : words(facts.name, " [", facts.unit, "]");
+}
+
+int64_t documents_in(const MetricValue& value) {
+  if (value.documents.empty()) return std::ssize(value.examples.sum);
+  return std::ssize(std::set<uint64_t>(value.documents.begin(), value.documents.end()));
+}
+
+bool is_development(uint64_t document) {
+  const char first = hash_hex(words("held-out document ", document)).front();
+  return first >= '0' && first <= '3';  // of sixteen digits
+}
+
+MetricValue part_of(MetricValue value, HeldOutPart part, const std::string& folder) {
+  if (part == HeldOutPart::whole) return value;
+  const auto examples = std::exchange(value.examples, {});
+  const auto documents = std::exchange(value.documents, {});
+  for (size_t e = 0; e < examples.sum.size(); ++e) {
+    const uint64_t document = documents.empty() ? e : documents[e];
+    if (is_development(document) != (part == HeldOutPart::development)) continue;
+    value.examples.sum.push_back(examples.sum[e]);
+    value.examples.count.push_back(examples.count[e]);
+    value.documents.push_back(document);
+  }
+  require<DataError>(!value.examples.sum.empty(), folder, ": has ", examples.sum.size(),
+                     " held-out examples, none of which is in the part for ",
+                     part == HeldOutPart::development ? "tuning" : "the verdict", "; score more with metric.sequences");
+  value.value = value.examples.value();
+  return value;
 }
 
 StudyMetric metric_of(const MetricName& named, const std::string& where) {

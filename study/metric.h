@@ -54,15 +54,35 @@ struct MetricFacts {
 };
 MetricFacts facts_of(const StudyMetric& metric);
 
+/// Whether one value is better than another.
+bool is_better(double value, double other, const StudyMetric& metric);
+
+/// The head of a column of values: `held-out loss`, `blimp accuracy [points]`.
+std::string value_words(const StudyMetric& metric);
+
 /// The value of a metric for a finished run.
 struct MetricValue {
-  double value = 0;               ///< in the unit of the metric
-  ExampleLosses examples{};       ///< whose quotient is the value; empty: it is no mean of examples
-  std::string measured{};         ///< how it was measured: objectives, rows, masks
-  std::string text{};             ///< fingerprint of what it was measured on; examples of equal ones are the same
-  double by_nats = 1;             ///< the value by the loss of the curve
-  std::optional<double> floor{};  ///< none: that at the end of the curve
+  double value = 0;                   ///< in the unit of the metric
+  ExampleLosses examples{};           ///< whose quotient is the value; empty: it is no mean of examples
+  std::vector<uint64_t> documents{};  ///< [E], of the examples; empty: each is one
+  std::string measured{};             ///< how it was measured: objectives, rows, masks
+  std::string text{};                 ///< fingerprint of what it was measured on; examples of equal ones are the same
+  double by_nats = 1;                 ///< the value by the loss of the curve
+  double floor = 0;  ///< what a network that has learnt nothing reaches; 0: that of the curve, or not known
 };
+
+/// Documents, or what stands for them, that the examples of a value are from.
+int64_t documents_in(const MetricValue& value);
+
+/// A part of the held-out examples. What is tuned is chosen on one that the verdict never sees.
+enum class HeldOutPart { whole, development, verdict };
+
+/// Whether the examples of a held-out document are for development: a quarter, by XXH3 of its index.
+bool is_development(uint64_t document);
+
+/// The value on a part of its examples, split by documents, or by the clusters of a suite. Throws DataError where it is
+/// no mean of examples, or has none of that part. `folder`: of its run.
+MetricValue part_of(MetricValue value, HeldOutPart part, const std::string& folder);
 
 /// The value of a run directory. Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut
 /// or edited, and for a run that has not answered.

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "data/manifest.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"
@@ -145,6 +146,70 @@ std::string fingerprint_of_tokens(const std::string& folder) {
   return fingerprint.get<std::string>();
 }
 
+/// The held-out text of prepared tokens; none where they are not prepared yet.
+std::optional<SplitText> held_out_text(const std::string& folder) {
+  if (fingerprint_of_tokens(folder).empty()) return std::nullopt;
+  const auto manifest = read_manifest(folder);
+  return manifest.splits.contains("valid") ? std::optional(split_text(manifest, "valid")) : std::nullopt;
+}
+
+/// Counts the held-out documents. Throws ConfigError for arms that are scored on different text, where the metric needs
+/// the same.
+void compare_texts(Plan& plan, const std::vector<RunConfig>& configs) {
+  const auto needs_same = std::ranges::any_of(plan.metrics(), [](const StudyMetric& metric) {
+    const auto* loss = std::get_if<LossMetric>(&metric);
+    return loss && loss->unit == LossUnit::nats;
+  });
+  std::map<std::string, std::optional<SplitText>> texts;  // by folder
+  std::optional<SplitText> first;
+  std::string first_arm;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    const auto& folder = configs[i].data.tokens;
+    if (!texts.contains(folder)) texts[folder] = held_out_text(folder);
+    const auto& text = texts[folder];
+    if (!text) continue;
+    if (!first) {
+      first = text;
+      first_arm = plan.arms[i].name;
+    }
+    require<ConfigError>(!needs_same || text->fingerprint == first->fingerprint, "arms '", first_arm, "' (",
+                         first->documents, " held-out documents) and '", plan.arms[i].name, "' (", text->documents,
+                         ") have different held-out tokens or tokenizers, so that their losses cannot be compared; "
+                         "prepare all texts with one --tokenizer and one --valid, or compare a generative loss "
+                         "in bits per byte (metric.unit)");
+  }
+  if (!first) return;
+  plan.documents = static_cast<int64_t>(first->documents);
+  for (uint64_t document = 0; document < first->documents; ++document) plan.development += is_development(document);
+}
+
+/// Throws ConfigError for arms whose losses are taken over other rows.
+void compare_rows(const Plan& plan, const std::vector<RunConfig>& configs) {
+  const auto is_loss = [](const StudyMetric& metric) { return std::holds_alternative<LossMetric>(metric); };
+  if (std::ranges::none_of(plan.metrics(), is_loss)) return;
+  const auto& first = configs[0].evaluation;
+  for (size_t i = 1; i < configs.size(); ++i) {
+    const auto& other = configs[i].evaluation;
+    require<ConfigError>(other.max_seq_length == first.max_seq_length && other.packing == first.packing, "arms '",
+                         plan.arms[0].name, "' and '", plan.arms[i].name, "' are scored on rows of ",
+                         first.max_seq_length, " tokens, packing ", first.packing, ", and of ", other.max_seq_length,
+                         " tokens, packing ", other.packing,
+                         ", so that their losses cannot be compared; give evaluation.max_seq_length and "
+                         "evaluation.packing under `set:`");
+  }
+}
+
+/// Throws ConfigError for arms that ask other items of the suites by which they are compared.
+void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
+  const auto is_suite = [](const StudyMetric& metric) { return std::holds_alternative<SuiteMetric>(metric); };
+  if (std::ranges::none_of(plan.metrics(), is_suite)) return;
+  for (size_t i = 1; i < configs.size(); ++i)
+    require<ConfigError>(
+        configs[i].evaluation.suite_items == configs[0].evaluation.suite_items, "arms '", plan.arms[0].name, "' and '",
+        plan.arms[i].name, "' are compared by a suite and answer different items of it (evaluation.suite_items: ",
+        configs[0].evaluation.suite_items, " and ", configs[i].evaluation.suite_items, "); give it under `set:`");
+}
+
 /// What gives an arm a head for the metric that it lacks; empty where it lacks none, or none helps.
 std::string probe_head_for(RunConfig config, const StudyMetric& by) {
   const auto* loss = std::get_if<LossMetric>(&by);
@@ -233,6 +298,19 @@ std::string fingerprint_of(RunConfig config) {
   config.checkpoint = {};
   config.data.tokens.clear();
   return hash_hex(to_yaml(config) + tokens);
+}
+
+void develop(Plan& plan) {
+  constexpr int64_t fewest = 50;
+  const auto* suite = std::get_if<SuiteMetric>(&plan.metric);
+  require<ConfigError>(!suite || suite->figure.ends_with("accuracy"), plan.file, ": ", metric_name(plan),
+                       " is no mean of items, so that a search cannot choose on a part of them; decide by an accuracy "
+                       "or a loss, or name the values in arms");
+  require<ConfigError>(suite || plan.documents == 0 || plan.development >= fewest, plan.file, ": a search chooses on ",
+                       plan.development, " of the ", plan.documents,
+                       " held-out documents, which the verdict does not see; ", fewest,
+                       " are needed: prepare the text with a larger --held-out, or name the values in arms");
+  plan.part = HeldOutPart::development;
 }
 
 std::vector<int64_t> seeds_of(const std::vector<int64_t>& named) {
@@ -501,6 +579,9 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
+  compare_texts(plan, configs);
+  compare_rows(plan, configs);
+  compare_suites(plan, configs);
   for (const int64_t seed : plan.seeds)
     for (size_t i = 0; i < configs.size(); ++i) {
       PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};

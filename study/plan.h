@@ -59,7 +59,9 @@ struct Plan {
   std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
   StudyMetric metric{};     ///< that decides
   std::vector<StudyMetric> secondary{};
-  bool compares = true;  ///< its arms are compared with the baseline; false of a search and of a split
+  bool compares = true;                   ///< its arms are compared with the baseline; false of a search and of a split
+  HeldOutPart part = HeldOutPart::whole;  ///< of the held-out text, by which its runs are compared
+  int64_t documents = 0, development = 0;  ///< of the held-out text, and those for tuning; 0: not known
   /// All metrics, the one that decides first.
   std::vector<StudyMetric> metrics() const;
 };
@@ -90,6 +92,10 @@ Plan plan_of(const StudyConfig& study, const std::string& file, const std::strin
 /// `before` with its arm and seed. Throws ConfigError, as plan_of, and for a budget that is missing or has not one
 /// step.
 Plan later_plan(const Plan& before, size_t stage);
+
+/// Makes a plan choose on the part of the held-out text that is for development. Throws ConfigError where that has too
+/// few documents, or the metric has no parts.
+void develop(Plan& plan);
 
 /// Every arm with every value of one more key. `list` is the name of the list in messages.
 std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values,

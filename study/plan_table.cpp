@@ -149,6 +149,16 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
   return text;
 }
 
+/// Which part of the held-out text a plan looks at, with the sizes that are known.
+std::string part_words(const Plan& plan) {
+  const bool is_development = plan.part == HeldOutPart::development;
+  const auto part = is_development ? "a quarter of the documents, which the verdict does not see"
+                                   : "the documents on which nothing was tuned";
+  if (plan.documents == 0 || std::holds_alternative<SuiteMetric>(plan.metric)) return part;
+  const auto own = is_development ? plan.development : plan.documents - plan.development;
+  return words(part, ": ", own, " of ", plan.documents);
+}
+
 /// The metric that decides, and the others.
 std::string metrics_text(const Plan& plan) {
   const auto loss = std::holds_alternative<LossMetric>(plan.metric);
@@ -217,6 +227,7 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
                            " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   text += labelled("budget", budget_words(plan.runs.front().config.train.budget) + " a run", columns);
   text += labelled("metric", metrics_text(plan), columns);
+  if (plan.part != HeldOutPart::whole) text += labelled("held out", part_words(plan), columns);
   std::vector<RunCost> costs;
   for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));
   if (!costs.empty()) {

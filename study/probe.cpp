@@ -14,6 +14,8 @@
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/spelling.h"
+#include "core/text.h"
 #include "core/scratch_folder.h"
 #include "run/config_io.h"
 #include "study/process.h"
@@ -35,6 +37,7 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   short_run.train.seed = 1;
   short_run.train.seeds = {};
   short_run.evaluation = {};
+  short_run.evaluation.suites = config.evaluation.suites;  // that they can be answered
   short_run.init = {};
   short_run.schedule = {};
   short_run.optimizer = {};
@@ -54,7 +57,8 @@ Probe probe_from(const json& line) {
           .flops = 1e9 * line.at("gflop_per_step").get<double>(),
           .sequences_per_epoch = line.at("sequences_per_epoch"),
           .words_per_epoch = line.at("words_per_epoch"),
-          .held_out_tokens = line.at("held_out_tokens")};
+          .held_out_tokens = line.at("held_out_tokens"),
+          .suite_figures = line.value("suite_figures", std::map<std::string, std::vector<std::string>>{})};
 }
 
 /// Runs `cloze benchmark` on a config. Throws with the reason of the program: ConfigError where it refuses the config,
@@ -103,6 +107,24 @@ RunConfig with_mean_masking(const RunConfig& config) {
     means.push_back(masking + "mlm_probability=" + shortest(mean));
   }
   return means.empty() ? config : decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the plan", means));
+}
+
+void check_figures(const Plan& plan, const std::vector<Probe>& probes) {
+  for (const auto& metric : plan.metrics()) {
+    const auto* suite = std::get_if<SuiteMetric>(&metric);
+    for (size_t i = 0; suite && i < probes.size(); ++i) {
+      const auto& known = probes[i].suite_figures;
+      const auto of_suite = known.find(suite->suite);
+      std::vector<std::string> names;
+      for (const auto& [name, figures] : known) names.push_back(name);
+      require<ConfigError>(of_suite != known.end(), plan.file, ": compares by ", suite->suite,
+                           ", and the suite of that path calls itself ", listed(names), "; name it so");
+      const auto& figures = of_suite->second;
+      require<ConfigError>(std::ranges::find(figures, suite->figure) != figures.end(), plan.file, ": compares by ",
+                           suite->suite, " ", suite->figure, ", and the suite has no such figure",
+                           did_you_mean(suite->figure, figures), "; it has ", listed(figures));
+    }
+  }
 }
 
 void check_budgets(const Plan& plan, const std::vector<Probe>& probes) {

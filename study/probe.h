@@ -1,6 +1,7 @@
 #pragma once
 // What the runs of a study are going to cost, measured on a few training steps of each arm.
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Probe {
   double sequences_per_epoch = 0;  ///< 0 without prepared tokens
   double words_per_epoch = 0;      ///< 0 without prepared tokens, or where they were prepared without the count
   double held_out_tokens = 0;      ///< that exist; 0 without prepared tokens
+  std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that its suites give, by suite
 };
 
 /// What one run uses up.
@@ -36,6 +38,9 @@ RunConfig with_mean_masking(const RunConfig& config);
 
 /// The cost of a run of `config` whose steps are like those of the probe.
 RunCost cost_of_run(const RunConfig& config, const Probe& probe);
+
+/// Throws ConfigError where a suite lacks a figure by which arms are compared.
+void check_figures(const Plan& plan, const std::vector<Probe>& probes);
 
 /// Throws ConfigError where one step of an arm uses up more than the budget, so that other arms would train on less.
 void check_budgets(const Plan& plan, const std::vector<Probe>& probes);

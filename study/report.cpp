@@ -57,6 +57,7 @@ std::vector<const ExampleLosses*> examples_of(const std::vector<const RunResult*
 /// Whether all runs have losses of the same examples.
 bool has_same_examples(const Pairs& pairs) {
   const auto& first = *pairs.baseline.front();
+  if (first.examples.sum.empty()) return false;
   const auto fits = [&](const RunResult* run) {
     return run->text == first.text && run->examples.sum.size() == first.examples.sum.size();
   };
@@ -88,6 +89,50 @@ std::vector<Difference> differences_of(StudyReport& report) {
   for (const auto& of : pairs) differences.push_back(of.arm.empty() ? Difference{} : difference_of(of, report.rules));
   correct(differences);
   return differences;
+}
+
+/// An arm with the value of a secondary metric in place of the first, where that is finite.
+ArmReport measured_by(const ArmReport& arm, size_t metric) {
+  ArmReport measured{.name = arm.name, .other_budget = arm.other_budget};
+  for (const auto& run : arm.runs) {
+    auto& one = measured.runs.emplace_back(run);
+    score(one, run.secondary[metric]);
+    if (!std::isfinite(one.value)) measured.runs.pop_back();
+  }
+  return measured;
+}
+
+/// What the secondary metrics say of each arm, with p values that are corrected over all of them.
+void add_secondary(StudyReport& report) {
+  std::vector<double> p;
+  const auto each_test = [&](const auto& f) {
+    for (auto& arm : report.arms)
+      for (auto& figure : arm.secondary)
+        if (figure.difference.p) f(figure.difference);
+  };
+  for (size_t i = 0; i < report.secondary.size(); ++i) {
+    const ComparisonRules rules{.higher_is_better = facts_of(report.secondary[i]).higher_is_better,
+                                .confidence = report.rules.confidence,
+                                .power = report.rules.power};
+    const auto baseline = measured_by(report.arms.front(), i);
+    for (auto& arm : report.arms) {
+      const auto measured = measured_by(arm, i);
+      std::vector<double> values;
+      double floor = 0;
+      for (const auto& run : measured.runs) {
+        values.push_back(run.value);
+        floor += run.floor / static_cast<double>(measured.runs.size());
+      }
+      auto& figure = arm.secondary.emplace_back(SecondaryFigure{.summary = summarize(values), .floor = floor});
+      const auto pairs = arm.is_baseline ? Pairs{} : paired(measured, baseline);
+      if (!pairs.arm.empty()) figure.difference = difference_of(pairs, rules);
+    }
+  }
+  each_test([&](const Difference& difference) { p.push_back(*difference.p); });
+  const auto corrected = holm(p);
+  size_t next = 0;
+  each_test([&](Difference& difference) { difference.p_holm = corrected[next++]; });
+  for (auto& table : secondary_tables(report)) report.tables.push_back(std::move(table));
 }
 
 /// Marks the run that is the outlier of its arm.
@@ -409,6 +454,7 @@ void compare_arms(StudyReport& report) {
   report.tied = tied_sets(report.arms, report.rules);
   add_floor(report);
   note_movement(report);
+  add_secondary(report);
   if (auto suites = suite_table(report)) report.tables.push_back(std::move(*suites));
 }
 
@@ -423,7 +469,8 @@ StudyReport make_report(const Stages& stages) {
                      .baseline = plan.arms.front().name,
                      .declaration = declaration_of(plan),
                      .source = plan.file,
-                     .by = plan.metric};
+                     .by = plan.metric,
+                     .secondary = plan.secondary};
   report.rules = {.margin = metric.better_by,
                   .higher_is_better = facts_of(plan.metric).higher_is_better,
                   .confidence = metric.confidence,

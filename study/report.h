@@ -24,6 +24,14 @@ struct DifferenceCurve {
   std::vector<Interval> t_interval{};
 };
 
+/// What a secondary metric says of an arm.
+struct SecondaryFigure {
+  Summary summary{};
+  Difference difference{};  ///< to the baseline; its interval is of this arm alone, and p_holm corrected over all
+                            ///< secondary metrics and arms
+  double floor = 0;         ///< as in ArmReport
+};
+
 /// An arm: its finished runs, and how it compares with the baseline.
 struct ArmReport {
   std::string name;
@@ -36,7 +44,8 @@ struct ArmReport {
   std::string verdict{};
   ArmCurve curve{};
   DifferenceCurve difference_curve{};
-  double floor = 0;  ///< mean value of word frequencies on what its runs were scored on; 0: not known
+  double floor = 0;  ///< mean value of a network that has learnt nothing, on what its runs were scored on; 0: not known
+  std::vector<SecondaryFigure> secondary{};  ///< one for each secondary metric of the report
 };
 
 /// A run in any state.
@@ -57,9 +66,10 @@ struct ReportedRun {
 /// All that the forms of a report say.
 struct StudyReport {
   std::string name, unit, metric, baseline;
-  std::string declaration{};  ///< XXH3 of what a study declared before its first run
-  std::string source{};       ///< the study file; empty for runs made by hand
-  StudyMetric by{};           ///< that decides; `metric` and `unit` are its names
+  std::string declaration{};             ///< XXH3 of what a study declared before its first run
+  std::string source{};                  ///< the study file; empty for runs made by hand
+  StudyMetric by{};                      ///< that decides; `metric` and `unit` are its names
+  std::vector<StudyMetric> secondary{};  ///< that decide nothing
   ComparisonRules rules{};
   std::vector<ArmReport> arms{};  ///< the baseline first
   std::vector<ReportedRun> runs{};

@@ -136,6 +136,45 @@ Line arm_line(const ArmReport& arm) {
   return line;
 }
 
+std::string secondary_lines(const StudyReport& report) {
+  std::string text;
+  for (const auto& arm : report.arms)
+    for (size_t i = 0; i < arm.secondary.size(); ++i) {
+      const auto& summary = arm.secondary[i].summary;
+      const auto& d = arm.secondary[i].difference;
+      Line line{{"kind", "secondary"}, {"arm", arm.name}, {"note", facts_of(report.secondary[i]).name}};
+      if (summary.count > 0) line["mean"] = number(summary.mean);
+      if (summary.count > 1) line["sd"] = number(summary.sd);
+      if (d.seeds > 0) line["difference"] = number(d.mean);
+      add(line, "low", "high", d.interval);
+      line["p"] = number(d.p);
+      line["p_holm"] = number(d.p_holm);
+      text += text_of(line);
+    }
+  return text;
+}
+
+json secondary_json(const StudyReport& report, const ArmReport& arm) {
+  json all = json::array();
+  for (size_t i = 0; i < arm.secondary.size(); ++i) {
+    const auto& summary = arm.secondary[i].summary;
+    const auto& d = arm.secondary[i].difference;
+    const auto facts = facts_of(report.secondary[i]);
+    const auto known = [](double value, bool is_known) { return is_known ? json(value) : json(); };
+    json one{{"metric", facts.name},
+             {"unit", facts.unit},
+             {"mean", known(summary.mean, summary.count > 0)},
+             {"sd", known(summary.sd, summary.count > 1)}};
+    if (!arm.is_baseline)
+      one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
+                           {"interval", interval_json(d.interval)},
+                           {"p", optional_json(d.p)},
+                           {"p_holm", optional_json(d.p_holm)}};
+    all.push_back(one);
+  }
+  return all;
+}
+
 Line run_line(const ReportedRun& run) {
   const auto& result = run.result;
   Line line{{"kind", "run"},
@@ -178,6 +217,7 @@ std::string to_csv(const StudyReport& report) {
   text += "\n";
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
+  text += secondary_lines(report);
   if (report.floor > 0)
     text += text_of({{"kind", "floor"}, {"mean", number(report.floor)}, {"note", facts_of(report.by).floor}});
   text += setting_lines(report);
@@ -225,6 +265,7 @@ json to_json(const StudyReport& report) {
                            {"seeds_needed", optional_json(d.seeds_needed)},
                            {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
                            {"verdict", arm.verdict}};
+    if (!arm.secondary.empty()) one["secondary"] = secondary_json(report, arm);
     arms.push_back(one);
   }
   const auto known_floor =

@@ -56,6 +56,14 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
+/// A unit behind a number.
+std::string after_number(const std::string& unit) { return unit.empty() ? "" : " " + unit; }
+
+/// Decimals that show two digits of a spread.
+int decimals_for(double spread) {
+  return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
+}
+
 std::string direction_of(const StudyReport& report) {
   return report.rules.higher_is_better ? "higher is better" : "lower is better";
 }
@@ -66,7 +74,7 @@ int decimals_of(const StudyReport& report) {
   double spread = INFINITY;
   for (const auto& arm : report.arms)
     if (arm.summary.sd > 0) spread = std::min(spread, arm.summary.sd);
-  return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;
+  return decimals_for(spread);
 }
 
 std::string metric_title(const StudyReport& report) {
@@ -138,6 +146,40 @@ Table paper_table(const StudyReport& report) {
   table.caption = words(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
                         interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
   return table;
+}
+
+std::vector<Table> secondary_tables(const StudyReport& report) {
+  std::vector<Table> tables;
+  for (size_t i = 0; i < report.secondary.size(); ++i) {
+    const auto facts = facts_of(report.secondary[i]);
+    auto& table = tables.emplace_back(Table{.title = words("Secondary: ", facts.title, in_brackets(facts.unit), ", ",
+                                                           facts.higher_is_better ? "higher" : "lower", " is better"),
+                                            .header = {"arm",
+                                                       {"runs", numeric, 5},
+                                                       {"mean ± sd", numeric, 3},
+                                                       {"difference", numeric},
+                                                       {interval_head(report), numeric, 2},
+                                                       {"p (Holm)", numeric, 4}}});
+    double spread = INFINITY, floor = 0;
+    for (const auto& arm : report.arms) {
+      const auto& figure = arm.secondary[i];
+      if (figure.summary.sd > 0) spread = std::min(spread, figure.summary.sd);
+      floor = std::max(floor, figure.floor);
+    }
+    const int decimals = decimals_for(spread);
+    for (const auto& arm : report.arms) {
+      const auto& figure = arm.secondary[i];
+      const auto& summary = figure.summary;
+      const auto& d = figure.difference;
+      auto mean = summary.count > 0 ? fixed(summary.mean, decimals) : "";
+      if (summary.count > 1) mean += " ± " + fixed(summary.sd, decimals);
+      table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), mean,
+                            d.seeds > 0 ? fixed(d.mean, decimals, true) : "", interval_text(d.interval, decimals),
+                            d.p_holm ? p_text(*d.p_holm) : ""});
+    }
+    if (floor > 0) table.rows.push_back({facts.floor, "", fixed(floor, decimals), "", "", ""});
+  }
+  return tables;
 }
 
 Table run_table(const StudyReport& report) {
@@ -213,7 +255,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
       {"seeds", words(seeds.size(), is_paired(report) ? ", paired" : "")}};
   if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
-    facts.emplace_back("margin", words("differences of ", shortest(report.rules.margin), " ", report.unit, " matter"));
+    facts.emplace_back("margin",
+                       words("differences of ", shortest(report.rules.margin), after_number(report.unit), " matter"));
   facts.emplace_back("runs", words(done, " of ", report.runs.size(), " finished"));
   return facts;
 }
@@ -234,7 +277,7 @@ std::vector<std::string> methods_of(const StudyReport& report) {
             ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
             "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
       words("The interval decides. Better or worse: it does not contain 0. ",
-            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), " ", report.unit,
+            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
                                      " of 0. Cannot be told: neither. ")
                              : "No margin was stated, so that no arms can be tied. ",
             "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
@@ -245,6 +288,10 @@ std::vector<std::string> methods_of(const StudyReport& report) {
       "Sets of arms that are not told apart: the verdict tells none of a set from the baseline, and no pair of the "
       "others differs after Holm's correction over these pairs (Holm 1979).",
       "A run is an outlier of its arm when Grubbs' test (1969) rejects at 1 % that it is one of the others."};
+  if (!report.secondary.empty())
+    sentences.emplace_back(
+        "Secondary metrics decide nothing. Their intervals are of each difference alone; their p are corrected by "
+        "Holm's method over all of them and all arms (Holm 1979).");
   if (!report.declaration.empty())
     sentences.push_back(
         words("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));

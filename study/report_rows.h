@@ -30,6 +30,9 @@ DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, con
 /// no suite was answered. Throws DataError for a summary.json that is damaged.
 std::optional<Table> suite_table(const StudyReport& report);
 
+/// A table of each secondary metric: arms with their means, and their differences to the baseline.
+std::vector<Table> secondary_tables(const StudyReport& report);
+
 /// Adds the tables and notes of tuning, of a split and of probes.
 void add_stages(StudyReport& report, const Stages& stages);
 

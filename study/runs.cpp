@@ -286,20 +286,23 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
     file.measured.erase(at);
   }
   for (auto& [name, part] : record.losses) {
-    damaged(part.sum.size() == part.count.size() && (part.bytes.empty() || part.bytes.size() == part.sum.size()));
+    damaged(part.sum.size() == part.count.size() && (part.bytes.empty() || part.bytes.size() == part.sum.size()) &&
+            (part.document.empty() || part.document.size() == part.sum.size()));
     file.losses[name] = {.examples = {std::move(part.sum), std::move(part.count)},
-                         .bytes = {part.bytes.begin(), part.bytes.end()}};
+                         .bytes = {part.bytes.begin(), part.bytes.end()},
+                         .documents = std::move(part.document)};
   }
   return file;
 }
 
 void score(RunResult& result, MetricValue value) {
+  result.documents = documents_in(value);
   result.value = value.value;
   result.examples = std::move(value.examples);
   result.measured = std::move(value.measured);
   result.text = std::move(value.text);
   result.by_nats = value.by_nats;
-  result.floor = value.floor.value_or(0);
+  result.floor = value.floor;
 }
 
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
@@ -318,8 +321,11 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
 RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve) {
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
   const std::string remedy = "run the study again";
-  score(result, value_of(plan.metric, result.folder, remedy));
-  for (const auto& metric : plan.secondary) result.secondary.push_back(value_of(metric, result.folder, remedy));
+  const auto value = [&](const StudyMetric& metric) {
+    return part_of(value_of(metric, result.folder, remedy), plan.part, result.folder);
+  };
+  score(result, value(plan.metric));
+  for (const auto& metric : plan.secondary) result.secondary.push_back(value(metric));
   add_usage(result, curve);
   for (const auto& earlier : run.earlier) result.words += words_read(earlier);
   return result;

@@ -89,6 +89,7 @@ struct RunResult {
   double by_nats = 1;                    ///< the value by that of the curve
   double floor = 0;                      ///< value of a network that has learnt nothing; 0: not known
   std::vector<MetricValue> secondary{};  ///< one for each of the plan
+  int64_t documents = 0;                 ///< that the examples of the metric are from
 };
 
 /// One point of a curve.
@@ -121,6 +122,7 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
 struct HeldOutLosses {
   ExampleLosses examples{};     ///< NaN for what is not finite
   std::vector<double> bytes{};  ///< [E], of the source text of the predicted tokens; empty where they are not known
+  std::vector<uint64_t> documents{};  ///< [E], in the held-out text; empty where they are not known
 };
 
 /// The held_out.json of a run directory.

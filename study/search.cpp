@@ -128,7 +128,8 @@ std::vector<Arm> survivors(const Plan& rung, int64_t count) {
   std::vector<size_t> order;
   for (size_t i = 0; i < losses.size(); ++i)
     if (std::isfinite(losses[i])) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return is_better(losses[a], losses[b], rung.metric); });
   order.resize(std::min(order.size(), static_cast<size_t>(count)));
   std::sort(order.begin(), order.end());
   std::vector<Arm> best;
@@ -208,7 +209,8 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
   check_search(study, file);
   auto trials = draw_trials(study);
   const auto seeds = static_cast<int64_t>(seeds_of(study.seeds).size());
-  const auto drawn = plan_of(study, file, folder, trials, seeds_of(study.seeds)).runs;
+  const auto whole = plan_of(study, file, folder, trials, seeds_of(study.seeds));
+  const auto& drawn = whole.runs;
   const bool continued = study.probe_head.share == 0 && std::all_of(drawn.begin(), drawn.end(), [](const auto& run) {
                            return can_continue(run.config);
                          });
@@ -229,8 +231,10 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
       plan.waits_for =
           settled ? new_try(words("a trial of rung ", i), *before, before->runs.front()) : words("rung ", i);
       plan.study.trials = rungs[i].trials;
+      plan.metric = whole.metric;
     }
     plan.stage = stage;
+    if (decided) develop(plan);
     plan.compares = false;
     stages.rungs.push_back(add_stage(stages, plan));
     before = decided ? std::optional(stages.plans[stages.rungs.back()]) : std::nullopt;

@@ -38,9 +38,11 @@ std::vector<Trial> read_trials(const Stages& stages) {
         *found = now;
     }
   }
-  std::stable_sort(trials.begin(), trials.end(),
-                   [](const Trial& a, const Trial& b) { return a.rung != b.rung ? a.rung > b.rung : a.loss < b.loss; });
-  mark_frontier(trials);
+  const auto& by = stages.compared().metric;
+  std::stable_sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
+    return a.rung != b.rung ? a.rung > b.rung : is_better(a.loss, b.loss, by);
+  });
+  mark_frontier(trials, by);
   return trials;
 }
 
@@ -53,17 +55,17 @@ bool knows_flops(const std::vector<Trial>& trials) {
 
 }  // namespace
 
-void mark_frontier(std::vector<Trial>& trials) {
+void mark_frontier(std::vector<Trial>& trials, const StudyMetric& by) {
   const bool by_flops = knows_flops(trials);
   const auto cost = [&](const Trial& t) { return by_flops ? t.flops : t.tokens; };
   for (auto& trial : trials)
     trial.on_frontier = std::none_of(trials.begin(), trials.end(), [&](const Trial& other) {
-      const bool no_worse = other.loss <= trial.loss && cost(other) <= cost(trial);
-      return no_worse && (other.loss < trial.loss || cost(other) < cost(trial));
+      const bool no_worse = !is_better(trial.loss, other.loss, by) && cost(other) <= cost(trial);
+      return no_worse && (is_better(other.loss, trial.loss, by) || cost(other) < cost(trial));
     });
 }
 
-std::string frontier_chart(const std::vector<Trial>& trials) {
+std::string frontier_chart(const std::vector<Trial>& trials, const StudyMetric& by) {
   if (trials.empty()) return "";
   const bool by_flops = knows_flops(trials);
   ChartSeries frontier{.title = "frontier", .colour = 1}, best{.mark = ChartMark::points, .colour = 1},
@@ -81,21 +83,21 @@ std::string frontier_chart(const std::vector<Trial>& trials) {
   }
   std::ranges::sort(frontier.points, {}, &PlotPoint::x);
   const char* cost = by_flops ? "FLOPs" : "tokens";
-  return chart_html({.title = words("held-out loss of trials by ", cost),
+  return chart_html({.title = words(value_words(by), " of trials by ", cost),
                      .x_label = cost,
                      .series = {frontier, best, others},
                      .x = nice_axis(0, largest, 5, true),
                      .y = nice_axis(losses.low, losses.high, 5, true)});
 }
 
-Table search_table(const std::vector<Trial>& trials) {
+Table search_table(const std::vector<Trial>& trials, const StudyMetric& by) {
   constexpr auto number = ColumnKind::number;
   Table table{
       .title = "Trials",
       .header = {
-          "trial", {"rung", number}, {"held-out loss", number}, {"tokens", number}, {"FLOPs", number}, "frontier"}};
+          "trial", {"rung", number}, {value_words(by), number}, {"tokens", number}, {"FLOPs", number}, "frontier"}};
   if (trials.empty()) return table;
-  table.picture = frontier_chart(trials);
+  table.picture = frontier_chart(trials, by);
   for (const auto& [key, value] : trials.front().keys) table.header.emplace_back(key, number);
   for (const auto& trial : trials) {
     auto& row = table.rows.emplace_back(

@@ -74,7 +74,7 @@ StudyReport search_report(const Stages& stages) {
                      .source = plan.file,
                      .by = plan.metric};
   const auto trials = read_trials(stages);
-  report.tables.push_back(search_table(trials));
+  report.tables.push_back(search_table(trials, plan.metric));
   report.notes = search_notes(stages, trials);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   return report;

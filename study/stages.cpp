@@ -104,6 +104,7 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
     arms[i].tuned = tuning->arms[i].candidates[tuning->arms[i].best].keys;
   auto plan = plan_of(study, file, folder, arms, seeds_of(study.seeds));
   plan.stage = "runs";
+  if (stages.tuning) plan.part = HeldOutPart::verdict;
   plan.waits_for = waits_for;
   const auto split = study.split ? std::optional(split_plan(plan)) : std::nullopt;
   stages.comparison = add_stage(stages, std::move(plan));

@@ -35,10 +35,10 @@ std::optional<double> number_of(const ConfigNode& value) {
   return value.text.empty() || *end ? std::nullopt : std::optional(number);
 }
 
-/// The best candidate: the fewest failures, then the lowest loss, then the first.
-size_t best_of(const std::vector<Candidate>& candidates) {
-  const auto better = [](const Candidate& a, const Candidate& b) {
-    return a.failed != b.failed ? a.failed < b.failed : a.loss.mean < b.loss.mean;
+/// The best candidate: the fewest failures, then the best mean, then the first.
+size_t best_of(const std::vector<Candidate>& candidates, const StudyMetric& by) {
+  const auto better = [&](const Candidate& a, const Candidate& b) {
+    return a.failed != b.failed ? a.failed < b.failed : is_better(a.loss.mean, b.loss.mean, by);
   };
   return static_cast<size_t>(std::min_element(candidates.begin(), candidates.end(), better) - candidates.begin());
 }
@@ -94,6 +94,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
   }
   auto plan = plan_of(each, file, folder + "/tuning", searched, seeds);
   plan.stage = "tuning";
+  develop(plan);
   plan.compares = false;
   for (const auto& run : plan.runs) check_budget(run.config, "tuning.budget over the runs of an arm");
   return plan;
@@ -101,7 +102,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
 
 std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& arms) {
   if (!is_settled(tuning)) return std::nullopt;
-  Tuning found{.seeds = tuning.seeds};
+  Tuning found{.by = tuning.metric, .seeds = tuning.seeds};
   const size_t combinations = tuning.arms.size() / arms.size(), keys = tuning.study.tune.items.size();
   for (size_t a = 0; a < arms.size(); ++a) {
     auto& arm = found.arms.emplace_back(ArmTuning{.arm = arms[a].name});
@@ -119,12 +120,14 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
           continue;
         }
         losses.push_back(result->value);
+        found.sequences = std::ssize(result->examples.sum);
+        found.documents = result->documents;
         found.tokens += result->tokens;
         found.seconds += result->seconds;
       }
       candidate.loss = summarize(losses);
     }
-    arm.best = best_of(arm.candidates);
+    arm.best = best_of(arm.candidates, tuning.metric);
     if (arm.candidates[arm.best].loss.count == 0 && found.lacks.empty())
       found.lacks = new_try(words("arm '", arm.arm, "' in the search"), tuning, tuning.runs[a * combinations]);
   }
@@ -135,7 +138,7 @@ Table tuning_table(const Tuning& tuning) {
   Table table{.title = "What was tuned", .header = {"arm"}};
   for (const auto& [key, value] : tuning.arms.front().candidates.front().keys)
     table.header.emplace_back(key, ColumnKind::number);
-  table.header.emplace_back("held-out loss", ColumnKind::number);
+  table.header.emplace_back(value_words(tuning.by), ColumnKind::number);
   table.header.emplace_back("chosen");
   for (const auto& arm : tuning.arms)
     for (size_t c = 0; c < arm.candidates.size(); ++c) {
@@ -154,6 +157,8 @@ std::vector<std::string> tuning_notes(const Tuning& tuning) {
       words("every arm was tuned over ", tuning.arms.front().candidates.size(), " combinations on seeds ", seeds,
             ", which the comparison does not use: ", tuning.runs, " runs, ",
             thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ", duration(tuning.seconds))};
+  notes.push_back(words("what was tuned was chosen on ", tuning.sequences, " held-out examples of ", tuning.documents,
+                        " documents, which the verdict does not see; curves are of all of them"));
   for (const auto& arm : tuning.arms) {
     const auto& best = arm.candidates[arm.best];
     for (const auto& key : keys_at_edge(arm))

@@ -24,9 +24,11 @@ struct ArmTuning {
 /// A finished search. Every arm has the same candidates.
 struct Tuning {
   std::vector<ArmTuning> arms{};
+  StudyMetric by{};
   std::vector<int64_t> seeds{};
   int64_t runs = 0, tokens = 0;  ///< what it cost
   double seconds = 0;
+  int64_t sequences = 0, documents = 0;  ///< of the held-out text, by which it chose
   std::string lacks{};  ///< what is missing to choose: a new try of an arm whose runs have all failed; else empty
 };
 

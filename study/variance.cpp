@@ -35,6 +35,7 @@ Plan split_plan(const Plan& comparison) {
   plan.stage = "split";
   plan.metric = comparison.metric;
   plan.secondary = comparison.secondary;
+  plan.part = comparison.part;
   plan.compares = false;
   plan.waits_for = comparison.waits_for;
   const auto streams = split_streams(plan.study);

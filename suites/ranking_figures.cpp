@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/fingerprint.h"
 #include "core/spelling.h"
 #include "suites/babylm.h"
 #include "suites/statistics.h"
@@ -191,6 +192,50 @@ std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std
                    [](const SuiteFigure& a, const SuiteFigure& b) { return a.level < b.level; });
   suite.insert(suite.end(), narrower.begin(), narrower.end());
   return suite;
+}
+
+std::map<std::string, FigureSums> ranking_sums(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
+  std::map<std::string, FigureSums> all;
+  for (const auto& item : items) {
+    if (all.contains(item.metric)) continue;
+    const Counted counted{items, ranked, item.metric};
+    const auto tallies = tallies_of(counted);
+    if (tallies.empty()) continue;
+    std::map<std::string, double> guessed;  // right items of each paradigm
+    FigureSums of_items, of_paradigms, micro;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!counted.has(i)) continue;
+      guessed[items[i].paradigm] += 1 / static_cast<double>(items[i].candidates.size());
+      of_items.sum.push_back(ranked[i].credit);
+      of_items.count.push_back(1);
+    }
+    double guessed_of_all = 0;
+    for (const auto& tally : tallies) {
+      const auto count = static_cast<double>(tally.count);
+      of_paradigms.sum.push_back(tally.right / count);
+      of_paradigms.count.push_back(1);
+      of_paradigms.floor += guessed[tally.paradigm] / count / static_cast<double>(tallies.size());
+      micro.sum.push_back(tally.right);
+      micro.count.push_back(count);
+      guessed_of_all += guessed[tally.paradigm];
+    }
+    of_items.floor = of_paradigms.floor;
+    micro.floor = guessed_of_all / static_cast<double>(of_items.sum.size());
+    const bool is_clustered = tallies.size() > 1;
+    all[item.metric] = is_clustered ? of_paradigms : of_items;
+    if (is_clustered) all["micro_" + item.metric] = micro;
+  }
+  return all;
+}
+
+std::string fingerprint_of(std::span<const RankingItem> items) {
+  std::string text;
+  for (const auto& item : items) {
+    text += item.name + '\n';
+    for (const auto& [left, scored, right] : item.candidates) text += left + '\t' + scored + '\t' + right + '\n';
+    text += item.answer ? std::to_string(*item.answer) + '\n' : "\n";
+  }
+  return hash_hex(text);
 }
 
 json to_json(const RankingItem& item, const RankedItem& ranked) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/spelling.h"
@@ -164,6 +166,35 @@ void require_new(const Suite& suite, std::span<const Suite> others, const std::s
     require<ConfigError>(other.name != suite.name, option, " ", suite.path, " and ", other.path, " are both called ",
                          suite.name, "; rename one of them");
   }
+}
+
+namespace {
+
+std::vector<std::string> metrics_of(const RankingSuite& suite) {
+  std::vector<std::string> metrics;
+  std::map<std::string, std::set<std::string>> paradigms;  // of items with an answer, by metric
+  bool is_judged = false;
+  for (const auto& item : suite.items) {
+    is_judged = is_judged || item.preference;
+    if (item.answer) paradigms[item.metric].insert(item.paradigm);
+  }
+  if (is_judged) metrics.emplace_back("spearman");
+  for (const auto& [metric, names] : paradigms) {
+    metrics.push_back(metric);
+    if (names.size() > 1) metrics.push_back("micro_" + metric);
+  }
+  return metrics;
+}
+std::vector<std::string> metrics_of(const FactSuite&) { return {"p@1", "p@10", "mrr"}; }
+std::vector<std::string> metrics_of(const ReadingSuite&) { return {"partial_r2", "delta_r2"}; }
+std::vector<std::string> metrics_of(const AcquisitionSuite&) { return {"surprisal"}; }
+std::vector<std::string> metrics_of(const SimilaritySuite&) { return {"spearman", "mean_cosine"}; }
+std::vector<std::string> metrics_of(const AnalogySuite&) { return {"accuracy"}; }
+
+}  // namespace
+
+std::vector<std::string> figures_of(const Suite& suite) {
+  return std::visit([](const auto& items) { return metrics_of(items); }, suite.items);
 }
 
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options) {

@@ -52,6 +52,9 @@ void require_new(const Suite& suite, std::span<const Suite> others, const std::s
 /// Whether a suite is answered by embeddings; others are by scores.
 bool is_of_embeddings(const Suite& suite);
 
+/// The metrics of the figures that a run gives for the whole suite while it trains.
+std::vector<std::string> figures_of(const Suite& suite);
+
 /// Why a run cannot answer a suite, as a sentence; empty if it can.
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options);
 

@@ -1,6 +1,7 @@
 #pragma once
 // What every suite answers: figures, by group, and a prediction for each item.
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -45,13 +46,21 @@ struct SuiteFigure {
   bool operator==(const SuiteFigure&) const = default;
 };
 
+/// A figure of a whole suite as the quotient of two sums: over clusters, or over the items of a single one.
+struct FigureSums {
+  std::vector<double> sum{}, count{};  ///< [E]
+  double floor = 0;                    ///< what guessing reaches
+};
+
 /// The answers of one run to one suite.
 struct SuiteResult {
   std::string suite;
-  std::string scored_by;             ///< Scorer::description, or the layer and pooling of embeddings
-  std::vector<SuiteFigure> figures;  ///< the first is the one that stands for the suite
-  SuitePredictions items;            ///< one for each
-  std::vector<std::string> notes{};  ///< what a reader of the figures must know, a sentence each
+  std::string scored_by;                     ///< Scorer::description, or the layer and pooling of embeddings
+  std::vector<SuiteFigure> figures;          ///< the first is the one that stands for the suite
+  SuitePredictions items;                    ///< one for each
+  std::map<std::string, FigureSums> sums{};  ///< of figures that are means, by metric
+  std::string asked{};                       ///< XXH3 of the items; empty: not known
+  std::vector<std::string> notes{};          ///< what a reader of the figures must know, a sentence each
 };
 
 /// How suites are answered: by scores, or by embeddings.

@@ -14,6 +14,7 @@
 #include "train/records.h"
 #include "train/schedule.h"
 #include "train/start.h"
+#include "train/suites.h"
 
 namespace cloze {
 
@@ -172,6 +173,7 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
                                report.task["floor"]["name"].get<std::string>(),
                                "; raise optimizer.learning_rate or train.budget, or look at the rows with `cloze "
                                "inspect task`"));
+  if (!answers.empty()) training.write("suites.json", suites_file(report.steps, answers));
   training.write("held_out.json", callbacks.held_out.file(training));
   training.tell(
       "finished",

@@ -1,7 +1,9 @@
 #include "train/suites.h"
 
 #include "core/error.h"
+#include "core/fingerprint.h"
 #include "core/log.h"
+#include "run/suite_record.h"
 #include "run/suite_units.h"
 #include "suites/driver.h"
 #include "train/records.h"
@@ -66,18 +68,39 @@ std::string to_text(const SuiteResult& result) {
 
 }  // namespace
 
-SuiteEvaluation::SuiteEvaluation(const Training& training, Checkpoints& checkpoints) : checkpoints_(checkpoints) {
-  const auto& evaluation = training.config.evaluation;
-  for (const auto& path : evaluation.suites) {
+std::vector<Suite> suites_of(const RunConfig& config) {
+  std::vector<Suite> suites;
+  for (const auto& path : config.evaluation.suites) {
     auto suite = open_suite(find_suite(path, "evaluation.suites"));
-    require_new(suite, suites_, "evaluation.suites:");
-    const auto items = evaluation.suite_items;
+    require_new(suite, suites, "evaluation.suites:");
+    const auto items = config.evaluation.suite_items;
     if (auto* ranking = std::get_if<RankingSuite>(&suite.items); ranking && items > 0) keep_first(*ranking, items);
-    const auto fault = suite_fault(training.config, suite, {});
+    const auto fault = suite_fault(config, suite, {});
     require<ConfigError>(fault.empty(), "evaluation.suites: ", fault);
-    suites_.push_back(std::move(suite));
+    suites.push_back(std::move(suite));
   }
+  return suites;
 }
+
+std::string suites_file(int64_t step, const std::vector<SuiteResult>& results) {
+  SuiteRecord record{.step = step};
+  for (const auto& result : results)
+    for (const auto& figure : result.figures) {
+      if (figure.level != SuiteLevel::suite) continue;
+      auto& recorded = record.suites[result.suite][figure.metric];
+      recorded = {.value = figure.value, .higher_is_better = is_higher_better(figure.metric), .asked = result.asked};
+      const auto sums = result.sums.find(figure.metric);
+      if (sums == result.sums.end()) continue;
+      recorded.floor = sums->second.floor;
+      recorded.sum = sums->second.sum;
+      recorded.count = sums->second.count;
+    }
+  record.xxh3 = hash_hex(json_text(json(record.suites)));
+  return json_text(json(record)) + "\n";
+}
+
+SuiteEvaluation::SuiteEvaluation(const Training& training, Checkpoints& checkpoints)
+    : checkpoints_(checkpoints), suites_(suites_of(training.config)) {}
 
 void SuiteEvaluation::check_lengths(const Training& training) const {
   const auto run = run_of(training);

@@ -39,6 +39,13 @@ class SuiteEvaluation final : public Callback {
   int64_t evaluated_at_ = -1;  ///< step
 };
 
+/// The evaluation.suites of a run, opened. Throws DataError for a damaged file, ConfigError for a suite that the run
+/// cannot answer.
+std::vector<Suite> suites_of(const RunConfig& config);
+
+/// The content of suites.json (run/suite_record.h).
+std::string suites_file(int64_t step, const std::vector<SuiteResult>& results);
+
 /// {SUITE: {METRIC: {value, low, high, count, ties}, ..., groups: {GROUP: {METRIC: value}}}}: what metrics.jsonl and
 /// summary.json say of suites.
 nlohmann::json to_json(const std::vector<SuiteResult>& results);

@@ -26,6 +26,7 @@ class HybridRows final : public RowMaker {
       RowDraws drawn;
       rows.push_back(texts_->build(examples[r], Stream(in_.mask_key, examples[r].epoch, examples[r].item), drawn));
       for (const auto& span : examples[r].spans) drawn.example_tokens += static_cast<int64_t>(span.count);
+      drawn.document = examples[r].document;
       if (draws) (*draws)[r] = drawn;
     }
     auto batch = source_target_batch(in_, rows);

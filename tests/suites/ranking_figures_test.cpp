@@ -209,3 +209,36 @@ TEST_CASE("a line of predictions has the scores, the choice and what it earned",
   CHECK_FALSE(line.contains("official_choice"));  // without sums of the published program
   CHECK(line["tie"] == false);
 }
+
+TEST_CASE("accuracies are quotients of their sums, over paradigms or over the items of one", "[suites]") {
+  Pairs pairs;
+  pairs.add(pair_of("near", 0), -1, -2);
+  pairs.add(pair_of("near", 1), -2, -1);
+  pairs.add(pair_of("near", 2), -1, -2);
+  pairs.add(pair_of("far", 0), -3, -2);
+  const auto ranked = pairs.official();
+  const auto figures = ranking_figures(pairs.items, ranked);
+  const auto sums = ranking_sums(pairs.items, ranked);
+  for (const std::string metric : {"accuracy", "micro_accuracy"}) {
+    const auto& [sum, count, floor] = sums.at(metric);
+    CHECK((sum[0] + sum[1]) / (count[0] + count[1]) == Approx(figure(figures, metric, "").value).epsilon(1e-12));
+    CHECK(floor == Approx(0.5));
+  }
+  CHECK(sums.at("accuracy").sum == std::vector<double>{2.0 / 3, 0});
+  pairs.items.pop_back();
+  pairs.scores.resize(6);
+  const auto alone = ranking_sums(pairs.items, pairs.official());
+  CHECK(alone.at("accuracy").sum == std::vector<double>{1, 0, 1});
+  CHECK_FALSE(alone.contains("micro_accuracy"));
+}
+
+TEST_CASE("the fingerprint of items changes with a word, an answer and a name", "[suites]") {
+  const std::vector<RankingItem> items{pair_of("near", 0)};
+  auto other = items;
+  other[0].candidates[1].scored = "bed";
+  CHECK(fingerprint_of(items) != fingerprint_of(other));
+  other = items;
+  other[0].answer = 1;
+  CHECK(fingerprint_of(items) != fingerprint_of(other));
+  CHECK(fingerprint_of(items) == fingerprint_of(std::vector<RankingItem>(items)));
+}

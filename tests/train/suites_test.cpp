@@ -1,9 +1,13 @@
 // Evaluation suites that a run answers while it trains.
 #include "train/suites.h"
 
+#include "core/fingerprint.h"
 #include "core/interrupt.h"
+#include "core/json.h"
 #include "evaluation/evaluate.h"
+#include "run/held_out_record.h"
 #include "run/run.h"
+#include "run/suite_record.h"
 #include "suites/suite.h"
 #include "tests/suites/reading_table.h"
 #include "tests/support/runs.h"
@@ -264,4 +268,33 @@ TEST_CASE("suites that are damaged, not there or not for the run are said before
   config.evaluation.suites.pop_back();
   config.objectives = {default_objective<NspConfig>()};
   check_refused(config, dir, "evaluation.suites: the run cannot be scored: it has no head that gives probabilities");
+}
+
+TEST_CASE("a run keeps what it answered at its end with the sums of its paradigms", "[train][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 6);
+  config.evaluation.suites = {pairs_file(dir)};
+  pretrain(config, {.run = dir / "run"});
+  const auto text = json::parse(read_file(dir / "run/suites.json"));
+  const auto record = text.get<SuiteRecord>();
+  CHECK(record.step == 6);
+  CHECK(record.xxh3 == hash_hex(json_text(text["suites"])));
+  const auto& figure = record.suites.at("pairs").at("accuracy");
+  CHECK(figure.value == suites_summary(dir / "run")["pairs"]["accuracy"]["value"]);
+  CHECK((figure.sum[0] + figure.sum[1]) / 2 == Approx(figure.value));
+  CHECK(figure.count == std::vector<double>{1, 1});
+  CHECK(figure.floor == Approx(0.5));
+}
+
+TEST_CASE("held-out losses say from which document each is") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  const auto record = json::parse(read_file(dir / "run/held_out.json")).get<HeldOutRecord>();
+  const TokenStore held_out(config.data.tokens, "valid");
+  for (const auto& [name, losses] : record.losses) {
+    REQUIRE(losses.document.size() == losses.sum.size());
+    for (const auto document : losses.document) CHECK(document < held_out.num_documents());
+    CHECK(std::set<uint64_t>(losses.document.begin(), losses.document.end()).size() > 1);
+  }
 }
