@@ -210,6 +210,13 @@ void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
         configs[0].evaluation.suite_items, " and ", configs[i].evaluation.suite_items, "); give it under `set:`");
 }
 
+/// Throws ConfigError for arms that are not scored alike.
+void compare_scoring(Plan& plan, const std::vector<RunConfig>& configs) {
+  compare_texts(plan, configs);
+  compare_rows(plan, configs);
+  compare_suites(plan, configs);
+}
+
 /// What gives an arm a head for the metric that it lacks; empty where it lacks none, or none helps.
 std::string probe_head_for(RunConfig config, const StudyMetric& by) {
   const auto* loss = std::get_if<LossMetric>(&by);
@@ -453,6 +460,9 @@ StudyConfig read_study(const std::string& file) {
       file,
       ": 'then' does not go with 'tune', 'space', 'split' and 'probe_head', which know one stage of "
       "training; leave them out");
+  require<ConfigError>(study.metric.task.empty() || study.tune.items.empty(), file,
+                       ": 'tune' chooses by a loss or a suite, and 'metric' is the figure of a task; decide by another "
+                       "metric, or name the values in arms");
   require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
                        ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
@@ -542,6 +552,7 @@ Plan later_plan(const Plan& before, size_t stage) {
   Plan plan = before;
   plan.folder = words(before.root, "/stage-", stage + 2);
   plan.stage = words("stage ", stage + 2);
+  if (is_last) compare_scoring(plan, configs);
   for (size_t r = 0; r < plan.runs.size(); ++r) {
     auto& run = plan.runs[r];
     const auto train = run.config.train;
@@ -579,9 +590,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
-  compare_texts(plan, configs);
-  compare_rows(plan, configs);
-  compare_suites(plan, configs);
+  if (study.then.empty()) compare_scoring(plan, configs);  // of stages the last is compared
   for (const int64_t seed : plan.seeds)
     for (size_t i = 0; i < configs.size(); ++i) {
       PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};

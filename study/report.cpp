@@ -57,7 +57,7 @@ std::vector<const ExampleLosses*> examples_of(const std::vector<const RunResult*
 /// Whether all runs have losses of the same examples.
 bool has_same_examples(const Pairs& pairs) {
   const auto& first = *pairs.baseline.front();
-  if (first.examples.sum.empty()) return false;
+  if (first.examples.sum.empty() && first.examples.draws.empty()) return false;
   const auto fits = [&](const RunResult* run) {
     return run->text == first.text && run->examples.sum.size() == first.examples.sum.size();
   };

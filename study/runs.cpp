@@ -322,7 +322,9 @@ RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
   const std::string remedy = "run the study again";
   const auto value = [&](const StudyMetric& metric) {
-    return part_of(value_of(metric, result.folder, remedy), plan.part, result.folder);
+    const auto whole = value_of(metric, result.folder, remedy);
+    if (std::holds_alternative<TaskMetric>(metric)) return whole;  // nothing is tuned on its items
+    return part_of(whole, plan.part, result.folder);
   };
   score(result, value(plan.metric));
   for (const auto& metric : plan.secondary) result.secondary.push_back(value(metric));

@@ -73,6 +73,8 @@ TEST_CASE("tasks of a study that cannot be are refused before any run") {
              Catch::Contains("metric.task is cats, and the study has no tasks"));
   CHECK_THAT(TaskStudy("probe_head: {share: 0.1}\nbudget: {steps: 100}\n").error(),
              Catch::Contains("'tasks' do not go with 'space' and 'probe_head'"));
+  CHECK_THAT(TaskStudy("metric: {task: cats}\ntune: {optimizer.beta1: [0.8, 0.9]}\n").error(),
+             Catch::Contains("'tune' chooses by a loss or a suite, and 'metric' is the figure of a task"));
   const TaskStudy twice;
   twice.folder.write("dogs.yaml", read_file(twice.folder / "cats.yaml"));
   CHECK_THAT(twice.error(),
