@@ -1,13 +1,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/engine.h"
 #include "cli/finetune_grid.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/file.h"
+#include "core/json.h"
 #include "core/lock.h"
 #include "core/log.h"
+#include "core/print.h"
+#include "core/table.h"
 #include "core/text.h"
 #include "models/backbone_config.h"
 #include "objectives/task_heads/task_heads.h"
@@ -18,6 +23,9 @@
 #include "run/load_config.h"
 #include "run/run_files.h"
 #include "run/run_tokenizer.h"
+#include "study/runner.h"
+#include "study/task_plan.h"
+#include "study/task_report.h"
 #include "tasks/prepared_task.h"
 #include "tasks/task_metric.h"
 
@@ -32,14 +40,16 @@ constexpr const char* usual_recipe = "google-bert";
 struct FinetuneArguments {
   std::vector<std::string> sources{}, set{};
   std::string like{};
-  int64_t seeds = 1;
+  int64_t seeds = 0;  ///< 0: one run, whose seed is train.seed
+  int64_t jobs = 0;
+  std::string out{};
   bool skip_bad = false;
   PretrainCommand command{};
 };
 
-/// The run and the task file of a command.
+/// The runs and the task files of a command.
 struct FinetuneSources {
-  std::string run, task;
+  std::vector<std::string> runs{}, tasks{};
 };
 
 /// Whether an argument names a task file: one that is there, or one of configs/tasks.
@@ -49,17 +59,18 @@ bool is_task_argument(const std::string& argument) {
 }
 
 FinetuneSources sources_of(const FinetuneArguments& a) {
-  std::vector<std::string> runs, tasks;
-  for (const auto& source : a.sources) (is_task_argument(source) ? tasks : runs).push_back(source);
-  for (const auto& run : runs) check_run_path(run);
-  require<ConfigError>(!runs.empty() && !tasks.empty(), runs.empty() ? "no run" : "no task file",
+  FinetuneSources found;
+  for (const auto& source : a.sources) (is_task_argument(source) ? found.tasks : found.runs).push_back(source);
+  for (const auto& run : found.runs) check_run_path(run);
+  require<ConfigError>(!found.runs.empty() && !found.tasks.empty(), found.runs.empty() ? "no run" : "no task file",
                        " is given; name both: cloze finetune RUN TASK.yaml");
-  require<ConfigError>(runs.size() == 1 && tasks.size() == 1, listed(a.sources),
-                       ": several runs or tasks are not fine-tuned by one command yet; name one of each");
-  require<ConfigError>(a.seeds == 1, "--seeds ", a.seeds,
-                       ": several seeds are not fine-tuned by one command yet; repeat it with --set train.seed=N and "
-                       "another --run");
-  return {runs.front(), config_file(tasks.front())};
+  for (auto& task : found.tasks) task = config_file(task);
+  return found;
+}
+
+/// Whether a command makes a table of several fine-tunings.
+bool makes_table(const FinetuneArguments& a, const FinetuneSources& sources) {
+  return sources.runs.size() > 1 || sources.tasks.size() > 1 || a.seeds > 0 || !a.out.empty();
 }
 
 /// What is fine-tuned.
@@ -206,6 +217,61 @@ void log_deviations(const RunConfig& before, const RunConfig& now) {
                            changed.was));
 }
 
+/// Throws ConfigError for options that several fine-tunings do not have.
+void check_table(const FinetuneArguments& a) {
+  require<ConfigError>(!a.out.empty(),
+                       "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
+  require<ConfigError>(a.command.run.empty(), "--run ", a.command.run,
+                       ": names one run, and several are made, in the folder of --out; leave it out");
+  require<ConfigError>(a.command.hook.empty(), "--hook is of one fine-tuning, and several are made; leave it out");
+  for (const auto& one : a.set)
+    require<ConfigError>(!one.starts_with("train.seed="), "--set ", one,
+                         ": the fine-tunings have the seeds 1 to N of --seeds N; leave it out");
+}
+
+/// Writes the tables in the forms that papers and programs read.
+void write_tables(const std::string& folder, const std::vector<Table>& tables, const std::vector<std::string>& notes) {
+  std::string markdown, latex;
+  auto all = nlohmann::json::array();
+  for (const auto& table : tables) {
+    markdown += to_markdown(table) + "\n";
+    latex += to_latex(table) + "\n";
+    all.push_back(to_json(table));
+  }
+  for (const auto& note : notes) markdown += "- " + note + "\n";
+  write_atomic(folder + "/table.md", markdown);
+  write_atomic(folder + "/table.tex", latex);
+  write_atomic(folder + "/table.csv", to_csv(tables.front()));
+  write_atomic(folder + "/table.json", json_text(nlohmann::json{{"tables", all}, {"notes", notes}}, 1) + "\n");
+}
+
+/// Fine-tunes every run on every task with every seed, and prints the table.
+void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, Globals& globals) {
+  check_table(a);
+  const auto overrides = split_overrides(a.set);
+  for (const auto& task : sources.tasks) open_task(task, {.overrides = overrides.of_task, .skip_bad = a.skip_bad});
+  const FinetuningTerms terms{.files = sources.tasks,
+                              .seeds = std::max<int64_t>(a.seeds, 1),
+                              .like = a.like,
+                              .set = a.set,
+                              .skip_bad = a.skip_bad};
+  const auto plan = task_plan(sources.runs, terms, a.out);
+  const auto progress = run_study(plan, {.program = globals.program, .jobs = a.jobs, .only = {}});
+  const auto found = arms_on_tasks(plan);
+  std::vector<Table> tables{rank_table(found)};
+  if (sources.runs.size() > 1) tables.push_back(difference_table(plan));
+  tables.push_back(finetuning_table(found));
+  const auto notes = task_notes(plan, found);
+  write_tables(a.out, tables, notes);
+  if (a.command.json) print_data(read_text(a.out + "/table.json"));
+  for (const auto& table : tables)
+    if (!a.command.json) print_text(to_text(table) + "\n");
+  for (const auto& note : notes) log_info("task", note);
+  log_result("task",
+             words(a.out, "/table.md, .csv, .tex, .json: ", progress.done, " runs done, ", progress.failed, " failed"));
+  globals.exit_code = progress.failed > 0 ? 1 : 0;
+}
+
 /// What a command asks for, open.
 struct OpenFinetuning {
   PretrainedRun run{};
@@ -213,11 +279,10 @@ struct OpenFinetuning {
   RunConfig recipe{};  ///< the config by the recipe, without what follows from rows
 };
 
-OpenFinetuning open_finetuning(const FinetuneArguments& a) {
-  const auto sources = sources_of(a);
-  OpenFinetuning found{.run = open_pretrained(sources.run)};
+OpenFinetuning open_finetuning(const FinetuneArguments& a, const FinetuneSources& sources) {
+  OpenFinetuning found{.run = open_pretrained(sources.runs.front())};
   auto& [run, task, config] = found;
-  task = open_for(sources.task, run, {.overrides = split_overrides(a.set).of_task, .skip_bad = a.skip_bad});
+  task = open_for(sources.tasks.front(), run, {.overrides = split_overrides(a.set).of_task, .skip_bad = a.skip_bad});
   auto& like = task.config.like;
   if (!a.like.empty()) like = a.like;
   if (like.empty()) like = usual_recipe;
@@ -227,7 +292,7 @@ OpenFinetuning open_finetuning(const FinetuneArguments& a) {
                                  .model = kind_of(run.config.model),
                                  .hidden_size = backbone_of(run.config.model).hidden_size});
   if (task.config.max_length == 0) task.config.max_length = recipe.max_length;
-  config = config_before(run, sources.run, task, recipe);
+  config = config_before(run, sources.runs.front(), task, recipe);
   return found;
 }
 
@@ -287,8 +352,8 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
   return set_of(best);
 }
 
-int finetune(FinetuneArguments& a) {
-  const auto opened = open_finetuning(a);
+int finetune(FinetuneArguments& a, const FinetuneSources& sources) {
+  const auto opened = open_finetuning(a, sources);
   if (a.command.run.empty()) a.command.run = default_run_of(opened);
   check_new_run(a.command.run);
   auto set = split_overrides(a.set).of_run;
@@ -303,7 +368,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("finetune", "fine-tune a run on a task, and judge it");
   auto arguments = std::make_shared<FinetuneArguments>();
   auto* command = &arguments->command;
-  verb->add_option("sources", arguments->sources, "the pretrained run, or a step folder of one, and a task file (YAML)")
+  verb->add_option("sources", arguments->sources, "pretrained runs, or step folders of them, and task files (YAML)")
       ->required();
   verb->add_option("--run", command->run, "run directory to make (default: runs/RUN-TASK)");
   verb->add_option("--set", arguments->set,
@@ -312,7 +377,13 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->add_option(
       "--like", arguments->like,
       "recipe (default: `like` of the task file, else google-bert); turc-2019 is a grid, of which each point is a run");
-  verb->add_option("--seeds", arguments->seeds, "number of fine-tunings with seeds of their own; only 1 yet");
+  verb->add_option("--seeds", arguments->seeds,
+                   "fine-tunings of each run on each task, whose seeds are 1 to that number (default: one, train.seed)")
+      ->check(CLI::Range(1, 1000));
+  verb->add_option("--out", arguments->out,
+                   "folder of the table and of the runs, where there are several; the same command goes on there");
+  verb->add_option("--jobs", arguments->jobs, "concurrent fine-tunings of several (default: one per core)")
+      ->check(CLI::Range(1, 1024));
   verb->add_flag("--skip-bad", arguments->skip_bad,
                  "leave out lines and questions that are bad, which are refused otherwise, and count them");
   verb->add_option("--hook", command->hook, "shell command that is told what happens, as of `cloze pretrain`")
@@ -322,12 +393,15 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->footer(
       "Examples:\n  cloze finetune runs/wiki sst2.yaml --run runs/wiki-sst2\n"
       "  cloze finetune runs/wiki sst2.yaml --set optimizer.learning_rate=1e-4\n"
-      "  cloze finetune runs/wiki rte.yaml --like electra --set task.max_length=64\n\n"
+      "  cloze finetune runs/wiki rte.yaml --like electra --set task.max_length=64\n"
+      "  cloze finetune runs/wiki runs/other sst2.yaml rte.yaml --seeds 5 --out table\n\n"
       "The result is a run: `cloze pretrain --run RUN --resume` continues it, `cloze\n"
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
   verb->callback([arguments, &globals] {
+    const auto sources = sources_of(*arguments);
+    if (makes_table(*arguments, sources)) return finetune_several(*arguments, sources, globals);
     arguments->command.command_line = globals.command_line;
-    globals.exit_code = finetune(*arguments);
+    globals.exit_code = finetune(*arguments, sources);
   });
 }
 

@@ -10,7 +10,10 @@ void add_report(CLI::App& app, Globals&) {
   auto question = std::make_shared<RunsQuestion>();
   auto options = std::make_shared<ReportOptions>();
   verb->add_option("run", question->folders, "run directories")->required();
-  verb->add_option("--metric", question->metric, "held-out loss to compare by (default: the first that all runs have)");
+  verb->add_option(
+      "--metric", question->metric,
+      "held-out loss to compare by, of fine-tuned runs a figure of their task (default: the first that all runs "
+      "have, and the figure that chose their best steps)");
   verb->add_option(
       "--baseline", question->baseline,
       "arm that the others are compared with: its name, or one of its runs (default: that of the first run)");

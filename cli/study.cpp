@@ -16,6 +16,7 @@
 #include "study/probe.h"
 #include "study/progress_view.h"
 #include "study/stages.h"
+#include "study/task_plan.h"
 
 namespace cloze {
 
@@ -71,6 +72,11 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   return probes;
 }
 
+/// The plan of fine-tunings of a study has costs of another kind.
+bool fine_tunes(const Stages& stages, const Plan& plan) {
+  return stages.tasks && &plan == &stages.plans[*stages.tasks];
+}
+
 /// Refuses a study without tokens; asks before very many runs, and before they are probed.
 void check_runs(const Stages& stages, bool yes) {
   const auto& file = stages.plans.front().file;
@@ -92,6 +98,13 @@ double check_size(const Stages& stages, const std::string& program, int64_t jobs
   double disk_bytes = 0, run_memory = 0;
   for (const auto& plan : stages.plans) {
     if (plan.runs.empty()) continue;
+    if (fine_tunes(stages, plan)) {
+      const auto& trained = stages.compared();
+      const auto fine_tunings = plan.seeds.size() * static_cast<size_t>(plan.study.tasks.seeds);
+      for (const auto& cost : finetuning_costs(trained, probes_of(trained, program, jobs)))
+        disk_bytes += static_cast<double>(fine_tunings) * cost.disk_bytes;
+      continue;
+    }
     const auto probes = probes_of(plan, program, jobs);
     disk_bytes += disk_bytes_of(plan, probes);
     for (const auto& probe : probes) run_memory = std::max(run_memory, probe.memory_bytes);
@@ -115,6 +128,12 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
     }
     if (stages.plans.size() > 1)
       print_text(name + (plan.waits_for.empty() ? "" : ", waits for " + plan.waits_for) + "\n");
+    if (fine_tunes(stages, plan)) {
+      const auto& trained = stages.compared();
+      const auto costs = finetuning_costs(trained, probes_of(trained, program, jobs));
+      print_text(task_plan_text(plan, costs, jobs, terminal_columns()));
+      continue;
+    }
     const auto probes = probes_of(plan, program, jobs);
     has_costs = has_costs && !probes.empty();
     print_text(plan_table(plan, probes, jobs, terminal_columns()));
@@ -122,13 +141,15 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
   if (!has_costs) print_text("\nno costs: name prepared tokens by `set: {data.tokens: FOLDER}`\n");
 }
 
-/// Names of runs, each as `study run --only` takes it; the probe of a run is trained with it.
+/// Names of runs, each as `study run --only` takes it; the probe of a run is trained with it, and a fine-tuning is
+/// named when its run has ended.
 std::vector<std::string> open_runs(const Stages& stages) {
   std::vector<std::string> names;
   for (const auto& plan : stages.plans) {
     if (!plan.waits_for.empty() || (stages.plans.size() > 1 && is_settled(plan))) continue;
     for (const auto& run : plan.runs) {
       if (status_of(plan, run).state == RunState::done) continue;
+      if (run.is_finetuning() && !std::filesystem::exists(run.source + "/held_out.json")) continue;
       const auto name = run.arm + "/" + std::to_string(run.seed);
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -210,8 +231,8 @@ void print_commands(const Stages& stages, bool slurm, const std::string& program
   if (runs.empty()) return log_info("study", "no run is left to start");
   print_data(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
   for (const auto& later : stages.plans)
-    if (!later.waits_for.empty())
-      log_info("study", words(later.stage, ": its commands are known when ", later.waits_for, " has ended"));
+    if (const auto last = fine_tunes(stages, later) ? std::string("the stage before") : later.waits_for; !last.empty())
+      log_info("study", words(later.stage, ": its commands are known when ", last, " has ended"));
 }
 
 void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments) {

@@ -34,7 +34,7 @@ constexpr auto choices(LossUnit) {
 struct MetricName {
   std::string objective{};
   LossUnit unit = LossUnit::nats;
-  std::string suite{}, figure{};
+  std::string suite{}, task{}, figure{};
 };
 
 template <class V>
@@ -44,7 +44,10 @@ void describe(V& v, MetricName& c) {
     "for every arm on the same text with the same masks, whatever it was trained on; empty = mlm, without a suite");
   v("unit", c.unit, "unit of the loss");
   v("suite", c.suite, "instead of a loss: an evaluation suite that every run answers at its end, as evaluation.suites");
-  v("figure", c.figure, "figure of the suite, such as accuracy, micro_accuracy or spearman; empty = accuracy");
+  v("task", c.task,
+    "instead of a loss: one of the `tasks`, on which every run is fine-tuned; its figure on the test part");
+  v("figure", c.figure,
+    "figure of the suite or the task, such as accuracy, micro_accuracy or spearman; empty = accuracy");
 }
 
 /// What the runs of a study are compared by, declared before the first of them.
@@ -97,6 +100,39 @@ void describe(V& v, ProbeHeadConfig& c) {
   v("learning_rate", c.learning_rate, "peak learning rate of the head (adamw, linear decay)", in_range(0, 1e3));
 }
 
+/// A stage of training that goes on from the networks of the one before.
+struct LaterStageConfig {
+  AnyKeys set{};
+  AnyKeys arms{};
+  BudgetConfig budget{};
+};
+
+template <class V>
+void describe(V& v, LaterStageConfig& c) {
+  v("set", c.set, "keys of this stage and of those after it, over those of the arm: other text, length or objectives");
+  v("arms", c.arms, "keys of single arms in this stage: {ARM: {key.of.value: value}}");
+  v("budget", c.budget, "what every run gets in this stage; schedules are stretched over it");
+}
+
+/// Tasks on which every run is fine-tuned.
+struct StudyTasksConfig {
+  std::vector<std::string> files{};
+  int64_t seeds = 3;
+  std::string like;
+  AnyKeys set{};
+};
+
+template <class V>
+void describe(V& v, StudyTasksConfig& c) {
+  v("files", c.files, "task files, relative to the study file or to the working directory");
+  v("seeds", c.seeds,
+    "fine-tunings of each run on each task; their seeds, from 1 on, are those of the first weights of the head, of the "
+    "order and of dropout together",
+    in_range(1, 1000));
+  v("like", c.like, "recipe of all fine-tunings; empty = `like` of the task file, else google-bert");
+  v("set", c.set, "keys of every fine-tuning, over those of the recipe; task.KEY is one of the task file");
+}
+
 /// Arms that differ in a few keys.
 struct StudyConfig {
   std::string study;
@@ -112,6 +148,8 @@ struct StudyConfig {
   MetricConfig metric{};
   std::vector<MetricName> secondary{};
   ProbeHeadConfig probe_head{};
+  std::vector<LaterStageConfig> then{};
+  StudyTasksConfig tasks{};
   AnyKeys tune{};
   TuningConfig tuning{};
   AnyKeys space{};
@@ -140,6 +178,8 @@ void describe(V& v, StudyConfig& c) {
   v("secondary", c.secondary,
     "other metrics, which are shown beside the first and decide nothing; their tests are corrected over all of them");
   v("probe_head", c.probe_head, "a head for the metric on networks that lack it");
+  v("then", c.then, "further stages of training, each from the networks of the one before; the last is compared");
+  v("tasks", c.tasks, "tasks on which every run is fine-tuned, and judged");
   v("tune", c.tune,
     "keys with a list of values each: every arm is searched over all combinations, and runs with its "
     "best");

@@ -16,6 +16,7 @@
 #include "run/objective_short_form.h"
 #include "study/plan_table.h"
 #include "study/process.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -40,7 +41,7 @@ RunConfig without_seed(RunConfig config, const std::string& tokens) {
   config.train.workers = 1;
   config.train.on_divergence = {};
   config.checkpoint = {};
-  config.data.tokens = tokens;
+  config.data.tokens = config.task.name.empty() ? tokens : "";
   return config;
 }
 
@@ -257,15 +258,37 @@ std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
 }
 
 /// The curve and the value of a run by the metric.
-void measure(LooseRun& loose, const LossMetric& metric) {
+void measure(LooseRun& loose, const StudyMetric& metric) {
   auto& run = loose.run;
   run.curve = read_curve(loose.folder, metric, loose.config.evaluation.points);
   if (run.state != RunState::done) return;
-  score(run.result, value_in(loose.held_out, metric, loose.folder));
+  const auto* loss = std::get_if<LossMetric>(&metric);
+  score(run.result, loss ? value_in(loose.held_out, *loss, loose.folder)
+                         : value_of(metric, loose.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`"));
   add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;
-  run.message = "its held-out loss is not finite";
+  run.message = loss ? "its held-out loss is not finite" : "the figure of its task is not defined";
+}
+
+/// The task that all runs are fine-tuned on, with each of them for its own fine-tuning; none where no run is
+/// fine-tuned. Throws DataError for runs of different tasks.
+std::optional<TaskMetric> common_task(const std::vector<LooseRun>& runs, const RunsQuestion& question) {
+  const auto& first = runs.front();
+  const auto& task = first.config.task;
+  TaskMetric metric{.task = task.name, .figure = question.metric.empty() ? task.metric : question.metric};
+  for (const auto& loose : runs) {
+    const auto& own = loose.config.task.name;
+    const auto words_of = [](const std::string& name) { return name.empty() ? "on no task" : "on " + name; };
+    require<DataError>(own == task.name, first.folder, " and ", loose.folder, ": are fine-tuned ", words_of(task.name),
+                       " and ", words_of(own), ", so that they have no figure in common; report runs of one task");
+    metric.finetunings[loose.folder] = {loose.folder};
+  }
+  if (task.name.empty()) return std::nullopt;
+  require<ConfigError>(question.unit == LossUnit::nats, "--unit ", question.unit, ": is of losses, and figures of ",
+                       task.name, " are in points; leave it out");
+  metric.is_error = is_error(metric.figure);
+  return metric;
 }
 
 /// The arm of the baseline, by its name or a folder.
@@ -301,18 +324,18 @@ void add_arm(StudyReport& report, const LooseArm& arm) {
 
 StudyReport report_of_runs(const RunsQuestion& question) {
   auto runs = open_runs(question.folders);
-  const auto [metric, note] = common_metric(runs, question.metric);
-  check_unit(question.unit, metric);
-  for (auto& loose : runs) measure(loose, {.name = metric, .unit = question.unit});
+  const auto task = common_task(runs, question);
+  const auto [metric, note] = task ? CommonMetric{.name = task->task} : common_metric(runs, question.metric);
+  if (!task) check_unit(question.unit, metric);
+  const auto by = task ? StudyMetric(*task) : StudyMetric(LossMetric{.name = metric, .unit = question.unit});
+  for (auto& loose : runs) measure(loose, by);
   const auto arms = arms_of(runs);
   const auto baseline = baseline_of(arms, question.baseline);
 
-  StudyReport report{.name = "comparison",
-                     .unit = unit_words(question.unit),
-                     .metric = metric,
-                     .baseline = arms[baseline].name,
-                     .by = LossMetric{.name = metric, .unit = question.unit}};
+  StudyReport report{
+      .name = "comparison", .unit = facts_of(by).unit, .metric = metric, .baseline = arms[baseline].name, .by = by};
   report.rules.margin = question.better_by;
+  report.rules.higher_is_better = facts_of(by).higher_is_better;
   if (!note.empty()) report.notes.push_back(note);
   add_arm(report, arms[baseline]);
   for (size_t i = 0; i < arms.size(); ++i)

@@ -17,6 +17,7 @@
 #include "run/suite_record.h"
 #include "run/suite_units.h"
 #include "study/runs.h"
+#include "study/task_value.h"
 
 namespace cloze {
 
@@ -134,6 +135,33 @@ void ask(RunConfig& run, const SuiteMetric& metric) {
   if (std::ranges::none_of(suites, is_named)) suites.push_back(metric.path);
 }
 
+// -- A figure of a task ----------------------------------------------------------------------------------------------
+
+MetricFacts facts_of(const TaskMetric& task) {
+  return {.name = task.task,
+          .title = words(task.task, " ", task.figure.empty() ? "figure" : task.figure, " after fine-tuning"),
+          .unit = task.is_error ? "" : "points",
+          .higher_is_better = !task.is_error,
+          .floor = task.floor,
+          .has_curve_in_unit = false,
+          .most = task.is_error ? 1e6 : 100,
+          .least_margin = task.is_error ? 0 : 0.05};
+}
+
+MetricValue value_of(const TaskMetric& task, const std::string& folder, const std::string& remedy) {
+  const auto found = task.finetunings.find(folder);
+  require<DataError>(found != task.finetunings.end() && !found->second.empty(), folder, ": is not fine-tuned on ",
+                     task.task, "; ", remedy);
+  return value_of_finetunings(found->second, task.figure);
+}
+
+/// While it is trained a run has the losses that it is trained with.
+std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) { return curve_value(LossMetric{}, row); }
+std::string row_mark(const TaskMetric&) { return row_mark(LossMetric{}); }
+
+/// A run is judged after its training, by the runs that `cloze finetune` makes of it.
+void ask(RunConfig&, const TaskMetric&) {}
+
 }  // namespace
 
 MetricFacts facts_of(const StudyMetric& metric) {
@@ -217,8 +245,15 @@ StudyMetric metric_of(const MetricName& named, const std::string& where) {
   require<ConfigError>(named.objective.empty() || named.suite.empty(), where,
                        " names a loss (objective: ", named.objective, ") and a suite (suite: ", named.suite,
                        "); keep one of them");
-  require<ConfigError>(named.figure.empty() || !named.suite.empty(), where, ".figure is ", named.figure,
-                       ", a figure of a suite; name that one with `suite:`");
+  require<ConfigError>(named.task.empty() || (named.objective.empty() && named.suite.empty()), where,
+                       " names a task (task: ", named.task, ") and a loss or a suite; keep one of them");
+  require<ConfigError>(named.figure.empty() || !named.suite.empty() || !named.task.empty(), where, ".figure is ",
+                       named.figure, ", a figure of a suite or a task; name that one with `suite:` or `task:`");
+  if (!named.task.empty()) {
+    require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
+                         ", a unit of losses; figures of tasks are in points, so leave it out");
+    return TaskMetric{.task = named.task, .figure = named.figure};
+  }
   if (!named.suite.empty()) {
     require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
                          ", a unit of losses; figures of ", "suites have their own, so leave it out");

@@ -1,6 +1,7 @@
 #pragma once
 // What runs are compared by, and what a finished run is worth by it. A kind of metric is a struct with a function of
 // each name below; the variant is all of them.
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -28,7 +29,17 @@ struct SuiteMetric {
   std::string path{};  ///< as evaluation.suites names it
 };
 
-using StudyMetric = std::variant<LossMetric, SuiteMetric>;
+/// The figure of a task on its test part: the mean over the fine-tunings of a run.
+struct TaskMetric {
+  std::string task;
+  std::string figure{};   ///< empty: that which chooses the best step
+  bool is_error = false;  ///< less of it is better
+  std::string floor{};    ///< `majority`, `mean`, `all O`, `no answer`
+  /// Finished fine-tunings by the folder of their run (study/task_value.h).
+  std::map<std::string, std::vector<std::string>> finetunings{};
+};
+
+using StudyMetric = std::variant<LossMetric, SuiteMetric, TaskMetric>;
 
 /// What is known of a metric before any run.
 struct MetricFacts {

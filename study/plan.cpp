@@ -9,11 +9,15 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/manifest.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
+#include "study/plan_table.h"
+#include "study/task_plan.h"
+#include "tasks/task_metric.h"
 
 namespace cloze {
 
@@ -25,21 +29,6 @@ using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 constexpr size_t max_arms = 10'000;
 /// Tokenizers cut a text into different numbers of sequences: bytes are compared over all of them.
 constexpr int64_t all_sequences = 1'000'000'000;
-
-/// A file name for the name of an arm or a study; of names that need other characters, with a part of their hash.
-std::string folder_name(const std::string& arm) {
-  std::string name;
-  bool all_plain = true;
-  for (size_t i = 0; i < arm.size(); ++i) {
-    const char c = arm[i];
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '=' || c == '-' || c == '_';
-    const bool separates = arm.compare(i, 2, ", ") == 0 || (i > 0 && arm.compare(i - 1, 2, ", ") == 0);  // of a sweep
-    all_plain = all_plain && (plain || separates);
-    if (plain || name.empty() || name.back() != '_') name += plain ? c : '_';
-  }
-  const bool only_dots = name.find_first_not_of('.') == std::string::npos;
-  return all_plain && !only_dots ? name : name + "-" + hash_hex(arm).substr(0, 6);
-}
 
 /// The keys of an arm, those of the arm that it starts from first.
 Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std::string> chain) {
@@ -132,7 +121,7 @@ RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const std::vecto
   const double probed = study.probe_head.share;
   if (probed > 0) config.train.budget = scaled(config.train.budget, 1 - probed);
   config.evaluation.objectives.clear();
-  if (probed == 0)  // a network that is probed lacks the head for the metric
+  if (probed == 0 && study.then.empty())  // a network that is probed lacks the head; of stages the last is measured
     for (const auto& metric : metrics) ask(config, metric);
   const bool by_bytes = std::ranges::any_of(metrics, [](const StudyMetric& metric) {
     const auto* loss = std::get_if<LossMetric>(&metric);
@@ -194,6 +183,22 @@ void compare_texts(Plan& plan, const std::vector<RunConfig>& configs) {
   for (uint64_t document = 0; document < first->documents; ++document) plan.development += is_development(document);
 }
 
+/// Throws ConfigError for arms whose losses are taken over other rows.
+void compare_rows(const Plan& plan, const std::vector<RunConfig>& configs) {
+  const auto is_loss = [](const StudyMetric& metric) { return std::holds_alternative<LossMetric>(metric); };
+  if (std::ranges::none_of(plan.metrics(), is_loss)) return;
+  const auto& first = configs[0].evaluation;
+  for (size_t i = 1; i < configs.size(); ++i) {
+    const auto& other = configs[i].evaluation;
+    require<ConfigError>(other.max_seq_length == first.max_seq_length && other.packing == first.packing, "arms '",
+                         plan.arms[0].name, "' and '", plan.arms[i].name, "' are scored on rows of ",
+                         first.max_seq_length, " tokens, packing ", first.packing, ", and of ", other.max_seq_length,
+                         " tokens, packing ", other.packing,
+                         ", so that their losses cannot be compared; give evaluation.max_seq_length and "
+                         "evaluation.packing under `set:`");
+  }
+}
+
 /// Throws ConfigError for arms that ask other items of the suites by which they are compared.
 void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
   const auto is_suite = [](const StudyMetric& metric) { return std::holds_alternative<SuiteMetric>(metric); };
@@ -203,6 +208,13 @@ void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
         configs[i].evaluation.suite_items == configs[0].evaluation.suite_items, "arms '", plan.arms[0].name, "' and '",
         plan.arms[i].name, "' are compared by a suite and answer different items of it (evaluation.suite_items: ",
         configs[0].evaluation.suite_items, " and ", configs[i].evaluation.suite_items, "); give it under `set:`");
+}
+
+/// Throws ConfigError for arms that are not scored alike.
+void compare_scoring(Plan& plan, const std::vector<RunConfig>& configs) {
+  compare_texts(plan, configs);
+  compare_rows(plan, configs);
+  compare_suites(plan, configs);
 }
 
 /// What gives an arm a head for the metric that it lacks; empty where it lacks none, or none helps.
@@ -253,6 +265,20 @@ struct Scaler {
 };
 
 }  // namespace
+
+std::string folder_name(const std::string& arm) {
+  std::string name;
+  bool all_plain = true;
+  for (size_t i = 0; i < arm.size(); ++i) {
+    const char c = arm[i];
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '=' || c == '-' || c == '_';
+    const bool separates = arm.compare(i, 2, ", ") == 0 || (i > 0 && arm.compare(i - 1, 2, ", ") == 0);  // of a sweep
+    all_plain = all_plain && (plain || separates);
+    if (plain || name.empty() || name.back() != '_') name += plain ? c : '_';
+  }
+  const bool only_dots = name.find_first_not_of('.') == std::string::npos;
+  return all_plain && !only_dots ? name : name + "-" + hash_hex(arm).substr(0, 6);
+}
 
 BudgetConfig scaled(BudgetConfig budget, double factor) {
   Scaler scaler{.factor = factor};
@@ -359,19 +385,40 @@ void check_is_study(const ConfigTree& tree, const std::string& file) {
                          "` trains it, and a study starts from it with a line `base: ", file, "`");
 }
 
+/// Fills in what the file of a task says of its figure. Throws ConfigError for a task that the study does not have.
+void complete_task(StudyMetric& metric, const Plan& plan, const std::string& where) {
+  auto* task = std::get_if<TaskMetric>(&metric);
+  if (!task) return;
+  std::vector<std::string> names;
+  for (const auto& known : task_metrics(plan)) {
+    names.push_back(known.task);
+    if (known.task != task->task) continue;
+    const auto figure = task->figure;
+    *task = known;
+    if (!figure.empty()) task->figure = figure;
+    if (!figure.empty()) task->is_error = is_error(figure);
+    return;
+  }
+  fail<ConfigError>(plan.file, where, ".task is ", task->task, ", and ",
+                    names.empty() ? "the study has no tasks; name their files by `tasks: {files: [...]}`"
+                                  : "the tasks are " + listed(names) + did_you_mean(task->task, names));
+}
+
 /// Reads the metrics of a study. Throws ConfigError for one that is named twice, for a margin in the wrong unit, and
 /// for a suite that networks with new heads would answer.
 void set_metrics(Plan& plan) {
   const auto& study = plan.study;
   plan.metric = metric_of(study.metric, plan.file + ": metric");
+  complete_task(plan.metric, plan, ": metric");
   check_margin(study.metric.better_by, plan.metric, plan.file + ": metric");
   std::set<std::string> names{facts_of(plan.metric).name};
   for (size_t i = 0; i < study.secondary.size(); ++i) {
     const auto where = words(plan.file, ": secondary.", i);
     const auto& named = study.secondary[i];
-    require<ConfigError>(!named.objective.empty() || !named.suite.empty(), where,
-                         " names no metric; give an `objective` or a `suite`");
-    const auto metric = metric_of(named, where);
+    require<ConfigError>(!named.objective.empty() || !named.suite.empty() || !named.task.empty(), where,
+                         " names no metric; give an `objective`, a `suite` or a `task`");
+    auto metric = metric_of(named, where);
+    complete_task(metric, plan, words(": secondary.", i));
     require<ConfigError>(names.insert(facts_of(metric).name).second, where, ": ", facts_of(metric).name,
                          " is a metric of the study already; keep one of them");
     plan.secondary.push_back(metric);
@@ -397,7 +444,8 @@ StudyConfig read_study(const std::string& file) {
   }
   auto study = decode<StudyConfig>(tree);
   if (study.study.empty()) study.study = fs::path(file).stem().string();
-  if (study.metric.objective.empty() && study.metric.suite.empty()) study.metric.objective = "mlm";
+  if (study.metric.objective.empty() && study.metric.suite.empty() && study.metric.task.empty())
+    study.metric.objective = "mlm";
   require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
   const bool searches = !study.space.items.empty();
   if (searches && !tree.find("seeds")) study.seeds = {1};
@@ -407,6 +455,16 @@ StudyConfig read_study(const std::string& file) {
                        ": 'tuning' says how, and no key is tuned; name keys and their values under `tune:`");
   require<ConfigError>(searches || (study.trials == 0 && study.halving == 0), file,
                        ": 'trials' and 'halving' belong to a search; name its keys under `space:`");
+  require<ConfigError>(
+      study.then.empty() || (!searches && study.tune.items.empty() && !study.split && study.probe_head.share == 0),
+      file,
+      ": 'then' does not go with 'tune', 'space', 'split' and 'probe_head', which know one stage of "
+      "training; leave them out");
+  require<ConfigError>(study.metric.task.empty() || study.tune.items.empty(), file,
+                       ": 'tune' chooses by a loss or a suite, and 'metric' is the figure of a task; decide by another "
+                       "metric, or name the values in arms");
+  require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
+                       ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
                        ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
   return study;
@@ -425,6 +483,88 @@ std::string metric_name(const Plan& plan) {
 
 std::string study_folder(const StudyConfig& study, const std::string& folder) {
   return folder.empty() ? "studies/" + folder_name(study.study) : folder;
+}
+
+namespace {
+
+/// The keys of a later stage, those of the arm last. Throws ConfigError for keys that the study itself sets, and for an
+/// arm that there is not.
+std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stage, const std::string& where) {
+  std::vector<std::string> names;
+  for (const auto& arm : before.arms) names.push_back(arm.name);
+  for (const auto& [name, node] : stage.arms.items) {
+    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), node.key_where, ": ", where,
+                         ".arms names '", name, "', which is no arm", did_you_mean(name, names));
+    require<ConfigError>(node.type == ConfigNode::Type::map, node.where, ": ", where, ".arms: '", name,
+                         "' must be a map of keys");
+  }
+  std::vector<Keys> keys;
+  for (const auto& name : names) {
+    auto& own = keys.emplace_back(stage.set.items);
+    for (const auto& [arm, node] : stage.arms.items)
+      if (arm == name) own.insert(own.end(), node.items.begin(), node.items.end());
+    refuse_keys_of_study(before.study, own);
+    for (const auto& [key, node] : own)
+      each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+        require<ConfigError>(!path.starts_with("init.") && !path.starts_with("train.budget"), value.where, ": '", path,
+                             "' would be replaced by what the study says; a stage starts from the networks of the one "
+                             "before, and has a budget of its own, `budget:`");
+      });
+  }
+  return keys;
+}
+
+}  // namespace
+
+Plan later_plan(const Plan& before, size_t stage) {
+  const auto& study = before.study;
+  const auto& of = study.then.at(stage);
+  const auto where = words("then.", stage);
+  require<ConfigError>(of.budget.limited(), before.file, ": ", where,
+                       " has no budget; say what every run gets in this stage, such as `budget: {tokens: 2M}`");
+  const auto keys = keys_of_stage(before, of, where);
+  const bool is_last = stage + 1 == study.then.size();
+  std::vector<RunConfig> configs;
+  for (size_t i = 0; i < before.arms.size(); ++i) {
+    auto tree = ConfigTree::parse(to_yaml(before.runs[i].config), words("the stage before ", where));
+    for (const auto& [key, value] : keys[i]) tree.set(key, value);
+    auto& config = configs.emplace_back(decode<RunConfig>(tree));
+    config.init = {};
+    config.train.budget = of.budget;
+    check_budget(config, words(before.file, ": ", where, ".budget, ", budget_words(of.budget), ", for arm '",
+                               before.arms[i].name, "'"));
+    config.evaluation.objectives.clear();
+    for (const auto& metric : before.metrics())
+      if (is_last) ask(config, metric);
+  }
+  const bool has_length = common_tree(study, before.file).find("evaluation.max_seq_length") != nullptr;
+  const auto length = shared_length(configs);
+  std::string mistakes;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (!has_length) configs[i].evaluation.max_seq_length = length;
+    try {
+      validate(configs[i]);
+    } catch (const ConfigError& e) {
+      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", before.arms[i].name, "' in ", where, ": ", e.what());
+    }
+  }
+  if (!mistakes.empty()) throw ConfigError(mistakes);
+  Plan plan = before;
+  plan.folder = words(before.root, "/stage-", stage + 2);
+  plan.stage = words("stage ", stage + 2);
+  if (is_last) compare_scoring(plan, configs);
+  for (size_t r = 0; r < plan.runs.size(); ++r) {
+    auto& run = plan.runs[r];
+    const auto train = run.config.train;
+    run.config = configs[r % configs.size()];
+    run.config.train.seed = train.seed;
+    run.config.train.seeds = train.seeds;
+    run.source = before.folder + "/" + run.folder;
+    run.earlier.push_back(run.source);
+    run.fingerprint = hash_hex(fingerprint_of(run.config) + run.fingerprint);
+    run.config.init.from = run.source;
+  }
+  return plan;
 }
 
 Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& folder, std::vector<Arm> arms,
@@ -450,8 +590,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
-  compare_texts(plan, configs);
-  compare_suites(plan, configs);
+  if (study.then.empty()) compare_scoring(plan, configs);  // of stages the last is compared
   for (const int64_t seed : plan.seeds)
     for (size_t i = 0; i < configs.size(); ++i) {
       PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};

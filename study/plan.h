@@ -18,6 +18,15 @@ struct Arm {
   std::optional<std::string> unswept{};                     ///< of a sweep: its name without the values
 };
 
+/// What `cloze finetune` is asked for.
+struct Finetuning {
+  std::string task{};                  ///< its name; empty: the run is no fine-tuning
+  std::string file{};                  ///< of the task
+  std::string arm{};                   ///< of the run that is fine-tuned
+  int64_t seed = 0;                    ///< of the fine-tuning
+  std::vector<std::string> options{};  ///< further arguments: `--like`, `turc-2019`
+};
+
 /// One run of a study.
 struct PlannedRun {
   std::string arm;
@@ -28,7 +37,11 @@ struct PlannedRun {
   std::string source{};       ///< folder of the run that must have ended before
   bool continues = false;     ///< goes on from the last checkpoint of `source`, with a larger budget
   RunConfig trained{};        ///< of a probe: config of `source`, on whose backbone it trains a head
-  bool is_probe() const { return !source.empty() && !continues; }
+  /// Folders of the runs whose networks it goes on from, the first first: what they used up counts as its own.
+  std::vector<std::string> earlier{};
+  Finetuning finetuning{};
+  bool is_probe() const { return !source.empty() && !continues && config.init.probe; }
+  bool is_finetuning() const { return !finetuning.task.empty(); }
   /// The config by which the network that is scored was trained.
   const RunConfig& network_config() const { return is_probe() ? trained : config; }
 };
@@ -63,6 +76,10 @@ std::string metric_name(const Plan& plan);
 /// A study file, with the defaults that depend on other keys. Throws ConfigError.
 StudyConfig read_study(const std::string& file);
 
+/// A file name for the name of an arm, a study or a task; of names that need other characters, with a part of their
+/// hash.
+std::string folder_name(const std::string& arm);
+
 /// The folder of a study: the one given, else studies/NAME.
 std::string study_folder(const StudyConfig& study, const std::string& folder);
 
@@ -70,6 +87,11 @@ std::string study_folder(const StudyConfig& study, const std::string& folder);
 /// length   of held-out sequences whose config leaves it open [tokens]; 0: as many as every arm can read
 Plan plan_of(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> arms,
              const std::vector<int64_t>& seeds, int64_t length = 0);
+
+/// The plan of the next stage of a study's training, `stage` in study.then: each run starts from the network of that of
+/// `before` with its arm and seed. Throws ConfigError, as plan_of, and for a budget that is missing or has not one
+/// step.
+Plan later_plan(const Plan& before, size_t stage);
 
 /// Makes a plan choose on the part of the held-out text that is for development. Throws ConfigError where that has too
 /// few documents, or the metric has no parts.

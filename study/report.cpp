@@ -15,6 +15,7 @@
 #include "study/report_rows.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"
+#include "study/task_plan.h"
 #include "study/process.h"
 
 namespace cloze {
@@ -56,7 +57,7 @@ std::vector<const ExampleLosses*> examples_of(const std::vector<const RunResult*
 /// Whether all runs have losses of the same examples.
 bool has_same_examples(const Pairs& pairs) {
   const auto& first = *pairs.baseline.front();
-  if (first.examples.sum.empty()) return false;
+  if (first.examples.sum.empty() && first.examples.draws.empty()) return false;
   const auto fits = [&](const RunResult* run) {
     return run->text == first.text && run->examples.sum.size() == first.examples.sum.size();
   };
@@ -219,7 +220,9 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
 
 /// The budget of a run and of its head.
 std::string budget_of(const Plan& plan, const PlannedRun& run) {
-  if (plan.study.budget.limited()) return budget_words(plan.study.budget);
+  std::string later;
+  for (const auto& stage : plan.study.then) later += ", then " + budget_words(stage.budget);
+  if (plan.study.budget.limited()) return budget_words(plan.study.budget) + later;
   const auto network = budget_words(run.network_config().train.budget);
   return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
@@ -235,9 +238,14 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
                                    shell_word(folder + "-again"))};
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
+  if (const auto missing = missing_finetunings(plan, planned); !missing.empty()) {
+    run.state = RunState::waiting;
+    run.message = missing;
+    return run;
+  }
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
-  if (planned.is_probe()) read_provenance(planned.source, run);
+  for (const auto& earlier : planned.earlier) read_provenance(earlier, run);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
@@ -451,7 +459,8 @@ void compare_arms(StudyReport& report) {
 }
 
 StudyReport make_report(const Stages& stages) {
-  const auto& plan = stages.compared();
+  auto plan = stages.compared();
+  if (stages.tasks) take_finetunings(plan, stages.plans[*stages.tasks]);
   if (!plan.study.space.items.empty()) return search_report(stages);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,

@@ -127,8 +127,10 @@ class Runner {
                          "; make them again first, with --redo and --only");
     for (const auto* run : kept) keep(*run);
     require<ConfigError>(names.empty() || options_.stale != StaleRuns::refuse, plan_.folder,
-                         ": these runs were made from another config, text, tokenizer or version: ", names,
-                         "; make them again with --redo, or leave them as they are with --keep, which the report says");
+                         ": these runs were made from another config, text, tokenizer or version: ", names, "; ",
+                         plan_.file.empty() ? "name another folder with --out"
+                                            : "make them again with --redo, or leave them as they are with --keep, "
+                                              "which the report says");
   }
 
   /// Throws ConfigError where something else stands in the place of a run that is to be trained: it is never removed.
@@ -170,16 +172,16 @@ class Runner {
         continue;
       }
       if (status_of_record(*run)) continue;  // which ended between the two looks
-      auto config = run->config;
-      if (config.train.threads == 0) config.train.threads = threads_of_run(jobs_);
-      write_atomic(config_path(plan_, *run), to_yaml(config));
+      auto started = *run;
+      if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_);
+      if (!run->is_finetuning()) write_atomic(config_path(plan_, *run), to_yaml(started.config));
       write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
       require_own_folder(*run);
       const auto folder = run_path(plan_, *run);
       if (run->continues && !has_config(folder)) copy_run(run->source, folder);
       // A run that outlives this process keeps its claim.
       const auto pid =
-          start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run), claim->descriptor());
+          start_process(run_command(plan_, started, options_.program), log_path(plan_, *run), claim->descriptor());
       children_.emplace(pid, Child{run, std::move(*claim)});
     }
     return !queue_.empty();
@@ -260,6 +262,14 @@ class Runner {
 
 std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program) {
   const auto folder = run_path(plan, run);
+  if (run.is_finetuning() && has_config(folder)) return {program, "pretrain", "--run", folder, "--resume"};
+  if (run.is_finetuning()) {
+    const auto& train = run.config.train;
+    std::vector<std::string> command{program, "finetune", run.config.init.from, run.finetuning.file, "--run", folder};
+    command.insert(command.end(), run.finetuning.options.begin(), run.finetuning.options.end());
+    if (train.threads > 0) command.insert(command.end(), {"--set", words("train.threads=", train.threads)});
+    return command;
+  }
   std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};
   if (has_config(folder)) command.emplace_back("--resume");
   return command;
@@ -297,7 +307,7 @@ StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
   require_no_links(plan);
   sweep_study(plan);
   Runner runner(plan, options);
-  declare(plan);
+  if (!plan.file.empty()) declare(plan);
   return runner.run();
 }
 

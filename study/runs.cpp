@@ -207,9 +207,10 @@ std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric&
 
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
   auto curve = read_curve(run_path(plan, run), plan.metric, run.config.evaluation.points);
-  if (!run.is_probe()) return curve;
-  const auto before = read_progress(run.source, LossMetric{}, 0).last;
-  for (auto& point : curve) add_usage(point, before);
+  for (const auto& earlier : run.earlier) {
+    const auto before = read_progress(earlier, LossMetric{}, 0).last;
+    for (auto& point : curve) add_usage(point, before);
+  }
   return curve;
 }
 
@@ -225,7 +226,7 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
   try {
     read_held_out(folder, remedy);
     for (const auto& metric : plan.metrics())
-      if (!std::holds_alternative<LossMetric>(metric)) value_of(metric, folder, remedy);
+      if (std::holds_alternative<SuiteMetric>(metric)) value_of(metric, folder, remedy);
     return "";
   } catch (const DataError& fault) {
     return fault.what();
@@ -321,12 +322,14 @@ RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
   const std::string remedy = "run the study again";
   const auto value = [&](const StudyMetric& metric) {
-    return part_of(value_of(metric, result.folder, remedy), plan.part, result.folder);
+    const auto whole = value_of(metric, result.folder, remedy);
+    if (std::holds_alternative<TaskMetric>(metric)) return whole;  // nothing is tuned on its items
+    return part_of(whole, plan.part, result.folder);
   };
   score(result, value(plan.metric));
   for (const auto& metric : plan.secondary) result.secondary.push_back(value(metric));
   add_usage(result, curve);
-  if (run.is_probe()) result.words += words_read(run.source);
+  for (const auto& earlier : run.earlier) result.words += words_read(earlier);
   return result;
 }
 

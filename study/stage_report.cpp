@@ -2,6 +2,7 @@
 
 #include "study/declaration.h"
 #include "study/search_report.h"
+#include "study/task_report.h"
 #include "study/tuning.h"
 #include "study/variance.h"
 
@@ -34,6 +35,15 @@ void add_split(StudyReport& report, const Stages& stages) {
   if (const auto left = unsettled_words(split); !left.empty()) report.notes.push_back("split: " + left);
 }
 
+void add_tasks(StudyReport& report, const Stages& stages) {
+  if (!stages.tasks) return;
+  const auto& tasks = stages.plans[*stages.tasks];
+  const auto found = arms_on_tasks(tasks);
+  report.tables.push_back(rank_table(found));
+  report.tables.push_back(finetuning_table(found));
+  for (const auto& note : task_notes(tasks, found)) report.notes.push_back(note);
+}
+
 }  // namespace
 
 void add_stages(StudyReport& report, const Stages& stages) {
@@ -41,6 +51,7 @@ void add_stages(StudyReport& report, const Stages& stages) {
   add_tuning(report, stages);
   if (const auto untuned = untuned_words(plan); !untuned.empty()) report.notes.push_back(untuned);
   add_split(report, stages);
+  add_tasks(report, stages);
   if (!plan.study.vary.empty()) {
     std::string names;
     for (const auto stream : plan.study.vary) names += words(names.empty() ? "" : ", ", stream);

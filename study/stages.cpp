@@ -14,6 +14,7 @@
 #include "study/process.h"
 #include "study/runs.h"
 #include "study/search.h"
+#include "study/task_plan.h"
 #include "study/tuning.h"
 #include "study/variance.h"
 
@@ -26,6 +27,7 @@ PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   const auto& study = trained.study;
   auto probe = run;
   probe.source = run_path(trained, run);
+  probe.earlier = {probe.source};
   probe.continues = false;
   probe.trained = run.config;
   auto& config = probe.config;
@@ -106,7 +108,12 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
   plan.waits_for = waits_for;
   const auto split = study.split ? std::optional(split_plan(plan)) : std::nullopt;
   stages.comparison = add_stage(stages, std::move(plan));
+  for (size_t later = 0; later < study.then.size(); ++later)
+    stages.comparison = add_stage(stages, later_plan(stages.plans[stages.comparison], later));
   if (split) stages.split = add_stage(stages, *split);
+  if (study.tasks.files.empty()) return stages;
+  stages.plans.push_back(task_plan(stages.compared()));
+  stages.tasks = stages.plans.size() - 1;
   return stages;
 }
 

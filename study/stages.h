@@ -4,8 +4,11 @@
 //
 //   FOLDER/tuning/runs/...   every arm with every combination of the values under `tune:`
 //   FOLDER/runs/...          the runs that are compared
+//   FOLDER/stage-2/runs/...  with `then`: what goes on from those, and stage-3 from these; the last are compared
 //   FOLDER/probe/runs/...    with `probe_head`: heads for the metric on the backbones of those, which are compared
 //   FOLDER/split/runs/...    with `split`: every arm with one random stream varied alone
+//   FOLDER/tasks/runs/ARM/seed-1/TASK/seed-1   with `tasks`: a run of `cloze finetune` for each of the runs that are
+//                            compared, each task and each seed of the fine-tuning
 //   FOLDER/rung-1/runs/...   with `space`: trials, of which the best go on to rung-2
 #include <optional>
 
@@ -19,6 +22,7 @@ struct Stages {
   size_t comparison = 0;           ///< index of the plan that the report compares, or of the last rung of a search
   std::optional<size_t> tuning{};  ///< index of the plan that decides the tuned values
   std::optional<size_t> split{};   ///< index of the plan that varies single streams
+  std::optional<size_t> tasks{};   ///< index of the plan that fine-tunes the runs which are compared
   std::vector<size_t> rungs{};     ///< indices of the rungs of a search
   const Plan& compared() const { return plans[comparison]; }
 };

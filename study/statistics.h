@@ -34,6 +34,10 @@ std::optional<Outlier> outlier(const std::vector<double>& values);
 struct ExampleLosses {
   std::vector<double> sum;    ///< [E], nats
   std::vector<double> count;  ///< [E], what the sum is divided by: predictions, or bytes times ln 2
+  /// Of a value that is no mean of examples, F1 say: its values on bootstrap draws of examples, which are the same for
+  /// all runs; `sum` and `count` are empty then.
+  std::vector<double> draws{};
+  int64_t drawn_of = 0;  ///< examples of those draws
   /// Sum by count, over all examples; NaN where nothing was counted.
   double value() const;
 };
@@ -60,6 +64,8 @@ struct ExampleError {
 ///
 /// arm, baseline  [S], S >= 2, runs of the same seeds over the same E examples; a run's value is a ratio of sums, which
 ///                is linearised
+/// Where values are no means of examples, both variances are those of values on the same draws of examples: a bootstrap
+/// of two levels, runs and examples. Without examples the error is 0.
 /// Throws DataError for runs of other numbers of examples. Source: the two-way random model with one observation a
 /// cell (Searle, Casella and McCulloch 1992).
 ExampleError example_error(const std::vector<const ExampleLosses*>& arm,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "tasks/bootstrap.h"
 #include "tasks/entities.h"
 #include "tasks/task_scorer.h"
@@ -251,6 +252,59 @@ double mcnemar_p(int64_t only_first, int64_t only_second) {
     term *= k / (n - k + 1);
   }
   return std::min(1.0, 2 * sum * std::exp(log_term));
+}
+
+namespace {
+
+/// The values of one metric for several weightings of cells.
+struct MetricValues {
+  const TaskScorer& scorer;
+  size_t metric;
+  std::vector<double> all{};
+  double operator()(const std::vector<int64_t>& weights) {
+    all.assign(scorer.metrics.size(), std::nan(""));
+    scorer.values(weights, all);
+    return all[metric];
+  }
+};
+
+FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
+  MetricValues value_of{.scorer = scorer, .metric = metric};
+  FigureOnDraws found{.value = full_values(scorer)[metric]};
+  const auto units = scorer.cell_of.size();
+  found.units = static_cast<int64_t>(units);
+  if (scorer.metrics[metric].is_share) {
+    std::vector<double> of_cells(scorer.cells);
+    std::vector<int64_t> weights(scorer.cells);
+    for (size_t cell = 0; cell < scorer.cells; ++cell) {
+      weights[cell] = 1;
+      of_cells[cell] = value_of(weights);
+      weights[cell] = 0;
+    }
+    for (const auto cell : scorer.cell_of) found.of_units.push_back(of_cells[cell]);
+    return found;
+  }
+  for (int64_t draw = 0; draw < comparison_draws; ++draw) {
+    auto stream = Rng(1).stream("units of a comparison", 0, static_cast<uint64_t>(draw));
+    std::vector<int64_t> weights(scorer.cells);
+    for (size_t i = 0; i < units; ++i) ++weights[scorer.cell_of[stream.below(units)]];
+    found.draws.push_back(value_of(weights));
+  }
+  return found;
+}
+
+}  // namespace
+
+FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                              const std::vector<TaskPrediction>& predictions, const std::string& metric) {
+  const MetricOptions options;
+  const auto scored = checked(kind, items, labels, predictions, options);
+  for (const auto& make : scorers_of(scored)) {
+    const auto scorer = make(scored);
+    const auto at = std::ranges::find(scorer.metrics, metric, &ScoredMetric::name) - scorer.metrics.begin();
+    if (at < std::ssize(scorer.metrics)) return on_draws(scorer, static_cast<size_t>(at));
+  }
+  fail<DataError>("the task has no figure '", metric, "'");
 }
 
 }  // namespace cloze

@@ -95,6 +95,25 @@ std::vector<Figure> values_of(TaskKind kind, const std::vector<TaskItem>& items,
 /// The figure of a name; null: there is none.
 const Figure* figure_of(const TaskFigures& figures, const std::string& metric);
 
+/// A metric with what comparisons of several models on the same items need.
+struct FigureOnDraws {
+  double value = 0;  ///< NaN: it is undefined
+  /// Of a share of units (items, or groups of them) that are right: the share of each, whose mean is the value; else
+  /// empty.
+  std::vector<double> of_units{};
+  /// Else the value on each of so many bootstrap draws of units, which are the same for all predictions for these
+  /// items.
+  std::vector<double> draws{};
+  int64_t units = 0;  ///< items, or groups of them
+};
+
+/// Draws that a comparison takes.
+inline constexpr int64_t comparison_draws = 1000;
+
+/// A metric of predictions by its name. Throws as `metrics_of`, and DataError for a name that the task does not have.
+FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                              const std::vector<TaskPrediction>& predictions, const std::string& metric);
+
 /// Two sets of predictions for the same items, first less second.
 struct PairedFigure {
   std::string metric{};

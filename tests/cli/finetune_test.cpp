@@ -136,6 +136,33 @@ TEST_CASE("the notes of a task stand beside the figures of anybody's predictions
                     [](const json& note) { return note.get<std::string>().starts_with("valid is test"); }));
 }
 
+TEST_CASE("finetune of several runs and seeds ends in a table, and the same command does nothing twice",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto other = w.dir / "other";
+  fs::copy(world().run, other, fs::copy_options::recursive);
+  const auto command = "finetune " + world().run + " " + other + " " + w.task + " --seeds 2 --jobs 1 --out " +
+                       (w.dir / "table") +
+                       " --set optimizer.learning_rate=0.005 --set train.batch_size=8 --set train.budget.epochs=2";
+  const auto made = cloze(command);
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text, Catch::Contains("animals accuracy %") && Catch::Contains("average rank") &&
+                            Catch::Contains("Differences to ") && Catch::Contains("4 runs done, 0 failed"));
+  const auto table = json::parse(read_file(w.dir / "table/table.json"));
+  const auto& rows = table["tables"][0]["rows"];
+  REQUIRE(rows.size() == 2);  // of one run and its copy, whose fine-tunings have equal bits
+  CHECK(rows[0]["animals accuracy %"] == rows[1]["animals accuracy %"]);
+  CHECK(rows[0]["average rank"] == "1.50");
+  CHECK(table["tables"][1]["rows"][0]["difference"] == "+0.00");
+  for (const auto* name : {"table.md", "table.csv", "table.tex"})
+    CHECK(fs::exists(w.dir / ("table/" + std::string(name))));
+  const auto record = w.dir / "table/runs/other/animals/seed-2/summary.json";
+  const auto before = fs::last_write_time(record);
+  REQUIRE(cloze(command).code == 0);
+  CHECK(fs::last_write_time(record) == before);
+}
+
 TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints the figures of its test part",
           "[cli][tasks]") {
   auto& w = task_world();
@@ -191,11 +218,14 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   const auto& base = world().run;
   check_refused("finetune " + base, 2, "no task file is given; name both: cloze finetune RUN TASK.yaml");
   check_refused("finetune " + w.task, 2, "no run is given; name both: cloze finetune RUN TASK.yaml");
-  check_refused("finetune " + base + " " + w.task + " " + w.task, 2,
-                "several runs or tasks are not fine-tuned by one command yet; name one of each");
   check_refused("finetune " + base + " " + w.task + " --seeds 5", 2,
-                "--seeds 5: several seeds are not fine-tuned by one command yet; repeat it with --set train.seed=N and "
-                "another --run");
+                "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
+  const auto table = "finetune " + base + " " + w.task + " --out " + (w.dir / "table");
+  check_refused(table + " --run " + (w.dir / "a"), 2, "names one run, and several are made");
+  check_refused(table + " --hook true", 2, "--hook is of one fine-tuning, and several are made; leave it out");
+  check_refused(table + " --set train.seed=2", 2, "--set train.seed=2: the fine-tunings have the seeds 1 to N");
+  check_refused(table + " " + w.task, 2, "and results are told apart by the names of tasks; give it another one");
+  check_refused(table + " " + base, 2, base + ": is named twice; name it once");
   check_refused("finetune " + base + " " + w.task + " --like bert --run " + (w.dir / "a"), 2,
                 "there is no recipe 'bert'");
   check_refused("finetune " + base + " " + w.task + " --set train.batchsize=3 --run " + (w.dir / "a"), 2,

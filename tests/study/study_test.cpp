@@ -148,7 +148,12 @@ TEST_CASE("a key that the study itself sets is refused with the place to set it,
     CHECK_THAT(refused(arms + "set: {evaluation." + key + "}\n"), Catch::Contains("would be replaced"));
   CHECK_THAT(refused("arms: {a: {}, b: {train.budget.steps: 20}}\n"),
              Catch::Contains("study.yaml:5:") && Catch::Contains("give every run its budget under `budget:`"));
-  CHECK(refused("arms: {a: {}, b: {evaluation.max_seq_length: 8}}\nset: {checkpoint.keep: 3}\n") == "");
+  CHECK(refused(arms + "set: {checkpoint.keep: 3, evaluation.max_seq_length: 8, evaluation.suite_every: 5}\n") == "");
+}
+
+TEST_CASE("arms that are scored on other rows are refused before any run") {
+  CHECK_THAT(with_arms("  a: {}\n  b: {evaluation.max_seq_length: 8}\n").error(),
+             Catch::Contains("arms 'a' and 'b' are scored on rows of 32 tokens, packing document, and of 8 tokens"));
 }
 
 TEST_CASE("checkpoints are kept as a study says, and one otherwise") {

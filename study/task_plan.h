@@ -1,0 +1,63 @@
+#pragma once
+// The fine-tunings of a study: every trained run on every task with every seed of the fine-tuning, all by one recipe.
+#include <string>
+#include <vector>
+
+#include "study/plan.h"
+#include "study/probe.h"
+
+namespace cloze {
+
+/// What all fine-tunings have in common.
+struct FinetuningTerms {
+  std::vector<std::string> files{};  ///< of the tasks
+  int64_t seeds = 1;                 ///< of the fine-tuning, from 1 on
+  std::string like{};                ///< the recipe; empty: that of the task file
+  std::vector<std::string> set{};    ///< `KEY=VALUE`, of the run or, as `task.KEY=VALUE`, of the task file
+  bool skip_bad = false;
+};
+
+/// The terms of a study.
+FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file);
+
+/// The plan of the fine-tunings of the runs of a study. Its arms are arms times tasks times seeds of the fine-tuning,
+/// `wide, sst2.1`, and its seeds those of the runs. Throws ConfigError for a task file with mistakes, for one whose
+/// files are not there, and for two tasks of one name.
+Plan task_plan(const Plan& trained);
+
+/// The same of runs that no study planned, in a folder of their own: arms are runs times tasks, `wiki, sst2`, and seeds
+/// those of the fine-tuning. Throws as above, and ConfigError for a run that is named twice.
+Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& terms, const std::string& folder);
+
+/// The metrics of the tasks of a study, in the order of its files, as far as the files say what their figures are.
+/// Throws ConfigError as read_task_config.
+std::vector<TaskMetric> task_metrics(const Plan& plan);
+
+/// Gives the metrics of a plan the fine-tunings that are done; tasks of which none is named are further secondary ones.
+void take_finetunings(Plan& trained, const Plan& tasks);
+
+/// What is missing of the fine-tunings of a run: `2 of 3 fine-tunings on rte are done`; empty: nothing.
+std::string missing_finetunings(const Plan& trained, const PlannedRun& run);
+
+/// The names of the tasks of a plan of fine-tunings, in their order.
+std::vector<std::string> task_names(const Plan& plan);
+
+/// What one fine-tuning of a run of an arm costs, about.
+struct FinetuningCost {
+  std::string arm{}, task{}, like{};
+  double items = 0;  ///< of the training part
+  double steps = 0, tokens = 0, flops = 0;
+  double seconds = 0;  ///< with what it judges
+  double disk_bytes = 0;
+};
+
+/// The costs of the fine-tunings of a study by the lengths of the rows of a thousand items a part, at the pace of the
+/// trained runs. Opens the tasks, and throws ConfigError and DataError as `open_task`.
+///
+/// trained, probes   the runs that are fine-tuned, and what a step of each of their arms costs
+std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes);
+
+/// Fine-tunings, recipe and costs by task, for `study plan`.
+std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns);
+
+}  // namespace cloze

@@ -1,0 +1,249 @@
+#include "study/task_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "study/runs.h"
+#include "study/stages.h"
+#include "study/task_plan.h"
+#include "study/task_value.h"
+#include "tasks/task_metric.h"
+
+namespace cloze {
+
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<std::string> distinct(const std::vector<ArmOnTask>& found, std::string ArmOnTask::* field) {
+  std::vector<std::string> names;
+  for (const auto& one : found)
+    if (std::ranges::find(names, one.*field) == names.end()) names.push_back(one.*field);
+  return names;
+}
+
+const ArmOnTask* find_in(const std::vector<ArmOnTask>& found, const std::string& arm, const std::string& task) {
+  const auto at = std::ranges::find_if(found, [&](const auto& one) { return one.arm == arm && one.task == task; });
+  return at == found.end() || at->values.empty() ? nullptr : &*at;
+}
+
+/// The rank of an arm on a task, 1 for the best; equal means share theirs.
+double rank_of(const std::vector<ArmOnTask>& found, const ArmOnTask& one) {
+  double better = 0, equal = 0;
+  for (const auto& other : found) {
+    if (other.task != one.task || other.values.empty()) continue;
+    const double gain = is_error(one.figure) ? one.mean() - other.mean() : other.mean() - one.mean();
+    better += gain > 0;
+    equal += gain == 0;
+  }
+  return better + (equal + 1) / 2;
+}
+
+/// `82.91 ± 0.40` of the values of an arm on a task: runs, or of one run its fine-tunings.
+std::string cell_of(const ArmOnTask& one) {
+  std::vector<double> values;
+  for (const auto& of_run : one.values) values.push_back(mean_of(of_run));
+  const auto summary = summarize(values.size() == 1 ? one.values.front() : values);
+  const auto decimals = is_error(one.figure) ? 4 : 2;
+  auto text = fixed(summary.mean, decimals);
+  if (summary.count > 1) text += " ± " + fixed(summary.sd, decimals);
+  return one.unlearned > 0 ? text + " *" : text;
+}
+
+std::string sd_cell(double sd) { return std::isnan(sd) ? "" : fixed(sd, 2); }
+
+/// The arm of a fine-tuning and, of runs that no study planned, its run.
+std::string arm_of(const PlannedRun& run) { return run.finetuning.arm; }
+
+}  // namespace
+
+double ArmOnTask::mean() const {
+  std::vector<double> means;
+  for (const auto& of_run : values) means.push_back(mean_of(of_run));
+  return mean_of(means);
+}
+
+int64_t ArmOnTask::count() const {
+  int64_t all = 0;
+  for (const auto& of_run : values) all += std::ssize(of_run);
+  return all;
+}
+
+SplitSpread split_spread(const std::vector<std::vector<double>>& values) {
+  SplitSpread spread{.of_runs = std::nan(""), .of_finetunings = std::nan("")};
+  double within = 0, all = 0, squares = 0;
+  std::vector<double> means;
+  for (const auto& of_run : values) {
+    means.push_back(mean_of(of_run));
+    for (const double value : of_run) within += std::pow(value - means.back(), 2);
+    const auto n = static_cast<double>(of_run.size());
+    all += n;
+    squares += n * n;
+  }
+  const auto runs = static_cast<double>(values.size());
+  if (all <= runs) return spread;
+  const double mean_within = within / (all - runs);
+  spread.of_finetunings = std::sqrt(mean_within);
+  if (runs < 2) return spread;
+  double grand = 0, between = 0;
+  for (size_t i = 0; i < values.size(); ++i) grand += static_cast<double>(values[i].size()) * means[i] / all;
+  for (size_t i = 0; i < values.size(); ++i)
+    between += static_cast<double>(values[i].size()) * std::pow(means[i] - grand, 2);
+  const double per_run = (all - squares / all) / (runs - 1);
+  spread.of_runs = std::sqrt(std::max(0.0, (between / (runs - 1) - mean_within) / per_run));
+  return spread;
+}
+
+std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
+  std::vector<ArmOnTask> found;
+  std::map<std::string, size_t> row_of;  // of a run with its task, in its arm
+  for (const auto& run : tasks.runs) {
+    const auto& job = run.finetuning;
+    auto at =
+        std::ranges::find_if(found, [&](const auto& one) { return one.arm == arm_of(run) && one.task == job.task; });
+    if (at == found.end()) at = found.insert(found.end(), ArmOnTask{.arm = arm_of(run), .task = job.task});
+    if (status_of(tasks, run).state != RunState::done) continue;
+    const auto outcome = outcome_of(run_path(tasks, run));
+    at->figure = outcome.figure;
+    at->unlearned += !outcome.learned;
+    const auto [row, is_new] = row_of.emplace(run.config.init.from + "\n" + job.task, at->values.size());
+    if (is_new) at->values.emplace_back();
+    at->values[row->second].push_back(outcome.value);
+  }
+  return found;
+}
+
+Table rank_table(const std::vector<ArmOnTask>& found) {
+  const auto tasks = distinct(found, &ArmOnTask::task);
+  std::vector<std::string> heads{"arm"};
+  for (const auto& task : tasks) {
+    std::string figure;
+    for (const auto& one : found)
+      if (one.task == task && !one.figure.empty()) figure = one.figure;
+    heads.push_back(figure.empty() ? task : task + " " + figure + (is_error(figure) ? "" : " %"));
+  }
+  heads.insert(heads.end(), {"mean", "average rank"});
+  Table table{.title = "Tasks", .header = columns_of_numbers(heads)};
+  for (const auto& arm : distinct(found, &ArmOnTask::arm)) {
+    std::vector<std::string> row{arm};
+    std::vector<double> means, ranks;
+    for (const auto& task : tasks) {
+      const auto* one = find_in(found, arm, task);
+      row.push_back(one ? cell_of(*one) : "");
+      if (!one) continue;
+      ranks.push_back(rank_of(found, *one));
+      if (!is_error(one->figure)) means.push_back(one->mean());
+    }
+    const bool has_all = ranks.size() == tasks.size();  // of other tasks each arm would have another mean
+    row.push_back(has_all && !means.empty() ? fixed(mean_of(means), 2) : "");
+    row.push_back(has_all ? fixed(mean_of(ranks), 2) : "");
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table finetuning_table(const std::vector<ArmOnTask>& found) {
+  Table table{.title = "Spread of fine-tuning",
+              .header = columns_of_numbers(
+                  {"task", "arm", "runs", "fine-tunings", "sd of runs", "sd of fine-tunings", "did not learn"})};
+  table.header[1].kind = ColumnKind::text;
+  for (const auto& one : found) {
+    const auto spread = split_spread(one.values);
+    table.rows.push_back({one.task, one.arm, std::to_string(one.values.size()), std::to_string(one.count()),
+                          sd_cell(spread.of_runs), sd_cell(spread.of_finetunings), std::to_string(one.unlearned)});
+  }
+  return table;
+}
+
+namespace {
+
+/// The finished fine-tunings of one run on one task, by their seeds.
+using BySeed = std::map<int64_t, MetricValue>;
+
+std::map<std::string, std::map<std::string, BySeed>> values_by_task(const Plan& tasks) {
+  std::map<std::string, std::map<std::string, BySeed>> found;  // of task, arm
+  for (const auto& run : tasks.runs)
+    if (status_of(tasks, run).state == RunState::done)
+      found[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run_path(tasks, run)}, "");
+  return found;
+}
+
+Difference difference_between(const BySeed& arm, const BySeed& baseline, const ComparisonRules& rules) {
+  std::vector<double> values, others;
+  std::vector<const ExampleLosses*> items, other_items;
+  for (const auto& [seed, value] : arm) {
+    const auto other = baseline.find(seed);
+    if (other == baseline.end()) continue;
+    require<DataError>(value.text == other->second.text, "runs were judged on different items of ", value.measured,
+                       "; make them again with one task file");
+    values.push_back(value.value);
+    others.push_back(other->second.value);
+    items.push_back(&value.examples);
+    other_items.push_back(&other->second.examples);
+  }
+  if (values.empty()) return {};
+  return compare_seeds(values, others, rules, values.size() > 1 ? example_error(items, other_items) : ExampleError{});
+}
+
+}  // namespace
+
+Table difference_table(const Plan& tasks) {
+  const auto names = task_names(tasks);
+  std::vector<std::string> arms;
+  for (const auto& run : tasks.runs)
+    if (std::ranges::find(arms, arm_of(run)) == arms.end()) arms.push_back(arm_of(run));
+  Table table{.title = "Differences to " + arms.front(),
+              .header = columns_of_numbers({"task", "run", "difference", "95 % interval", "p (Holm)", "verdict"})};
+  table.header[1].kind = table.header.back().kind = ColumnKind::text;
+  if (arms.size() < 2) return table;
+  auto values = values_by_task(tasks);
+  ComparisonRules rules{.arms = std::ssize(names) * (std::ssize(arms) - 1)};
+  std::vector<Difference> differences;
+  for (const auto& task : names)
+    for (size_t i = 1; i < arms.size(); ++i) {
+      auto& of_task = values[task];
+      const auto& first = of_task[arms.front()];
+      const bool is_of_error = !first.empty() && is_error(first.begin()->second.measured.substr(task.size() + 1));
+      rules.higher_is_better = !is_of_error;
+      const auto one = difference_between(of_task[arms[i]], first, rules);
+      differences.push_back(one);
+      const auto words_of =
+          one.seeds == 0 ? "no finished pair" : verdict_words(one, rules, is_of_error ? "" : "points");
+      table.rows.push_back({task, arms[i], one.seeds > 0 ? fixed(one.mean, 2, true) : "", "", "", words_of});
+      if (one.interval)
+        table.rows.back()[3] = "[" + fixed(one.interval->low, 2) + ", " + fixed(one.interval->high, 2) + "]";
+    }
+  correct(differences);
+  for (size_t i = 0; i < differences.size(); ++i)
+    if (differences[i].p_holm) table.rows[i][4] = significant(*differences[i].p_holm, 2);
+  return table;
+}
+
+std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found) {
+  std::vector<std::string> notes;
+  std::string unlearned;
+  for (const auto& one : found)
+    if (one.unlearned > 0)
+      unlearned += words(unlearned.empty() ? "" : ", ", one.arm, " on ", one.task, " (", one.unlearned, " of ",
+                         one.count(), ")");
+  if (!unlearned.empty())
+    notes.push_back(words("* did not learn, being no better than the floor on the valid part: ", unlearned,
+                          "; they count like the others"));
+  const auto& options = tasks.runs.front().finetuning.options;
+  const auto like = std::ranges::find(options, "--like");
+  notes.push_back(words(
+      "all runs were fine-tuned alike, by ",
+      like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1),
+      "; its rates were not searched for any arm"));
+  if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
+  return notes;
+}
+
+}  // namespace cloze

@@ -1,0 +1,45 @@
+#pragma once
+// Fine-tunings in reports: values by task, their spread, ranks of arms, runs that did not learn.
+#include <string>
+#include <vector>
+
+#include "core/table.h"
+#include "study/plan.h"
+
+namespace cloze {
+
+/// The finished fine-tunings of an arm on a task.
+struct ArmOnTask {
+  std::string arm{}, task{}, figure{};
+  std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
+  int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
+  double mean() const;                        ///< over runs of the means over their fine-tunings
+  int64_t count() const;                      ///< of fine-tunings
+};
+
+/// Standard deviations of a one-way model of random effects: of runs, and of fine-tunings of one run; NaN where there
+/// are fewer than two. Source: Searle, Casella and McCulloch 1992, section 3.5 (analysis of variance, 0 where it is
+/// negative).
+struct SplitSpread {
+  double of_runs = 0, of_finetunings = 0;
+};
+SplitSpread split_spread(const std::vector<std::vector<double>>& values);
+
+/// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
+std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
+
+/// A row an arm, a column a task, with the mean over tasks and the average rank.
+Table rank_table(const std::vector<ArmOnTask>& found);
+
+/// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.
+Table finetuning_table(const std::vector<ArmOnTask>& found);
+
+/// Of runs that no study planned: each against the first on each task, paired by the seeds of the fine-tuning and on
+/// the same items. The intervals of all rows hold at once; they are of these runs, and not of others that would be
+/// pretrained alike. Without rows for one run. Throws DataError as value_of_finetunings.
+Table difference_table(const Plan& tasks);
+
+/// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
+std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found);
+
+}  // namespace cloze

@@ -1,0 +1,26 @@
+#pragma once
+// What fine-tuned runs found on the test parts of their tasks.
+#include <string>
+#include <vector>
+
+#include "study/metric.h"
+
+namespace cloze {
+
+/// What the summary of a finished fine-tuned run says.
+struct TaskOutcome {
+  std::string task{};
+  std::string figure{};  ///< that which chose its best step
+  double value = 0;      ///< of the test part, in points where it is no error; NaN: it is undefined
+  bool learned = true;   ///< better than its floor on the valid part
+};
+
+/// Throws DataError for a run that has not judged its test part, or whose summary.json is damaged.
+TaskOutcome outcome_of(const std::string& folder);
+
+/// The mean over fine-tuned runs of a figure on their test part, item by item where it is a mean of items, else on
+/// bootstrap draws of items. `figure` empty: that which chose. Throws DataError for runs that were judged on different
+/// items, and for files that are missing or damaged.
+MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure);
+
+}  // namespace cloze

@@ -1,0 +1,68 @@
+// Stages of training after the first: `then`.
+#include "tests/study/made_up_study.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+const std::string two_stages = two_arms +
+                               "seeds: 2\nbudget: {steps: 100}\n"
+                               "then: [{budget: {steps: 20}, set: {data.max_seq_length: 64}, "
+                               "arms: {b: {optimizer.learning_rate: 0.01}}}]\n";
+
+}  // namespace
+
+TEST_CASE("a later stage starts from the network of its arm and seed, and is what the report compares") {
+  const Study study(two_stages);
+  const auto stages = study.stages();
+  REQUIRE(stages.plans.size() == 2);
+  CHECK(stages.comparison == 1);
+  for (const auto& run : stages.plans[0].runs) CHECK(run.config.data.max_seq_length == 32);
+  for (const auto& run : stages.compared().runs) {
+    CHECK(run.config.train.budget.steps == 20);
+    CHECK(run.config.data.max_seq_length == 64);
+    CHECK(run.config.evaluation.max_seq_length == 64);
+    CHECK(run.config.train.seed == run.seed);
+    CHECK(run.config.init.from == study.folder / ("out/" + run.folder));
+    CHECK(run.config.optimizer.learning_rate == (run.arm == "b" ? 0.01 : 1e-4));
+    CHECK(run.config.train.batch_size == (run.arm == "b" ? 8 : 4));  // of the first stage
+  }
+  CHECK(study.run({"a/1"}).done == 2);
+  CHECK(study.run().done == 8);
+  const auto report = study.report();
+  REQUIRE(report.runs.size() == 4);
+  for (const auto& run : report.runs) {
+    CHECK(run.result.step == 120);
+    CHECK(run.result.tokens == 12'000);  // of both stages
+    CHECK(run.budget == "100 steps, then 20 steps");
+  }
+}
+
+TEST_CASE("what is changed in the first stage makes the later one stale, too") {
+  const Study study(two_stages);
+  study.run();
+  auto other = two_stages;
+  other.replace(other.find("steps: 100"), 10, "steps: 110");
+  study.write(other);
+  const auto stages = study.stages();
+  for (const auto& plan : stages.plans)
+    for (const auto& run : plan.runs) CHECK(status_of(plan, run).state == RunState::stale);
+}
+
+TEST_CASE("a later stage that cannot be is refused before any run") {
+  const auto error_with = [](const std::string& then) { return Study(two_arms + "seeds: 2\n" + then).error(); };
+  CHECK_THAT(error_with("then: [{set: {data.max_seq_length: 64}}]\n"), Catch::Contains("then.0 has no budget"));
+  CHECK_THAT(error_with("then: [{budget: {tokens: 100}}]\n"),
+             Catch::Contains("then.0.budget, 100 tokens, for arm 'a' is not one step of 128 tokens"));
+  CHECK_THAT(error_with("then: [{budget: {steps: 2}, set: {init.from: x}}]\n"),
+             Catch::Contains("'init.from' would be replaced by what the study says; a stage starts from the networks"));
+  CHECK_THAT(error_with("then: [{budget: {steps: 2}, arms: {c: {optimizer.learning_rate: 1}}}]\n"),
+             Catch::Contains("then.0.arms names 'c', which is no arm"));
+  CHECK_THAT(error_with("then: [{budget: {steps: 2}, arms: {b: 3}}]\n"),
+             Catch::Contains("then.0.arms: 'b' must be a map of keys"));
+  CHECK_THAT(error_with("then: [{budget: {steps: 2}, set: {data.max_seq_length: 4096}}]\n"),
+             Catch::Contains("arm 'a' in then.0: "));
+  CHECK_THAT(error_with("then: [{budget: {steps: 2}}]\nsplit: true\n"),
+             Catch::Contains("'then' does not go with 'tune', 'space', 'split' and 'probe_head'"));
+}

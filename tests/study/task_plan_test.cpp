@@ -1,0 +1,127 @@
+// Fine-tunings in studies: their plan, their spread, and the error that items add.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "study/task_plan.h"
+#include "study/task_report.h"
+#include "tests/study/made_up_study.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+struct TaskStudy : Study {
+  explicit TaskStudy(const std::string& more = "") : Study(two_arms) {
+    folder.write("cats.tsv", "text\tlabel\ncat\t1\nnone\t0\n");
+    task("cats", "cats.tsv");
+    task("dogs", "cats.tsv");
+    write(two_arms + "seeds: 2\ntasks: {files: [cats.yaml, dogs.yaml], seeds: 3, like: turc-2019}\n" + more);
+  }
+  void task(const std::string& name, const std::string& data) const {
+    folder.write(name + ".yaml", "task: " + name + "\nkind: classification\ndata: {train: " + data + ", test: " + data +
+                                     ", text: text, label: label}\n");
+  }
+};
+
+bool has(const std::vector<std::string>& options, const std::string& option) {
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
+}  // namespace
+
+TEST_CASE("every run is fine-tuned on every task with every seed, by one recipe, in a folder of its own") {
+  const TaskStudy study;
+  const auto stages = study.stages();
+  REQUIRE((stages.tasks == size_t{1}));
+  CHECK(stages.comparison == 0);
+  const auto& tasks = stages.plans[1];
+  REQUIRE(tasks.runs.size() == 2 * 2 * 2 * 3);
+  CHECK(task_names(tasks) == std::vector<std::string>{"cats", "dogs"});
+  const auto& run = tasks.runs[1];
+  CHECK(run.arm == "a, cats.2");
+  CHECK(run.seed == 1);
+  CHECK(run.folder == "runs/a/seed-1/cats/seed-2");
+  CHECK(run.source == study.folder / "out/runs/a/seed-1");
+  const auto command = run_command(tasks, run, "cloze");
+  CHECK(command[1] == "finetune");
+  CHECK(command[2] == run.source);
+  CHECK((has(command, "turc-2019") && has(command, "train.seed=2") && has(command, "checkpoint.keep=1")));
+  std::set<std::string> fingerprints;
+  for (const auto& one : tasks.runs) fingerprints.insert(one.fingerprint);
+  CHECK(fingerprints.size() == tasks.runs.size());
+}
+
+TEST_CASE("a task decides a study where its metric says so, and the others are secondary") {
+  const TaskStudy study("metric: {task: dogs, better_by: 0.5}\n");
+  auto plan = study.stages().compared();
+  CHECK(facts_of(plan.metric).unit == "points");
+  CHECK(facts_of(plan.metric).higher_is_better);
+  CHECK(facts_of(plan.metric).floor == "majority");
+  take_finetunings(plan, study.stages().plans[1]);
+  REQUIRE(plan.secondary.size() == 1);
+  CHECK(facts_of(plan.secondary[0]).name == "cats");
+  CHECK(missing_finetunings(plan, plan.runs[0]) ==
+        "0 of 3 fine-tunings on dogs are done, 0 of 3 fine-tunings on cats are done");
+}
+
+TEST_CASE("tasks of a study that cannot be are refused before any run") {
+  CHECK_THAT(TaskStudy("metric: {task: cat}\n").error(),
+             Catch::Contains("metric.task is cat, and the tasks are cats and dogs"));
+  CHECK_THAT(Study(two_arms + "metric: {task: cats}\n").error(),
+             Catch::Contains("metric.task is cats, and the study has no tasks"));
+  CHECK_THAT(TaskStudy("probe_head: {share: 0.1}\nbudget: {steps: 100}\n").error(),
+             Catch::Contains("'tasks' do not go with 'space' and 'probe_head'"));
+  CHECK_THAT(TaskStudy("metric: {task: cats}\ntune: {optimizer.beta1: [0.8, 0.9]}\n").error(),
+             Catch::Contains("'tune' chooses by a loss or a suite, and 'metric' is the figure of a task"));
+  const TaskStudy twice;
+  twice.folder.write("dogs.yaml", read_file(twice.folder / "cats.yaml"));
+  CHECK_THAT(twice.error(),
+             Catch::Contains("dogs.yaml: is a task 'cats', as ") && Catch::Contains("give it another one, `task:`"));
+  const TaskStudy missing;
+  missing.task("dogs", "none.tsv");
+  CHECK_THAT(missing.error(), Catch::Contains("none.tsv is not there"));
+  CHECK_THAT(TaskStudy("metric: {task: cats, objective: mlm}\n").error(),
+             Catch::Contains("names a task (task: cats) and a loss or a suite; keep one of them"));
+  CHECK_THAT(TaskStudy("metric: {task: cats, unit: bits_per_byte}\n").error(),
+             Catch::Contains("figures of tasks are in points, so leave it out"));
+}
+
+TEST_CASE("a changed file of a task makes its fine-tunings other ones") {
+  const TaskStudy study;
+  const auto before = study.stages().plans[1].runs[0].fingerprint;
+  study.folder.write("more.tsv", "text\tlabel\ncat\t1\nnone\t0\nkitten\t1\n");
+  study.task("cats", "more.tsv");
+  CHECK(study.stages().plans[1].runs[0].fingerprint != before);
+}
+
+TEST_CASE("the spread is split into runs and fine-tunings by the analysis of variance") {
+  const auto spread = split_spread({{1, 3}, {5, 7}});  // mean squares 16 and 2
+  CHECK(spread.of_finetunings == Approx(std::sqrt(2.0)));
+  CHECK(spread.of_runs == Approx(std::sqrt(7.0)));
+  CHECK(split_spread({{1, 3}, {2, 2}}).of_runs == 0);
+  CHECK(std::isnan(split_spread({{1}, {2}}).of_finetunings));
+}
+
+TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") {
+  const auto on = [](const std::string& arm, const std::string& task, const std::string& figure, double value) {
+    return ArmOnTask{.arm = arm, .task = task, .figure = figure, .values = {{value}}};
+  };
+  const auto table = rank_table({on("a", "t", "accuracy", 90), on("b", "t", "accuracy", 90), on("a", "u", "mse", 0.5),
+                                 on("b", "u", "mse", 0.25)});
+  CHECK(heads_of(table) == std::vector<std::string>{"arm", "t accuracy %", "u mse", "mean", "average rank"});
+  CHECK(table.rows[0] == std::vector<std::string>{"a", "90.00", "0.5000", "90.00", "1.75"});
+  CHECK(table.rows[1] == std::vector<std::string>{"b", "90.00", "0.2500", "90.00", "1.25"});
+}
+
+TEST_CASE("of a figure that is no mean the items' error is that on the same draws, without what seeds have already") {
+  const ExampleLosses zero{.draws = {0, 0, 0}, .drawn_of = 40}, up{.draws = {1, 2, 3}, .drawn_of = 40},
+      down{.draws = {3, 2, 1}, .drawn_of = 40};
+  const auto alike = example_error({&up, &up}, {&zero, &zero});
+  CHECK(alike.error == Approx(1));  // the draws move both runs alike
+  CHECK(alike.count == 40);
+  CHECK(example_error({&up, &down}, {&zero, &zero}).error == 0);  // they move each run alone
+  const ExampleLosses none;
+  CHECK(example_error({&none, &none}, {&none, &none}).count == 0);
+}
