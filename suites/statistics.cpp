@@ -11,9 +11,6 @@ namespace {
 
 constexpr double normal_quantile = 1.959963984540054;  // of 0.975
 
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 }  // namespace
 
