@@ -107,7 +107,7 @@ RecipeNumbers cramming(const RecipeQuestion&) {
   return numbers;
 }
 
-RecipeNumbers babylm(const RecipeQuestion& asked) {
+RecipeNumbers babylm_2026(const RecipeQuestion& asked) {
   const bool has_long_texts = asked.task == "boolq" || asked.task == "multirc";
   RecipeNumbers numbers{
       "huggingface", has_long_texts ? 16 : 32, 3e-5, asked.task == "wsc" ? 30.0 : 10.0, 0, 0.06, 0.01, 512, 0};
@@ -130,7 +130,7 @@ const std::vector<NamedRecipe>& recipes() {
                                             {"electra", electra, {"electra"}},
                                             {"spanbert", spanbert, {}},
                                             {"cramming", cramming, {}},
-                                            {"babylm-2026", babylm, {}}};
+                                            {"babylm-2026", babylm_2026, {}}};
   return all;
 }
 
