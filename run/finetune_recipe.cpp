@@ -177,8 +177,13 @@ RecipeNumbers mosaicbert(const RecipeQuestion& asked) {
   return numbers;
 }
 
+<<<<<<< HEAD
 RecipeNumbers babylm(const RecipeQuestion& asked) {
   const bool is_long = asked.task == "boolq" || asked.task == "multirc";
+=======
+RecipeNumbers babylm_2026(const RecipeQuestion& asked) {
+  const bool has_long_texts = asked.task == "boolq" || asked.task == "multirc";
+>>>>>>> origin/t2
   RecipeNumbers numbers{
       "huggingface", is_long ? 16 : 32, 3e-5, asked.task == "wsc" ? 30.0 : 10.0, 0, 0.06, 0.01, 512, 0};
   numbers.shape = "cosine, end_factor: 0.1";
@@ -202,10 +207,14 @@ const std::vector<NamedRecipe>& recipes() {
                                             {"electra", electra, {"electra"}},
                                             {"spanbert", spanbert, {}},
                                             {"cramming", cramming, {}},
+<<<<<<< HEAD
                                             {"xlnet", xlnet, {"xlnet"}},
                                             {"bart", bart, {"bart"}},
                                             {"mosaicbert", mosaicbert, {}},
                                             {"babylm-2026", babylm, {}}};
+=======
+                                            {"babylm-2026", babylm_2026, {}}};
+>>>>>>> origin/t2
   return all;
 }
 
