@@ -1,6 +1,7 @@
 #pragma once
 // From the scores of candidates to the figures of a suite. No network: scores may come from anywhere.
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,9 @@ void add_official_sums(std::span<const RankingItem> items, std::span<const Passa
 /// that of clustered_mean over paradigms, cut to [0, 1] and nowhere narrower than Wilson's of all items. `official`:
 /// where items have `sums`, and a tie or fp32 changes the figure.
 std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
+
+/// The items of the first metric that is a share; none where no item has an answer.
+std::optional<ShareItems> share_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// An item with its scores and its choice: a line of predictions.jsonl.
 nlohmann::json to_json(const RankingItem& item, const RankedItem& ranked);
