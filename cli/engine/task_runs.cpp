@@ -40,8 +40,9 @@ std::string tables_text(const std::vector<Table>& tables) {
 
 /// Refuses options of `evaluate` that are of held-out losses and of suites.
 void check_task_options(const EvaluateCommand& c) {
+  const auto tuned = std::ranges::find_if(c.runs, is_fine_tuned);
   const auto refuse = [&](bool is_given, const char* option) {
-    require<ConfigError>(!is_given, c.runs[0], ": is fine-tuned on a task, whose test part it is judged on; leave out ",
+    require<ConfigError>(!is_given, *tuned, ": is fine-tuned on a task, whose test part it is judged on; leave out ",
                          option);
   };
   refuse(!c.text.empty(), "--text");
@@ -52,7 +53,7 @@ void check_task_options(const EvaluateCommand& c) {
   refuse(c.sequences > 0, "--sequences");
   refuse(c.all_checkpoints, "--all-checkpoints");
   for (const auto& run : c.runs)
-    require<ConfigError>(is_fine_tuned(run), run, ": is not fine-tuned, and ", c.runs[0],
+    require<ConfigError>(is_fine_tuned(run), run, ": is not fine-tuned, and ", *tuned,
                          " is; evaluate them by commands of their own");
 }
 
@@ -65,7 +66,7 @@ struct TaskOfRun {
 };
 
 TaskOfRun task_of_run(const std::string& path) {
-  const auto run = run_directory_of(located_step(path));
+  const auto run = run_directory_of(path);
   const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
   const auto tokens = tokens_of_run(run, config.data.tokens);
   return {.run = path,

@@ -179,6 +179,7 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
                 w.run + ": is fine-tuned on a task, whose test part it is judged on; leave out --text");
   check_refused("evaluate " + w.run + " " + base, 2,
                 base + ": is not fine-tuned, and " + w.run + " is; evaluate them by commands of their own");
+  check_refused("evaluate " + base + " " + w.run, 2, base + ": is not fine-tuned, and " + w.run + " is");
   check_refused("inspect objective " + w.run + "/run.yaml", 2,
                 "is of a run that is fine-tuned on animals, whose rows `cloze inspect task` shows");
   check_refused("score " + w.run + " " + world().dir.write("line.txt", "The cat sat\n"), 2, "cannot be scored");
