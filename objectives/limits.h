@@ -16,7 +16,7 @@ struct ObjectiveSetting {
   int64_t accumulation = 1;      ///< forward passes in an optimizer step
   int64_t steps = 0;             ///< optimizer steps of the run; 0: unknown
   double ema_decay = 0;          ///< of an average of the weights; 0: none
-  bool ends_by_text = false;     ///< the run has a number of words or epochs
+  bool ends_by_text = false;     ///< the run has a number of words, epochs or tokens
 
   const BackboneConfig& backbone() const { return backbone_of(model); }
   template <class Kind>

@@ -146,7 +146,8 @@ void describe(V& v, Masking& c) {
     "mlm_probability throughout",
     in_range(0, 1));
   v("decay_steps", c.decay_steps,
-    "optimizer steps of that change; 0 = all of the run, by the steps of train.budget, or else its epochs or words",
+    "optimizer steps of that change; 0 = all of the run, by the steps of train.budget, or else its epochs or "
+    "words, or else its tokens",
     at_least(0));
   v("count", c.count, "how the number of chosen tokens is computed");
   v("max_predictions_per_seq", c.max_predictions_per_seq, "maximum number of predictions in a sequence; 0 = no limit",

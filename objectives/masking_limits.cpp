@@ -52,10 +52,11 @@ void check_masking(const std::string& name, const Masking& m, const ObjectiveSet
                 " choose count: rounded, ceil or stochastic");
   limits.forbid(m.mask_special && m.unit == MaskingUnit::span, name,
                 ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
-  limits.forbid(m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0 && !in.ends_by_text, name,
-                ": initial_mlm_probability ", shortest(m.initial_mlm_probability),
-                " changes to mlm_probability over the steps, epochs or words of train.budget, which has none of them; "
-                "set one, or decay_steps, or set initial_mlm_probability to 0");
+  limits.forbid(
+      m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0 && !in.ends_by_text, name,
+      ": initial_mlm_probability ", shortest(m.initial_mlm_probability),
+      " changes to mlm_probability over the steps, epochs, words or tokens of train.budget, which has none of "
+      "them; set one, or decay_steps, or set initial_mlm_probability to 0");
 }
 
 void check_static_masking(const std::string& name, const StaticMasking& repeated,

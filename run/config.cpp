@@ -155,7 +155,8 @@ ObjectiveSetting setting_of(const RunConfig& config) {
           .accumulation = config.train.accumulation,
           .steps = config.train.budget.steps,
           .ema_decay = config.train.ema_decay,
-          .ends_by_text = config.train.budget.words > 0 || config.train.budget.epochs > 0};
+          .ends_by_text =
+              config.train.budget.words > 0 || config.train.budget.epochs > 0 || config.train.budget.tokens > 0};
 }
 
 RunConfig config_of_phase(const RunConfig& config, int64_t phase) {

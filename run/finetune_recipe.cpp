@@ -177,13 +177,8 @@ RecipeNumbers mosaicbert(const RecipeQuestion& asked) {
   return numbers;
 }
 
-<<<<<<< HEAD
-RecipeNumbers babylm(const RecipeQuestion& asked) {
-  const bool is_long = asked.task == "boolq" || asked.task == "multirc";
-=======
 RecipeNumbers babylm_2026(const RecipeQuestion& asked) {
-  const bool has_long_texts = asked.task == "boolq" || asked.task == "multirc";
->>>>>>> origin/t2
+  const bool is_long = asked.task == "boolq" || asked.task == "multirc";
   RecipeNumbers numbers{
       "huggingface", is_long ? 16 : 32, 3e-5, asked.task == "wsc" ? 30.0 : 10.0, 0, 0.06, 0.01, 512, 0};
   numbers.shape = "cosine, end_factor: 0.1";
@@ -207,14 +202,10 @@ const std::vector<NamedRecipe>& recipes() {
                                             {"electra", electra, {"electra"}},
                                             {"spanbert", spanbert, {}},
                                             {"cramming", cramming, {}},
-<<<<<<< HEAD
                                             {"xlnet", xlnet, {"xlnet"}},
                                             {"bart", bart, {"bart"}},
                                             {"mosaicbert", mosaicbert, {}},
-                                            {"babylm-2026", babylm, {}}};
-=======
                                             {"babylm-2026", babylm_2026, {}}};
->>>>>>> origin/t2
   return all;
 }
 

@@ -239,19 +239,6 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[left] + (at - static_cast<double>(left)) * (sorted[right] - sorted[left]);
 }
 
-std::vector<double> holm(const std::vector<double>& p) {
-  std::vector<size_t> order(p.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] < p[b]; });
-  std::vector<double> corrected(p.size());
-  double largest = 0;
-  for (size_t rank = 0; rank < order.size(); ++rank) {
-    largest = std::max(largest, std::min(1.0, p[order[rank]] * static_cast<double>(p.size() - rank)));
-    corrected[order[rank]] = largest;
-  }
-  return corrected;
-}
-
 Verdict verdict_of(const Interval& interval, const ComparisonRules& rules) {
   const bool apart = !interval.holds(0);
   const bool is_within = -rules.margin < interval.low && interval.high < rules.margin;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/significance.h"
+
 namespace cloze {
 
 /// A closed interval.
@@ -126,9 +128,6 @@ Difference compare_seeds(const std::vector<double>& arm, const std::vector<doubl
 
 /// The q-quantile of sorted values, linear between neighbours, as numpy.quantile.
 double quantile(const std::vector<double>& sorted, double q);
-
-/// Holm's correction of several p values, in their order. Source: Holm 1979.
-std::vector<double> holm(const std::vector<double>& p);
 
 /// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
 double equivalence_p(double mean, const DifferenceError& error, double margin);

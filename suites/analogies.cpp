@@ -130,7 +130,7 @@ struct AllCounts {
 
 /// Counts the right answers to the questions of a file, and appends its items. `prefix`: of the names of its sections.
 void evaluate_file(const AnalogyFile& file, const std::string& prefix, const EmbeddedTexts& embedded, AllCounts& counts,
-                   SuitePredictions& items) {
+                   SuiteResult& result) {
   const auto answers = answers_of(file, embedded);
   size_t number = 0;
   for (const auto& section : file.sections) {
@@ -139,8 +139,9 @@ void evaluate_file(const AnalogyFile& file, const std::string& prefix, const Emb
     for (const auto& question : section.questions) {
       const auto& answer = answers[number++];
       const bool right = answer == question[3];
-      items.push_back(
-          {{"item", words(name, "/", count)}, {"question", question}, {"answer", answer}, {"right", right}});
+      const auto item = words(name, "/", count);
+      result.items.push_back({{"item", item}, {"question", question}, {"answer", answer}, {"right", right}});
+      result.share->items.push_back({.item = item, .cluster = name, .credit = right ? 1.0 : 0.0});
       ++count;
       right_answers += right;
     }
@@ -195,10 +196,11 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
   const auto embedded = embed_distinct(run, std::move(texts), options);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
+  result.share = ShareItems{.metric = "accuracy", .is_of_clusters = false};
   AllCounts counts;
   int64_t certain = 0;
   for (const auto& file : suite.files) {
-    evaluate_file(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result.items);
+    evaluate_file(file, suite.files.size() > 1 ? file.name + "/" : "", embedded, counts, result);
     result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());
     certain += count_certain(file);
   }

@@ -103,41 +103,54 @@ void SuiteOutput::check() const {
                  ")");
 }
 
-void SuiteOutput::commit(std::span<const CheckpointResults> all, const Table& table,
+void SuiteOutput::commit(std::span<const CheckpointResults> all, std::span<const Table> tables,
                          std::span<const std::string> notes) {
   if (!staged_) return;
   predictions_.close();
   check();
-  std::string list, comments;
+  std::string markdown, latex, list, comments;
+  for (const auto& table : tables) {
+    markdown += to_markdown(table) + "\n";
+    latex += (latex.empty() ? "" : "\n") + to_latex(table);
+  }
   for (const auto& note : notes) {
     list += "- " + escaped_markdown(note) + "\n";
     comments += "% " + in_one_line(note) + "\n";
   }
   write_atomic(staged_->path() + "/results.jsonl", results_lines(all));
-  write_atomic(staged_->path() + "/table.md", to_markdown(table) + "\n" + list);
-  write_atomic(staged_->path() + "/table.tex", to_latex(table) + comments);
+  write_atomic(staged_->path() + "/table.md", markdown + list);
+  write_atomic(staged_->path() + "/table.tex", latex + comments);
   staged_->commit();
 }
 
-void SuiteOutput::finish(const RunSelection& selection, bool paradigms, std::span<const CheckpointResults> all) {
+void SuiteOutput::finish(const RunSelection& selection, bool paradigms, std::span<const CheckpointResults> all,
+                         std::span<const SuiteComparison> compared) {
   const bool of_checkpoints = selection.all_checkpoints;
   const auto usual = of_checkpoints ? SuiteDetail::suites : SuiteDetail::phenomena;
   const auto detail = paradigms ? SuiteDetail::paradigms : usual;
-  const auto table = of_checkpoints ? table_of_checkpoints(all, detail) : table_of_runs(all, detail);
+  std::vector<Table> tables{of_checkpoints ? table_of_checkpoints(all, detail) : table_of_runs(all, detail)};
+  const auto names = short_names(all);
+  if (!compared.empty()) tables.push_back(table_of(compared, names[0], names[1]));
   auto notes = notes_of(all);
   const auto brackets = note_of_brackets(all, detail);
   const bool has_columns_of_official = all.size() == 1 && !of_checkpoints;
   if (!brackets.empty() && !has_columns_of_official) notes.insert(notes.begin(), brackets);
-  commit(all, table, notes);
+  commit(all, tables, notes);
   if (selection.json) {
     json runs = json::array();
     for (const auto& one : all) runs.push_back(to_json(one));
-    print_data(json_text(json{{"runs", runs}}) + "\n");
+    json found{{"runs", runs}};
+    for (const auto& one : compared) found["comparisons"].push_back(to_json(one));
+    print_data(json_text(found) + "\n");
     return;
   }
   constexpr size_t terminal = 80;
-  print_text(to_text(of_checkpoints ? table : table_of_runs(all, detail, terminal)) + "\n");
   const auto columns = static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 0));
+  print_text(
+      to_text(of_checkpoints ? table_of_checkpoints(all, detail, terminal) : table_of_runs(all, detail, terminal)) +
+      "\n");
+  if (!compared.empty())
+    print_text((columns > 0 ? to_text(tables[1], static_cast<size_t>(columns)) : to_text(tables[1])) + "\n");
   for (const auto& note : notes)
     print_text(columns > 0 ? wrapped("", readable(note), columns, 2) : readable(note) + "\n");
 }
@@ -284,6 +297,7 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
                            for (auto& result : plan.jobs[j].evaluate(run, planned.target, found.skipped)) {
                              progress.output.add(found, result);
                              result.items = {};  // they are written
+                             if (!plan.is_of_two_runs()) result.share.reset();
                              found.results.push_back(std::move(result));
                            }
                            progress.has_failed = progress.has_failed || found.skipped.size() > before;
@@ -344,7 +358,9 @@ int evaluate(const SuitePlan& plan) {
   const bool any = std::ranges::any_of(progress.results, [](const auto& one) { return !one.results.empty(); });
   require<DataError>(any || (plan.is_composite && !progress.has_failed), plan.nothing);
   if (plan.conclude) plan.conclude(progress.results, progress.output);
-  progress.output.finish(plan.selection, plan.request.paradigms, progress.results);
+  std::vector<SuiteComparison> compared;
+  if (plan.is_of_two_runs()) compared = compare_runs(progress.results.at(0), progress.results.at(1));
+  progress.output.finish(plan.selection, plan.request.paradigms, progress.results, compared);
   return progress.has_failed ? 1 : 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/file.h"
 #include "run/run.h"
+#include "suites/comparison.h"
 #include "suites/request.h"
 #include "suites/suite_report.h"
 
@@ -64,12 +65,15 @@ class SuiteOutput {
   explicit SuiteOutput(const std::string& folder);
   /// Adds the predictions of a result.
   void add(const CheckpointResults& checkpoint, const SuiteResult& result);
-  /// Completes the folder, and prints the table, with `paradigms` all of it, or one line of JSON.
-  void finish(const RunSelection& selection, bool paradigms, std::span<const CheckpointResults> all);
+  /// Completes the folder, and prints the table, with `paradigms` all of it, or one line of JSON. `compared`: of two
+  /// runs.
+  void finish(const RunSelection& selection, bool paradigms, std::span<const CheckpointResults> all,
+              std::span<const SuiteComparison> compared);
 
  private:
   void check() const;
-  void commit(std::span<const CheckpointResults> all, const Table& table, std::span<const std::string> notes);
+  void commit(std::span<const CheckpointResults> all, std::span<const Table> tables,
+              std::span<const std::string> notes);
   std::optional<StagedFolder> staged_;
   std::ofstream predictions_;
 };
@@ -85,6 +89,8 @@ struct SuitePlan {
   const char* nothing = "no run has answered a suite; the warnings above say why";
   /// Adds what is known from all checkpoints together, before anything is printed.
   std::function<void(std::vector<CheckpointResults>&, SuiteOutput&)> conclude{};
+  /// Whether two runs are compared.
+  bool is_of_two_runs() const { return !selection.all_checkpoints && targets.size() == 2; }
 };
 
 /// Evaluates all targets on all jobs, one after the other, and prints the results. What a run cannot be evaluated on is

@@ -127,7 +127,8 @@ class FactScorer {
   bool masked() const { return masked_; }
   std::string description() const { return scorer_.description(); }
 
-  Found score(const FactRelation& relation, SuitePredictions& items) const {
+  /// Adds the facts' predictions and credits to `result`.
+  Found score(const FactRelation& relation, SuiteResult& result) const {
     Found found;
     constexpr size_t facts_at_once = 256;
     for (size_t first = 0; first < relation.facts.size(); first += facts_at_once) {
@@ -139,7 +140,7 @@ class FactScorer {
       *scored_ += static_cast<int64_t>(passages.size());
       for (size_t i = first; i < last; ++i)
         add(relation, relation.facts[i],
-            std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), found, items);
+            std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), found, result);
     }
     return found;
   }
@@ -162,7 +163,7 @@ class FactScorer {
   }
 
   void add(const FactRelation& relation, const Fact& fact, std::span<const PassageScore> scores, Found& found,
-           SuitePredictions& items) const {
+           SuiteResult& result) const {
     std::vector<double> values;
     for (size_t i = 0; i < scores.size(); ++i) {
       // A score of nothing is 0, the best of all.
@@ -178,7 +179,9 @@ class FactScorer {
     ++found.all;
     const auto equal = std::count(values.begin(), values.end(), values[best]);
     found.ties += equal > 1;
-    if (values[right] == values[best]) found.restricted_p1 += 1 / static_cast<double>(equal);
+    const double credit = values[right] == values[best] ? 1 / static_cast<double>(equal) : 0;
+    found.restricted_p1 += credit;
+    if (!masked_) result.share->items.push_back({.item = fact.name, .cluster = relation.name, .credit = credit});
     found.restricted_mrr += 1 / rank;
     nlohmann::json item{{"item", fact.name},      {"relation", relation.name},
                         {"left", fact.left},      {"right", fact.right},
@@ -191,8 +194,10 @@ class FactScorer {
       found.p10 += among_all <= 10;
       found.mrr += 1 / static_cast<double>(among_all);
       item["rank"] = among_all;
+      result.share->items.push_back(
+          {.item = fact.name, .cluster = relation.name, .credit = among_all == 1 ? 1.0 : 0.0});
     }
-    items.push_back(item);
+    result.items.push_back(item);
   }
 
   std::shared_ptr<int64_t> scored_ = std::make_shared<int64_t>(0);
@@ -293,9 +298,9 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   SuiteResult result;
   result.scored_by = scorer.description();
   result.notes = suite.notes;
+  result.share = ShareItems{.metric = scorer.masked() ? whole_vocabulary[0].name : restricted[0].name};
   std::vector<std::pair<std::string, Found>> relations;
-  for (const auto& relation : suite.relations)
-    relations.emplace_back(relation.name, scorer.score(relation, result.items));
+  for (const auto& relation : suite.relations) relations.emplace_back(relation.name, scorer.score(relation, result));
   std::vector<SuiteFigure> single;
   if (scorer.masked())
     for (const auto& metric : whole_vocabulary) add_figures(metric, relations, result.figures, single);

@@ -238,6 +238,17 @@ std::string fingerprint_of(std::span<const RankingItem> items) {
   return hash_hex(text);
 }
 
+std::optional<ShareItems> share_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
+  const auto first = std::ranges::find_if(items, [](const RankingItem& item) { return item.answer.has_value(); });
+  if (first == items.end()) return std::nullopt;
+  ShareItems share{.metric = first->metric};
+  const Counted counted{items, ranked, share.metric};
+  for (size_t i = 0; i < items.size(); ++i)
+    if (counted.has(i))
+      share.items.push_back({.item = items[i].name, .cluster = items[i].paradigm, .credit = ranked[i].credit});
+  return share;
+}
+
 json to_json(const RankingItem& item, const RankedItem& ranked) {
   json candidates = json::array();
   for (size_t i = 0; i < item.candidates.size(); ++i) {

@@ -2,6 +2,7 @@
 // From the scores of candidates to the figures of a suite. No network: scores may come from anywhere.
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,9 @@ std::map<std::string, FigureSums> ranking_sums(std::span<const RankingItem> item
 
 /// XXH3 of the items: names, candidates and answers.
 std::string fingerprint_of(std::span<const RankingItem> items);
+
+/// The items of the first metric that is a share; none where no item has an answer.
+std::optional<ShareItems> share_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// An item with its scores and its choice: a line of predictions.jsonl.
 nlohmann::json to_json(const RankingItem& item, const RankedItem& ranked);

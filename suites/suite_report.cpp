@@ -133,28 +133,6 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-/// What tells the paths of runs apart: without the first and the last parts that all of them have.
-std::vector<std::string> short_names(std::span<const CheckpointResults> answers) {
-  std::vector<std::string> names;
-  std::vector<std::vector<std::string>> paths;
-  for (const auto& one : answers) {
-    names.push_back(one.run);
-    paths.push_back(parts_of(one.run));
-  }
-  const auto all = [&](const auto& is) { return std::all_of(paths.begin(), paths.end(), is); };
-  if (all([&](const auto& path) { return path == paths[0]; })) return names;
-  const auto is_long = [](const auto& path) { return path.size() > 1; };
-  while (all(is_long) && all([&](const auto& path) { return path.front() == paths[0].front(); }))
-    for (auto& path : paths) path.erase(path.begin());
-  while (all(is_long) && all([&](const auto& path) { return path.back() == paths[0].back(); }))
-    for (auto& path : paths) path.pop_back();
-  for (size_t i = 0; i < paths.size(); ++i) {
-    names[i].clear();
-    for (const auto& part : paths[i]) names[i] += (names[i].empty() || names[i] == "/" ? "" : "/") + part;
-  }
-  return names;
-}
-
 /// The official number in brackets; empty where it does not differ in print.
 std::string in_brackets(const SuiteFigure& figure) {
   if (!figure.official) return "";
@@ -162,8 +140,11 @@ std::string in_brackets(const SuiteFigure& figure) {
   return official == figure_cell(figure.value, figure.metric) ? "" : " (" + official + ")";
 }
 
-std::string several_runs_cell(const SuiteFigure* figure) {
-  return figure == nullptr ? "-" : figure_cell(figure->value, figure->metric) + in_brackets(*figure);
+/// `intervals`: the interval follows the value.
+std::string several_runs_cell(const SuiteFigure* figure, bool intervals) {
+  if (figure == nullptr) return "-";
+  const auto interval = intervals ? interval_cell(*figure) : "";
+  return figure_cell(figure->value, figure->metric) + in_brackets(*figure) + (interval.empty() ? "" : " ") + interval;
 }
 
 Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
@@ -186,13 +167,35 @@ Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail d
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
     for (const auto& one : answers) {
       const auto* figure = find(one, key);
-      const auto interval = intervals && figure != nullptr ? interval_cell(*figure) : "";
-      row.push_back(several_runs_cell(figure) + (interval.empty() ? "" : " ") + interval);
-      has_interval = has_interval || !interval.empty();
+      row.push_back(several_runs_cell(figure, intervals));
+      has_interval = has_interval || (intervals && figure != nullptr && figure->low && figure->high);
     }
   }
   if (has_interval) table.title += ", with 95 % intervals";
   return table;
+}
+
+/// `intervals`: cells have them after their values.
+Table checkpoint_table(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
+  Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
+              .header = columns_of_numbers({"step", "words", "revision"})};
+  const auto keys = keys_of(answers, detail);
+  for (const auto& key : keys) {
+    const auto group = key.level == SuiteLevel::suite ? "" : " " + key.group;
+    table.header.emplace_back(words(key.suite, group, " ", metric_words(key.metric)), ColumnKind::number);
+  }
+  for (const auto& one : answers) {
+    std::string revisions;
+    for (const auto& name : one.revisions) revisions += (revisions.empty() ? "" : ", ") + name;
+    auto& row =
+        table.rows.emplace_back(std::vector{thousands(static_cast<uint64_t>(one.step)),
+                                            one.words ? thousands(static_cast<uint64_t>(*one.words)) : "", revisions});
+    for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key), intervals));
+  }
+  drop_empty_columns(table);
+  if (width_of(table) <= 80) return table;
+  const auto turned = transposed(table);
+  return width_of(turned) < width_of(table) ? turned : table;
 }
 
 /// Adds what is known of a checkpoint besides its step.
@@ -232,32 +235,36 @@ std::vector<Note> with_suites_together(const std::vector<Note>& notes) {
 
 }  // namespace
 
+std::vector<std::string> short_names(std::span<const CheckpointResults> answers) {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> paths;
+  for (const auto& one : answers) {
+    names.push_back(one.run);
+    paths.push_back(parts_of(one.run));
+  }
+  const auto all = [&](const auto& is) { return std::all_of(paths.begin(), paths.end(), is); };
+  if (all([&](const auto& path) { return path == paths[0]; })) return names;
+  const auto is_long = [](const auto& path) { return path.size() > 1; };
+  while (all(is_long) && all([&](const auto& path) { return path.front() == paths[0].front(); }))
+    for (auto& path : paths) path.erase(path.begin());
+  while (all(is_long) && all([&](const auto& path) { return path.back() == paths[0].back(); }))
+    for (auto& path : paths) path.pop_back();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    names[i].clear();
+    for (const auto& part : paths[i]) names[i] += (names[i].empty() || names[i] == "/" ? "" : "/") + part;
+  }
+  return names;
+}
+
 Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail detail, size_t columns) {
   if (answers.size() == 1) return table_of_run(answers[0], detail);
   const auto table = table_of_several(answers, detail, /*intervals=*/true);
   return width_of(table) <= columns ? table : table_of_several(answers, detail, /*intervals=*/false);
 }
 
-Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail) {
-  Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
-              .header = columns_of_numbers({"step", "words", "revision"})};
-  const auto keys = keys_of(answers, detail);
-  for (const auto& key : keys) {
-    const auto group = key.level == SuiteLevel::suite ? "" : " " + key.group;
-    table.header.emplace_back(words(key.suite, group, " ", metric_words(key.metric)), ColumnKind::number);
-  }
-  for (const auto& one : answers) {
-    std::string revisions;
-    for (const auto& name : one.revisions) revisions += (revisions.empty() ? "" : ", ") + name;
-    auto& row =
-        table.rows.emplace_back(std::vector{thousands(static_cast<uint64_t>(one.step)),
-                                            one.words ? thousands(static_cast<uint64_t>(*one.words)) : "", revisions});
-    for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key)));
-  }
-  drop_empty_columns(table);
-  if (width_of(table) <= 80) return table;
-  const auto turned = transposed(table);
-  return width_of(turned) < width_of(table) ? turned : table;
+Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail, size_t columns) {
+  const auto table = checkpoint_table(answers, detail, /*intervals=*/true);
+  return width_of(table) <= columns ? table : checkpoint_table(answers, detail, /*intervals=*/false);
 }
 
 std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail) {

@@ -38,8 +38,12 @@ Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail deta
 
 /// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure;
 /// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each figure and a
-/// column for each checkpoint.
-Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail);
+/// column for each checkpoint. Intervals stand where the table is no wider than `columns` with them.
+Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail,
+                           size_t columns = std::numeric_limits<size_t>::max());
+
+/// What tells the paths of runs apart: without the first and the last parts that all of them have.
+std::vector<std::string> short_names(std::span<const CheckpointResults> answers);
 
 /// What the numbers in brackets are in a table of several runs or of checkpoints; empty if it has none.
 std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail);

@@ -52,6 +52,20 @@ struct FigureSums {
   double floor = 0;                    ///< what guessing reaches
 };
 
+/// How right a run's answer to an item is.
+struct ItemCredit {
+  std::string item;     ///< its name, the same for all runs
+  std::string cluster;  ///< of items that are alike: their paradigm, relation or section
+  double credit = 0;    ///< 1: right, 0: wrong, between them: one of several best candidates
+};
+
+/// The items of which a share is the mean; by them two runs are compared.
+struct ShareItems {
+  std::string metric;          ///< the name of the share
+  bool is_of_clusters = true;  ///< a mean over clusters, else over items
+  std::vector<ItemCredit> items{};
+};
+
 /// The answers of one run to one suite.
 struct SuiteResult {
   std::string suite;
@@ -61,6 +75,7 @@ struct SuiteResult {
   std::map<std::string, FigureSums> sums{};  ///< of figures that are means, by metric
   std::string asked{};                       ///< XXH3 of the items; empty: not known
   std::vector<std::string> notes{};          ///< what a reader of the figures must know, a sentence each
+  std::optional<ShareItems> share{};         ///< none: the suite has no share of right items
 };
 
 /// How suites are answered: by scores, or by embeddings.

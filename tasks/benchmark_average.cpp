@@ -25,15 +25,15 @@ std::vector<BenchmarkTask> tasks_in(Benchmark benchmark) {
             by("copa", {"accuracy"}),
             by("multirc", {"f1a", "exact_match"}),
             by("record", {"f1", "exact_match"}),
-            by("rte", {"accuracy"}),
-            by("wic", {"accuracy"}),
+            by("superglue-rte", {"accuracy"}),
+            by("superglue-wic", {"accuracy"}),
             by("wsc", {"accuracy"})};
   return {by("cola", {"mcc"}),
           by("sst2", {"accuracy"}),
           by("mrpc", {"f1", "accuracy"}),
           by("stsb", {"pearson", "spearman"}),
           by("qqp", {"f1", "accuracy"}),
-          {"mnli", {{"mnli-m", "accuracy"}, {"mnli-mm", "accuracy"}}},
+          {"mnli", {{"mnli", "accuracy"}, {"mnli-mm", "accuracy"}}},
           by("qnli", {"accuracy"}),
           by("rte", {"accuracy"}),
           by("wnli", {"accuracy"})};
@@ -41,27 +41,37 @@ std::vector<BenchmarkTask> tasks_in(Benchmark benchmark) {
 
 }  // namespace
 
+bool is_task_of(Benchmark benchmark, const std::string& task) {
+  return std::ranges::any_of(tasks_in(benchmark), [&](const BenchmarkTask& one) {
+    return std::ranges::any_of(one.figures, [&](const auto& figure) { return figure.first == task; });
+  });
+}
+
 BenchmarkAverage average_of(Benchmark benchmark, const std::vector<TaskValue>& values) {
   BenchmarkAverage average;
   double sum = 0;
-  int64_t tasks = 0;
   for (const auto& task : tasks_in(benchmark)) {
     double of_task = 0;
     bool is_whole = true;
     for (const auto& [name, metric] : task.figures) {
-      const auto at = std::ranges::find_if(values, [&](const auto& v) { return v.task == name && v.metric == metric; });
-      if (at == values.end()) {
+      double of_runs = 0, runs = 0;
+      for (const auto& value : values) {
+        if (value.task != name || value.metric != metric) continue;
+        of_runs += value.value;
+        ++runs;
+      }
+      if (runs == 0) {
         is_whole = false;
         average.missing.push_back(name + " " + metric);
       } else {
-        of_task += at->value / static_cast<double>(task.figures.size());
+        of_task += of_runs / runs / static_cast<double>(task.figures.size());
       }
     }
     if (!is_whole) continue;
     sum += of_task;
-    ++tasks;
+    ++average.tasks;
   }
-  if (tasks > 0) average.value = sum / static_cast<double>(tasks);
+  if (average.tasks > 0) average.value = sum / static_cast<double>(average.tasks);
   return average;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Averages of collections of tasks.
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ constexpr auto choices(Benchmark) {
                     Choice{superglue, "superglue", "BoolQ, CB, COPA, MultiRC, ReCoRD, RTE, WiC, WSC"}};
 }
 
-/// A value of a metric of a task, as `cola` and `mcc`; MNLI's parts are `mnli-m` and `mnli-mm`.
+/// A value of a metric of a task, named as in configs/tasks: `cola` and `mcc`, `superglue-rte` and `accuracy`; MNLI's
+/// parts are `mnli` and `mnli-mm`.
 struct TaskValue {
   std::string task{}, metric{};
   double value = 0;
@@ -24,12 +26,16 @@ struct TaskValue {
 
 struct BenchmarkAverage {
   std::optional<double> value{};       ///< none where no task is there
+  int64_t tasks = 0;                   ///< that it is of
   std::vector<std::string> missing{};  ///< figures without which it was computed: `mrpc f1`
 };
 
-/// The mean over tasks, of which one with two metrics counts by their mean, and MNLI by the mean of its two parts. A
-/// task of which a metric is missing is left out. Source: Wang et al. 2019 (arXiv 1804.07461), section 4.2; Wang et al.
-/// 2019 (arXiv 1905.00537), section 3.1.
+/// Whether figures of a task enter the average.
+bool is_task_of(Benchmark benchmark, const std::string& task);
+
+/// The mean over tasks, each of the mean over its runs; of these one with two metrics counts by their mean, and MNLI by
+/// the mean of its two parts. A task of which a metric is missing is left out. Source: Wang et al. 2019 (arXiv
+/// 1804.07461), section 4.2; Wang et al. 2019 (arXiv 1905.00537), section 3.1.
 BenchmarkAverage average_of(Benchmark benchmark, const std::vector<TaskValue>& values);
 
 }  // namespace cloze

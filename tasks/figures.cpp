@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/significance.h"
 #include "tasks/bootstrap.h"
 #include "tasks/entities.h"
 #include "tasks/task_scorer.h"
@@ -237,21 +238,6 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
   }
   if (!right.empty()) found.mcnemar = mcnemar_p(found.only_first, found.only_second);
   return found;
-}
-
-double mcnemar_p(int64_t only_first, int64_t only_second) {
-  const auto n = static_cast<double>(only_first + only_second);
-  if (only_first == only_second) return 1;
-  // From the tail inwards: terms of the binomial distribution with p = 1/2, each from the one before.
-  const auto fewer = static_cast<double>(std::min(only_first, only_second));
-  double log_term = -n * std::log(2.0);
-  for (double k = 0; k < fewer; ++k) log_term += std::log((n - k) / (k + 1));
-  double sum = 0, term = 1;  // relative to the term of `fewer`
-  for (double k = fewer; k >= 0 && term > 1e-18 * sum; --k) {
-    sum += term;
-    term *= k / (n - k + 1);
-  }
-  return std::min(1.0, 2 * sum * std::exp(log_term));
 }
 
 namespace {

@@ -131,8 +131,4 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
                                   const std::vector<TaskPrediction>& first, const std::vector<TaskPrediction>& second,
                                   const MetricOptions& options = {});
 
-/// McNemar's exact test: the two-sided p of so many items that one alone has right, by the binomial distribution.
-/// Source: McNemar 1947; as `binomtest(b, b + c).pvalue` of SciPy, not its mid-p form.
-double mcnemar_p(int64_t only_first, int64_t only_second);
-
 }  // namespace cloze

@@ -148,7 +148,7 @@ int run(const GenerateCommand& c) {
 int run(const EvaluateCommand& c) {
   if (!c.suites.names.empty())
     return names_babylm(c.suites) ? evaluate_babylm(c, c.suites) : evaluate_suites(c, c.suites);
-  if (is_fine_tuned(c.runs.at(0))) return evaluate_tasks(c);
+  if (std::ranges::any_of(c.runs, is_fine_tuned)) return evaluate_tasks(c);
   check_search(c.search);
   evaluate_losses(c);
   return 0;

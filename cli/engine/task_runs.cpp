@@ -7,14 +7,17 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/engine/parts.h"
 #include "core/json.h"
 #include "core/scratch_folder.h"
 #include "data/line_reader.h"
 #include "models/backbone_config.h"
+#include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/moved.h"
+#include "tasks/benchmark_average.h"
 #include "tasks/figures_output.h"
 #include "tasks/inspect_task.h"
 #include "tasks/task_metric.h"
@@ -37,8 +40,9 @@ std::string tables_text(const std::vector<Table>& tables) {
 
 /// Refuses options of `evaluate` that are of held-out losses and of suites.
 void check_task_options(const EvaluateCommand& c) {
+  const auto tuned = std::ranges::find_if(c.runs, is_fine_tuned);
   const auto refuse = [&](bool is_given, const char* option) {
-    require<ConfigError>(!is_given, c.runs[0], ": is fine-tuned on a task, whose test part it is judged on; leave out ",
+    require<ConfigError>(!is_given, *tuned, ": is fine-tuned on a task, whose test part it is judged on; leave out ",
                          option);
   };
   refuse(!c.text.empty(), "--text");
@@ -49,24 +53,69 @@ void check_task_options(const EvaluateCommand& c) {
   refuse(c.sequences > 0, "--sequences");
   refuse(c.all_checkpoints, "--all-checkpoints");
   for (const auto& run : c.runs)
-    require<ConfigError>(is_fine_tuned(run), run, ": is not fine-tuned, and ", c.runs[0],
+    require<ConfigError>(is_fine_tuned(run), run, ": is not fine-tuned, and ", *tuned,
                          " is; evaluate them by commands of their own");
 }
 
-/// A run judged on its test part.
-struct JudgedRun {
-  TaskRun opened{};
-  PreparedPart test{};
-  JudgedPart judged{};
+/// A run that is fine-tuned on a task, before its weights are read.
+struct TaskOfRun {
+  std::string run{};     ///< as the user names it
+  std::string origin{};  ///< the pretrained run
+  Task task{};           ///< without items
+  std::vector<TaskItem> test{};
 };
 
-JudgedRun judge_run(const std::string& path, CheckpointChoice choice) {
-  JudgedRun found{.opened = open_task_run(path, choice)};
-  auto& [opened, test, judged] = found;
-  test = read_prepared_part(opened.folder, "test");
-  judged = judge_part(*opened.run.network, opened.task, test, interval_resamples);
+TaskOfRun task_of_run(const std::string& path) {
+  const auto run = run_directory_of(path);
+  const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
+  const auto tokens = tokens_of_run(run, config.data.tokens);
+  return {.run = path,
+          .origin = config.init.from,
+          .task = judged_task(tokens, config.objectives).task,
+          .test = read_prepared_part(tokens, "test").items};
+}
+
+/// The benchmark that all tasks are of; none: there is none, or a single task.
+std::optional<Benchmark> benchmark_of(const std::vector<TaskOfRun>& runs) {
+  const auto& first = runs.front();
+  const auto is_first = [&](const TaskOfRun& one) { return one.task.config.task == first.task.config.task; };
+  if (std::ranges::all_of(runs, is_first)) return std::nullopt;
+  for (const auto benchmark : {Benchmark::glue, Benchmark::superglue})
+    if (std::ranges::all_of(runs, [&](const TaskOfRun& one) { return is_task_of(benchmark, one.task.config.task); }))
+      return benchmark;
+  return std::nullopt;
+}
+
+/// Throws ConfigError for two runs that have nothing to compare: other tasks, other labels, other test parts.
+void check_comparable(const TaskOfRun& first, const TaskOfRun& second) {
+  const auto &a = first.task, &b = second.task;
+  const auto refuse = [&](bool is_refused, const auto&... why) {
+    require<ConfigError>(!is_refused, first.run, " and ", second.run, ": ", why...,
+                         "; evaluate them by commands of their own");
+  };
+  refuse(a.config.task != b.config.task, "they are fine-tuned on other tasks, ", a.config.task, " and ", b.config.task);
+  refuse(a.config.kind != b.config.kind, "their tasks ", a.config.task, " are of the kinds ", name_of(a.config.kind),
+         " and ", name_of(b.config.kind));
+  refuse(a.labels.names != b.labels.names, "the labels of ", a.config.task, " are ", listed(a.labels.names), " and ",
+         listed(b.labels.names));
+  refuse(first.test.size() != second.test.size(), "their test parts of ", a.config.task, " have ", first.test.size(),
+         " and ", second.test.size(), " items");
+  const auto asks_the_same = [](const TaskItem& one, const TaskItem& other) {
+    return std::tie(one.id, one.text, one.second, one.words, one.candidates, one.gold) ==
+           std::tie(other.id, other.text, other.second, other.words, other.candidates, other.gold);
+  };
+  const auto at = std::ranges::mismatch(first.test, second.test, asks_the_same).in1;
+  refuse(at != first.test.end(), "their test parts of ", a.config.task, " differ, first in item '",
+         at == first.test.end() ? "" : at->id, "'");
+}
+
+/// The test part of a run, judged.
+JudgedPart judge_run(const std::string& path, CheckpointChoice choice) {
+  const auto opened = open_task_run(path, choice);
+  const auto test = read_prepared_part(opened.folder, "test");
+  auto judged = judge_part(*opened.run.network, opened.task, test, interval_resamples);
   add_constant_floor(opened.task, test.items, judged.figures);
-  return found;
+  return judged;
 }
 
 std::vector<TaskPrediction> plain(const std::vector<ItemPrediction>& predictions) {
@@ -75,20 +124,42 @@ std::vector<TaskPrediction> plain(const std::vector<ItemPrediction>& predictions
   return all;
 }
 
-/// The difference of two runs of one task; none for others.
-std::optional<PairedFigures> difference_of(const std::vector<JudgedRun>& runs) {
-  if (runs.size() != 2) return std::nullopt;
-  const auto& [first, second] = std::tie(runs[0], runs[1]);
-  const auto ids = [](const JudgedRun& one) {
-    std::vector<std::string> all;
-    for (const auto& item : one.test.items) all.push_back(item.id + '\n' + item.text + '\n' + item.second);
-    return all;
-  };
-  const auto &a = first.opened.task.task, &b = second.opened.task.task;
-  if (a.config.kind != b.config.kind || a.labels.names != b.labels.names || ids(first) != ids(second))
-    return std::nullopt;
-  return compare_predictions(a.config.kind, first.test.items, a.labels, plain(first.judged.predictions),
-                             plain(second.judged.predictions), metric_options(a));
+void print_difference(const EvaluateCommand& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
+  const auto difference = compare_predictions(task.task.config.kind, task.test, task.task.labels,
+                                              plain(judged[0].predictions), plain(judged[1].predictions),
+                                              metric_options(task.task));
+  if (c.json)
+    print_data(json_text(to_json(difference)) + "\n");
+  else
+    print_text(words("\n", c.runs[0], " less ", c.runs[1], "\n\n", to_text(table_of(difference))));
+}
+
+/// The average of a benchmark over runs; nothing where none of its tasks has all its figures, or where the runs do not
+/// come from one pretrained run.
+void print_average(const EvaluateCommand& c, Benchmark benchmark, const std::vector<TaskOfRun>& runs,
+                   const std::vector<JudgedPart>& judged) {
+  const auto& origin = runs.front().origin;
+  if (std::ranges::any_of(runs, [&](const TaskOfRun& one) { return one.origin != origin; }))
+    return log_info("task",
+                    words("no average of ", name_of(benchmark), ": the runs come from several pretrained runs"));
+  std::vector<TaskValue> values;
+  for (size_t i = 0; i < runs.size(); ++i)
+    for (const auto& figure : judged[i].figures.figures)
+      if (figure.value)
+        values.push_back({.task = runs[i].task.config.task, .metric = figure.metric, .value = *figure.value});
+  const auto average = average_of(benchmark, values);
+  if (!average.value) return;
+  if (c.json) {
+    print_data(json_text(json{{"benchmark", name_of(benchmark)},
+                              {"average", *average.value},
+                              {"tasks", average.tasks},
+                              {"missing", average.missing}}) +
+               "\n");
+    return;
+  }
+  const auto missing = average.missing.empty() ? "" : words("; without ", listed(average.missing));
+  print_text(words("\n", name_of(benchmark), " average of ", origin, ": ", number(*average.value, 4), " over ",
+                   average.tasks, average.tasks == 1 ? " task" : " tasks", missing, "\n"));
 }
 
 }  // namespace
@@ -115,27 +186,28 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
 
 int evaluate_tasks(const EvaluateCommand& c) {
   check_task_options(c);
-  std::vector<JudgedRun> runs;
-  for (const auto& path : c.runs) {
-    runs.push_back(judge_run(path, c.checkpoint));
-    const auto& one = runs.back();
-    const auto& name = one.opened.run.config.task.name;
+  std::vector<TaskOfRun> runs;
+  for (const auto& path : c.runs) runs.push_back(task_of_run(path));
+  const auto benchmark = benchmark_of(runs);
+  if (runs.size() == 2 && !benchmark) check_comparable(runs[0], runs[1]);
+  std::vector<JudgedPart> judged;
+  for (const auto& [path, origin, task, test] : runs) {
+    const auto& figures = judged.emplace_back(judge_run(path, c.checkpoint)).figures;
+    const auto& name = task.config.task;
     if (c.json) {
-      auto found = to_json(name, one.judged.figures);
+      auto found = to_json(name, figures);
       found["run"] = path;
-      found["notes"] = one.opened.task.task.notes;
+      found["notes"] = task.notes;
       print_data(json_text(found) + "\n");
       continue;
     }
-    print_text(words(path, ", test part of ", name, "\n\n", tables_text(tables_of(name, one.judged.figures)), "\n"));
-    for (const auto& note : one.opened.task.task.notes) log_info("task", note);
+    print_text(words(path, ", test part of ", name, "\n\n", tables_text(tables_of(name, figures)), "\n"));
+    for (const auto& note : task.notes) log_info("task", note);
   }
-  const auto difference = difference_of(runs);
-  if (!difference) return 0;
-  if (c.json)
-    print_data(json_text(to_json(*difference)) + "\n");
-  else
-    print_text(words("\n", c.runs[0], " less ", c.runs[1], "\n\n", to_text(table_of(*difference))));
+  if (benchmark)
+    print_average(c, *benchmark, runs, judged);
+  else if (runs.size() == 2)
+    print_difference(c, runs[0], judged);
   return 0;
 }
 

@@ -21,8 +21,8 @@ struct TaskRun {
 /// Opens a run. Throws ConfigError for one that is not fine-tuned.
 TaskRun open_task_run(const std::string& path, CheckpointChoice choice);
 
-/// The verb `evaluate` for fine-tuned runs: prints the figures of their test parts, and of two runs of one task their
-/// differences.
+/// The verb `evaluate` for fine-tuned runs: prints the figures of their test parts, of two runs of one task their
+/// differences, and of several tasks of a benchmark its average. Throws ConfigError for two runs without any of these.
 int evaluate_tasks(const EvaluateCommand& command);
 
 /// The verb `predict`.

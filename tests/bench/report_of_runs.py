@@ -4,9 +4,10 @@
     cloze prepare text.txt --vocab-size 1000 --out tokens
     tests/bench/report_of_runs.py tokens --out /tmp/report-of-runs
 
-Trains one run of a toy network in a study of --arms arms and --seeds seeds. All others are copies of its folder
-(without checkpoints and pictures) whose held-out losses, those along the run and those of single examples, are moved at
-random. `cloze study run --keep` gives the copies the fingerprints of their configs. Fails where the median of --rounds
+Trains one run of a toy network in a study of --arms arms and --seeds seeds, which also answers --suites suites of
+minimal pairs, a column each beside the loss. All others are copies of its folder
+(without checkpoints and pictures) whose held-out losses, those along the run and those of single examples, and whose
+figures of suites are moved at random. `cloze study run --keep` gives the copies the fingerprints of their configs. Fails where the median of --rounds
 reports takes more than --seconds, or the page has more than --megabytes.
 """
 import argparse
@@ -28,6 +29,7 @@ objectives: [{{kind: mlm}}]
 data: {{tokens: {tokens}, max_seq_length: 32}}
 optimizer: {{learning_rate: 1e-2}}
 train: {{batch_size: 16, threads: 1, precision: fp32, budget: {{steps: {steps}}}}}
+evaluation: {{suites: {suites}}}
 """
 FORMATS = ("text", "markdown", "csv", "latex", "html", "json")
 NOT_COPIED = shutil.ignore_patterns("step-*", "latest", "best", "*.png", "*.svg")
@@ -51,10 +53,21 @@ def arms_of(arguments):
     return [f"arm-{number:02}" for number in range(1, arguments.arms + 1)]
 
 
+def write_suites(arguments):
+    paths = [f"{arguments.out}/pairs-{number}.jsonl" for number in range(1, arguments.suites + 1)]
+    for path in paths:
+        with open(path, "w") as file:
+            for item, (good, bad) in enumerate((("a dog barks", "a dog bark"), ("two dogs bark", "two dogs barks"))):
+                file.write(json.dumps({"UID": "agreement", "pairID": str(item), "linguistics_term": "number",
+                                       "sentence_good": good, "sentence_bad": bad}) + "\n")
+    return paths
+
+
 def write_study(arguments):
     os.makedirs(arguments.out, exist_ok=True)
     with open(f"{arguments.out}/base.yaml", "w") as file:
-        file.write(BASE.format(tokens=json.dumps(os.path.abspath(arguments.tokens)), steps=arguments.steps))
+        file.write(BASE.format(tokens=json.dumps(os.path.abspath(arguments.tokens)), steps=arguments.steps,
+                               suites=json.dumps(write_suites(arguments))))
     arms = [f"  {arm}: {{optimizer.weight_decay: {number / 1000}}}" for number, arm in enumerate(arms_of(arguments))]
     study = ["study: report-of-runs", "base: base.yaml", "arms:", *arms, f"seeds: {arguments.seeds}",
              f"metric: {{objective: mlm, better_by: 0.01, sequences: {arguments.sequences}}}",
@@ -94,6 +107,17 @@ def move_examples(folder, by, draw):
         json.dump(held_out, file)
 
 
+def move_suites(folder, draw):
+    """Draws the figures of the suites anew."""
+    with open(f"{folder}/summary.json") as file:
+        summary = json.load(file)
+    for figures in summary["suites"].values():
+        for figure in figures.values():
+            figure["value"] = draw.uniform(0.5, 0.6)
+    with open(f"{folder}/summary.json", "w") as file:
+        json.dump(summary, file)
+
+
 def copy_runs(arguments, runs):
     """Makes every run of the study but the first from that one."""
     real = f"{runs}/arm-01/seed-1"
@@ -109,6 +133,7 @@ def copy_runs(arguments, runs):
             shutil.copytree(real, folder, ignore=NOT_COPIED)
             move_curve(folder, by)
             move_examples(folder, by, draw)
+            move_suites(folder, draw)
             with open(f"{folder}.json", "w") as file:
                 json.dump({**record, "fingerprint": "of a copy"}, file)
 
@@ -168,8 +193,9 @@ def main():
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--points", type=int, default=20, help="held-out evaluations of a run")
     parser.add_argument("--sequences", type=int, default=1024, help="held-out sequences")
+    parser.add_argument("--suites", type=int, default=11)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--megabytes", type=float, default=3)
     arguments = parser.parse_args()
     arguments.cloze, arguments.out = os.path.abspath(arguments.cloze), os.path.abspath(arguments.out)

@@ -1,48 +1,73 @@
-// How often the verdicts of a study are wrong, by made-up studies whose true differences are known.
+// How often the verdicts of a study are wrong, by studies whose true differences are known.
 //
-//   verdicts [STUDIES]      2,000 of each kind; a minute or so on two cores
+//   verdicts [STUDIES [POOL]]      2,000 of each kind; a minute or so on two cores
 //
 // A study has a baseline and 1, 3 or 9 arms over 2, 3, 5 or 10 seeds and 200 examples. The true difference of every arm
-// is 0, the margin or twice it. Runs are in nats: 0.01 of a run's noise is of its seed, so that a paired difference has
-// 0.014, a level that was chosen, and the noise of an example in a run is its own. Examples also differ by
-// what an arm does to them, whatever the seed: next to nothing, or so much that five seeds and the examples add the
-// same to the error. The rule is that of the library (study/statistics.h): example_error, deciding_interval,
-// verdict_of.
+// is 0, the margin or twice it. The rule is that of the library (study/statistics.h): example_error,
+// deciding_interval, verdict_of.
+//
+// Without a pool, studies are made up. Runs are in nats: 0.01 of a run's noise is of its seed, so that a paired
+// difference has 0.014, a level that was chosen, and the noise of an example in a run is its own. Examples also differ
+// by what an arm does to them, whatever the seed: next to nothing, or so much that five seeds and the examples add the
+// same to the error.
+//
+// A pool has the single losses of real runs: a baseline and nine arms of other configs, each with the same seeds
+// (tests/bench/calibration.py trains them). A study draws seeds, none twice, and examples, which may come twice; an
+// arm's losses are moved until the difference is true. What is true is the mean over a resample of all seeds of the
+// pool, which makes up for its being finite: n of P seeds without repetition have a mean of variance s^2 (1/n - 1/P)
+// around that of the pool, and the resample adds s^2 / P.
 //
 // A line a kind: the share of studies in which an arm of difference 0 is called better or worse, in which one of the
 // margin or more is called tied, of intervals of single arms that hold the truth, of studies in which all intervals do,
-// and of arms called better at the difference that the rule says is found with 80 %.
+// and of arms called better at the difference that the rule says is found with 80 %. Ends with 1 where one of them is
+// further from what is promised than chance explains.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <numeric>
 #include <random>
 
+#include "core/error.h"
 #include "study/statistics.h"
 
 namespace {
 
 using namespace cloze;
 
-constexpr double margin = 0.01, of_run = 0.01, of_example_in_run = 0.05;
-constexpr int64_t example_count = 200;
-
 struct Kind {
   int64_t seeds = 5, arms = 1;
-  bool is_noisy = false;
-  /// Of the mean over examples of what an arm does to them.
-  double examples_sd() const { return is_noisy ? of_run * std::sqrt(2.0 / 5) : of_run / 20; }
-  /// Of a paired difference over seeds, with the share of the examples' own noise.
-  double seeds_sd() const {
-    const double own = of_example_in_run / std::sqrt(static_cast<double>(example_count));
-    return std::sqrt(2.0) * std::hypot(of_run, own);
-  }
+  bool is_noisy = false;  ///< made-up examples
 };
 
-struct Found {
-  bool is_one_apart = false, is_one_tied = false, do_all_hold = true;
-  int64_t held = 0, better = 0;
+using Runs = std::vector<ExampleLosses>;
+
+struct DrawnArm {
+  Runs runs{};
+  double gain = 0;  ///< by which its loss is truly lower
 };
+
+struct DrawnStudy {
+  Runs baseline{};
+  std::vector<DrawnArm> arms{};
+};
+
+/// Where runs come from.
+struct Source {
+  virtual ~Source() = default;
+  virtual double margin() const = 0;
+  /// What is found with the stated power where the noise is known, by arm that may be drawn.
+  virtual std::vector<double> detectable(const Kind& kind) const = 0;
+  /// Study `number`; `gains`: of each arm that may be drawn.
+  virtual DrawnStudy draw(const Kind& kind, const std::vector<double>& gains, uint64_t number) const = 0;
+};
+
+double detectable_gain(const Kind& kind, double seeds_sd, const ExampleError& examples) {
+  const ComparisonRules rules{.arms = kind.arms};
+  return detectable_difference(seeds_sd, kind.seeds, rules.level(), rules.power, examples);
+}
 
 /// Standard normal draws.
 struct Normal {
@@ -51,49 +76,158 @@ struct Normal {
   double operator()() { return distribution(bits); }
 };
 
-using Runs = std::vector<ExampleLosses>;
+struct MadeUp final : Source {
+  static constexpr double of_run = 0.01, of_example_in_run = 0.05;
+  static constexpr int64_t example_count = 200;
 
-/// The runs of an arm that lowers the loss by `gain`, and each example by what is in `shared` besides.
-Runs runs_of(Normal& normal, const Kind& kind, double gain, const std::vector<double>& shared) {
-  Runs runs(static_cast<size_t>(kind.seeds));
-  for (auto& run : runs) {
-    const double of_seed = of_run * normal();
-    for (const double one : shared) {
-      run.sum.push_back(3 - gain + of_seed + one + of_example_in_run * normal());
-      run.count.push_back(1);
-    }
+  double margin() const override { return 0.01; }
+
+  /// Of the mean over examples of what an arm does to them.
+  static double examples_sd(const Kind& kind) { return kind.is_noisy ? of_run * std::sqrt(2.0 / 5) : of_run / 20; }
+
+  std::vector<double> detectable(const Kind& kind) const override {
+    const double own = of_example_in_run / std::sqrt(static_cast<double>(example_count));
+    const double gain = detectable_gain(kind, std::sqrt(2.0) * std::hypot(of_run, own),
+                                        {.error = examples_sd(kind), .count = example_count});
+    return std::vector<double>(static_cast<size_t>(kind.arms), gain);
   }
-  return runs;
+
+  /// The runs of an arm that lowers the loss by `gain`, and each example by what is in `shared` besides.
+  static Runs runs_of(Normal& normal, const Kind& kind, double gain, const std::vector<double>& shared) {
+    Runs runs(static_cast<size_t>(kind.seeds));
+    for (auto& run : runs) {
+      const double of_seed = of_run * normal();
+      for (const double one : shared) {
+        run.sum.push_back(3 - gain + of_seed + one + of_example_in_run * normal());
+        run.count.push_back(1);
+      }
+    }
+    return runs;
+  }
+
+  DrawnStudy draw(const Kind& kind, const std::vector<double>& gains, uint64_t number) const override {
+    Normal normal{.bits = std::mt19937_64(number)};
+    DrawnStudy study{.baseline = runs_of(normal, kind, 0, std::vector<double>(example_count))};
+    for (const double gain : gains) {
+      std::vector<double> shared(example_count);
+      for (auto& one : shared) one = examples_sd(kind) * std::sqrt(static_cast<double>(example_count)) * normal();
+      study.arms.push_back({.runs = runs_of(normal, kind, gain, shared), .gain = gain});
+    }
+    return study;
+  }
+};
+
+std::vector<const ExampleLosses*> pointers_to(const Runs& runs) {
+  std::vector<const ExampleLosses*> all;
+  for (const auto& run : runs) all.push_back(&run);
+  return all;
 }
 
-Difference compared(const Runs& arm, const Runs& baseline, const ComparisonRules& rules) {
-  std::vector<const ExampleLosses*> of_arm, of_baseline;
-  std::vector<double> values, others;
-  for (size_t s = 0; s < arm.size(); ++s) {
-    of_arm.push_back(&arm[s]);
-    of_baseline.push_back(&baseline[s]);
-    values.push_back(arm[s].value());
-    others.push_back(baseline[s].value());
+std::vector<double> values_of(const Runs& runs) {
+  std::vector<double> values;
+  for (const auto& run : runs) values.push_back(run.value());
+  return values;
+}
+
+struct Pool final : Source {
+  std::vector<Runs> configs{};                ///< the baseline first
+  std::vector<std::vector<double>> values{};  ///< of their runs
+  std::vector<double> sds{};                  ///< over seeds, of each arm's difference
+  std::vector<ExampleError> examples{};       ///< of each arm's difference
+
+  explicit Pool(const char* path) {
+    std::ifstream in(path);
+    size_t config_count = 0, seed_count = 0, example_count = 0;
+    in >> config_count >> seed_count >> example_count;
+    require<DataError>(in && config_count > 1 && seed_count > 1, path,
+                       ": is no pool; tests/bench/calibration.py makes it");
+    configs.assign(config_count, Runs(seed_count));
+    for (auto& runs : configs)
+      for (auto& run : runs)
+        for (auto* part : {&run.sum, &run.count}) {
+          part->resize(example_count);
+          for (auto& one : *part) in >> one;
+        }
+    require<DataError>(!in.fail(), path, ": is cut off; make it again");
+    for (const auto& runs : configs) values.push_back(values_of(runs));
+    for (size_t a = 1; a < config_count; ++a) {
+      sds.push_back(paired_t_test(values[a], values[0], {}).sd);
+      examples.push_back(example_error(pointers_to(configs[a]), pointers_to(configs[0])));
+    }
   }
-  auto found = paired_t_test(values, others, rules);
-  found.examples = example_error(of_arm, of_baseline);
+
+  double margin() const override {
+    return std::accumulate(sds.begin(), sds.end(), 0.0) / static_cast<double>(sds.size()) / std::sqrt(2.0);
+  }
+
+  std::vector<double> detectable(const Kind& kind) const override {
+    std::vector<double> gains;
+    for (size_t a = 0; a < sds.size(); ++a) gains.push_back(detectable_gain(kind, sds[a], examples[a]));
+    return gains;
+  }
+
+  /// A run on drawn examples, whose loss is `shift` higher.
+  static ExampleLosses moved(const ExampleLosses& run, const std::vector<size_t>& drawn, double shift) {
+    ExampleLosses losses;
+    for (const auto e : drawn) {
+      losses.sum.push_back(run.sum[e] + shift * run.count[e]);
+      losses.count.push_back(run.count[e]);
+    }
+    return losses;
+  }
+
+  DrawnStudy draw(const Kind& kind, const std::vector<double>& gains, uint64_t number) const override {
+    std::mt19937_64 bits(number);
+    const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(bits); };
+    const auto shuffled = [&](size_t n) {
+      std::vector<size_t> order(n);
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::shuffle(order.begin(), order.end(), bits);
+      return order;
+    };
+    auto seeds = shuffled(values[0].size());
+    std::vector<size_t> population(seeds.size()), drawn(configs[0][0].sum.size());
+    for (auto& one : population) one = below(seeds.size());
+    for (auto& one : drawn) one = below(drawn.size());
+    seeds.resize(static_cast<size_t>(kind.seeds));
+    const auto runs_of = [&](size_t config, double shift) {
+      Runs runs;
+      for (const auto s : seeds) runs.push_back(moved(configs[config][s], drawn, shift));
+      return runs;
+    };
+    DrawnStudy study{.baseline = runs_of(0, 0)};
+    auto arms = shuffled(sds.size());
+    arms.resize(static_cast<size_t>(kind.arms));
+    for (const auto a : arms) {
+      double true_difference = 0;
+      for (const auto s : population)
+        true_difference += (values[a + 1][s] - values[0][s]) / static_cast<double>(population.size());
+      study.arms.push_back({.runs = runs_of(a + 1, -gains[a] - true_difference), .gain = gains[a]});
+    }
+    return study;
+  }
+};
+
+struct Found {
+  bool is_one_apart = false, is_one_tied = false, do_all_hold = true;
+  int64_t held = 0, better = 0;
+};
+
+Difference compared(const Runs& arm, const Runs& baseline, const ComparisonRules& rules) {
+  auto found = paired_t_test(values_of(arm), values_of(baseline), rules);
+  found.examples = example_error(pointers_to(arm), pointers_to(baseline));
   found.interval = deciding_interval(found, rules);
   found.verdict = verdict_of(*found.interval, rules);
   return found;
 }
 
-Found study(const Kind& kind, double gain, uint64_t number) {
-  Normal normal{.bits = std::mt19937_64(number)};
-  const ComparisonRules rules{.margin = margin, .arms = kind.arms};
-  const auto baseline = runs_of(normal, kind, 0, std::vector<double>(example_count));
+Found judged(const DrawnStudy& study, const ComparisonRules& rules) {
   Found found;
-  for (int64_t a = 0; a < kind.arms; ++a) {
-    std::vector<double> shared(example_count);
-    for (auto& one : shared) one = kind.examples_sd() * std::sqrt(static_cast<double>(example_count)) * normal();
-    const auto difference = compared(runs_of(normal, kind, gain, shared), baseline, rules);
+  for (const auto& arm : study.arms) {
+    const auto difference = compared(arm.runs, study.baseline, rules);
     const double alone = error_of(difference).reach(1 - rules.confidence);
-    found.held += std::abs(difference.mean + gain) <= alone;
-    found.do_all_hold = found.do_all_hold && difference.interval->holds(-gain);
+    found.held += std::abs(difference.mean + arm.gain) <= alone;
+    found.do_all_hold = found.do_all_hold && difference.interval->holds(-arm.gain);
     found.is_one_tied =
         found.is_one_tied || difference.verdict == Verdict::tied || difference.verdict == Verdict::smaller;
     found.is_one_apart = found.is_one_apart || !difference.interval->holds(0);
@@ -107,12 +241,13 @@ struct Shares {
   double apart = 0, tied = 0, held = 0, all_held = 0, better = 0;
 };
 
-Shares shares_of(const Kind& kind, double gain, int studies) {
+Shares shares_of(const Source& source, const Kind& kind, const std::vector<double>& gains, int studies) {
+  const ComparisonRules rules{.margin = source.margin(), .arms = kind.arms};
   Shares shares;
   const double one = 100.0 / studies, of_arm = one / static_cast<double>(kind.arms);
 #pragma omp parallel for schedule(dynamic, 16)
   for (int i = 0; i < studies; ++i) {
-    const auto found = study(kind, gain, static_cast<uint64_t>(i));
+    const auto found = judged(source.draw(kind, gains, static_cast<uint64_t>(i)), rules);
 #pragma omp critical
     {
       shares.apart += one * found.is_one_apart;
@@ -125,25 +260,39 @@ Shares shares_of(const Kind& kind, double gain, int studies) {
   return shares;
 }
 
-void print_kind(const Kind& kind, int studies) {
-  const ComparisonRules rules{.margin = margin, .arms = kind.arms};
-  const ExampleError examples{.error = kind.examples_sd(), .count = example_count};
-  const double detectable = detectable_difference(kind.seeds_sd(), kind.seeds, rules.level(), rules.power, examples);
-  const auto none = shares_of(kind, 0, studies), small = shares_of(kind, margin, studies),
-             large = shares_of(kind, 2 * margin, studies), found = shares_of(kind, detectable, studies);
-  std::printf("| %s | %ld | %ld | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n",
-              kind.is_noisy ? "noisy" : "quiet", kind.seeds, kind.arms, none.apart, small.tied, large.tied, none.held,
-              none.all_held, small.better, found.better);
+/// Prints a line; whether it is what is promised, within two standard errors.
+bool print_kind(const Source& source, const char* name, const Kind& kind, int studies) {
+  const auto detectable = source.detectable(kind);
+  const auto gain = [&](double margins) { return std::vector<double>(detectable.size(), margins * source.margin()); };
+  const auto none = shares_of(source, kind, gain(0), studies), small = shares_of(source, kind, gain(1), studies),
+             large = shares_of(source, kind, gain(2), studies), found = shares_of(source, kind, detectable, studies);
+  std::printf("| %s | %ld | %ld | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", name, kind.seeds, kind.arms,
+              none.apart, small.tied, large.tied, none.held, none.all_held, small.better, found.better);
+  std::fflush(stdout);
+  const auto chance = [&](double percent) { return 2 * std::sqrt(percent * (100 - percent) / studies); };
+  const double rare = 5 + chance(5);
+  return none.apart <= rare && small.tied <= rare && large.tied <= rare && none.held >= 93 - chance(93) &&
+         none.held <= 97 + chance(97) && std::abs(found.better - 80) <= 5 + chance(80);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const int studies = argc > 1 ? std::atoi(argv[1]) : 2000;
+  std::unique_ptr<Source> source = std::make_unique<MadeUp>();
+  if (argc > 2) source = std::make_unique<Pool>(argv[2]);
+  std::printf("margin %.4f nats\n", source->margin());
   std::printf(
       "| examples | seeds | arms | false better or worse | false tied at the margin | at twice the margin | "
       "single intervals that hold | all intervals of a study | better at the margin | better at the detectable |\n");
-  for (const bool is_noisy : {false, true})
+  bool is_kept = true;
+  for (const bool is_noisy : {false, true}) {
+    if (argc > 2 && is_noisy) continue;
     for (const int64_t seeds : {2, 3, 5, 10})
-      for (const int64_t arms : {1, 3, 9}) print_kind({seeds, arms, is_noisy}, studies);
+      for (const int64_t arms : {1, 3, 9}) {
+        const auto* name = argc > 2 ? "real" : is_noisy ? "noisy" : "quiet";
+        is_kept = print_kind(*source, name, {seeds, arms, is_noisy}, studies) && is_kept;
+      }
+  }
+  return is_kept ? 0 : 1;
 }

@@ -181,10 +181,39 @@ TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints t
   CHECK(found["metrics"][0]["floors"]["majority"] == 0.5);
   const auto both = cloze("evaluate " + w.run + " " + moved);
   INFO(both.text);
-  CHECK_THAT(both.text, Catch::Contains(w.run + " less " + moved));
+  CHECK_THAT(both.text, Catch::Contains(w.run + " less " + moved) && Catch::Contains("McNemar's exact p"));
   const auto scored =
       json_of(cloze("evaluate --task " + w.task + " --predictions " + w.run + "/predictions.jsonl --json"));
   CHECK(scored["metrics"][0]["value"] == 1);
+}
+
+TEST_CASE("two fine-tuned runs without a common test part are refused, and tasks of a benchmark have its average",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto tuned_on = [&](const std::string& name, const std::string& task) {
+    const auto run = w.dir / name, file = w.dir.write(name + ".yaml", "base: animals.yaml\n" + task);
+    const auto tuned = cloze("finetune " + world().run + " " + file + " --run " + run +
+                             " --set train.budget.epochs=1 --set train.batch_size=8");
+    INFO(tuned.text);
+    REQUIRE(tuned.code == 0);
+    return run;
+  };
+  w.dir.write("fewer.tsv", animals(10));
+  w.dir.write("changed.tsv", animals(11) + "The cat slept\tnumber\n");
+  const auto fewer = tuned_on("fewer", "data: {test: fewer.tsv}\n"),
+             changed = tuned_on("changed", "data: {test: changed.tsv}\n"), first = tuned_on("first", "task: sst2\n"),
+             second = tuned_on("second", "task: rte\n");
+  check_refused("evaluate " + w.run + " " + fewer, 2,
+                "their test parts of animals have 12 and 10 items; evaluate them by commands of their own");
+  check_refused("evaluate " + w.run + " " + changed, 2,
+                "their test parts of animals differ, first in item 'test:11'; evaluate them by commands of their own");
+  check_refused("evaluate " + w.run + " " + first, 2,
+                "they are fine-tuned on other tasks, animals and sst2; evaluate them by commands of their own");
+  const auto average = cloze("evaluate " + first + " " + second);
+  INFO(average.text);
+  CHECK(average.code == 0);
+  CHECK_THAT(average.text, Catch::Contains("glue average of " + world().run) && Catch::Contains("over 2 tasks") &&
+                               Catch::Contains("without cola mcc"));
 }
 
 TEST_CASE("predict answers in the order asked, as JSON lines and as a table with one cell more", "[cli][tasks]") {
@@ -245,6 +274,7 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
                 w.run + ": is fine-tuned on a task, whose test part it is judged on; leave out --text");
   check_refused("evaluate " + w.run + " " + base, 2,
                 base + ": is not fine-tuned, and " + w.run + " is; evaluate them by commands of their own");
+  check_refused("evaluate " + base + " " + w.run, 2, base + ": is not fine-tuned, and " + w.run + " is");
   check_refused("inspect objective " + w.run + "/run.yaml", 2,
                 "is of a run that is fine-tuned on animals, whose rows `cloze inspect task` shows");
   check_refused("score " + w.run + " " + world().dir.write("line.txt", "The cat sat\n"), 2, "cannot be scored");

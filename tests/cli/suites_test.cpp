@@ -67,6 +67,13 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   CHECK(figure(found["runs"][0], 0)["ties"] == 1);
   CHECK_THAT(found["runs"][0]["suites"][0]["notes"][0].get<std::string>(),
              Catch::Contains("1 of 3 items have candidates that are the same"));
+  REQUIRE(found["comparisons"].size() == 1);
+  const auto& compared = found["comparisons"][0];
+  CHECK(compared["items"] == 3);
+  CHECK(compared["first"]["value"] == figure(found["runs"][0], 0)["value"]);
+  const double difference = compared["first"]["value"].get<double>() - compared["second"]["value"].get<double>();
+  CHECK(compared["difference"].get<double>() == Approx(difference).margin(1e-12));
+  CHECK_THAT(read_file(out + "/table.md"), Catch::Contains("run less words") && Catch::Contains("McNemar"));
   CHECK(count_lines(out + "/predictions.jsonl") == 6);
   CHECK(count_lines(out + "/results.jsonl") ==
         found["runs"][0]["suites"][0]["figures"].size() + found["runs"][1]["suites"][0]["figures"].size());

@@ -79,6 +79,27 @@ TEST_CASE("a tie of n best candidates counts 1 / n, and the published rule takes
   CHECK(ranked(-3, -2, -1).choice == 2);
 }
 
+TEST_CASE("the items of a share are those with an answer that count for its metric, with their credits", "[suites]") {
+  Pairs pairs;
+  auto unanswered = pair_of("p", 0), of_contexts = pair_of("p", 1);
+  unanswered.answer.reset();
+  of_contexts.metric = "context_accuracy";
+  pairs.add(unanswered, -1, -2);
+  pairs.add(pair_of("p", 2), -1, -1);
+  pairs.add(of_contexts, -1, -2);
+  pairs.add(pair_of("q", 0), -1, -2);
+  const auto share = share_of(pairs.items, pairs.official());
+  REQUIRE(share.has_value());
+  CHECK(share->metric == "accuracy");
+  CHECK(share->is_of_clusters);
+  REQUIRE(share->items.size() == 2);
+  CHECK(share->items[0].item == "p/2");
+  CHECK(share->items[0].credit == 0.5);
+  CHECK(share->items[1].cluster == "q");
+  CHECK(share->items[1].credit == 1);
+  CHECK_FALSE(share_of({}, {}).has_value());
+}
+
 TEST_CASE("candidates are compared by sum, token, word or byte", "[suites]") {
   const std::vector items{pair_of("p", 0)};
   // sums -4 and -3, by token -1 and -1.5, by word -4 and -1, by byte -0.5 and -0.75

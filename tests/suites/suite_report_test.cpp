@@ -130,12 +130,14 @@ TEST_CASE("runs are named by the parts of their paths that tell them apart", "[s
 TEST_CASE("checkpoints have a row each, or a column each where figures need more than 80 columns", "[suites]") {
   const std::vector all{answers_of("runs/a", 1000, {pairs(0.5, 0.625)}),
                         answers_of("runs/a", 2000, {pairs(0.75, 0.5)})};
-  const auto table = table_of_checkpoints(all, SuiteDetail::suites);
+  const auto table = table_of_checkpoints(all, SuiteDetail::suites, 0);
   CHECK(table.title == "Suites answered by the checkpoints of runs/a");
   CHECK(heads_of(table) == Row{"step", "pairs accuracy %", "pairs micro_accuracy %"});
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[1] == Row{"2,000", "75.00 (50.00)", "76.00"});
-  const auto turned = table_of_checkpoints(all, SuiteDetail::phenomena);
+  CHECK(table_of_checkpoints(all, SuiteDetail::suites).rows[1] ==
+        Row{"2,000", "75.00 (50.00) [25.00, 75.00]", "76.00"});
+  const auto turned = table_of_checkpoints(all, SuiteDetail::phenomena, 0);
   CHECK(turned.title == "Suites answered by the checkpoints of runs/a");
   CHECK(heads_of(turned) == Row{"step", "1,000", "2,000"});
   REQUIRE(turned.rows.size() == 4);

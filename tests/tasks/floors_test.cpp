@@ -89,12 +89,17 @@ TEST_CASE("figures of a task are JSON in which the undefined is null with a reas
 TEST_CASE("an average of tasks takes the mean within a task first") {
   const auto average = average_of(Benchmark::glue, {{"mrpc", "f1", 0.9},
                                                     {"mrpc", "accuracy", 0.8},
-                                                    {"mnli-m", "accuracy", 0.6},
+                                                    {"mnli", "accuracy", 0.6},
                                                     {"mnli-mm", "accuracy", 0.7},
-                                                    {"sst2", "accuracy", 0.95},
+                                                    {"sst2", "accuracy", 0.97},
+                                                    {"sst2", "accuracy", 0.93},
                                                     {"qqp", "f1", 0.1}});
   CHECK(average.value.value() == Approx((0.85 + 0.65 + 0.95) / 3));
+  CHECK(average.tasks == 3);
   CHECK((average.missing == std::vector<std::string>{"cola mcc", "stsb pearson", "stsb spearman", "qqp accuracy",
                                                      "qnli accuracy", "rte accuracy", "wnli accuracy"}));
   CHECK_FALSE(average_of(Benchmark::superglue, {}).value.has_value());
+  CHECK(is_task_of(Benchmark::glue, "mnli-mm"));
+  CHECK(is_task_of(Benchmark::superglue, "superglue-rte"));
+  CHECK_FALSE(is_task_of(Benchmark::superglue, "rte"));
 }

@@ -1,6 +1,7 @@
 // Intervals, the bootstrap and comparisons.
 #include <cmath>
 
+#include "core/significance.h"
 #include "tests/support/catch.h"
 #include "tasks/bootstrap.h"
 #include "tasks/figures.h"

@@ -165,7 +165,7 @@ TEST_CASE("what mntp does not support is refused with the value and a remedy", "
   refused([](auto&, auto&, auto& o) { o.mask_prob = 0.95; }, "mntp: mask_prob 0.95 and random_prob 0.1");
   refused([](auto&, auto&, auto& o) { o.count = CountRule::bernoulli; }, "mntp: count: bernoulli draws single tokens");
   refused([](auto& c, auto&, auto&) { c.train.budget.steps = 0, c.train.budget.minutes = 1; },
-          "mntp: initial_mlm_probability 0.3 changes to mlm_probability over the steps, epochs or words of "
+          "mntp: initial_mlm_probability 0.3 changes to mlm_probability over the steps, epochs, words or tokens of "
           "train.budget, which "
           "has none of them; set one, or decay_steps, or set initial_mlm_probability to 0");
   refused([](auto&, auto& m, auto&) { m.embedding_size = 16; }, "or give mntp a transform");
