@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "objectives/task_heads/run_rows.h"
+#include "tasks/answer_threshold.h"
 
 namespace cloze {
 
@@ -23,11 +24,12 @@ bool has_unanswerable(const std::vector<TaskItem>& items) {
 
 }  // namespace
 
-JudgedTask judged_task(const std::string& folder, const Objectives& objectives) {
+JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold) {
   auto task = open_prepared_task(folder).task;
   const bool may_lack_answers =
       task.config.kind == TaskKind::spans && has_unanswerable(read_prepared_part(folder, "train").items);
-  const auto setting = prediction_setting(task.config, task.labels, may_lack_answers);
+  auto setting = prediction_setting(task.config, task.labels, may_lack_answers);
+  setting.no_answer_threshold = no_answer_threshold;
   return {.task = std::move(task), .objectives = objectives, .setting = setting};
 }
 
@@ -54,6 +56,21 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
   MetricOptions options;
   options.resamples = resamples;
   return metrics_of(task.task.config.kind, items, task.task.labels, made, options);
+}
+
+void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
+                    std::vector<ItemPrediction>& predictions) {
+  if (!task.setting.may_have_no_answer) return;
+  auto answering = task.setting;
+  answering.may_have_no_answer = false;
+  std::vector<TaskPrediction> answered;
+  for (auto& found : predictions) {
+    decide_answer(found, answering);
+    answered.push_back(found.prediction);
+  }
+  const auto measure = metric.ends_with("f1") ? AnswerMeasure::f1 : AnswerMeasure::exact;
+  task.setting.no_answer_threshold = best_answer_threshold(items, answered, measure);
+  for (auto& found : predictions) decide_answer(found, task.setting);
 }
 
 JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples) {

@@ -111,7 +111,7 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
   require<ConfigError>(!config.task.name.empty(), path,
                        ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
   found.folder = tokens_of_run(found.run.folder, config.data.tokens);
-  found.task = judged_task(found.folder, config.objectives);
+  found.task = judged_task(found.folder, config.objectives, found.run.state.no_answer_threshold);
   return found;
 }
 
