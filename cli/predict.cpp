@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
+#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 
@@ -15,8 +16,8 @@ void add_predict(CLI::App& app, Globals& globals) {
       ->required();
   add_checkpoint_option(*verb, command->checkpoint);
   verb->add_option("--out", command->out,
-                   "write predictions to this file: .jsonl, as --json prints them, or .tsv, the lines of a table with "
-                   "one cell more, or item and prediction");
+                   "write predictions to this file: .jsonl, as --json prints them; .tsv, the lines of a table with one "
+                   "cell more, or item and prediction; .conll, words with tags; .json, answers as SQuAD has them");
   verb->add_flag("--json", command->json, "print a line of JSON for each item");
   verb->footer(
       "Examples:\n  cloze predict runs/wiki-sst2 new.tsv --json\n"
@@ -26,8 +27,10 @@ void add_predict(CLI::App& app, Globals& globals) {
   verb->callback([command, &globals] {
     check_run_path(command->run);
     const auto& out = command->out;
-    require<ConfigError>(out.empty() || out.ends_with(".tsv") || out.ends_with(".jsonl"), "--out ", out,
-                         ": predictions are written as .tsv or .jsonl; name such a file");
+    const auto has = [&](const char* ending) { return out.ends_with(ending); };
+    require<ConfigError>(out.empty() || has(".tsv") || has(".jsonl") || has(".conll") || has(".json"), "--out ", out,
+                         ": predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
+    if (!out.empty()) check_output_file("--out", out);
     require<ConfigError>(out.empty() || !command->json, "--json prints, and --out writes; leave one of them out");
     if (command->file != "-")
       require<DataError>(std::filesystem::exists(command->file), command->file,

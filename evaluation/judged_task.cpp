@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "objectives/task_heads/run_rows.h"
+#include "tasks/answer_threshold.h"
 #include "tasks/floors.h"
 #include "tasks/task_metric.h"
 
@@ -24,10 +25,11 @@ double squared_range(const Objectives& objectives) {
 
 }  // namespace
 
-JudgedTask judged_task(const std::string& folder, const Objectives& objectives) {
+JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold) {
   auto prepared = open_prepared_task(folder);
   auto& task = prepared.task;
-  const auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
+  auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
+  setting.no_answer_threshold = no_answer_threshold;
   return {
       .task = std::move(task), .objectives = objectives, .setting = setting, .constant = std::move(prepared.constant)};
 }
@@ -55,6 +57,21 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
   auto options = metric_options(task.task);
   options.resamples = resamples;
   return metrics_of(task.task.config.kind, items, task.task.labels, made, options);
+}
+
+void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
+                    std::vector<ItemPrediction>& predictions) {
+  if (!task.setting.may_have_no_answer) return;
+  auto answering = task.setting;
+  answering.may_have_no_answer = false;
+  std::vector<TaskPrediction> answered;
+  for (auto& found : predictions) {
+    decide_answer(found, answering);
+    answered.push_back(found.prediction);
+  }
+  const auto measure = metric.ends_with("f1") ? AnswerMeasure::f1 : AnswerMeasure::exact;
+  task.setting.no_answer_threshold = best_answer_threshold(items, answered, measure);
+  for (auto& found : predictions) decide_answer(found, task.setting);
 }
 
 JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples) {

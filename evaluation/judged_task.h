@@ -19,8 +19,9 @@ struct JudgedTask {
   TaskPrediction constant{};  ///< of its training part, for every item alike
 };
 
-/// The task in a prepared folder for a network with these objectives. Throws DataError for a damaged folder.
-JudgedTask judged_task(const std::string& folder, const Objectives& objectives);
+/// The task in a prepared folder for a network with these objectives. `no_answer_threshold`: spans, that of the
+/// checkpoint (TrainState). Throws DataError for a damaged folder.
+JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold = 0);
 
 /// Predictions for items, in their order.
 ///
@@ -37,6 +38,11 @@ struct JudgedPart {
 /// Figures of predictions. `resamples`: of their intervals; 0: those of shares alone have some.
 TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
                                    const std::vector<ItemPrediction>& predictions, int64_t resamples);
+
+/// Chooses by predictions what is left to choose after training, sets it in the setting of the task and decides the
+/// predictions anew: of spans whose questions may have no answer the threshold, for exact matches or F1 as `metric` is.
+void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
+                    std::vector<ItemPrediction>& predictions);
 
 /// Predictions and figures of a part.
 JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples);

@@ -74,6 +74,8 @@ struct TrainState : RunProgress {
   double best_loss = 0;  ///< best held-out loss, or of a task the best figure with its sign changed where more
                          ///< is better; valid when `best_step` > 0
   int64_t best_step = 0;
+  double no_answer_threshold = 0;  ///< of spans: chosen on the valid part at the last evaluation, so that the best
+                                   ///< checkpoint has its own; 0: none was chosen
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation
   int64_t suites_at = -1;        ///< step of the last answers to evaluation.suites
@@ -107,6 +109,7 @@ void describe(V& v, TrainState& s) {
   v("seconds", s.seconds);
   v.number("best_loss", s.best_loss);
   v.or_else("best_step", s.best_step, 0);
+  v.or_else("no_answer_threshold", s.no_answer_threshold, 0);
   v("evaluations_without_gain", s.evaluations_without_gain);
   v.or_else("evaluated_at", s.evaluated_at, -1);
   v.or_else("suites_at", s.suites_at, -1);

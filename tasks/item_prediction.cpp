@@ -117,9 +117,7 @@ void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::sp
   }
   found.answer = answer_of(item.second, rows, sides, setting.answers);
   found.prediction.no_answer = found.answer.margin;
-  const bool has_none =
-      found.answer.n_best.empty() || (setting.may_have_no_answer && found.answer.margin > setting.no_answer_threshold);
-  if (!has_none) found.prediction.answer = found.answer.n_best.front().text;
+  decide_answer(found, setting);
   found.loss = best;
   found.count = std::isnan(best) ? 0 : 1;
 }
@@ -182,6 +180,12 @@ PredictionSetting prediction_setting(const TaskConfig& config, const TaskLabels&
           .missing_tag = outside < labels.size() ? outside : 0,
           .may_have_no_answer = may_have_no_answer,
           .answers = {.max_answer_length = config.max_answer}};
+}
+
+void decide_answer(ItemPrediction& found, const PredictionSetting& setting) {
+  const bool has_none =
+      found.answer.n_best.empty() || (setting.may_have_no_answer && found.answer.margin > setting.no_answer_threshold);
+  found.prediction.answer = has_none ? "" : found.answer.n_best.front().text;
 }
 
 ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,

@@ -45,6 +45,9 @@ struct ItemPrediction {
 ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
                             const PredictionSetting& setting);
 
+/// Spans: takes the best answer, or none where the margin is above the threshold of the setting.
+void decide_answer(ItemPrediction& found, const PredictionSetting& setting);
+
 /// A prediction as a line of predictions.jsonl and of `cloze predict --json` has it: {"item", "label",
 /// "probabilities"}, {"item", "labels", "probabilities"}, {"item", "value"}, {"item", "tags"}, {"id", "answer",
 /// "start", "end", "score", "no_answer", "n_best"} or {"item", "choice", "scores"}. Places are code points, as SQuAD

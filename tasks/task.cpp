@@ -141,6 +141,17 @@ TaskPart read_items(const Task& task, const std::string& file, bool needs_labels
   return part;
 }
 
+TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t window,
+                               const std::function<void(std::vector<TaskItem>&)>& take) {
+  LabelPool pool;
+  const auto number_and_take = [&](TaskPart& part) {
+    number_golds(part, task.config, task.labels, pool);
+    take(part.items);
+  };
+  return read_part(task.config, task.file, "items", file, pool,
+                   {.needs_labels = false, .take = number_and_take, .window = window});
+}
+
 std::string counts_of(const TaskPart& part, const TaskLabels& labels) {
   auto text = words(part.name, ": ", counted(part.items.size(), "item"));
   const auto counts = label_counts(part, labels);

@@ -32,6 +32,11 @@ Task open_task(const std::string& file, const TaskOptions& options = {});
 /// The items of a file for the columns of a task; their labels, if they have any, by the ids of the task's.
 TaskPart read_items(const Task& task, const std::string& file, bool needs_labels = false);
 
+/// The same items, `window` at a time as they are read, to `take`, which may move them away. Returns the part without
+/// items, with its notes.
+TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t window,
+                               const std::function<void(std::vector<TaskItem>&)>& take);
+
 /// The part in a sentence: `train: 900 items, negative 400, positive 500`.
 std::string counts_of(const TaskPart& part, const TaskLabels& labels);
 

@@ -119,19 +119,19 @@ class ItemReader {
       if (std::any_of(sentence.words.begin(), sentence.words.end(), is_empty) && part_.empty++ == 0)
         first_empty_ = place;
       item.words = std::move(sentence.words);
-      part_.items.push_back(std::move(item));
+      keep(std::move(item));
     }
     finish();
   }
 
   void read_questions(const std::string& file) {
-    part_.items = read_squad(file, bad_);
-    for (const auto& item : part_.items) {
+    for (auto& item : read_squad(file, bad_)) {
       const bool is_labelled = !std::holds_alternative<NoGold>(item.gold);
       require<DataError>(is_labelled || !options_.needs_labels, file, ", question ", item.line, " ('",
                          shortened(item.id), "'): has no `answers`, and ", part_.name, " is learned or judged by them");
       if ((is_blank(item.text) || is_blank(item.second)) && part_.empty++ == 0)
         first_empty_ = words(file, ", question ", item.line);
+      keep(std::move(item));
     }
     finish();
   }
@@ -211,7 +211,23 @@ class ItemReader {
       fail<DataError>(where(), ": ", part_.name, " has an item whose label is null; give it one, or remove the item");
     if (has_gold && !add_gold(item)) return;
     count_empty(item);
+    keep(std::move(item));
+  }
+
+  /// Puts an item into the part, with a name where it has none of its own.
+  void keep(TaskItem item) {
+    if (count_ == 0) has_ids_ = !item.id.empty();
+    if (!has_ids_) item.id = part_.name + ":" + std::to_string(count_);
+    if (has_ids_ && !ids_.insert(item.id).second)
+      fail<DataError>(part_.file, ": two items have the id '", shortened(item.id),
+                      "'; give each its own, or leave out `data.id`");
+    ++count_;
     part_.items.push_back(std::move(item));
+    if (options_.take && part_.items.size() == options_.window) give();
+  }
+  void give() {
+    options_.take(part_);
+    part_.items.clear();
   }
 
   bool is_skipped(const Cell& label) const {
@@ -309,7 +325,7 @@ class ItemReader {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_number = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-    const bool is_first = records_->may_have_taken_header() && part_.items.empty();
+    const bool is_first = records_->may_have_taken_header() && count_ == 0;
     if (!is_number)
       fail<DataError>(
           where(), ": its target is '", shortened(text), "', which is no number; ",
@@ -360,23 +376,15 @@ class ItemReader {
     return true;
   }
 
-  /// Names items that have no id of their own, and notes what was met.
+  /// Gives the last items, and notes what was met.
   void finish() {
     const auto& part = part_.name;
     part_.bad = bad_.count;
     require<DataError>(bad_.count == 0 || options_.skip_bad, part, ": the answers of ", counted(bad_.count, "question"),
                        " do not stand where they are said to, first ", bad_.first,
                        "; mend them, or leave these questions out with --skip-bad");
-    require<DataError>(!part_.items.empty(), part_.file, ": ", part, " has no item; give it some");
-    const bool has_ids = !part_.items.front().id.empty();
-    std::unordered_set<std::string_view> ids;
-    for (size_t i = 0; i < part_.items.size(); ++i) {
-      auto& item = part_.items[i];
-      if (!has_ids) item.id = part + ":" + std::to_string(i);
-      if (has_ids && !ids.insert(item.id).second)
-        fail<DataError>(part_.file, ": two items have the id '", shortened(item.id),
-                        "'; give each its own, or leave out `data.id`");
-    }
+    require<DataError>(count_ > 0, part_.file, ": ", part, " has no item; give it some");
+    if (options_.take && !part_.items.empty()) give();
     if (part_.skipped > 0)
       part_.notes.push_back(
           words(part, ": ", counted(part_.skipped, "item"), " left out, with a label of ", "`data.skip_labels`"));
@@ -402,6 +410,9 @@ class ItemReader {
   TagCheck check_{config_.data.scheme};
   BadRecords bad_{};
   std::string first_empty_{};
+  uint64_t count_ = 0;  ///< of items
+  bool has_ids_ = false;
+  std::unordered_set<std::string> ids_{};  ///< that items have of their own
 };
 
 }  // namespace

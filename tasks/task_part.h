@@ -1,6 +1,7 @@
 #pragma once
 // A part of a task: the items of its files.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct PartOptions {
   /// left out.
   bool skip_bad = false;
   bool needs_labels = true;  ///< else items without labels are taken
+  /// Is given the items in their order, `window` at a time, as they are read; the part keeps none. Empty: it keeps all.
+  std::function<void(TaskPart&)> take{};
+  size_t window = 0;
 };
 
 /// Reads a part. Golds have numbers of the pool instead of ids of labels. Throws DataError with the place of what

@@ -47,6 +47,7 @@ void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
                    ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
   due_ = state.held_out_due && !saved.is_branch;
   best_cost_ = state.best_loss;
+  no_answer_threshold_ = state.no_answer_threshold;
   if (!is_comparable || saved.is_branch) return;  // the best is searched for in this run
   best_step_ = state.best_step;
   evaluations_without_gain_ = state.evaluations_without_gain;
@@ -81,6 +82,7 @@ void HeldOutEvaluation::save(TrainState& state) const {
   state.evaluated_at = evaluated_at_;
   state.best_step = best_step_;
   state.best_loss = best_cost_;
+  state.no_answer_threshold = no_answer_threshold_;
   state.evaluations_without_gain = evaluations_without_gain_;
   state.evaluation_protocol = protocol_;
 }
@@ -127,7 +129,10 @@ bool HeldOutEvaluation::is_due_after(const Training& training) const {
 void HeldOutEvaluation::measure(Training& training) {
   const AveragedWeights averaged(*training.stepper);
   const auto& train = training.config.train;
-  if (judge_) judge_->judge(*training.network);
+  if (judge_) {
+    judge_->judge(*training.network);
+    no_answer_threshold_ = judge_->no_answer_threshold();
+  }
   losses_ = judge_ ? std::vector{judge_->loss()}
                    : cloze::evaluate(*training.network, measures_, train.batch_size, device_of(train.device),
                                      /*active_only=*/true);

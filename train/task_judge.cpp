@@ -64,7 +64,9 @@ TaskJudge::TaskJudge(const RunConfig& config)
 }
 
 void TaskJudge::judge(Network& network) {
-  const auto judged = judge_part(network, task_, valid_, /*resamples=*/0);
+  JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
+  choose_setting(task_, valid_.items, metric_, judged.predictions);
+  judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
   loss_ = held_out_of(task_, judged, loss_name_);

@@ -20,11 +20,13 @@ class TaskJudge {
   /// Reads the valid part. Throws DataError for a damaged one, ConfigError for a figure that the task does not have.
   explicit TaskJudge(const RunConfig& config);
 
-  /// Judges the network, with the weights that it has now.
+  /// Judges the network, with the weights that it has now, and chooses the threshold of no answer.
   void judge(Network& network);
 
   /// What the best step has the least of: the figure, with its sign changed where more is better; NaN: it is undefined.
   double cost() const { return cost_; }
+  /// The threshold of no answer that was chosen last (TrainState::no_answer_threshold).
+  double no_answer_threshold() const { return task_.setting.no_answer_threshold; }
   /// `NAME-valid`, and its figures.
   const SuiteResult& result() const { return result_; }
   /// The loss of the same predictions.

@@ -79,7 +79,7 @@ void TaskTest::finish(Training& training) {
   if (config.task.name.empty() || !training.processes.writes()) return;
   const auto start = Clock::now();
   const auto best = open_run(training.options.run);
-  const auto task = judged_task(config.data.tokens, config.objectives);
+  const auto task = judged_task(config.data.tokens, config.objectives, best.state.no_answer_threshold);
   const auto part = read_prepared_part(config.data.tokens, "test");
   const auto judged = judge_part(*best.network, task, part, test_resamples);
   result_ = suite_result_of(config.task.name, config.task.metric, judged);

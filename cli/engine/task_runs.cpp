@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "cli/engine/parts.h"
+#include "cli/engine/prediction_output.h"
 #include "core/json.h"
 #include "core/scratch_folder.h"
-#include "data/line_reader.h"
 #include "models/backbone_config.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -180,7 +180,7 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
   require<ConfigError>(!config.task.name.empty(), path,
                        ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
   found.folder = tokens_of_run(found.run.folder, config.data.tokens);
-  found.task = judged_task(found.folder, config.objectives);
+  found.task = judged_task(found.folder, config.objectives, found.run.state.no_answer_threshold);
   return found;
 }
 
@@ -213,55 +213,6 @@ int evaluate_tasks(const EvaluateCommand& c) {
 
 namespace {
 
-/// Where predictions go.
-class PredictionOutput {
- public:
-  /// `file`: whose lines a table repeats, if it is one.
-  PredictionOutput(const PredictCommand& c, const std::string& file, const std::vector<TaskItem>& items)
-      : command_(c), is_json_(c.json || c.out.ends_with(".jsonl")), repeats_(!is_json_ && is_table(file)) {
-    if (!is_json_ && !repeats_) text_ = "item\tprediction\n";
-    if (!repeats_) return;
-    LineReader lines(file);
-    const auto before = items.empty() ? 0 : items.front().line;  // where a header may stand
-    for (std::string_view line; lines.next(line);) {
-      if (lines.number < before)
-        text_ += std::string(line) + "\tprediction\n";
-      else
-        lines_.emplace(lines.number, line);
-    }
-  }
-
-  void add(const ItemPrediction& found, const TaskItem& item, const Task& task) {
-    if (is_json_) {
-      text_ += json_text(json_of(found, item, task.config.kind, task.labels)) + "\n";
-    } else {
-      const auto line = repeats_ ? lines_.find(item.line) : lines_.end();
-      const auto cell = in_one_line(text_of(found, task.config.kind, task.labels));
-      text_ += (line == lines_.end() ? item.id : line->second) + "\t" + cell + "\n";
-    }
-  }
-  /// Prints what has been added, or writes all of it at the end.
-  void flush(bool at_end) {
-    if (command_.out.empty()) {
-      print_data(text_);
-      text_.clear();
-    } else if (at_end) {
-      write_atomic(command_.out, text_);
-    }
-  }
-
- private:
-  static bool is_table(const std::string& file) {
-    const auto has = [&](const char* ending) { return file.ends_with(ending); };
-    return has(".tsv") || has(".tsv.gz") || has(".tsv.xz");
-  }
-
-  const PredictCommand& command_;
-  bool is_json_, repeats_;
-  std::string text_{};
-  std::map<uint64_t, std::string> lines_{};
-};
-
 /// Standard input as a file whose name ends as that of the task's test part, which says how it is read.
 std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   auto name = fs::path(task.test.file).filename();
@@ -273,10 +224,57 @@ std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   return path;
 }
 
-bool has_golds(const std::vector<TaskItem>& items) {
-  return !items.empty() && std::none_of(items.begin(), items.end(),
-                                        [](const TaskItem& item) { return std::holds_alternative<NoGold>(item.gold); });
-}
+bool has_gold(const TaskItem& item) { return !std::holds_alternative<NoGold>(item.gold); }
+
+/// Predicts the items of one window after another.
+class Predictor {
+ public:
+  Predictor(TaskRun& opened, PredictionOutput& output)
+      : opened_(opened),
+        output_(output),
+        maker_(opened.run.tokenizer, framing_of(opened.run.tokenizer, opened.run.config.model),
+               row_options(opened.task.task.config, opened.task.task.labels)) {}
+
+  void predict(std::vector<TaskItem>& window) {
+    std::vector<TaskRow> rows;
+    for (size_t i = 0; i < window.size(); ++i) maker_.add(window[i], static_cast<int64_t>(i), rows, counts_);
+    auto found = predict_items(*opened_.run.network, opened_.task, window, rows);
+    for (size_t i = 0; i < window.size(); ++i) output_.add(found[i], window[i]);
+    output_.flush();
+    count_ += window.size();
+    judge_later(window, found);
+  }
+
+  uint64_t count() const { return count_; }
+  const RowCounts& counts() const { return counts_; }
+  /// Figures, where every item has a label.
+  std::optional<TaskFigures> figures() const {
+    if (!are_labelled_ || items_.empty()) return std::nullopt;
+    return figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
+  }
+
+ private:
+  /// Keeps what figures are made of, as long as there may be some.
+  void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& found) {
+    are_labelled_ = are_labelled_ && std::all_of(window.begin(), window.end(), has_gold);
+    if (!are_labelled_) {
+      items_.clear();
+      predictions_.clear();
+      return;
+    }
+    std::move(window.begin(), window.end(), std::back_inserter(items_));
+    std::move(found.begin(), found.end(), std::back_inserter(predictions_));
+  }
+
+  TaskRun& opened_;
+  PredictionOutput& output_;
+  TaskRowMaker maker_;
+  RowCounts counts_{};
+  uint64_t count_ = 0;
+  bool are_labelled_ = true;
+  std::vector<TaskItem> items_{};
+  std::vector<ItemPrediction> predictions_{};
+};
 
 }  // namespace
 
@@ -286,30 +284,14 @@ int run_predict(const PredictCommand& c) {
   const ScratchFolder scratch;
   const auto& task = opened.task.task;
   const auto file = c.file == "-" ? spooled_items(task, scratch) : fs::absolute(c.file).string();
-  const auto items = read_items(task, file).items;
-  const TaskRowMaker maker(opened.run.tokenizer, framing_of(opened.run.tokenizer, opened.run.config.model),
-                           row_options(task.config, task.labels));
-  PredictionOutput output(c, file, items);
-  std::vector<ItemPrediction> all;
-  RowCounts counts;
-  for (size_t first = 0; first < items.size(); first += window_items) {
-    const auto end = std::min(items.size(), first + window_items);
-    const std::vector<TaskItem> window(items.begin() + static_cast<std::ptrdiff_t>(first),
-                                       items.begin() + static_cast<std::ptrdiff_t>(end));
-    std::vector<TaskRow> rows;
-    for (size_t i = 0; i < window.size(); ++i) maker.add(window[i], static_cast<int64_t>(i), rows, counts);
-    for (auto& found : predict_items(*opened.run.network, opened.task, window, rows)) {
-      output.add(found, items[all.size()], task);
-      all.push_back(std::move(found));
-    }
-    output.flush(/*at_end=*/false);
-  }
-  output.flush(/*at_end=*/true);
-  if (const auto note = cut_note("items", counts); !note.empty()) log_info("task", note);
-  if (!c.out.empty()) log_result("predict", words(thousands(all.size()), " predictions -> ", c.out));
-  if (!has_golds(items)) return 0;
-  const auto figures = figures_of_predictions(opened.task, items, all, interval_resamples);
-  log_info("task", words("the items have labels:\n", tables_text(tables_of(task.config.task, figures))));
+  PredictionOutput output(c, file, task);
+  Predictor predictor(opened, output);
+  read_items_in_windows(task, file, window_items, [&](auto& window) { predictor.predict(window); });
+  output.finish();
+  if (const auto note = cut_note("items", predictor.counts()); !note.empty()) log_info("task", note);
+  if (!c.out.empty()) log_result("predict", words(thousands(predictor.count()), " predictions -> ", c.out));
+  if (const auto figures = predictor.figures())
+    log_info("task", words("the items have labels:\n", tables_text(tables_of(task.config.task, *figures))));
   return 0;
 }
 

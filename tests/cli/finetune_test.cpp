@@ -267,7 +267,11 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   check_refused("predict " + w.run + " none.tsv", 1,
                 "none.tsv: no such file; name a file with items, or - for standard");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.txt", 2,
-                "--out x.txt: predictions are written as .tsv or .jsonl; name such a file");
+                "--out x.txt: predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
+  check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "x.conll"), 2,
+                "the task is classification, and a .conll has tags of words; name a .tsv or a .jsonl");
+  check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "x.json"), 2,
+                "the task is classification, and a .json has answers, as SQuAD's files; name a .tsv or a .jsonl");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.tsv --json", 2,
                 "--json prints, and --out writes; leave one of them out");
   check_refused("evaluate " + w.run + " --text " + (w.dir / "test.tsv"), 2,

@@ -161,3 +161,23 @@ TEST_CASE("items to predict for need no labels, and have them where they stand t
   CHECK(bare_words.items[0].words == std::vector<std::string>{"a", "b"});
   CHECK(std::holds_alternative<NoGold>(bare_words.items[1].gold));
 }
+
+TEST_CASE("items in windows are those of the whole file, in their order and by the same names", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.tsv", numbered_lines(0, 7, {"a", "b"}));
+  const auto task =
+      folder.open(mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}");
+  const auto file = folder.write("new.tsv", numbered_lines(0, 7, {"b", "a"}));
+  std::vector<size_t> sizes;
+  std::vector<TaskItem> all;
+  const auto part = read_items_in_windows(task, file, 3, [&](std::vector<TaskItem>& window) {
+    sizes.push_back(window.size());
+    all.insert(all.end(), window.begin(), window.end());
+  });
+  CHECK(sizes == std::vector<size_t>{3, 3, 1});
+  CHECK(part.items.empty());
+  const auto whole = read_items(task, file).items;
+  REQUIRE(all.size() == whole.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    CHECK((all[i].id == whole[i].id && all[i].text == whole[i].text && all[i].gold == whole[i].gold));
+}

@@ -1,0 +1,100 @@
+#include "cli/engine/prediction_output.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/engine/parts.h"
+#include "core/json.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+bool is_tsv(const std::string& file) {
+  const auto has = [&](const char* ending) { return file.ends_with(ending); };
+  return has(".tsv") || has(".tsv.gz") || has(".tsv.xz");
+}
+
+/// The words of a sentence with their tags.
+std::string tag_lines(const ItemPrediction& found, const TaskItem& item, const TaskLabels& labels) {
+  std::string lines;
+  for (size_t w = 0; w < item.words.size(); ++w)
+    lines += item.words[w] + "\t" + labels.names.at(static_cast<size_t>(found.prediction.labels.at(w))) + "\n";
+  return lines + "\n";
+}
+
+}  // namespace
+
+PredictionOutput::Form PredictionOutput::form_of(const PredictCommand& command) {
+  if (command.json || command.out.ends_with(".jsonl")) return Form::json_lines;
+  if (command.out.ends_with(".conll")) return Form::columns;
+  return command.out.ends_with(".json") ? Form::answers : Form::table;
+}
+
+PredictionOutput::PredictionOutput(const PredictCommand& command, const std::string& file, const Task& task)
+    : command_(command), task_(task), form_(form_of(command)) {
+  const auto kind = task.config.kind;
+  require<ConfigError>(form_ != Form::columns || kind == TaskKind::tagging, "--out ", command.out, ": the task is ",
+                       kind, ", and a .conll has tags of words; name a .tsv or a .jsonl");
+  require<ConfigError>(form_ != Form::answers || kind == TaskKind::spans, "--out ", command.out, ": the task is ", kind,
+                       ", and a .json has answers, as SQuAD's files; name a .tsv or a .jsonl");
+  if (!command.out.empty()) {
+    staged_.emplace(command.out);
+    out_.open(staged_->path() + "/predictions", std::ios::binary);
+  }
+  const bool repeats = form_ == Form::table && is_tsv(file);
+  if (repeats) input_.emplace(file);
+  if (form_ == Form::table && !repeats) text_ = "item\tprediction\n";
+  if (form_ == Form::answers) text_ = "{";
+}
+
+std::string PredictionOutput::table_line(const ItemPrediction& found, const TaskItem& item) {
+  const auto cell = "\t" + in_one_line(text_of(found, task_.config.kind, task_.labels)) + "\n";
+  if (!input_) return item.id + cell;
+  std::string lines;
+  while (input_->number < item.line && input_->next(line_))
+    if (is_first_ && input_->number < item.line) lines += std::string(line_) + "\tprediction\n";  // a header
+  return lines + std::string(line_) + cell;
+}
+
+void PredictionOutput::add(const ItemPrediction& found, const TaskItem& item) {
+  switch (form_) {
+    case Form::json_lines:
+      text_ += json_text(json_of(found, item, task_.config.kind, task_.labels)) + "\n";
+      break;
+    case Form::table:
+      text_ += table_line(found, item);
+      break;
+    case Form::columns:
+      text_ += tag_lines(found, item, task_.labels);
+      break;
+    case Form::answers:
+      text_ += words(is_first_ ? "" : ",\n", json_text(nlohmann::json(item.id)), ": ",
+                     json_text(nlohmann::json(found.prediction.answer)));
+      break;
+  }
+  is_first_ = false;
+}
+
+void PredictionOutput::flush() {
+  if (staged_)
+    out_ << text_;
+  else
+    print_data(text_);
+  text_.clear();
+}
+
+void PredictionOutput::finish() {
+  if (form_ == Form::answers) text_ += "}\n";
+  flush();
+  if (!staged_) return;
+  out_.close();
+  require(!out_.fail(), command_.out, ": cannot be written (", system_reason(), ")");
+  std::error_code error;
+  std::filesystem::rename(staged_->path() + "/predictions", command_.out, error);
+  require(!error, command_.out, ": cannot be written (", error.message(), ")");
+}
+
+}  // namespace cloze

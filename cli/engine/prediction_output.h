@@ -1,0 +1,48 @@
+#pragma once
+// Predictions as `cloze predict` prints and writes them.
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "core/file.h"
+#include "data/line_reader.h"
+#include "tasks/item_prediction.h"
+#include "tasks/task.h"
+
+namespace cloze {
+
+/// Writes one prediction after another, in the form that the ending of --out names:
+/// - `.jsonl`, and with --json: a line of JSON each
+/// - `.tsv`, and where nothing is asked for: the lines of a table with one cell more, or item and prediction
+/// - `.conll`: tags, `word<tab>tag` a line, with an empty line after each item
+/// - `.json`: answers, an object {ID: answer} as SQuAD's programs read it
+class PredictionOutput {
+ public:
+  /// `file`: of the items. Throws ConfigError for a form that the task's kind does not have.
+  PredictionOutput(const PredictCommand& command, const std::string& file, const Task& task);
+
+  void add(const ItemPrediction& found, const TaskItem& item);
+  /// Prints what was added, or writes it to the file that will be --out.
+  void flush();
+  /// Puts the file at its place. Throws Error with the system's reason.
+  void finish();
+
+ private:
+  enum class Form { json_lines, table, columns, answers };
+  static Form form_of(const PredictCommand& command);
+  std::string table_line(const ItemPrediction& found, const TaskItem& item);
+
+  const PredictCommand& command_;
+  const Task& task_;
+  Form form_;
+  std::optional<LineReader> input_{};  ///< the table whose lines are repeated
+  std::string_view line_{};            ///< that was read last
+  bool is_first_ = true;
+  std::string text_{};
+  std::optional<StagedFolder> staged_{};  ///< has the file that will be --out
+  std::ofstream out_{};
+};
+
+}  // namespace cloze
