@@ -73,6 +73,12 @@ void copy_same_name(const std::string& name, const Tensor& from, int64_t source_
   }
 }
 
+/// The name that a parameter of an encoder-decoder has in a network that is its encoder alone.
+std::string name_in_encoder(const std::string& name) {
+  const std::string encoder = "backbone.encoder.";
+  return name.starts_with(encoder) ? "backbone.stack." + name.substr(encoder.size()) : name;
+}
+
 /// Copies a projection of global tokens from that of all tokens; false: it is none, or that does not fit.
 bool copy_local_projection(const std::string& name, const Sources& sources, const Tensor& value) {
   const auto local = local_projection_of(name);
@@ -122,14 +128,14 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   report.from = source.checkpoint;
   Sources sources;
   const auto differing = heads_of_other_labels(source.config.objectives, objectives);
+  const auto& model = backbone_of(network.model_config());
+  const auto& source_model = backbone_of(source.config.model);
   for (const auto& [name, param] : collect_params(*source.network)) {
     if (is_of_head(name, differing))
       report.unused.push_back(name);
     else
-      sources.emplace(name, param.value().detach());
+      sources.emplace(model.is_encoder() ? name_in_encoder(name) : name, param.value().detach());
   }
-  const auto& model = backbone_of(network.model_config());
-  const auto& source_model = backbone_of(source.config.model);
   std::set<std::string> used;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {

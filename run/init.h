@@ -19,9 +19,9 @@ struct InitReport {
 
 /// Initializes `network` from `run`, a run directory or one of its step folders: parameters of the same name and shape
 /// are copied; a longer table of position embeddings repeats the old one, starting after the padding id where positions
-/// are offset by it; the projections of global tokens start as those of all tokens. Throws ConfigError if the
-/// tokenizers differ or nothing fits. Source: Beltagy et al. 2020, section 5; allenai/longformer,
-/// convert_model_to_long. Differs: the rows up to the padding id are copied too.
+/// are offset by it; the projections of global tokens start as those of all tokens; an encoder alone takes that of an
+/// encoder-decoder. Throws ConfigError if the tokenizers differ or nothing fits. Source: Beltagy et al. 2020, section
+/// 5; allenai/longformer, convert_model_to_long. Differs: the rows up to the padding id are copied too.
 ///
 /// The head of a task is copied where both have the same labels in the same order.
 ///

@@ -21,7 +21,7 @@ std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t se
 
 int64_t step_of(const TaskCut& cut, int64_t room) {
   const auto* windows = std::get_if<Windows>(&cut);
-  return windows ? windows->stride : std::max<int64_t>(room / 2, 1);
+  return windows && windows->stride <= room ? windows->stride : std::max<int64_t>(room / 2, 1);
 }
 
 std::vector<TokenWindow> stride_windows(int64_t count, int64_t room, int64_t step) {

@@ -16,7 +16,8 @@ namespace cloze {
 /// Source: google-research/bert, run_classifier.py, `_truncate_seq_pair`.
 std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t second, int64_t room);
 
-/// The step from window to window where the room is `room`: that of `windows`, else half of it.
+/// The step from window to window where the room is `room`: that of `windows` if it is no longer, else half of the
+/// room, so that short models see both sides of every token too.
 int64_t step_of(const TaskCut& cut, int64_t room);
 
 /// Tokens [begin, end).

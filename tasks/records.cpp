@@ -42,7 +42,7 @@ std::optional<int64_t> column_position(const std::string& name) {
 class TableLines {
  public:
   TableLines(const std::string& file, TaskFormat format) : lines_(file), format_(format) {}
-  /// The next record, valid until the next call; empty lines are none unless another file stands beside this one.
+  /// The next record, valid until the next call.
   bool next(std::vector<std::string_view>& cells, bool skips_empty) {
     std::string_view line;
     do {
@@ -127,12 +127,13 @@ class TableRecords final : public RecordReader {
     return true;
   }
 
+  /// Empty lines are no records, but beside another file or where a line has one cell, which may be empty.
   bool read() {
     line_.clear();
-    const bool alone = tables_.size() == 1;
-    const bool is_line = tables_.front().next(line_, alone);
+    const bool skips_empty = tables_.size() == 1 && count_ != 1;
+    const bool is_line = tables_.front().next(line_, skips_empty);
     for (size_t i = 1; i < tables_.size(); ++i)
-      if (tables_[i].next(line_, alone) != is_line)
+      if (tables_[i].next(line_, skips_empty) != is_line)
         fail<DataError>(is_line ? tables_[i].name() : tables_.front().name(), ": ends before ",
                         is_line ? tables_.front().name() : tables_[i].name(),
                         ", beside which it stands; give files with the same number of lines");

@@ -38,6 +38,9 @@ void split_columns(std::string_view line, std::vector<std::string_view>& cells) 
   }
 }
 
+/// A line without a column. A no-break space alone is a word.
+bool ends_sentence(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
 /// The letter of a tag of a scheme, and the type after the hyphen.
 struct PhraseTag {
   char letter = 0;
@@ -108,7 +111,7 @@ bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
 bool TagFile::next(TaggedSentence& sentence) {
   sentence = {};
   for (std::string_view line; lines_.next(line);) {
-    if (!is_blank(line))
+    if (!ends_sentence(line))
       add(line, sentence);
     else if (!sentence.words.empty())
       return true;

@@ -121,7 +121,8 @@ void describe(V& v, HeadTailCut& c) {
 }
 template <class V>
 void describe(V& v, Windows& c) {
-  v("stride", c.stride, "tokens from the beginning of a window to that of the next", at_least(1));
+  v("stride", c.stride, "tokens from the beginning of a window to that of the next; of a shorter window half",
+    at_least(1));
 }
 using TaskCut = std::variant<LongestCut, FirstCut, SecondCut, HeadTailCut, Windows>;
 /// The kinds of a cut share nothing.

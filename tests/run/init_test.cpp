@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/tensor/safetensors.h"
 #include "models/families/families.h"
 #include "tests/support/runs.h"
@@ -37,6 +39,18 @@ TEST_CASE("an encoder-decoder for pairs is initialized from one that was trained
   const auto old = collect_params(*before.network), now = collect_params(*after.network);
   for (size_t i = 0; i < old.size(); ++i)
     CHECK(at::equal(old[i].param.value(), now[i].param.value()));  // a learning rate of 0 changes nothing
+
+  auto encoder = before.config.model;  // alone, as tags are read from
+  transformer_of(encoder).architecture = Architecture::encoder;
+  Network alone(encoder, Objectives{});
+  const auto of_encoder = init_from(dir / "spans", alone, before.tokenizer, false, {});
+  CHECK(of_encoder.fresh.empty());
+  for (const auto& [name, param] : collect_params(alone)) {
+    const auto whole = name.starts_with("backbone.stack.") ? "backbone.encoder." + name.substr(15) : name;
+    const auto found = std::find_if(old.begin(), old.end(), [&](const auto& one) { return one.name == whole; });
+    REQUIRE(found != old.end());
+    CHECK(at::equal(param.value(), found->param.value()));
+  }
 }
 
 TEST_CASE(

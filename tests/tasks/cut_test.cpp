@@ -45,6 +45,14 @@ TEST_CASE("every token is in a window, whatever the stride, and no window is lon
   CHECK((stride_windows(10, 6, 4) == std::vector<TokenWindow>{{0, 6}, {4, 10}}));
 }
 
+TEST_CASE("a stride that is longer than the room is half of the room, so that windows overlap", "[tasks]") {
+  CHECK(step_of(Windows{.stride = 4}, 10) == 4);
+  CHECK(step_of(Windows{.stride = 10}, 10) == 10);
+  CHECK(step_of(Windows{.stride = 11}, 10) == 5);
+  CHECK(step_of(Windows{.stride = 2}, 1) == 1);
+  CHECK(step_of(LongestCut{}, 10) == 5);
+}
+
 TEST_CASE("windows of words begin and end with words, and miss none", "[tasks]") {
   const std::vector<int64_t> sizes{1, 3, 1, 1, 7, 2, 1, 1, 1, 4, 1, 2};
   std::vector<int64_t> starts;

@@ -45,6 +45,18 @@ TEST_CASE("columns without names are called by position, those from the end too"
   CHECK(below.test.items[0].text == "one");
 }
 
+TEST_CASE("an empty line of a table of one column is an empty text, and of other tables no item", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.tsv", "sentence\tmark\none\tgood\n\ntwo\tbad\n");
+  const auto task =
+      folder.open(mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: sentence, label: mark}");
+  CHECK(task.train.items.size() == 2);
+  const auto part = read_items(task, folder.write("new.tsv", "sentence\none\n\nthree\n"));
+  REQUIRE(part.items.size() == 3);
+  CHECK(part.items[1].text.empty());
+  CHECK(part.items[2].text == "three");
+}
+
 TEST_CASE("a table with commas is read by RFC 4180, and columns are joined by a template", "[tasks]") {
   const TaskFolder folder;
   folder.write("train.csv", "\"1\",\"A \"\"big\"\" one\",\"of two\nlines\"\n\"2\",\"B\",\"b\"\n");
@@ -181,6 +193,15 @@ TEST_CASE("a word that is empty stays a word", "[tasks]") {
   CHECK(task.train.items[0].words == std::vector<std::string>{"a", "", "\xE2\x80\x8B"});
   CHECK(gold_ids(task.train.items[0]) == std::vector<int64_t>{0, 1, 0});
   CHECK_THAT(notes_of(task), Contains("train: 1 item with an empty text or word, first ") && Contains("train.conll:1"));
+}
+
+TEST_CASE("a word that is a no-break space ends no sentence", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.conll", "a X\nb X\n");
+  const auto task = folder.open("task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll}");
+  const auto part = read_items(task, folder.write("new.conll", "a\n\xC2\xA0\nb\n \t\nc\n"));
+  REQUIRE(part.items.size() == 2);
+  CHECK(part.items[0].words == std::vector<std::string>{"a", "\xC2\xA0", "b"});
 }
 
 TEST_CASE("CoNLL-U has words, and neither ranges of them nor empty ones", "[tasks]") {
