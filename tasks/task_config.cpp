@@ -96,6 +96,8 @@ void check_weights(const TaskConfig& c, Limits& limits) {
 
 void check(const TaskConfig& c, Limits& limits) {
   limits.forbid(c.task.empty(), "'task' is empty; name the task");
+  limits.forbid(c.task.find('/') != std::string::npos, "'task' is '", shortened(c.task),
+                "', and folders of runs are named by it; write it without a slash");
   const auto& data = c.data;
   limits.forbid(data.test.empty() && (data.valid.empty() || data.valid == "test"),
                 "'data' has neither test nor valid; name the file that is judged");
@@ -143,7 +145,11 @@ std::string find_task_data(const std::string& name, const std::string& task_file
   for (const auto& folder : {fs::path(task_file).parent_path(), fs::path(tasks_folder())}) {
     const auto path = (folder / name).lexically_normal().string();  // an absolute name stays as it is
     const auto file = plain_or_packed(path);
-    if (fs::exists(file, ignored)) return file;
+    if (fs::exists(file, ignored)) {
+      require<DataError>(fs::is_regular_file(file, ignored) || fs::is_directory(file, ignored), task_file, ": ",
+                         shortened(file), " is a pipe or a device, and data of a task is a file or a folder");
+      return file;
+    }
     if (places.empty() || places != path) places += (places.empty() ? "" : " or ") + path;
   }
   fail<ConfigError>(task_file, ": ", shortened(name), " is not there (looked for ", places,

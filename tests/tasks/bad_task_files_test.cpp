@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include "tests/support/catch.h"
 #include "tests/tasks/task_folder.h"
 
@@ -232,4 +234,7 @@ TEST_CASE("a folder without texts, or a column that texts of one have not, is re
   folder.write("all/x/1.txt", "a");
   CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders, text: body")),
              Contains("has no column 'body'; a text of a folder has label, text and name"));
+  REQUIRE(mkfifo((folder / "all/x/2.txt").c_str(), 0600) == 0);
+  CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders")),
+             Contains("all/x/2.txt: is no file of a text (a pipe, a device or a link to nothing); remove it"));
 }

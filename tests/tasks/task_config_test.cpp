@@ -1,5 +1,7 @@
 #include "tasks/task_config.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -70,6 +72,7 @@ TEST_CASE("a task file says what is wrong with it, all at once", "[tasks]") {
 TEST_CASE("each rule of a task file has its sentence", "[tasks]") {
   const std::pair<std::vector<std::string>, const char*> rules[] = {
       {{"task=\"\""}, "'task' is empty; name the task"},
+      {{"task=/../../a"}, "'task' is '/../../a', and folders of runs are named by it; write it without a slash"},
       {{"data.test=\"\"", "data.valid=test"}, "'data' has neither test nor valid; name the file that is judged"},
       {{"kind=regression", "scale=[5, 0]"}, "'scale' is no range; write the least target and the greatest: [0, 5]"},
       {{"data.format=squad"}, "'data.format' is squad, and 'kind' is classification; answers in a context are spans"},
@@ -109,6 +112,10 @@ TEST_CASE("a file of a task is looked for beside it, then in the folder of tasks
   CHECK_THROWS_WITH(find_task_data("none.tsv", task),
                     Contains("none.tsv is not there (looked for " + (folder / "mine/none.tsv") + " or " +
                              (folder / "all/none.tsv") + "); nothing is downloaded"));
+  REQUIRE(mkfifo((folder / "mine/pipe.tsv").c_str(), 0600) == 0);
+  for (const auto* file : {"pipe.tsv", "/dev/zero"})
+    CHECK_THROWS_WITH(find_task_data(file, task),
+                      Contains(" is a pipe or a device, and data of a task is a file or a folder"));
   unsetenv("CLOZE_TASKS");
   CHECK(tasks_folder() == "tasks");
 }

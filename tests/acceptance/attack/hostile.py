@@ -1,10 +1,11 @@
 """Folders and names from elsewhere: a run whose log holds line ends, quotes and shell code, links in the place of files, scratch folders and
-temporary files that wait under a name; pipes, devices, holes and links anywhere in a run, an export, tokens, a study and a suite. Nothing runs code,
-writes outside, hangs or sends escapes to a terminal; it may cost a sentence."""
+temporary files that wait under a name; pipes, devices, holes and links anywhere in a run, an export, tokens, a study and a suite; tasks from elsewhere. Nothing
+runs code, writes outside, hangs or sends escapes to a terminal; it may cost time and a sentence."""
 import json
 import os
 import shutil
 
+import hostile_tasks
 from world import STEPS
 
 RESUME = ["pretrain", "--run", "run-bert", "--resume", "--set", "data.tokens=tokens", "--set", f"train.budget.steps={STEPS + 2}",
@@ -115,7 +116,10 @@ VERBS = {"run-bert": [RESUME, ["verify", "run", "run-bert"], ["evaluate", "run-b
          "tokens": [["verify", "data", "tokens"], ["pretrain", "bert.yaml", "--set", "data.tokens=tokens", "--run", "out"],
                     ["inspect", "objective", "bert.yaml", "--set", "data.tokens=tokens"]],
          "studies": [["study", "run", "study.yaml", "--jobs", "1"], ["study", "status", "study.yaml"], ["study", "report", "study.yaml"]],
-         "suite": [["evaluate", "run-bert", "--suite", "suite"]]}
+         "suite": [["evaluate", "run-bert", "--suite", "suite"]],
+         "run-task": [["evaluate", "run-task"], ["predict", "run-task", "test.tsv", "--out", "out.tsv"], ["verify", "run", "run-task"],
+                      ["pretrain", "--run", "run-task", "--resume", "--set", "train.budget.epochs=4", "--allow-config-change"],
+                      ["finetune", "run-task", "task.yaml", "--run", "out"]]}
 
 
 def attack_place(world, draw, folder, outside, canary):
@@ -140,16 +144,35 @@ def attack_place(world, draw, folder, outside, canary):
     return answer, f"hangs at a {kind} for {path.relative_to(folder)}" if answer.code == -99 else ""
 
 
+def make_masters(world):
+    hostile_tasks.make_masters(world)
+
+
+def on_tasks(kind):
+    """An attack of hostile_tasks.py, whose fault is that which all answers have."""
+    def attack_tasks(world, draw, folder, outside, canary):
+        names = [*hostile_names(canary), f"/../../../{outside.name}/made"]
+        return kind(world, draw, folder, outside, names), ""
+    return attack_tasks
+
+
+OWN = [attack_log, attack_name, attack_link, attack_scratch, attack_text, attack_place]
+KINDS = {**{kind.__name__: kind for kind in OWN}, **{kind.__name__: on_tasks(kind) for kind in hostile_tasks.KINDS}}
+WEIGHTS = {"attack_log": 2, "attack_link": 2, "attack_place": 6,
+           "attack_task_file": 4, "attack_task_data": 4, "attack_task_rows": 4}
+
+
 def attack(world, draw, name):
-    kind = draw.choice([attack_log, attack_log, attack_name, attack_link, attack_link, attack_scratch, attack_text, *[attack_place] * 5])
-    folder = world.case_folder(name, "run-bert", "tokens", "bert.yaml", "text.txt", "export", "study.yaml", "studies", "suite.jsonl")
+    kind = draw.choices(list(KINDS), [WEIGHTS.get(one, 1) for one in KINDS])[0]
+    folder = world.case_folder(name, "run-bert", "tokens", "bert.yaml", "text.txt", "export", "study.yaml", "studies", "suite.jsonl",
+                               *hostile_tasks.MASTERS)
     outside, canary = outside_of(folder)
     before = snapshot(outside)
-    answer, fault = kind(world, draw, folder, outside, canary)
+    answer, fault = KINDS[kind](world, draw, folder, outside, canary)
     fault = fault or answer.fault((0, 1, 2), (0, 1))
     if snapshot(outside) != before:
         fault = "code runs" if canary.exists() else "something outside is changed"
     elif any(sign in answer.out + answer.err for sign in ("\x1b", "\x07", "\u009b")):
         fault = "escapes reach the terminal"
     shutil.rmtree(outside)
-    return 1, fault and f"{kind.__name__}: {fault}: {answer.err[-300:]}"
+    return 1, fault and f"{kind}: {fault}: {answer.err[-300:]}"

@@ -27,21 +27,29 @@ def run_command(world, draw, family, folder):
     return [*start, "--resume"] if draw.random() < 0.5 else ["pretrain", "--run", "run", "--resume"]
 
 
+def chain(world, draw, folder, command, kill, most):
+    """Up to `most` kills of one run, whose next command `command` gives, and then its end: the kills, the fault, and the last answer."""
+    kills = 0
+    for _ in range(draw.randint(1, most)):
+        answer, was_killed = kill(command())
+        kills += was_killed
+        fault = answer.fault((0, -9))
+        if fault:
+            return kills, fault, answer
+    if kills == 0:
+        return 0, "", answer
+    answer = world.ask(command(), folder)
+    return kills, answer.fault((0,)), answer
+
+
 def attack_pretrain(world, draw, name):
     """A chain of up to four kills of one run; the run ends in the bits of an uninterrupted one."""
     family = draw.choice(FAMILIES)
     folder = world.case_folder(name, f"{family}.yaml", "tokens-marked" if family == "t5" else "tokens")
-    kills = 0
-    for _ in range(draw.randint(1, 4)):
-        answer, was_killed = killed(world, draw, run_command(world, draw, family, folder), folder, f"run-{family}")
-        kills += was_killed
-        fault = answer.fault((0, -9))
-        if fault:
-            return kills, f"{family}: {fault}: {answer.err[-300:]}"
-    if kills == 0:
-        return 0, ""
-    answer = world.ask(run_command(world, draw, family, folder), folder)
-    fault = answer.fault((0,)) or run_difference(folder / "run", world.masters / f"run-{family}") or leftovers(folder)
+    kills, fault, answer = chain(world, draw, folder, lambda: run_command(world, draw, family, folder),
+                                 lambda command: killed(world, draw, command, folder, f"run-{family}"), 4)
+    if kills > 0:
+        fault = fault or run_difference(folder / "run", world.masters / f"run-{family}") or leftovers(folder)
     return kills, fault and f"{family}: {fault}: {answer.err[-300:]}"
 
 
@@ -58,24 +66,42 @@ def branch_command(world, draw, folder):
 def attack_branch(world, draw, name):
     """A chain of up to three kills of one branch, most of them in its first file operations."""
     folder = world.case_folder(name, "stem.yaml", "tokens", "run-stem")
-    kills = 0
-    for _ in range(draw.randint(1, 3)):
-        command = branch_command(world, draw, folder)
-        if draw.random() < 0.7:
-            _, more = world.attacked(folder, 1 + draw.randrange(24), "kill", "write,sync,rename")
-            answer = world.ask(command, folder, more)
-            was_killed = answer.code == -9
-        else:
-            answer, was_killed = killed(world, draw, command, folder, "run-branch")
-        kills += was_killed
-        fault = answer.fault((0, -9))
-        if fault:
-            return kills, f"branch: {fault}: {answer.err[-300:]}"
-    if kills == 0:
-        return 0, ""
-    answer = world.ask(branch_command(world, draw, folder), folder)
-    fault = answer.fault((0,)) or run_difference(folder / "run", world.masters / "run-branch") or leftovers(folder)
+
+    def kill(command):
+        if draw.random() >= 0.7:
+            return killed(world, draw, command, folder, "run-branch")
+        _, more = world.attacked(folder, 1 + draw.randrange(24), "kill", "write,sync,rename")
+        answer = world.ask(command, folder, more)
+        return answer, answer.code == -9
+
+    kills, fault, answer = chain(world, draw, folder, lambda: branch_command(world, draw, folder), kill, 3)
+    if kills > 0:
+        fault = fault or run_difference(folder / "run", world.masters / "run-branch") or leftovers(folder)
     return kills, fault and f"branch: {fault}: {answer.err[-300:]}"
+
+
+def finetune_command(world, draw, folder):
+    """A fine-tuning that has begun is resumed; one without a checkpoint may also be started again."""
+    start = world.finetune("run")
+    if not (folder / "run/provenance.json").exists():
+        return start
+    if not list((folder / "run").glob("step-*[0-9]")) and draw.random() < 0.5:
+        return start
+    return ["pretrain", "--run", "run", "--resume"]
+
+
+def attack_finetune(world, draw, name):
+    """A chain of up to three kills of one fine-tuning; it ends in the bits, rows and predictions of an uninterrupted one."""
+    folder = world.case_folder(name, *world.TASK, "run-bert")
+    kills, fault, answer = chain(world, draw, folder, lambda: finetune_command(world, draw, folder),
+                                 lambda command: killed(world, draw, command, folder, "run-task"), 3)
+    run, master = folder / "run", world.masters / "run-task"
+    if kills > 0 and not fault:
+        files = [file for file in ("predictions.jsonl", "hardest.md", "confusion.svg")
+                 if not (run / file).exists() or (run / file).read_bytes() != (master / file).read_bytes()]
+        fault = run_difference(run, master) or difference(run / "task", master / "task") or (f"{files[0]} is not as it was" if files else "")
+        fault = fault or leftovers(folder)
+    return kills, fault and f"finetune: {fault}: {answer.err[-300:]}"
 
 
 def attack_study(world, draw, name):
@@ -144,10 +170,12 @@ def verb_difference(world, verb, result, master):
 def attack(world, draw, name):
     """One case: the number of kills, and the fault that it found."""
     kind = draw.random()
-    if kind < 0.64:
+    if kind < 0.6:
         return attack_pretrain(world, draw, name)
-    if kind < 0.72:
+    if kind < 0.66:
         return attack_branch(world, draw, name)
+    if kind < 0.72:
+        return attack_finetune(world, draw, name)
     if kind < 0.97:
         return attack_verb(world, draw, name)
     return attack_study(world, draw, name)

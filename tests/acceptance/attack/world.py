@@ -51,6 +51,8 @@ class World:
     folder   with the masters, which no case changes, under `world`, and a folder of each case that works
     """
 
+    TASK = ("task.yaml", "train.tsv", "test.tsv")
+
     def __init__(self, cloze, folder):
         self.cloze, self.folder, self.masters = Path(cloze).resolve(), Path(folder).resolve(), Path(folder).resolve() / "world"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -130,6 +132,7 @@ class World:
         (self.masters / "study.yaml").write_text(STUDY)
         (self.masters / "lines.txt").write_text("wa wb wc wd we\nwb wc wf\n")
         (self.masters / "suite.jsonl").write_text('{"sentence_good": "wa wb wc", "sentence_bad": "wc wb wa", "UID": "order", "linguistics_term": "x"}\n')
+        self.write_task(draw)
         answers = self.masters / "results/baby/main/zero_shot/mlm/blimp/blimp_filtered"
         answers.mkdir(parents=True)
         (answers / "predictions.json").write_text("{}")
@@ -145,6 +148,14 @@ class World:
                 at[last] = value
             (self.masters / f"{name}.yaml").write_text(json.dumps(config, indent=1) + "\n")  # JSON is YAML
 
+    def write_task(self, draw):
+        """A task of texts with one of two labels."""
+        for file, items in (("train.tsv", 24), ("test.tsv", 6)):
+            lines = [" ".join("w" + draw.choice("abcdefgh") for _ in range(5)) + ("\tup" if draw.random() < 0.5 else "\tdown") for _ in range(items)]
+            (self.masters / file).write_text("\n".join(["text\tlabel", *lines]) + "\n")
+        (self.masters / "task.yaml").write_text(
+            "task: moods\nkind: classification\ndata: {train: train.tsv, test: test.tsv, text: text, label: label}\n")
+
     def prepare(self, out, kind="wordpiece", text="text.txt", more=()):
         size = {"byte_bpe": "300", "unigram": "40"}.get(kind, "60")
         return ["prepare", text, "--format", "lines" if text.endswith("txt") else "jsonl", "--train", kind, "--vocab-size", size,
@@ -159,6 +170,9 @@ class World:
 
     def resumed_branch(self, run):
         return ["pretrain", "stem.yaml", "--set", "data.tokens=tokens", "--set", f"train.budget.steps={STEPS + 4}", "--run", run, "--resume"]
+
+    def finetune(self, run, task="task.yaml"):
+        return ["finetune", "run-bert", task, "--run", run, "--set", "train.batch_size=8", "--set", "train.threads=1"]
 
     def commands(self):
         """Every command that makes a master, in their order."""
@@ -181,6 +195,8 @@ class World:
                 "view.html": ["view", "run-bert", "lines.txt", "--out", "view.html"],
                 "spans.svg": ["inspect", "objective", "bert.yaml", "--set", "data.tokens=tokens", "--picture", "spans.svg"],
                 "answers": ["evaluate", "run-bert", "--suite", "suite.jsonl", "--out", "answers"],
+                "run-task": self.finetune("run-task"),
+                "labelled.tsv": ["predict", "run-task", "test.tsv", "--out", "labelled.tsv"],
                 "collation": ["babylm", "collate", "results/baby", "--partial"]}
 
     def case_folder(self, name, *masters):

@@ -2,10 +2,10 @@
 stays half-written beside it."""
 import filecmp
 
-from kills import attack_branch, attack_pretrain, attack_study, killed
+from kills import attack_branch, attack_finetune, attack_pretrain, attack_study, killed
 from world import difference, leftovers
 
-CHAINS = {"pretrain": attack_pretrain, "branch": attack_branch, "study run": attack_study}
+CHAINS = {"pretrain": attack_pretrain, "branch": attack_branch, "finetune": attack_finetune, "study run": attack_study}
 # The master that each verb makes, its inputs, and files in which times or paths differ.
 VERBS = {"prepare": ("tokens", ["text.txt"], ("manifest.json",)),
          "prepare --force": ("tokens", ["text.txt", "tokens"], ("manifest.json",)),
@@ -21,6 +21,7 @@ VERBS = {"prepare": ("tokens", ["text.txt"], ("manifest.json",)),
          "view --out": ("view.html", ["run-bert", "lines.txt"], ()),
          "inspect --picture": ("spans.svg", ["bert.yaml", "tokens"], ()),
          "evaluate --out": ("answers", ["run-bert", "suite.jsonl"], ()),
+         "predict --out": ("labelled.tsv", ["run-task", "test.tsv"], ()),
          "collate": ("results", ["results"], ())}
 KINDS = [*CHAINS, *VERBS]
 MAKERS = {"torchscript": "script", "evaluate --out": "answers", "collate": "collation"}  # masters by other names than their results
