@@ -21,6 +21,8 @@ kernels::Adam adam_at(const AdamMoments& options, const Step& step) {
   return {.beta1 = static_cast<float>(options.beta1),
           .beta2 = static_cast<float>(options.beta2),
           .epsilon = static_cast<float>(epsilon(options, step)),
+          .rest1 = static_cast<float>(1 - options.beta1),
+          .rest2 = static_cast<float>(1 - options.beta2),
           .correction1 = static_cast<float>(correction(options, step, options.beta1)),
           .correction2 = static_cast<float>(correction(options, step, options.beta2)),
           .grad_scale = static_cast<float>(step.grad_scale)};

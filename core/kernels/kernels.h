@@ -178,6 +178,7 @@ struct Typed {
 /// root.
 struct Adam {
   float beta1, beta2, epsilon;
+  float rest1, rest2;              ///< 1 - beta in double: of 0.999 in fp32 it would be 1.3e-5 of itself too small
   float correction1, correction2;  ///< 1 - beta^t, or 1
   float grad_scale;
 };

@@ -10,6 +10,7 @@
 #include "core/tensor/ops.h"
 #include "tests/support/isa.h"
 #include "tests/support/numbers.h"
+#include "train/optimizers.h"
 
 namespace cloze {
 
@@ -215,6 +216,21 @@ TEST_CASE("AdamW, LAMB and Adafactor update weights by their formulas, tensor by
   for (const auto& rule : rules) check_updates(of(rule, 0.1));
   check_updates(corrected);
   set_fused(true);
+}
+
+TEST_CASE("moments of Adam take 1 - beta of a gradient, not of a beta that was rounded", "[optimizer]") {
+  const AdamMoments options{.beta1 = 0.9, .beta2 = 0.999};
+  const auto adam =
+      optimizers::adam_at(options, {.update = 1, .learning_rate = 0.1, .grad_scale = 1, .weight_decay = 0});
+  for (const auto& isa : tested_isas()) {
+    const UseIsa use(isa);
+    float value = 0, gradient = 0.7F, first = 0, second = 0;
+    kernels::table().updates.adamw(adam, 0.1F, 0,
+                                   {.n = 1, .p = &value, .g = &gradient, .m = &first, .v = &second, .shadow = nullptr});
+    CHECK(first / (0.1 * 0.7) == Approx(1).epsilon(2e-7));
+    CHECK(second / (0.001 * 0.49) == Approx(1).epsilon(4e-7));
+    CHECK(value == Approx(-0.1).epsilon(1e-6));
+  }
 }
 
 namespace {
