@@ -352,7 +352,15 @@ std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& 
                     " runs in ", plan.folder, "\n");
   if (costs.empty()) return text;
   double flops = 0, seconds = 0, disk = 0;
-  Table table{.header = columns_of_numbers({"task", "arm", "recipe", "items", "steps", "tokens", "FLOPs", "time"})};
+  constexpr auto numeric = ColumnKind::number;
+  Table table{.header = {"task",
+                         "arm",
+                         "recipe",
+                         {"items", numeric},
+                         {"steps", numeric},
+                         {"tokens", numeric},
+                         {"FLOPs", numeric},
+                         {"time", numeric}}};
   for (const auto& cost : costs) {
     flops += runs * cost.flops;
     seconds += runs * cost.seconds;

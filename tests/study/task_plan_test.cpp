@@ -1,6 +1,7 @@
 // Fine-tunings in studies: their plan, their spread, and the error that items add.
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "study/task_plan.h"
@@ -59,6 +60,8 @@ TEST_CASE("a task decides a study where its metric says so, and the others are s
   CHECK(facts_of(plan.metric).unit == "points");
   CHECK(facts_of(plan.metric).higher_is_better);
   CHECK(facts_of(plan.metric).floor == "majority");
+  const nlohmann::json row = {{"held_out_loss", 2.5}, {"held_out", {{"mlm_loss", 2.5}, {"mlm_baseline_loss", 6.5}}}};
+  CHECK(curve_value(plan.metric, row)->floor == 0);  // word frequencies are no floor of a task
   take_finetunings(plan, study.stages().plans[1]);
   REQUIRE(plan.secondary.size() == 1);
   CHECK(facts_of(plan.secondary[0]).name == "cats");
