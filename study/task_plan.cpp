@@ -136,11 +136,30 @@ std::string fingerprint_of_run(const std::string& run) {
   return fs::exists(config) ? hash_hex(read_text(config) + words(last_step(run))) : "";
 }
 
-/// `wiki` of runs/wiki, and of a step of it with its name.
-std::string name_of_run(const std::string& path) {
-  const auto folder = (fs::path(path) / "").lexically_normal().parent_path();
-  const auto name = folder.filename().string();
-  return name.starts_with("step-") ? folder.parent_path().filename().string() + "-" + name : name;
+/// The last so many parts of the path of a run: `wiki` of runs/wiki, `wiki-step-00000100` of a step of it.
+std::string last_parts(const std::string& path, int parts) {
+  auto folder = (fs::path(path) / "").lexically_normal().parent_path();
+  const auto step = folder.filename().string();
+  const bool is_step = step.starts_with("step-");
+  if (is_step) folder = folder.parent_path();
+  fs::path name = folder.filename();
+  for (int i = 1; i < parts && folder.has_parent_path(); ++i) {
+    folder = folder.parent_path();
+    name = folder.filename() / name;
+  }
+  return name.string() + (is_step ? "-" + step : "");
+}
+
+/// The shortest ends of the paths of runs that tell them apart, all of as many parts.
+std::vector<std::string> names_of_runs(const std::vector<std::string>& runs) {
+  constexpr int most_parts = 64;
+  std::vector<std::string> names;
+  for (int parts = 1; parts <= most_parts; ++parts) {
+    names.clear();
+    for (const auto& run : runs) names.push_back(last_parts(run, parts));
+    if (std::set<std::string>(names.begin(), names.end()).size() == runs.size()) return names;
+  }
+  return runs;
 }
 
 }  // namespace
@@ -193,13 +212,13 @@ Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& term
   Plan plan{.folder = folder, .root = folder, .stage = "tasks", .compares = false};
   plan.study.study = "tasks";
   for (int64_t seed = 1; seed <= terms.seeds; ++seed) plan.seeds.push_back(seed);
-  std::set<std::string> names;
   std::set<fs::path> seen;
-  std::vector<PlannedRun> of_runs;
-  for (const auto& path : runs) {
+  for (const auto& path : runs)
     require<ConfigError>(seen.insert(fs::weakly_canonical(path)).second, path, ": is named twice; name it once");
-    PlannedRun run{.arm = name_of_run(path), .fingerprint = fingerprint_of_run(path)};
-    if (!names.insert(run.arm).second) run.arm = (fs::path(path) / "").lexically_normal().parent_path().string();
+  const auto names = names_of_runs(runs);
+  std::vector<PlannedRun> of_runs;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    PlannedRun run{.arm = names[i], .fingerprint = fingerprint_of_run(runs[i])};
     run.folder = "runs/" + folder_name(run.arm);
     of_runs.push_back(std::move(run));
   }

@@ -99,6 +99,21 @@ TEST_CASE("a changed file of a task makes its fine-tunings other ones") {
   CHECK(study.stages().plans[1].runs[0].fingerprint != before);
 }
 
+TEST_CASE("runs without a study are named by the shortest ends of their paths that tell them apart") {
+  const TaskStudy study;
+  const FinetuningTerms terms{.files = {study.folder / "cats.yaml"}, .seeds = 1};
+  const auto arms_of_runs = [&](const std::vector<std::string>& runs) {
+    std::vector<std::string> arms;
+    for (const auto& arm : task_plan(runs, terms, study.folder / "table").arms) arms.push_back(arm.name);
+    return arms;
+  };
+  CHECK(arms_of_runs({"runs/a", "runs/b/step-00000010"}) ==
+        std::vector<std::string>{"a, cats", "b-step-00000010, cats"});
+  CHECK(arms_of_runs({"s/low/seed-1", "s/high/seed-1"}) ==
+        std::vector<std::string>{"low/seed-1, cats", "high/seed-1, cats"});
+  CHECK_THROWS_WITH(arms_of_runs({"runs/a", "runs/a/"}), Catch::Contains("is named twice"));
+}
+
 TEST_CASE("the spread is split into runs and fine-tunings by the analysis of variance") {
   const auto spread = split_spread({{1, 3}, {5, 7}});  // mean squares 16 and 2
   CHECK(spread.of_finetunings == Approx(std::sqrt(2.0)));
