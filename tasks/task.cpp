@@ -3,12 +3,15 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
+#include "data/byte_source.h"
+#include "data/line_reader.h"
 
 namespace cloze {
 
@@ -134,9 +137,41 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   return task;
 }
 
+namespace {
+
+/// Whether a file begins as those of TREC do: a label, COARSE:fine, and a space.
+bool begins_with_label(const std::string& file) {
+  LineReader lines(file);
+  std::string_view line;
+  if (!lines.next(line)) return false;
+  const auto space = line.find(' ');
+  return space != line.npos && line.find(':') < space;
+}
+
+/// The config by which items of a file are read that may have no labels. In the forms of TREC and of folders the label
+/// stands in the text or in the name: a file without is a table or JSON lines by its name, else a text a line.
+TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
+  const auto format = config.data.format;
+  const bool is_folder = std::filesystem::is_directory(file);
+  if (format != TaskFormat::trec && format != TaskFormat::folders) return config;
+  if (is_folder || (format == TaskFormat::trec && begins_with_label(file))) return config;
+  auto made = config;
+  auto& data = made.data;
+  const auto name = unpacked_name(file);
+  const bool says_form = name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl");
+  data.format = says_form ? TaskFormat::automatic : TaskFormat::tsv;
+  if (!says_form) data.text = "0";
+  if (data.text.empty()) data.text = "text";
+  if (!says_form) data.label = data.id = data.group = "";
+  return made;
+}
+
+}  // namespace
+
 TaskPart read_items(const Task& task, const std::string& file, bool needs_labels) {
   LabelPool pool;
-  auto part = read_part(task.config, task.file, "items", file, pool, {.needs_labels = needs_labels});
+  const auto config = needs_labels ? task.config : config_of_items(task.config, file);
+  auto part = read_part(config, task.file, "items", file, pool, {.needs_labels = needs_labels});
   number_golds(part, task.config, task.labels, pool);
   return part;
 }
@@ -148,7 +183,7 @@ TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t
     number_golds(part, task.config, task.labels, pool);
     take(part.items);
   };
-  return read_part(task.config, task.file, "items", file, pool,
+  return read_part(config_of_items(task.config, file), task.file, "items", file, pool,
                    {.needs_labels = false, .take = number_and_take, .window = window});
 }
 

@@ -162,6 +162,25 @@ TEST_CASE("items to predict for need no labels, and have them where they stand t
   CHECK(std::holds_alternative<NoGold>(bare_words.items[1].gold));
 }
 
+TEST_CASE("items of a task of TREC or of folders may be a text a line, a table or JSON lines", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("q.label", "NUM:count How many ?\nHUM:ind Who was it ?\n");
+  const auto trec =
+      folder.open(mood_task + "data: {train: q.label, valid: test, test: q.label, format: trec, label: coarse}");
+  const auto text_of_first = [&](const Task& task, const std::string& name, const std::string& content) {
+    return read_items(task, folder.write(name, content)).items.at(0).text;
+  };
+  CHECK(text_of_first(trec, "new.txt", "Where is it ?\nWhy ?\n") == "Where is it ?");
+  CHECK(text_of_first(trec, "new.tsv", "id\ttext\n7\tWhere is it ?\n") == "Where is it ?");
+  CHECK(text_of_first(trec, "new.jsonl", "{\"text\": \"Where is it ?\"}\n") == "Where is it ?");
+  CHECK(label_ids(read_items(trec, folder.write("new.txt", "NUM:count How far ?\n"))) == std::vector<int64_t>{1});
+  folder.write("all/pos/1.txt", "fine\n");
+  folder.write("all/neg/2.txt", "dull");
+  const auto folders = folder.open(mood_task + "data: {train: all, valid: test, test: all, format: folders}");
+  CHECK(text_of_first(folders, "new.txt", "quite good\n") == "quite good");
+  CHECK(read_items(folders, folder / "all").items.size() == 2);
+}
+
 TEST_CASE("items in windows are those of the whole file, in their order and by the same names", "[tasks]") {
   const TaskFolder folder;
   folder.write("train.tsv", numbered_lines(0, 7, {"a", "b"}));
