@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "objectives/task_heads/run_rows.h"
 
 namespace cloze {
@@ -21,10 +22,21 @@ bool has_unanswerable(const std::vector<TaskItem>& items) {
   });
 }
 
+/// Throws DataError for a head whose outputs are not what the task asks for.
+void require_same_labels(const Task& task, const Objectives& objectives, const std::string& folder) {
+  TaskKind kind{};
+  const auto* head = objectives.empty() ? nullptr : task_head_of(objectives[0], &kind);
+  const bool is_same =
+      head && kind == task.config.kind && (kind == TaskKind::choice || head->labels == task.labels.names);
+  require<DataError>(is_same, folder, ": has rows of another task than the head of the run, or with other labels; ",
+                     "restore it, or fine-tune again in another folder");
+}
+
 }  // namespace
 
 JudgedTask judged_task(const std::string& folder, const Objectives& objectives) {
   auto task = open_prepared_task(folder).task;
+  require_same_labels(task, objectives, folder);
   const bool may_lack_answers =
       task.config.kind == TaskKind::spans && has_unanswerable(read_prepared_part(folder, "train").items);
   const auto setting = prediction_setting(task.config, task.labels, may_lack_answers);

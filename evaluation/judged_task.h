@@ -17,7 +17,8 @@ struct JudgedTask {
   PredictionSetting setting{};
 };
 
-/// The task in a prepared folder for a network with these objectives. Throws DataError for a damaged folder.
+/// The task in a prepared folder for a network with these objectives. Throws DataError for a damaged folder, and for
+/// one with other labels than the objective's.
 JudgedTask judged_task(const std::string& folder, const Objectives& objectives);
 
 /// Predictions for items, in their order.
