@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "objectives/task_heads/run_rows.h"
 #include "tasks/answer_threshold.h"
 #include "tasks/floors.h"
@@ -23,11 +24,22 @@ double squared_range(const Objectives& objectives) {
   return scale.empty() ? 1 : (scale[1] - scale[0]) * (scale[1] - scale[0]);
 }
 
+/// Throws DataError for a head whose outputs are not what the task asks for.
+void require_same_labels(const Task& task, const Objectives& objectives, const std::string& folder) {
+  TaskKind kind{};
+  const auto* head = objectives.empty() ? nullptr : task_head_of(objectives[0], &kind);
+  const bool is_same =
+      head && kind == task.config.kind && (kind == TaskKind::choice || head->labels == task.labels.names);
+  require<DataError>(is_same, folder, ": has rows of another task than the head of the run, or with other labels; ",
+                     "restore it, or fine-tune again in another folder");
+}
+
 }  // namespace
 
 JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold) {
   auto prepared = open_prepared_task(folder);
   auto& task = prepared.task;
+  require_same_labels(task, objectives, folder);
   auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
   setting.no_answer_threshold = no_answer_threshold;
   return {

@@ -20,7 +20,7 @@ struct JudgedTask {
 };
 
 /// The task in a prepared folder for a network with these objectives. `no_answer_threshold`: spans, that of the
-/// checkpoint (TrainState). Throws DataError for a damaged folder.
+/// checkpoint (TrainState). Throws DataError for a damaged folder, and for one with other labels than the objective's.
 JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold = 0);
 
 /// Predictions for items, in their order.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "core/config.h"
 #include "core/file.h"
@@ -15,6 +17,7 @@
 #include "data/token_store.h"
 #include "tasks/floors.h"
 #include "tasks/inspect_task.h"
+#include "tasks/row_check.h"
 
 namespace cloze {
 
@@ -79,10 +82,13 @@ std::vector<int64_t> lengths_of_types(const std::vector<int32_t>& segments) {
   return lengths;
 }
 
-std::vector<int32_t> types_of_lengths(const std::vector<int64_t>& lengths) {
+/// The types of a row of `size` tokens.
+std::vector<int32_t> types_of_lengths(const std::vector<int64_t>& lengths, size_t size) {
   std::vector<int32_t> segments;
-  for (size_t type = 0; type < lengths.size(); ++type)
-    segments.insert(segments.end(), static_cast<size_t>(lengths[type]), static_cast<int32_t>(type));
+  for (size_t type = 0; type < lengths.size(); ++type) {
+    const auto count = std::min(static_cast<uint64_t>(lengths[type]), uint64_t{size - segments.size()});
+    segments.insert(segments.end(), count, static_cast<int32_t>(type));
+  }
   return segments;
 }
 
@@ -102,12 +108,14 @@ json json_of_row(const TaskRow& row) {
   return found;
 }
 
-TaskRow row_of(const json& found) {
+TaskRow row_of(const json& found, std::vector<int32_t> ids) {
   const auto texts = found.at("texts").get<std::vector<int64_t>>();
   const auto answer = found.value("answer", std::vector<int64_t>{no_label, no_label});
+  const auto size = ids.size();
   return {.window = found.value("window", int64_t{0}),
           .candidate = found.value("candidate", int64_t{0}),
-          .segments = types_of_lengths(found.value("types", std::vector<int64_t>{})),
+          .ids = std::move(ids),
+          .segments = types_of_lengths(found.value("types", std::vector<int64_t>{}), size),
           .class_token = found.at("class_token"),
           .first_begin = texts.at(0),
           .first_end = texts.at(1),
@@ -183,6 +191,7 @@ json json_of_task(const Task& task) {
 Task task_of(const json& found, const std::string& where) {
   Task task{.config = decode<TaskConfig>(ConfigTree::parse(found.at("config"), where)), .file = found.at("file")};
   task.labels = {.names = found.at("labels").at("names"), .written = found.at("labels").at("written")};
+  require<DataError>(task.labels.names.size() == task.labels.written.size(), where, ": is damaged", again);
   for (int64_t id = 0; id < task.labels.size(); ++id) {
     ConfigNode name;
     name.type = ConfigNode::Type::scalar;
@@ -313,28 +322,40 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
   }
   const auto recorded = value_at(manifest.made_from, ("/items/" + part + ".jsonl").c_str());
   require<DataError>(recorded == hash_hex(content), file, ": its content does not match its checksum", again);
+  const auto task = open_prepared_task(folder).task;
+  const auto kind = task.config.kind;
   const TokenStore store(folder, part);
   PreparedPart found;
-  std::vector<int64_t> ids;
+  const auto rows_of_item = [&](const json& saved) {
+    std::vector<TaskRow> rows;
+    for (const auto& one : saved) {
+      const auto document = found.rows.size() + rows.size();
+      if (document >= store.num_documents()) throw std::out_of_range("rows");
+      const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
+      std::vector<int64_t> ids(count);
+      store.read(first, count, ids.data());
+      auto row = row_of(one, {ids.begin(), ids.end()});
+      row.item = std::ssize(found.items);
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  };
+  const auto damaged = [&] { fail<DataError>(file, ": item ", found.items.size(), " is damaged", again); };
   try {
     for (size_t at = 0; at < content.size();) {
       const auto end = std::min(content.find('\n', at), content.size());
       const auto line = parse_json(std::string_view(content).substr(at, end - at));
       at = end + 1;
-      for (const auto& saved : line.at("rows")) {
-        auto row = row_of(saved);
-        row.item = static_cast<int64_t>(found.items.size());
-        const auto document = found.rows.size();
-        const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
-        ids.resize(count);
-        store.read(first, count, ids.data());
-        row.ids.assign(ids.begin(), ids.end());
-        found.rows.push_back(std::move(row));
-      }
-      found.items.push_back(saved_item(line));
+      auto item = saved_item(line);
+      auto rows = rows_of_item(line.at("rows"));
+      if (!rows_fit(item, rows, kind, task.labels.size())) damaged();
+      found.items.push_back(std::move(item));
+      std::ranges::move(rows, std::back_inserter(found.rows));
     }
   } catch (const json::exception&) {
-    fail<DataError>(file, ": item ", found.items.size(), " is damaged", again);
+    damaged();
+  } catch (const std::out_of_range&) {
+    damaged();
   }
   require<DataError>(found.rows.size() == store.num_documents(), file, ": has ", found.rows.size(),
                      " rows, and the tokens beside it have ", store.num_documents(), again);

@@ -49,9 +49,10 @@ TEST_CASE("threads and processes that the system does not start are an error wit
       check_manners(answer);
       if (answer.code == 1) CHECK_THAT(answer.text, Catch::Contains("ulimit -u"));
       if (threads == 0 && !command.starts_with("evaluate")) CHECK(answer.code == 1);
+      const bool has_failed = command.starts_with("prepare") && answer.code != 0;  // fewer start where they end soon
+      for (const std::string suffix : {"-tokens", "-tokens.partial"})
+        CHECK((!has_failed || !std::filesystem::exists(out + suffix)));
     }
-    for (const std::string suffix : {"-tokens", "-tokens.partial"})
-      CHECK((threads > 3 || !std::filesystem::exists(out + suffix)));
   }
 }
 

@@ -67,7 +67,7 @@ class World:
         return subprocess.Popen([str(self.cloze), *command], cwd=folder, env=self.environment(more), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def ask(self, command, folder, more=None, kill_after=None, patience=120):
+    def ask(self, command, folder, more=None, kill_after=None, patience=600):
         """Runs cloze to its end, or kills it after `kill_after` seconds; a command that hangs has the code -99."""
         begin = time.time()
         process = self.start(command, folder, more)
