@@ -155,8 +155,12 @@ MetricValue value_of(const TaskMetric& task, const std::string& folder, const st
   return value_of_finetunings(found->second, task.figure);
 }
 
-/// While it is trained a run has the losses that it is trained with.
-std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) { return curve_value(LossMetric{}, row); }
+/// While it is trained a run has the losses that it is trained with, whose floor is none of the figure.
+std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) {
+  auto found = curve_value(LossMetric{}, row);
+  if (found) found->floor = 0;
+  return found;
+}
 std::string row_mark(const TaskMetric&) { return row_mark(LossMetric{}); }
 
 /// A run is judged after its training, by the runs that `cloze finetune` makes of it.

@@ -141,6 +141,23 @@ TEST_CASE("what is tuned is chosen on documents that the verdict never sees") {
                                                       " held-out examples of ", chosen.documents, " documents")));
 }
 
+TEST_CASE("a secondary figure that has no parts is shown whole beside a verdict on a part") {
+  const Study study("arms: {a: {}, b: {optimizer.weight_decay: 0.04}}\n" + three_seeds +
+                    "tune: {optimizer.learning_rate: [0.1, 0.2]}\nsecondary: [{suite: pairs, figure: spearman}]\n");
+  study.run();
+  const auto report = study.report();
+  CHECK(report.arms[0].secondary[0].summary.mean == Approx(0.3).margin(0.1));
+  CHECK(report.arms[1].secondary[0].difference.examples.count == 0);
+}
+
+TEST_CASE("the curve of a run that a task judges is that of its losses, without their floor") {
+  const nlohmann::json row{{"held_out_loss", 3.0}, {"held_out", {{"mlm_loss", 2.5}, {"mlm_baseline_loss", 7.0}}}};
+  CHECK(curve_value(LossMetric{}, row)->floor == 7);
+  const auto point = *curve_value(TaskMetric{.task = "cats"}, row);
+  CHECK(point.value == 2.5);
+  CHECK(point.floor == 0);
+}
+
 TEST_CASE("a part of a value is the quotient of its own sums, and a value without examples has none") {
   const MetricValue value{.value = 2.5, .examples = {{1, 2, 3, 4}, {1, 1, 1, 1}}, .documents = {0, 1, 2, 3}};
   double sum = 0;
