@@ -75,6 +75,8 @@ TEST_CASE("tasks of a study that cannot be are refused before any run") {
              Catch::Contains("'tasks' do not go with 'space' and 'probe_head'"));
   CHECK_THAT(TaskStudy("metric: {task: cats}\ntune: {optimizer.beta1: [0.8, 0.9]}\n").error(),
              Catch::Contains("'tune' chooses by a loss or a suite, and 'metric' is the figure of a task"));
+  CHECK_THAT(TaskStudy("metric: {task: cats}\nsplit: true\n").error(),
+             Catch::Contains("'split' scores runs that are not fine-tuned, and 'metric' is the figure of a task"));
   const TaskStudy twice;
   twice.folder.write("dogs.yaml", read_file(twice.folder / "cats.yaml"));
   CHECK_THAT(twice.error(),
@@ -113,6 +115,15 @@ TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") 
   CHECK(heads_of(table) == std::vector<std::string>{"arm", "t accuracy %", "u mse", "mean", "average rank"});
   CHECK(table.rows[0] == std::vector<std::string>{"a", "90.00", "0.5000", "90.00", "1.75"});
   CHECK(table.rows[1] == std::vector<std::string>{"b", "90.00", "0.2500", "90.00", "1.25"});
+}
+
+TEST_CASE("an undefined figure ranks last, and has no mean") {
+  const auto on = [](const std::string& arm, double value) {
+    return ArmOnTask{.arm = arm, .task = "t", .figure = "pearson", .values = {{value}}};
+  };
+  const auto table = rank_table({on("a", std::nan("")), on("b", -5)});
+  CHECK(table.rows[0] == std::vector<std::string>{"a", "undefined", "", "2.00"});
+  CHECK(table.rows[1] == std::vector<std::string>{"b", "-5.00", "-5.00", "1.00"});
 }
 
 TEST_CASE("of a figure that is no mean the items' error is that on the same draws, without what seeds have already") {
