@@ -53,6 +53,20 @@ TEST_CASE("every run is fine-tuned on every task with every seed, by one recipe,
   CHECK(fingerprints.size() == tasks.runs.size());
 }
 
+TEST_CASE("a fine-tuning has the threads that its terms name, else those of the study") {
+  const TaskStudy study;
+  const auto command_with = [&](const std::string& set) {
+    study.write(two_arms + "seeds: 2\ntasks: {files: [cats.yaml], set: {" + set + "}}\n");
+    const auto tasks = study.stages().plans[1];
+    auto run = tasks.runs[0];
+    run.config.train.threads = 1;
+    return run_command(tasks, run, "cloze");
+  };
+  CHECK(has(command_with(""), "train.threads=1"));
+  const auto command = command_with("train.threads: 3");
+  CHECK((has(command, "train.threads=3") && !has(command, "train.threads=1")));
+}
+
 TEST_CASE("a task decides a study where its metric says so, and the others are secondary") {
   const TaskStudy study("metric: {task: dogs, better_by: 0.5}\n");
   auto plan = study.stages().compared();
