@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/manifest.h"
+#include "study/fit_points.h"
 #include "study/plan_table.h"
 #include "study/probe.h"
 #include "study/runs.h"
@@ -121,6 +122,28 @@ TEST_CASE("answers to suites that were edited are refused with the file, and mea
   study.run();
   CHECK(study.starts("runs/low/seed-1") == "started\nresumed\n");
   CHECK(study.report().arms[0].runs.size() == 3);
+}
+
+TEST_CASE("a run that has not answered by a suite is refused with what it has") {
+  const Study study(study_by("{suite: pairs}"));
+  study.run();
+  const auto run = study.folder / "out/runs/low/seed-1";
+  const auto error = [&](const SuiteMetric& metric) {
+    return error_of([&] { value_of(metric, run, "answer it again"); });
+  };
+  CHECK_THAT(error({.suite = "other", .figure = "accuracy"}),
+             Contains("suites.json: has no answers to other; the log of the run says why; answer it again"));
+  CHECK_THAT(error({.suite = "pairs", .figure = "mrr"}),
+             Contains("pairs has no mrr; its figures are accuracy and spearman"));
+  std::filesystem::remove(run + "/suites.json");
+  CHECK_THAT(error({.suite = "pairs", .figure = "accuracy"}),
+             Contains("is missing, so that the run cannot be compared by a suite; answer it again"));
+}
+
+TEST_CASE("a law of losses is not fitted to a study that a suite decides") {
+  const Study study(study_by("{suite: pairs}"));
+  CHECK_THAT(error_of([&] { points_of_study(study.folder / "study.yaml", study.folder / "out", SizeCount::all); }),
+             Contains("is decided by pairs accuracy, and the law is one of held-out losses"));
 }
 
 TEST_CASE("what is tuned is chosen on documents that the verdict never sees") {

@@ -325,6 +325,14 @@ TEST_CASE("of a figure of which more is better a curve that still rises is named
   CHECK(noted(-0.1) == "");
 }
 
+TEST_CASE("runs that answered other items are not compared") {
+  auto report = made_up({"token", "word"}, 2);
+  report.by = SuiteMetric{.suite = "pairs", .figure = "accuracy"};
+  report.runs[3].result.text = "of other items";
+  CHECK_THROWS_WITH(compared(report),
+                    Catch::Contains("answered other items of pairs accuracy; give all runs the same ones"));
+}
+
 TEST_CASE("a floor in another unit than the curves is not drawn among them") {
   auto report = made_up({"token", "word"}, 2);
   report.by = TaskMetric{.task = "cats", .figure = "accuracy", .floor = "majority"};

@@ -5,6 +5,7 @@
 
 #include "study/task_plan.h"
 #include "study/task_report.h"
+#include "study/task_value.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -91,6 +92,9 @@ TEST_CASE("tasks of a study that cannot be are refused before any run") {
              Catch::Contains("'tune' chooses by a loss or a suite, and 'metric' is the figure of a task"));
   CHECK_THAT(TaskStudy("metric: {task: cats}\nsplit: true\n").error(),
              Catch::Contains("'split' scores runs that are not fine-tuned, and 'metric' is the figure of a task"));
+  const TaskStudy seeded;
+  seeded.write(two_arms + "tasks: {files: [cats.yaml], set: {train.seed: 3}}\n");
+  CHECK_THAT(seeded.error(), Catch::Contains("'train.seed' would be replaced by what the study says; `tasks:"));
   const TaskStudy twice;
   twice.folder.write("dogs.yaml", read_file(twice.folder / "cats.yaml"));
   CHECK_THAT(twice.error(),
@@ -110,6 +114,14 @@ TEST_CASE("a changed file of a task makes its fine-tunings other ones") {
   study.folder.write("more.tsv", "text\tlabel\ncat\t1\nnone\t0\nkitten\t1\n");
   study.task("cats", "more.tsv");
   CHECK(study.stages().plans[1].runs[0].fingerprint != before);
+}
+
+TEST_CASE("a run that has not judged its test part is refused, with what judges it") {
+  const TempDir folder;
+  CHECK_THAT(error_of([&] { outcome_of(folder.path); }),
+             Catch::Contains("summary.json: is missing, so that the run has no figure of its task; resume the run"));
+  folder.write("summary.json", "{}");
+  CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
 }
 
 TEST_CASE("the spread is split into runs and fine-tunings by the analysis of variance") {
@@ -147,6 +159,9 @@ TEST_CASE("of a figure that is no mean the items' error is that on the same draw
   CHECK(alike.error == Approx(1));  // the draws move both runs alike
   CHECK(alike.count == 40);
   CHECK(example_error({&up, &down}, {&zero, &zero}).error == 0);  // they move each run alone
+  const ExampleLosses other{.draws = {0, 0, 0}, .drawn_of = 39};
+  CHECK_THAT(error_of([&] { example_error({&up, &up}, {&zero, &other}); }),
+             Catch::Contains("values on draws of 40 and of 39 examples; judge them on the same test part"));
   const ExampleLosses none;
   CHECK(example_error({&none, &none}, {&none, &none}).count == 0);
 }
