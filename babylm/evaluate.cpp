@@ -231,7 +231,7 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
   SuiteResult result{
       .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
   for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
-  result.share = share_of(items, ranked);
+  result.shares = shares_of(items, ranked);
   if (sums.empty()) {
     mark_unofficial(result);
     return result;

@@ -1,18 +1,15 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/engine.h"
 #include "cli/finetune_grid.h"
+#include "cli/finetune_table.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
-#include "core/json.h"
 #include "core/lock.h"
 #include "core/log.h"
-#include "core/print.h"
-#include "core/table.h"
 #include "core/text.h"
 #include "models/backbone_config.h"
 #include "objectives/task_heads/task_heads.h"
@@ -23,9 +20,6 @@
 #include "run/load_config.h"
 #include "run/run_files.h"
 #include "run/run_tokenizer.h"
-#include "study/runner.h"
-#include "study/task_plan.h"
-#include "study/task_report.h"
 #include "tasks/prepared_task.h"
 #include "tasks/task_metric.h"
 
@@ -34,8 +28,6 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* usual_recipe = "google-bert";
 
 struct FinetuneArguments {
   std::vector<std::string> sources{}, set{};
@@ -217,61 +209,6 @@ void log_deviations(const RunConfig& before, const RunConfig& now) {
                            changed.was));
 }
 
-/// Throws ConfigError for options that several fine-tunings do not have.
-void check_table(const FinetuneArguments& a) {
-  require<ConfigError>(!a.out.empty(),
-                       "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
-  require<ConfigError>(a.command.run.empty(), "--run ", a.command.run,
-                       ": names one run, and several are made, in the folder of --out; leave it out");
-  require<ConfigError>(a.command.hook.empty(), "--hook is of one fine-tuning, and several are made; leave it out");
-  for (const auto& one : a.set)
-    require<ConfigError>(!one.starts_with("train.seed="), "--set ", one,
-                         ": the fine-tunings have the seeds 1 to N of --seeds N; leave it out");
-}
-
-/// Writes the tables in the forms that papers and programs read.
-void write_tables(const std::string& folder, const std::vector<Table>& tables, const std::vector<std::string>& notes) {
-  std::string markdown, latex;
-  auto all = nlohmann::json::array();
-  for (const auto& table : tables) {
-    markdown += to_markdown(table) + "\n";
-    latex += to_latex(table) + "\n";
-    all.push_back(to_json(table));
-  }
-  for (const auto& note : notes) markdown += "- " + note + "\n";
-  write_atomic(folder + "/table.md", markdown);
-  write_atomic(folder + "/table.tex", latex);
-  write_atomic(folder + "/table.csv", to_csv(tables.front()));
-  write_atomic(folder + "/table.json", json_text(nlohmann::json{{"tables", all}, {"notes", notes}}, 1) + "\n");
-}
-
-/// Fine-tunes every run on every task with every seed, and prints the table.
-void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, Globals& globals) {
-  check_table(a);
-  const auto overrides = split_overrides(a.set);
-  for (const auto& task : sources.tasks) open_task(task, {.overrides = overrides.of_task, .skip_bad = a.skip_bad});
-  const FinetuningTerms terms{.files = sources.tasks,
-                              .seeds = std::max<int64_t>(a.seeds, 1),
-                              .like = a.like,
-                              .set = a.set,
-                              .skip_bad = a.skip_bad};
-  const auto plan = task_plan(sources.runs, terms, a.out);
-  const auto progress = run_study(plan, {.program = globals.program, .jobs = a.jobs, .only = {}});
-  const auto found = arms_on_tasks(plan);
-  std::vector<Table> tables{rank_table(found)};
-  if (sources.runs.size() > 1) tables.push_back(difference_table(plan));
-  tables.push_back(finetuning_table(found));
-  const auto notes = task_notes(plan, found);
-  write_tables(a.out, tables, notes);
-  if (a.command.json) print_data(read_text(a.out + "/table.json"));
-  for (const auto& table : tables)
-    if (!a.command.json) print_text(to_text(table) + "\n");
-  for (const auto& note : notes) log_info("task", note);
-  log_result("task",
-             words(a.out, "/table.md, .csv, .tex, .json: ", progress.done, " runs done, ", progress.failed, " failed"));
-  globals.exit_code = progress.failed > 0 ? 1 : 0;
-}
-
 /// What a command asks for, open.
 struct OpenFinetuning {
   PretrainedRun run{};
@@ -352,6 +289,26 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
   return set_of(best);
 }
 
+/// Fine-tunes every run on every task with every seed. Throws ConfigError for options that several fine-tunings do not
+/// have.
+int finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, const Globals& globals) {
+  require<ConfigError>(!a.out.empty(),
+                       "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
+  require<ConfigError>(a.command.run.empty(), "--run ", a.command.run,
+                       ": names one run, and several are made, in the folder of --out; leave it out");
+  require<ConfigError>(a.command.hook.empty(), "--hook is of one fine-tuning, and several are made; leave it out");
+  return finetune_table({.runs = sources.runs,
+                         .terms = {.files = sources.tasks,
+                                   .seeds = std::max<int64_t>(a.seeds, 1),
+                                   .like = a.like,
+                                   .set = a.set,
+                                   .skip_bad = a.skip_bad},
+                         .out = a.out,
+                         .jobs = a.jobs,
+                         .json = a.command.json},
+                        globals.program);
+}
+
 int finetune(FinetuneArguments& a, const FinetuneSources& sources) {
   const auto opened = open_finetuning(a, sources);
   if (a.command.run.empty()) a.command.run = default_run_of(opened);
@@ -399,9 +356,9 @@ void add_finetune(CLI::App& app, Globals& globals) {
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
   verb->callback([arguments, &globals] {
     const auto sources = sources_of(*arguments);
-    if (makes_table(*arguments, sources)) return finetune_several(*arguments, sources, globals);
     arguments->command.command_line = globals.command_line;
-    globals.exit_code = finetune(*arguments, sources);
+    const bool is_table = makes_table(*arguments, sources);
+    globals.exit_code = is_table ? finetune_several(*arguments, sources, globals) : finetune(*arguments, sources);
   });
 }
 

@@ -6,6 +6,14 @@
 
 namespace cloze {
 
+Bounds wilson(double right, int64_t count) {
+  const auto n = static_cast<double>(count);
+  const double share = right / n, z2 = normal_quantile * normal_quantile;
+  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = normal_quantile / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
 double mcnemar_p(int64_t only_first, int64_t only_second) {
   const auto n = static_cast<double>(only_first + only_second);
   if (only_first == only_second) return 1;

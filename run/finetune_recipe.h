@@ -7,6 +7,9 @@
 
 namespace cloze {
 
+/// The recipe of a fine-tuning for which nobody names one.
+inline constexpr const char* usual_recipe = "google-bert";
+
 /// What a recipe is asked for.
 struct RecipeQuestion {
   std::string like{};   ///< name of the recipe

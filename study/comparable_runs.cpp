@@ -57,7 +57,7 @@ std::string difference_of(const ReportedRun& a, const ReportedRun& b, const Stud
   if (!loss)
     return a.result.text == b.result.text
                ? ""
-               : words("answered other items of ", facts_of(by).name, "; give all runs the same suite");
+               : words("answered other items of ", facts_of(by).name, "; give all runs the same ones");
   if (const auto texts = difference_of_texts(a, b, *loss); !texts.empty()) return texts;
   const auto said = parts_of(a.result.measured), other = parts_of(b.result.measured);
   for (size_t i = 0; i < std::max(said.size(), other.size()); ++i)

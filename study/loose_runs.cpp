@@ -14,8 +14,11 @@
 #include "run/evaluation_protocol.h"
 #include "run/load_config.h"
 #include "run/objective_short_form.h"
+#include "run/run_files.h"
 #include "study/plan_table.h"
 #include "study/process.h"
+#include "tasks/floors.h"
+#include "tasks/prepared_task.h"
 #include "tasks/task_metric.h"
 
 namespace cloze {
@@ -288,6 +291,8 @@ std::optional<TaskMetric> common_task(const std::vector<LooseRun>& runs, const R
   require<ConfigError>(question.unit == LossUnit::nats, "--unit ", question.unit, ": is of losses, and figures of ",
                        task.name, " are in points; leave it out");
   metric.is_error = is_error(metric.figure);
+  const auto kind = open_prepared_task(first.folder + "/" + task_folder).task.config.kind;
+  metric.floor = name_of_floor(kind, Floor::constant);
   return metric;
 }
 

@@ -155,11 +155,11 @@ MetricValue value_of(const TaskMetric& task, const std::string& folder, const st
   return value_of_finetunings(found->second, task.figure);
 }
 
-/// While it is trained a run has the losses that it is trained with, whose floor is none of the task.
+/// While it is trained a run has the losses that it is trained with, whose floor is none of the figure.
 std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) {
-  auto loss = curve_value(LossMetric{}, row);
-  if (loss) loss->floor = 0;
-  return loss;
+  auto found = curve_value(LossMetric{}, row);
+  if (found) found->floor = 0;
+  return found;
 }
 std::string row_mark(const TaskMetric&) { return row_mark(LossMetric{}); }
 

@@ -463,6 +463,9 @@ StudyConfig read_study(const std::string& file) {
   require<ConfigError>(study.metric.task.empty() || study.tune.items.empty(), file,
                        ": 'tune' chooses by a loss or a suite, and 'metric' is the figure of a task; decide by another "
                        "metric, or name the values in arms");
+  require<ConfigError>(study.metric.task.empty() || !study.split, file,
+                       ": 'split' scores runs that are not fine-tuned, and 'metric' is the figure of a task; decide by "
+                       "another metric, or leave 'split' out");
   require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
                        ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
@@ -537,10 +540,12 @@ Plan later_plan(const Plan& before, size_t stage) {
     for (const auto& metric : before.metrics())
       if (is_last) ask(config, metric);
   }
-  const bool has_length = common_tree(study, before.file).find("evaluation.max_seq_length") != nullptr;
+  constexpr auto length_key = "evaluation.max_seq_length";
+  const bool all_have_length = common_tree(study, before.file).find(length_key) != nullptr;
   const auto length = shared_length(configs);
   std::string mistakes;
   for (size_t i = 0; i < configs.size(); ++i) {
+    const bool has_length = all_have_length || has_key(before.arms[i].keys, length_key) || has_key(keys[i], length_key);
     if (!has_length) configs[i].evaluation.max_seq_length = length;
     try {
       validate(configs[i]);

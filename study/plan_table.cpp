@@ -226,7 +226,7 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
   std::string text = words(plan.study.study, ": ", plan.arms.size(), " arms x ", seeds, seeds == 1 ? " seed" : " seeds",
                            " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   text += labelled("budget", budget_words(plan.runs.front().config.train.budget) + " a run", columns);
-  text += labelled("metric", metrics_text(plan), columns);
+  if (!metric_name(plan).empty()) text += labelled("metric", metrics_text(plan), columns);
   if (plan.part != HeldOutPart::whole) text += labelled("held out", part_words(plan), columns);
   std::vector<RunCost> costs;
   for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));

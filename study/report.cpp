@@ -245,6 +245,7 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   }
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
+  run.result.secondary = read_secondary(plan, planned);
   for (const auto& earlier : planned.earlier) read_provenance(earlier, run);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
@@ -352,7 +353,8 @@ void add_floor(StudyReport& report) {
     is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
   }
   if (at_floor.empty()) return;
-  const auto floor = words(facts_of(report.by).floor, " (", significant(report.floor, 5), " ", report.unit, ")");
+  const auto floor = words(facts_of(report.by).floor, " (", significant(report.floor, 5),
+                           report.unit.empty() ? "" : " " + report.unit, ")");
   if (is_one_below) {
     report.notes.push_back(words("no better than ", floor, ": ", listed(at_floor),
                                  "; a difference between such "
@@ -370,7 +372,7 @@ void add_floor(StudyReport& report) {
   }
 }
 
-/// What a curve loses over the last quarter of its budget; 0 where it has no point before.
+/// By what a curve falls over the last quarter of its budget; 0 where it has no point before.
 double last_quarter(const std::vector<CurvePoint>& curve) {
   if (curve.empty()) return 0;
   const auto is_late = [&](const CurvePoint& point) { return 4 * point.step > 3 * curve.back().step; };
@@ -382,21 +384,25 @@ double last_quarter(const std::vector<CurvePoint>& curve) {
 void note_movement(StudyReport& report) {
   constexpr double steep = 0.02;  // of the loss
   const double margin = report.rules.margin;
+  const auto facts = facts_of(report.by);
+  const bool is_rising = facts.higher_is_better && facts.has_curve_in_unit;
   std::vector<std::string> moving, falling;
   for (const auto& arm : report.arms) {
     if (const double moved = last_quarter(arm.difference_curve.mean); margin > 0 && std::abs(moved) > margin)
       moving.push_back(words(arm.name, " (by ", fixed(-moved, 4, true), ")"));
     const auto& curve = arm.curve.mean;
-    if (!curve.empty() && last_quarter(curve) > steep * curve.back().loss)
-      falling.push_back(words(arm.name, " (by ", significant(last_quarter(curve), 3), ")"));
+    const double gained = is_rising ? -last_quarter(curve) : last_quarter(curve);
+    if (!curve.empty() && gained > steep * curve.back().loss)
+      falling.push_back(words(arm.name, " (by ", significant(gained, 3), ")"));
   }
-  if (!moving.empty() && facts_of(report.by).has_curve_in_unit)
+  if (!moving.empty() && facts.has_curve_in_unit)
     report.notes.push_back(
         words("over the last quarter of the budget the difference still moves by more than the "
               "margin: ",
               listed(moving), "; a longer budget may have another verdict"));
   if (!falling.empty())
-    report.notes.push_back(words("over the last quarter of the budget the loss still falls by more than ",
+    report.notes.push_back(words("over the last quarter of the budget the ",
+                                 is_rising ? "figure still rises" : "loss still falls", " by more than ",
                                  significant(100 * steep, 2), " %: ", listed(falling),
                                  "; a longer budget may have another order"));
 }

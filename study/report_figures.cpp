@@ -75,13 +75,17 @@ Scale scale_of(const StudyReport& report, const Currency& currency) {
   return scale;
 }
 
+/// The floor in the unit of the curves; 0: not known.
+double floor_of_curves(const StudyReport& report) { return facts_of(report.by).has_curve_in_unit ? report.floor : 0; }
+
 /// Losses of the first tenth of a run are cut off where they would flatten the rest.
 Range shown_losses(const StudyReport& report) {
   int64_t last = 0;
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) last = std::max(last, point.step);
   Range range, whole;
-  if (report.floor > 0) range.add(report.floor);
+  const double floor = floor_of_curves(report);
+  if (floor > 0) range.add(floor);
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       whole.add(point.loss);
@@ -109,9 +113,9 @@ void add_band(Chart& chart, size_t arm, const std::vector<PlotPoint>& mean, cons
 
 Chart loss_chart(const StudyReport& report, const Scale& scale) {
   const auto losses = shown_losses(report);
-  Chart chart{.title = words(metric_title(report), " of all arms by ", scale.label),
+  Chart chart{.title = words(curve_title(report), " of all arms by ", scale.label),
               .x_label = scale.label,
-              .y_label = words(metric_title(report), curve_unit(report)),
+              .y_label = words(curve_title(report), curve_unit(report)),
               .x = nice_axis(scale.range.low, scale.range.high, 5, false),
               .y = nice_axis(losses.low, losses.high, 5, true)};
   std::vector<ChartSeries> lines;
@@ -129,10 +133,10 @@ Chart loss_chart(const StudyReport& report, const Scale& scale) {
           chart, i, mean, [&](size_t p) { return mean[p].y - sd[p]; }, [&](size_t p) { return mean[p].y + sd[p]; });
     lines.push_back({.title = "mean of " + report.arms[i].name, .colour = i, .points = mean});
   }
-  if (report.floor > 0)
+  if (const double floor = floor_of_curves(report); floor > 0)
     lines.push_back({.title = facts_of(report.by).floor,
                      .mark = ChartMark::dashes,
-                     .points = {{chart.x->low, report.floor}, {chart.x->high, report.floor}}});
+                     .points = {{chart.x->low, floor}, {chart.x->high, floor}}});
   std::ranges::move(lines, std::back_inserter(chart.series));
   return chart;
 }
@@ -174,7 +178,7 @@ Chart difference_chart(const StudyReport& report, const Scale& scale) {
 std::string legend_of(const StudyReport& report) {
   std::vector<std::pair<std::string, std::string>> names;
   for (size_t i = 0; i < report.arms.size(); ++i) names.emplace_back(colour_classes(i), report.arms[i].name);
-  if (report.floor > 0) names.emplace_back(colour_classes(0), facts_of(report.by).floor + " (dashes)");
+  if (floor_of_curves(report) > 0) names.emplace_back(colour_classes(0), facts_of(report.by).floor + " (dashes)");
   return legend_html(names);
 }
 

@@ -83,6 +83,10 @@ std::string metric_title(const StudyReport& report) {
 
 std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : words(" [", unit, "]"); }
 
+std::string curve_title(const StudyReport& report) {
+  return std::holds_alternative<TaskMetric>(report.by) ? "held-out loss" : metric_title(report);
+}
+
 std::string curve_unit(const StudyReport& report) {
   return in_brackets(facts_of(report.by).has_curve_in_unit ? report.unit : "nats");
 }

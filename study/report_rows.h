@@ -48,6 +48,9 @@ std::string metric_title(const StudyReport& report);
 /// ` [nats]`; empty for figures without a unit.
 std::string in_brackets(const std::string& unit);
 
+/// What curves are of: the metric, or the loss of runs that are judged after their training.
+std::string curve_title(const StudyReport& report);
+
 /// The unit of curves, in brackets.
 std::string curve_unit(const StudyReport& report);
 

@@ -264,10 +264,13 @@ std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, co
   const auto folder = run_path(plan, run);
   if (run.is_finetuning() && has_config(folder)) return {program, "pretrain", "--run", folder, "--resume"};
   if (run.is_finetuning()) {
-    const auto& train = run.config.train;
+    const auto& options = run.finetuning.options;
+    const auto threads = run.config.train.threads;
+    const std::string key = "train.threads=";
     std::vector<std::string> command{program, "finetune", run.config.init.from, run.finetuning.file, "--run", folder};
-    command.insert(command.end(), run.finetuning.options.begin(), run.finetuning.options.end());
-    if (train.threads > 0) command.insert(command.end(), {"--set", words("train.threads=", train.threads)});
+    command.insert(command.end(), options.begin(), options.end());
+    const bool is_given = std::ranges::any_of(options, [&](const auto& option) { return option.starts_with(key); });
+    if (threads > 0 && !is_given) command.insert(command.end(), {"--set", words(key, threads)});
     return command;
   }
   std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};

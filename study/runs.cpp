@@ -25,6 +25,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr uint64_t max_file = uint64_t{256} << 20;
+constexpr const char* read_remedy = "run the study again";
+
+bool is_of_task(const StudyMetric& metric) { return std::holds_alternative<TaskMetric>(metric); }
 
 double number_at(const json& row, const char* part, const char* key, double otherwise) {
   if (!row.contains(part) || !row[part].is_object()) return otherwise;
@@ -318,16 +321,23 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.words = words_read(result.folder);
 }
 
+std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run) {
+  const auto folder = run_path(plan, run);
+  std::vector<MetricValue> values;
+  for (const auto& metric : plan.secondary) {
+    auto whole = value_of(metric, folder, read_remedy);
+    // A correlation has no parts, and nothing was chosen by it.
+    const bool is_whole = is_of_task(metric) || whole.examples.sum.empty();
+    values.push_back(is_whole ? std::move(whole) : part_of(std::move(whole), plan.part, folder));
+  }
+  return values;
+}
+
 RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve) {
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
-  const std::string remedy = "run the study again";
-  const auto value = [&](const StudyMetric& metric) {
-    const auto whole = value_of(metric, result.folder, remedy);
-    if (std::holds_alternative<TaskMetric>(metric)) return whole;  // nothing is tuned on its items
-    return part_of(whole, plan.part, result.folder);
-  };
-  score(result, value(plan.metric));
-  for (const auto& metric : plan.secondary) result.secondary.push_back(value(metric));
+  const auto whole = value_of(plan.metric, result.folder, read_remedy);
+  // Nothing is tuned on the items of a task.
+  score(result, is_of_task(plan.metric) ? whole : part_of(whole, plan.part, result.folder));
   add_usage(result, curve);
   for (const auto& earlier : run.earlier) result.words += words_read(earlier);
   return result;

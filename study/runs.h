@@ -88,7 +88,7 @@ struct RunResult {
   double words = 0, seconds = 0, flops = 0, epochs = 0;
   double by_nats = 1;                    ///< the value by that of the curve
   double floor = 0;                      ///< value of a network that has learnt nothing; 0: not known
-  std::vector<MetricValue> secondary{};  ///< one for each of the plan
+  std::vector<MetricValue> secondary{};  ///< one for each of the plan; empty where nobody has read them
   int64_t documents = 0;                 ///< that the examples of the metric are from
 };
 
@@ -107,8 +107,13 @@ std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
 /// are the index.
 std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric& metric, int64_t points);
 
-/// The result of a run that is done, with its curve. Throws DataError for files that are damaged, were cut or edited.
+/// The result of a run that is done, with its curve, by the metric that decides. Throws DataError for files that are
+/// damaged, were cut or edited.
 RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve);
+
+/// The values of the secondary metrics of a run that is done: of the part of the plan, or whole where a value has no
+/// parts. Throws as read_result.
+std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run);
 
 /// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.
 std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run);

@@ -108,8 +108,13 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
   plan.waits_for = waits_for;
   const auto split = study.split ? std::optional(split_plan(plan)) : std::nullopt;
   stages.comparison = add_stage(stages, std::move(plan));
-  for (size_t later = 0; later < study.then.size(); ++later)
-    stages.comparison = add_stage(stages, later_plan(stages.plans[stages.comparison], later));
+  for (size_t later = 0; later < study.then.size(); ++later) {
+    auto next = later_plan(stages.plans[stages.comparison], later);
+    auto& before = stages.plans[stages.comparison];
+    before.metric = LossMetric{};  // only runs of the last stage are measured
+    before.secondary.clear();
+    stages.comparison = add_stage(stages, std::move(next));
+  }
   if (split) stages.split = add_stage(stages, *split);
   if (study.tasks.files.empty()) return stages;
   stages.plans.push_back(task_plan(stages.compared()));

@@ -30,7 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* of_task_file = "task.";
-constexpr const char* default_recipe = "google-bert";
 
 /// A task with a fingerprint of its file and of those of its parts.
 struct StudyTask {
@@ -52,13 +51,6 @@ std::vector<std::string> point_of_grid(const std::string& like, const TaskConfig
                                                      : shortest(config.optimizer.learning_rate)));
   }
   return point;
-}
-
-std::vector<std::string> task_overrides(const FinetuningTerms& terms) {
-  std::vector<std::string> found;
-  for (const auto& one : terms.set)
-    if (one.starts_with(of_task_file)) found.push_back(one.substr(std::string(of_task_file).size()));
-  return found;
 }
 
 /// XXH3 of a file, which is read once a process.
@@ -163,6 +155,13 @@ std::vector<std::string> names_of_runs(const std::vector<std::string>& runs) {
 }
 
 }  // namespace
+
+std::vector<std::string> task_overrides(const FinetuningTerms& terms) {
+  std::vector<std::string> found;
+  for (const auto& one : terms.set)
+    if (one.starts_with(of_task_file)) found.push_back(one.substr(std::string(of_task_file).size()));
+  return found;
+}
 
 FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file) {
   FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
@@ -316,7 +315,7 @@ FinetuningCost cost_of(Task task, const FinetuningTerms& terms, const std::strin
                        const Probe& probe) {
   auto& config = task.config;
   if (!terms.like.empty()) config.like = terms.like;
-  if (config.like.empty()) config.like = default_recipe;
+  if (config.like.empty()) config.like = usual_recipe;
   const auto recipe = recipe_of({.like = config.like,
                                  .task = config.task,
                                  .kind = name_of(config.kind),

@@ -17,6 +17,9 @@ struct FinetuningTerms {
   bool skip_bad = false;
 };
 
+/// The overrides of the task files among those of the terms: `data.train=FILE` of `task.data.train=FILE`.
+std::vector<std::string> task_overrides(const FinetuningTerms& terms);
+
 /// The terms of a study.
 FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -34,14 +35,21 @@ const ArmOnTask* find_in(const std::vector<ArmOnTask>& found, const std::string&
   return at == found.end() || at->values.empty() ? nullptr : &*at;
 }
 
+/// The mean of an arm on a task, of which more is better; an undefined one is worse than all others.
+double height_of(const ArmOnTask& one) {
+  const double mean = one.mean();
+  if (std::isnan(mean)) return -std::numeric_limits<double>::infinity();
+  return is_error(one.figure) ? -mean : mean;
+}
+
 /// The rank of an arm on a task, 1 for the best; equal means share theirs.
 double rank_of(const std::vector<ArmOnTask>& found, const ArmOnTask& one) {
   double better = 0, equal = 0;
+  const double own = height_of(one);
   for (const auto& other : found) {
     if (other.task != one.task || other.values.empty()) continue;
-    const double gain = is_error(one.figure) ? one.mean() - other.mean() : other.mean() - one.mean();
-    better += gain > 0;
-    equal += gain == 0;
+    better += height_of(other) > own;
+    equal += height_of(other) == own;
   }
   return better + (equal + 1) / 2;
 }
@@ -52,12 +60,15 @@ std::string cell_of(const ArmOnTask& one) {
   for (const auto& of_run : one.values) values.push_back(mean_of(of_run));
   const auto summary = summarize(values.size() == 1 ? one.values.front() : values);
   const auto decimals = is_error(one.figure) ? 4 : 2;
-  auto text = fixed(summary.mean, decimals);
-  if (summary.count > 1) text += " ± " + fixed(summary.sd, decimals);
+  const bool is_defined = std::isfinite(summary.mean);
+  auto text = is_defined ? fixed(summary.mean, decimals) : "undefined";
+  if (summary.count > 1 && is_defined) text += " ± " + fixed(summary.sd, decimals);
   return one.unlearned > 0 ? text + " *" : text;
 }
 
-std::string sd_cell(double sd) { return std::isnan(sd) ? "" : fixed(sd, 2); }
+std::string sd_cell(double sd, const std::string& figure) {
+  return std::isnan(sd) ? "" : fixed(sd, is_error(figure) ? 4 : 2);
+}
 
 /// The arm of a fine-tuning and, of runs that no study planned, its run.
 std::string arm_of(const PlannedRun& run) { return run.finetuning.arm; }
@@ -142,7 +153,8 @@ Table rank_table(const std::vector<ArmOnTask>& found) {
       if (!is_error(one->figure)) means.push_back(one->mean());
     }
     const bool has_all = ranks.size() == tasks.size();  // of other tasks each arm would have another mean
-    row.push_back(has_all && !means.empty() ? fixed(mean_of(means), 2) : "");
+    const bool has_mean = has_all && !means.empty() && std::isfinite(mean_of(means));
+    row.push_back(has_mean ? fixed(mean_of(means), 2) : "");
     row.push_back(has_all ? fixed(mean_of(ranks), 2) : "");
     table.rows.push_back(std::move(row));
   }
@@ -157,7 +169,8 @@ Table finetuning_table(const std::vector<ArmOnTask>& found) {
   for (const auto& one : found) {
     const auto spread = split_spread(one.values);
     table.rows.push_back({one.task, one.arm, std::to_string(one.values.size()), std::to_string(one.count()),
-                          sd_cell(spread.of_runs), sd_cell(spread.of_finetunings), std::to_string(one.unlearned)});
+                          sd_cell(spread.of_runs, one.figure), sd_cell(spread.of_finetunings, one.figure),
+                          std::to_string(one.unlearned)});
   }
   return table;
 }
@@ -180,7 +193,7 @@ Difference difference_between(const BySeed& arm, const BySeed& baseline, const C
   std::vector<const ExampleLosses*> items, other_items;
   for (const auto& [seed, value] : arm) {
     const auto other = baseline.find(seed);
-    if (other == baseline.end()) continue;
+    if (other == baseline.end() || !std::isfinite(value.value - other->second.value)) continue;
     require<DataError>(value.text == other->second.text, "runs were judged on different items of ", value.measured,
                        "; make them again with one task file");
     values.push_back(value.value);
@@ -214,11 +227,13 @@ Table difference_table(const Plan& tasks) {
       rules.higher_is_better = !is_of_error;
       const auto one = difference_between(of_task[arms[i]], first, rules);
       differences.push_back(one);
+      const int decimals = is_of_error ? 4 : 2;
       const auto words_of =
           one.seeds == 0 ? "no finished pair" : verdict_words(one, rules, is_of_error ? "" : "points");
-      table.rows.push_back({task, arms[i], one.seeds > 0 ? fixed(one.mean, 2, true) : "", "", "", words_of});
-      if (one.interval)
-        table.rows.back()[3] = "[" + fixed(one.interval->low, 2) + ", " + fixed(one.interval->high, 2) + "]";
+      table.rows.push_back({task, arms[i], one.seeds > 0 ? fixed(one.mean, decimals, true) : "", "", "", words_of});
+      if (const auto& interval = one.interval)
+        table.rows.back()[3] =
+            words("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
     }
   correct(differences);
   for (size_t i = 0; i < differences.size(); ++i)

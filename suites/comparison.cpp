@@ -63,20 +63,22 @@ void add_difference(const std::vector<ItemPair>& pairs, bool is_of_clusters, Sui
 
 const SuiteFigure* share_figure(const SuiteResult& result) {
   const auto is_share = [&](const SuiteFigure& figure) {
-    return figure.level == SuiteLevel::suite && figure.metric == result.share->metric;
+    return figure.level == SuiteLevel::suite && figure.metric == result.shares.front().metric;
   };
   const auto at = std::ranges::find_if(result.figures, is_share);
   return at == result.figures.end() ? nullptr : &*at;
 }
 
 std::optional<SuiteComparison> compare_results(const SuiteResult& first, const SuiteResult& second) {
-  if (!first.share || !second.share || first.share->metric != second.share->metric) return std::nullopt;
+  if (first.shares.empty() || second.shares.empty()) return std::nullopt;
+  const auto &share = first.shares.front(), &other_share = second.shares.front();
+  if (share.metric != other_share.metric) return std::nullopt;
   const auto *figure = share_figure(first), *other = share_figure(second);
-  const auto pairs = pairs_of(*first.share, *second.share);
+  const auto pairs = pairs_of(share, other_share);
   if (figure == nullptr || other == nullptr || pairs.empty()) return std::nullopt;
   SuiteComparison compared{.suite = first.suite, .metric = figure->metric, .first = *figure, .second = *other};
   compared.items = static_cast<int64_t>(pairs.size());
-  add_difference(pairs, first.share->is_of_clusters, compared);
+  add_difference(pairs, share.is_of_clusters, compared);
   for (const auto& pair : pairs) {
     compared.only_first += pair.first == 1 && pair.second < 1;
     compared.only_second += pair.second == 1 && pair.first < 1;

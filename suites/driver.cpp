@@ -297,7 +297,7 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
                            for (auto& result : plan.jobs[j].evaluate(run, planned.target, found.skipped)) {
                              progress.output.add(found, result);
                              result.items = {};  // they are written
-                             if (!plan.is_of_two_runs()) result.share.reset();
+                             if (!plan.is_of_two_runs()) result.shares.clear();
                              found.results.push_back(std::move(result));
                            }
                            progress.has_failed = progress.has_failed || found.skipped.size() > before;

@@ -181,7 +181,8 @@ class FactScorer {
     found.ties += equal > 1;
     const double credit = values[right] == values[best] ? 1 / static_cast<double>(equal) : 0;
     found.restricted_p1 += credit;
-    if (!masked_) result.share->items.push_back({.item = fact.name, .cluster = relation.name, .credit = credit});
+    if (!masked_)
+      result.shares.front().items.push_back({.item = fact.name, .cluster = relation.name, .credit = credit});
     found.restricted_mrr += 1 / rank;
     nlohmann::json item{{"item", fact.name},      {"relation", relation.name},
                         {"left", fact.left},      {"right", fact.right},
@@ -194,7 +195,7 @@ class FactScorer {
       found.p10 += among_all <= 10;
       found.mrr += 1 / static_cast<double>(among_all);
       item["rank"] = among_all;
-      result.share->items.push_back(
+      result.shares.front().items.push_back(
           {.item = fact.name, .cluster = relation.name, .credit = among_all == 1 ? 1.0 : 0.0});
     }
     result.items.push_back(item);
@@ -298,7 +299,7 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   SuiteResult result;
   result.scored_by = scorer.description();
   result.notes = suite.notes;
-  result.share = ShareItems{.metric = scorer.masked() ? whole_vocabulary[0].name : restricted[0].name};
+  result.shares = {ShareItems{.metric = scorer.masked() ? whole_vocabulary[0].name : restricted[0].name}};
   std::vector<std::pair<std::string, Found>> relations;
   for (const auto& relation : suite.relations) relations.emplace_back(relation.name, scorer.score(relation, result));
   std::vector<SuiteFigure> single;

@@ -263,9 +263,8 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   SuiteResult result{
       .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
-  result.sums = ranking_sums(suite.items, ranked);
   result.asked = fingerprint_of(suite.items);
-  result.share = share_of(suite.items, ranked);
+  result.shares = shares_of(suite.items, ranked);
   result.notes = notes_of(suite);
   if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);
   return result;

@@ -194,40 +194,6 @@ std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std
   return suite;
 }
 
-std::map<std::string, FigureSums> ranking_sums(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
-  std::map<std::string, FigureSums> all;
-  for (const auto& item : items) {
-    if (all.contains(item.metric)) continue;
-    const Counted counted{items, ranked, item.metric};
-    const auto tallies = tallies_of(counted);
-    if (tallies.empty()) continue;
-    std::map<std::string, double> guessed;  // right items of each paradigm
-    FigureSums of_items, of_paradigms, micro;
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (!counted.has(i)) continue;
-      guessed[items[i].paradigm] += 1 / static_cast<double>(items[i].candidates.size());
-      of_items.sum.push_back(ranked[i].credit);
-      of_items.count.push_back(1);
-    }
-    double guessed_of_all = 0;
-    for (const auto& tally : tallies) {
-      const auto count = static_cast<double>(tally.count);
-      of_paradigms.sum.push_back(tally.right / count);
-      of_paradigms.count.push_back(1);
-      of_paradigms.floor += guessed[tally.paradigm] / count / static_cast<double>(tallies.size());
-      micro.sum.push_back(tally.right);
-      micro.count.push_back(count);
-      guessed_of_all += guessed[tally.paradigm];
-    }
-    of_items.floor = of_paradigms.floor;
-    micro.floor = guessed_of_all / static_cast<double>(of_items.sum.size());
-    const bool is_clustered = tallies.size() > 1;
-    all[item.metric] = is_clustered ? of_paradigms : of_items;
-    if (is_clustered) all["micro_" + item.metric] = micro;
-  }
-  return all;
-}
-
 std::string fingerprint_of(std::span<const RankingItem> items) {
   std::string text;
   for (const auto& item : items) {
@@ -238,15 +204,19 @@ std::string fingerprint_of(std::span<const RankingItem> items) {
   return hash_hex(text);
 }
 
-std::optional<ShareItems> share_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
-  const auto first = std::ranges::find_if(items, [](const RankingItem& item) { return item.answer.has_value(); });
-  if (first == items.end()) return std::nullopt;
-  ShareItems share{.metric = first->metric};
-  const Counted counted{items, ranked, share.metric};
-  for (size_t i = 0; i < items.size(); ++i)
-    if (counted.has(i))
-      share.items.push_back({.item = items[i].name, .cluster = items[i].paradigm, .credit = ranked[i].credit});
-  return share;
+std::vector<ShareItems> shares_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
+  std::vector<ShareItems> shares;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto& item = items[i];
+    if (!item.answer) continue;
+    auto share = std::ranges::find(shares, item.metric, &ShareItems::metric);
+    if (share == shares.end()) share = shares.insert(shares.end(), ShareItems{.metric = item.metric});
+    share->items.push_back({.item = item.name,
+                            .cluster = item.paradigm,
+                            .credit = ranked[i].credit,
+                            .guess = 1 / static_cast<double>(item.candidates.size())});
+  }
+  return shares;
 }
 
 json to_json(const RankingItem& item, const RankedItem& ranked) {

@@ -1,8 +1,6 @@
 #pragma once
 // From the scores of candidates to the figures of a suite. No network: scores may come from anywhere.
-#include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,15 +39,12 @@ void add_official_sums(std::span<const RankingItem> items, std::span<const Passa
 /// where items have `sums`, and a tie or fp32 changes the figure.
 std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
-/// Each accuracy of ranking_figures as a quotient of sums over paradigms, which are its clusters, or over the items of
-/// a single paradigm; guessing is right once in as many times as an item has candidates.
-std::map<std::string, FigureSums> ranking_sums(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
-
 /// XXH3 of the items: names, candidates and answers.
 std::string fingerprint_of(std::span<const RankingItem> items);
 
-/// The items of the first metric that is a share; none where no item has an answer.
-std::optional<ShareItems> share_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
+/// The items of each accuracy, those with an answer, in clusters of paradigms; guessing is right once in as many times
+/// as an item has candidates.
+std::vector<ShareItems> shares_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// An item with its scores and its choice: a line of predictions.jsonl.
 nlohmann::json to_json(const RankingItem& item, const RankedItem& ranked);

@@ -9,18 +9,11 @@ namespace cloze {
 
 namespace {
 
-constexpr double normal_quantile = 1.959963984540054;  // of 0.975
-
+double average(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 }  // namespace
-
-Bounds wilson(double right, int64_t count) {
-  const auto n = static_cast<double>(count);
-  const double fraction = right / n, z2 = normal_quantile * normal_quantile;
-  const double middle = (fraction + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = normal_quantile / (1 + z2 / n) * std::sqrt(fraction * (1 - fraction) / n + z2 / (4 * n * n));
-  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
-}
 
 ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts) {
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
@@ -63,7 +56,7 @@ std::optional<double> spearman(std::span<const double> a, std::span<const double
   const auto is_nan = [](double value) { return std::isnan(value); };
   if (a.size() < 2 || std::ranges::any_of(a, is_nan) || std::ranges::any_of(b, is_nan)) return std::nullopt;
   const auto x = ranks(a), y = ranks(b);
-  const double mean_x = mean_of(x), mean_y = mean_of(y);
+  const double mean_x = average(x), mean_y = average(y);
   double xx = 0, yy = 0, xy = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     xx += (x[i] - mean_x) * (x[i] - mean_x);

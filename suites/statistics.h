@@ -5,17 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "core/significance.h"
+
 namespace cloze {
-
-/// A 95 % interval.
-struct Bounds {
-  double low = 0, high = 0;
-  bool operator==(const Bounds&) const = default;
-};
-
-/// The interval of a fraction of independent items; `right` may count a tie as a half. Source: Wilson 1927, "Probable
-/// inference, the law of succession, and statistical inference", p. 210.
-Bounds wilson(double right, int64_t count);
 
 /// A mean of items that come in clusters, each with its sum and its number of items: the sum of all by the number of
 /// all. With the clusters' means as sums, and 1 as numbers, the mean over clusters.

@@ -1,7 +1,6 @@
 #pragma once
 // What every suite answers: figures, by group, and a prediction for each item.
 #include <initializer_list>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -46,20 +45,15 @@ struct SuiteFigure {
   bool operator==(const SuiteFigure&) const = default;
 };
 
-/// A figure of a whole suite as the quotient of two sums: over clusters, or over the items of a single one.
-struct FigureSums {
-  std::vector<double> sum{}, count{};  ///< [E]
-  double floor = 0;                    ///< what guessing reaches
-};
-
 /// How right a run's answer to an item is.
 struct ItemCredit {
   std::string item;     ///< its name, the same for all runs
   std::string cluster;  ///< of items that are alike: their paradigm, relation or section
   double credit = 0;    ///< 1: right, 0: wrong, between them: one of several best candidates
+  double guess = 0;     ///< credit that guessing has; 0: not known
 };
 
-/// The items of which a share is the mean; by them two runs are compared.
+/// The items of which a share is the mean, by which runs are compared.
 struct ShareItems {
   std::string metric;          ///< the name of the share
   bool is_of_clusters = true;  ///< a mean over clusters, else over items
@@ -69,13 +63,12 @@ struct ShareItems {
 /// The answers of one run to one suite.
 struct SuiteResult {
   std::string suite;
-  std::string scored_by;                     ///< Scorer::description, or the layer and pooling of embeddings
-  std::vector<SuiteFigure> figures;          ///< the first is the one that stands for the suite
-  SuitePredictions items;                    ///< one for each
-  std::map<std::string, FigureSums> sums{};  ///< of figures that are means, by metric
-  std::string asked{};                       ///< XXH3 of the items; empty: not known
-  std::vector<std::string> notes{};          ///< what a reader of the figures must know, a sentence each
-  std::optional<ShareItems> share{};         ///< none: the suite has no share of right items
+  std::string scored_by;             ///< Scorer::description, or the layer and pooling of embeddings
+  std::vector<SuiteFigure> figures;  ///< the first is the one that stands for the suite
+  SuitePredictions items;            ///< one for each
+  std::string asked{};               ///< XXH3 of the items; empty: not known
+  std::vector<std::string> notes{};  ///< what a reader of the figures must know, a sentence each
+  std::vector<ShareItems> shares{};  ///< of right items, by metric; the first is compared between two runs
 };
 
 /// How suites are answered: by scores, or by embeddings.

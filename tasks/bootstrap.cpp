@@ -1,6 +1,7 @@
 #include "tasks/bootstrap.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -12,8 +13,6 @@
 namespace cloze {
 
 namespace {
-
-constexpr double two_sided_normal = 1.959963984540054;  // quantile 0.975
 
 /// ln(k!) by Stirling's series from 10 on, whose next term is below 1e-12; std::lgamma is not safe in threads.
 double log_factorial(double k) {
@@ -137,14 +136,6 @@ double root_of_share(size_t part, size_t whole) {
 
 }  // namespace
 
-std::array<double, 2> share_bounds(double right, int64_t count) {
-  const auto n = static_cast<double>(count);
-  const double share = right / n, z = two_sided_normal, z2 = z * z;
-  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = z / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
-  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
-}
-
 int64_t binomial(Stream& stream, int64_t n, double p) {
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
@@ -235,7 +226,7 @@ Resampled resample_difference(const ScoredItems& first, const ScoredItems& secon
   return resampled;
 }
 
-std::optional<std::array<double, 2>> percentile_bounds(const Resampled& resampled, size_t metric, double value) {
+std::optional<Bounds> percentile_bounds(const Resampled& resampled, size_t metric, double value) {
   std::vector<double> sorted;
   for (const auto& draw : resampled.draws)
     if (!std::isnan(draw[metric])) sorted.push_back(draw[metric]);
@@ -248,7 +239,7 @@ std::optional<std::array<double, 2>> percentile_bounds(const Resampled& resample
     if (resampled.shrink == 1) return found;
     return value + (found - resampled.centre[metric]) * resampled.shrink;
   };
-  return std::array{percentile(0.025), percentile(0.975)};
+  return Bounds{percentile(0.025), percentile(0.975)};
 }
 
 }  // namespace cloze

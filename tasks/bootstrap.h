@@ -1,17 +1,14 @@
 #pragma once
 // The percentile bootstrap of metrics.
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "core/random.h"
+#include "core/significance.h"
 #include "tasks/task_scorer.h"
 
 namespace cloze {
-
-/// The interval of a share of independent units. Source: Wilson 1927, p. 210.
-std::array<double, 2> share_bounds(double right, int64_t count);
 
 /// A draw of the binomial distribution. Source: Hoermann 1993, "The generation of binomial random variates", algorithm
 /// BTRS; for an expected count below 10 by inversion.
@@ -39,6 +36,6 @@ Resampled resample_difference(const ScoredItems& first, const ScoredItems& secon
 
 /// The 2.5 and 97.5 percentiles of a metric around its value, linear between neighbours as numpy.quantile; none where
 /// no resample has a value.
-std::optional<std::array<double, 2>> percentile_bounds(const Resampled& resampled, size_t metric, double value);
+std::optional<Bounds> percentile_bounds(const Resampled& resampled, size_t metric, double value);
 
 }  // namespace cloze

@@ -119,14 +119,14 @@ void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::ve
   for (size_t m = 0; m < values.size(); ++m) {
     const auto& metric = scorer.metrics[m];
     auto figure = figure_at(metric, values[m]);
-    std::optional<std::array<double, 2>> bounds;
+    std::optional<Bounds> bounds;
     if (figure.value && metric.is_share)
-      bounds = share_bounds(values[m] * static_cast<double>(metric.count), metric.count);
+      bounds = wilson(values[m] * static_cast<double>(metric.count), metric.count);
     else if (figure.value && metric.has_interval)
       bounds = percentile_bounds(resampled, m, values[m]);
     if (bounds) {
-      figure.low = (*bounds)[0];
-      figure.high = (*bounds)[1];
+      figure.low = bounds->low;
+      figure.high = bounds->high;
     }
     figures.push_back(std::move(figure));
   }
@@ -224,8 +224,8 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
         figure.difference = difference;
         const auto bounds = percentile_bounds(resampled, m, difference);
         if (bounds && scorer.metrics[m].has_interval) {
-          figure.low = (*bounds)[0];
-          figure.high = (*bounds)[1];
+          figure.low = bounds->low;
+          figure.high = bounds->high;
         }
       }
       found.figures.push_back(std::move(figure));
@@ -282,8 +282,8 @@ FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
 }  // namespace
 
 FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
-                              const std::vector<TaskPrediction>& predictions, const std::string& metric) {
-  const MetricOptions options;
+                              const std::vector<TaskPrediction>& predictions, const std::string& metric,
+                              const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
   for (const auto& make : scorers_of(scored)) {
     const auto scorer = make(scored);

@@ -112,7 +112,8 @@ inline constexpr int64_t comparison_draws = 1000;
 
 /// A metric of predictions by its name. Throws as `metrics_of`, and DataError for a name that the task does not have.
 FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
-                              const std::vector<TaskPrediction>& predictions, const std::string& metric);
+                              const std::vector<TaskPrediction>& predictions, const std::string& metric,
+                              const MetricOptions& options = {});
 
 /// Two sets of predictions for the same items, first less second.
 struct PairedFigure {

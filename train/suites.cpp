@@ -6,6 +6,7 @@
 #include "run/suite_record.h"
 #include "run/suite_units.h"
 #include "suites/driver.h"
+#include "suites/figure_sums.h"
 #include "train/records.h"
 #include "train/stopwatch.h"
 
@@ -89,11 +90,11 @@ std::string suites_file(int64_t step, const std::vector<SuiteResult>& results) {
       if (figure.level != SuiteLevel::suite) continue;
       auto& recorded = record.suites[result.suite][figure.metric];
       recorded = {.value = figure.value, .higher_is_better = is_higher_better(figure.metric), .asked = result.asked};
-      const auto sums = result.sums.find(figure.metric);
-      if (sums == result.sums.end()) continue;
-      recorded.floor = sums->second.floor;
-      recorded.sum = sums->second.sum;
-      recorded.count = sums->second.count;
+      const auto sums = sums_of(result, figure.metric);
+      if (!sums) continue;
+      recorded.floor = sums->floor;
+      recorded.sum = sums->sum;
+      recorded.count = sums->count;
     }
   record.xxh3 = hash_hex(json_text(json(record.suites)));
   return json_text(json(record)) + "\n";

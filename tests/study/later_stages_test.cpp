@@ -1,4 +1,5 @@
 // Stages of training after the first: `then`.
+#include "study/probe.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -37,6 +38,27 @@ TEST_CASE("a later stage starts from the network of its arm and seed, and is wha
     CHECK(run.result.tokens == 12'000);  // of both stages
     CHECK(run.budget == "100 steps, then 20 steps");
   }
+}
+
+TEST_CASE("a study of stages is decided by a suite, which the runs of the last stage alone answer") {
+  const Study study(two_arms +
+                    "seeds: 2\nbudget: {steps: 100}\nthen: [{budget: {steps: 20}}]\nmetric: {suite: pairs}\n");
+  const auto first = study.stages().plans[0];
+  CHECK(first.runs[0].config.evaluation.suites.empty());
+  check_figures(first, std::vector<Probe>(2));  // has none that its suites could lack
+  CHECK(study.run().done == 8);
+  CHECK(study.run().done == 8);
+  CHECK(study.starts("runs/a/seed-1") == "started\n");
+  const auto report = study.report();
+  CHECK(report.metric == "pairs accuracy");
+  CHECK(report.arms[1].runs.size() == 2);
+}
+
+TEST_CASE("a later stage is scored on rows of the length that it says, else of one that all arms read") {
+  const Study study(two_arms +
+                    "seeds: 2\nthen: [{budget: {steps: 20}, set: {data.max_seq_length: 64, "
+                    "evaluation.max_seq_length: 16}}]\n");
+  for (const auto& run : study.stages().compared().runs) CHECK(run.config.evaluation.max_seq_length == 16);
 }
 
 TEST_CASE("what is changed in the first stage makes the later one stale, too") {

@@ -248,6 +248,15 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
              Catch::Contains("have the same config and seed, so that one run would count twice"));
 }
 
+TEST_CASE("runs by hand of different tasks are not compared, and a unit of losses is none of a task's figures") {
+  Runs runs;
+  runs.make("a", {.set = {"task.name=cats"}});
+  runs.question.unit = LossUnit::bits_per_byte;
+  CHECK_THAT(runs.error(), Catch::Contains("--unit bits_per_byte: is of losses, and figures of cats are in points"));
+  runs.make("b");
+  CHECK_THAT(runs.error(), Catch::Contains("are fine-tuned on cats and on no task, so that they have no figure"));
+}
+
 TEST_CASE("runs by hand with different tokenizers are compared in bits per byte, each tokenizer an arm") {
   const std::vector<std::string> generative{
       "model={kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}", "objectives=[{kind: clm}]"};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/manifest.h"
+#include "study/fit_points.h"
 #include "study/plan_table.h"
 #include "study/probe.h"
 #include "study/runs.h"
@@ -126,6 +127,28 @@ TEST_CASE("answers to suites that were edited are refused with the file, and mea
   CHECK(study.report().arms[0].runs.size() == 3);
 }
 
+TEST_CASE("a run that has not answered by a suite is refused with what it has") {
+  const Study study(study_by("{suite: pairs}"));
+  study.run();
+  const auto run = study.folder / "out/runs/low/seed-1";
+  const auto error = [&](const SuiteMetric& metric) {
+    return error_of([&] { value_of(metric, run, "answer it again"); });
+  };
+  CHECK_THAT(error({.suite = "other", .figure = "accuracy"}),
+             Contains("suites.json: has no answers to other; the log of the run says why; answer it again"));
+  CHECK_THAT(error({.suite = "pairs", .figure = "mrr"}),
+             Contains("pairs has no mrr; its figures are accuracy and spearman"));
+  std::filesystem::remove(run + "/suites.json");
+  CHECK_THAT(error({.suite = "pairs", .figure = "accuracy"}),
+             Contains("is missing, so that the run cannot be compared by a suite; answer it again"));
+}
+
+TEST_CASE("a law of losses is not fitted to a study that a suite decides") {
+  const Study study(study_by("{suite: pairs}"));
+  CHECK_THAT(error_of([&] { points_of_study(study.folder / "study.yaml", study.folder / "out", SizeCount::all); }),
+             Contains("is decided by pairs accuracy, and the law is one of held-out losses"));
+}
+
 TEST_CASE("what is tuned is chosen on documents that the verdict never sees") {
   const Study study("arms: {a: {}, b: {optimizer.weight_decay: 0.04}}\n" + three_seeds +
                     "tune: {optimizer.learning_rate: [0.1, 0.2]}\n");
@@ -142,6 +165,23 @@ TEST_CASE("what is tuned is chosen on documents that the verdict never sees") {
   CHECK(chosen.documents == Approx(128).margin(30));
   CHECK_THAT(notes_of(study.report()), Contains(words("was chosen on ", chosen.examples.sum.size(),
                                                       " held-out examples of ", chosen.documents, " documents")));
+}
+
+TEST_CASE("a secondary figure that has no parts is shown whole beside a verdict on a part") {
+  const Study study("arms: {a: {}, b: {optimizer.weight_decay: 0.04}}\n" + three_seeds +
+                    "tune: {optimizer.learning_rate: [0.1, 0.2]}\nsecondary: [{suite: pairs, figure: spearman}]\n");
+  study.run();
+  const auto report = study.report();
+  CHECK(report.arms[0].secondary[0].summary.mean == Approx(0.3).margin(0.1));
+  CHECK(report.arms[1].secondary[0].difference.examples.count == 0);
+}
+
+TEST_CASE("the curve of a run that a task judges is that of its losses, without their floor") {
+  const nlohmann::json row{{"held_out_loss", 3.0}, {"held_out", {{"mlm_loss", 2.5}, {"mlm_baseline_loss", 7.0}}}};
+  CHECK(curve_value(LossMetric{}, row)->floor == 7);
+  const auto point = *curve_value(TaskMetric{.task = "cats"}, row);
+  CHECK(point.value == 2.5);
+  CHECK(point.floor == 0);
 }
 
 TEST_CASE("a part of a value is the quotient of its own sums, and a value without examples has none") {

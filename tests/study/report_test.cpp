@@ -310,6 +310,40 @@ TEST_CASE("arms whose difference or loss has not come to rest are named") {
                                 Catch::Contains("token (by 0.1) and word (by 0.1)"));
 }
 
+TEST_CASE("of a figure of which more is better a curve that still rises is named, and none that falls") {
+  const auto noted = [](double gained) {
+    auto report = made_up({"token", "word"}, 3);
+    report.by = SuiteMetric{.suite = "pairs", .figure = "accuracy"};
+    report.rules.higher_is_better = true;
+    for (auto& run : report.runs)
+      for (auto& point : run.curve) point.loss = run.result.value - (point.point == 20 ? 0 : gained);
+    std::string all;
+    for (const auto& note : compared(report).notes) all += note + "\n";
+    return all;
+  };
+  CHECK_THAT(noted(0.1), Catch::Contains("the figure still rises by more than 2 %: token (by 0.1)"));
+  CHECK(noted(-0.1) == "");
+}
+
+TEST_CASE("runs that answered other items are not compared") {
+  auto report = made_up({"token", "word"}, 2);
+  report.by = SuiteMetric{.suite = "pairs", .figure = "accuracy"};
+  report.runs[3].result.text = "of other items";
+  CHECK_THROWS_WITH(compared(report),
+                    Catch::Contains("answered other items of pairs accuracy; give all runs the same ones"));
+}
+
+TEST_CASE("a floor in another unit than the curves is not drawn among them") {
+  auto report = made_up({"token", "word"}, 2);
+  report.by = TaskMetric{.task = "cats", .figure = "accuracy", .floor = "majority"};
+  report.rules.higher_is_better = true;
+  for (auto& run : report.runs) run.result.floor = 2;
+  const auto found = compared(report);
+  CHECK(found.floor == 2);
+  CHECK_THAT(curve_figure(found), Catch::Contains("held-out loss [nats]") && !Catch::Contains("majority"));
+  CHECK_THAT(value_figure(found), Catch::Contains("majority"));
+}
+
 TEST_CASE("runs of a changed source and arms of another precision are a note") {
   auto report = made_up({"token", "word"}, 2);
   report.runs[3].is_dirty = true;

@@ -6,6 +6,7 @@
 
 #include "study/task_plan.h"
 #include "study/task_report.h"
+#include "study/task_value.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -54,6 +55,20 @@ TEST_CASE("every run is fine-tuned on every task with every seed, by one recipe,
   CHECK(fingerprints.size() == tasks.runs.size());
 }
 
+TEST_CASE("a fine-tuning has the threads that its terms name, else those of the study") {
+  const TaskStudy study;
+  const auto command_with = [&](const std::string& set) {
+    study.write(two_arms + "seeds: 2\ntasks: {files: [cats.yaml], set: {" + set + "}}\n");
+    const auto tasks = study.stages().plans[1];
+    auto run = tasks.runs[0];
+    run.config.train.threads = 1;
+    return run_command(tasks, run, "cloze");
+  };
+  CHECK(has(command_with(""), "train.threads=1"));
+  const auto command = command_with("train.threads: 3");
+  CHECK((has(command, "train.threads=3") && !has(command, "train.threads=1")));
+}
+
 TEST_CASE("a task decides a study where its metric says so, and the others are secondary") {
   const TaskStudy study("metric: {task: dogs, better_by: 0.5}\n");
   auto plan = study.stages().compared();
@@ -78,6 +93,11 @@ TEST_CASE("tasks of a study that cannot be are refused before any run") {
              Catch::Contains("'tasks' do not go with 'space' and 'probe_head'"));
   CHECK_THAT(TaskStudy("metric: {task: cats}\ntune: {optimizer.beta1: [0.8, 0.9]}\n").error(),
              Catch::Contains("'tune' chooses by a loss or a suite, and 'metric' is the figure of a task"));
+  CHECK_THAT(TaskStudy("metric: {task: cats}\nsplit: true\n").error(),
+             Catch::Contains("'split' scores runs that are not fine-tuned, and 'metric' is the figure of a task"));
+  const TaskStudy seeded;
+  seeded.write(two_arms + "tasks: {files: [cats.yaml], set: {train.seed: 3}}\n");
+  CHECK_THAT(seeded.error(), Catch::Contains("'train.seed' would be replaced by what the study says; `tasks:"));
   const TaskStudy twice;
   twice.folder.write("dogs.yaml", read_file(twice.folder / "cats.yaml"));
   CHECK_THAT(twice.error(),
@@ -114,6 +134,14 @@ TEST_CASE("runs without a study are named by the shortest ends of their paths th
   CHECK_THROWS_WITH(arms_of_runs({"runs/a", "runs/a/"}), Catch::Contains("is named twice"));
 }
 
+TEST_CASE("a run that has not judged its test part is refused, with what judges it") {
+  const TempDir folder;
+  CHECK_THAT(error_of([&] { outcome_of(folder.path); }),
+             Catch::Contains("summary.json: is missing, so that the run has no figure of its task; resume the run"));
+  folder.write("summary.json", "{}");
+  CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
+}
+
 TEST_CASE("the spread is split into runs and fine-tunings by the analysis of variance") {
   const auto spread = split_spread({{1, 3}, {5, 7}});  // mean squares 16 and 2
   CHECK(spread.of_finetunings == Approx(std::sqrt(2.0)));
@@ -133,6 +161,15 @@ TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") 
   CHECK(table.rows[1] == std::vector<std::string>{"b", "90.00", "0.2500", "90.00", "1.25"});
 }
 
+TEST_CASE("an undefined figure ranks last, and has no mean") {
+  const auto on = [](const std::string& arm, double value) {
+    return ArmOnTask{.arm = arm, .task = "t", .figure = "pearson", .values = {{value}}};
+  };
+  const auto table = rank_table({on("a", std::nan("")), on("b", -5)});
+  CHECK(table.rows[0] == std::vector<std::string>{"a", "undefined", "", "2.00"});
+  CHECK(table.rows[1] == std::vector<std::string>{"b", "-5.00", "-5.00", "1.00"});
+}
+
 TEST_CASE("of a figure that is no mean the items' error is that on the same draws, without what seeds have already") {
   const ExampleLosses zero{.draws = {0, 0, 0}, .drawn_of = 40}, up{.draws = {1, 2, 3}, .drawn_of = 40},
       down{.draws = {3, 2, 1}, .drawn_of = 40};
@@ -140,6 +177,9 @@ TEST_CASE("of a figure that is no mean the items' error is that on the same draw
   CHECK(alike.error == Approx(1));  // the draws move both runs alike
   CHECK(alike.count == 40);
   CHECK(example_error({&up, &down}, {&zero, &zero}).error == 0);  // they move each run alone
+  const ExampleLosses other{.draws = {0, 0, 0}, .drawn_of = 39};
+  CHECK_THAT(error_of([&] { example_error({&up, &up}, {&zero, &other}); }),
+             Catch::Contains("values on draws of 40 and of 39 examples; judge them on the same test part"));
   const ExampleLosses none;
   CHECK(example_error({&none, &none}, {&none, &none}).count == 0);
 }

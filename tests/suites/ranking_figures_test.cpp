@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "suites/figure_sums.h"
 #include "suites/statistics.h"
 #include "tests/support/catch.h"
 
@@ -88,8 +89,10 @@ TEST_CASE("the items of a share are those with an answer that count for its metr
   pairs.add(pair_of("p", 2), -1, -1);
   pairs.add(of_contexts, -1, -2);
   pairs.add(pair_of("q", 0), -1, -2);
-  const auto share = share_of(pairs.items, pairs.official());
-  REQUIRE(share.has_value());
+  const auto shares = shares_of(pairs.items, pairs.official());
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[1].metric == "context_accuracy");
+  const auto* share = &shares[0];
   CHECK(share->metric == "accuracy");
   CHECK(share->is_of_clusters);
   REQUIRE(share->items.size() == 2);
@@ -97,7 +100,8 @@ TEST_CASE("the items of a share are those with an answer that count for its metr
   CHECK(share->items[0].credit == 0.5);
   CHECK(share->items[1].cluster == "q");
   CHECK(share->items[1].credit == 1);
-  CHECK_FALSE(share_of({}, {}).has_value());
+  CHECK(share->items[1].guess == 0.5);
+  CHECK(shares_of({}, {}).empty());
 }
 
 TEST_CASE("candidates are compared by sum, token, word or byte", "[suites]") {
@@ -239,18 +243,20 @@ TEST_CASE("accuracies are quotients of their sums, over paradigms or over the it
   pairs.add(pair_of("far", 0), -3, -2);
   const auto ranked = pairs.official();
   const auto figures = ranking_figures(pairs.items, ranked);
-  const auto sums = ranking_sums(pairs.items, ranked);
+  const SuiteResult result{
+      .suite{}, .scored_by{}, .figures = figures, .items{}, .shares = shares_of(pairs.items, ranked)};
   for (const std::string metric : {"accuracy", "micro_accuracy"}) {
-    const auto& [sum, count, floor] = sums.at(metric);
+    const auto [sum, count, floor] = *sums_of(result, metric);
     CHECK((sum[0] + sum[1]) / (count[0] + count[1]) == Approx(figure(figures, metric, "").value).epsilon(1e-12));
     CHECK(floor == Approx(0.5));
   }
-  CHECK(sums.at("accuracy").sum == std::vector<double>{2.0 / 3, 0});
+  CHECK(sums_of(result, "accuracy")->sum == std::vector<double>{2.0 / 3, 0});
+  CHECK_FALSE(sums_of(result, "spearman").has_value());
   pairs.items.pop_back();
   pairs.scores.resize(6);
-  const auto alone = ranking_sums(pairs.items, pairs.official());
-  CHECK(alone.at("accuracy").sum == std::vector<double>{1, 0, 1});
-  CHECK_FALSE(alone.contains("micro_accuracy"));
+  const SuiteResult alone{
+      .suite{}, .scored_by{}, .figures{}, .items{}, .shares = shares_of(pairs.items, pairs.official())};
+  CHECK(sums_of(alone, "accuracy")->sum == std::vector<double>{1, 0, 1});
 }
 
 TEST_CASE("the fingerprint of items changes with a word, an answer and a name", "[suites]") {

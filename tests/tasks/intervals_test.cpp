@@ -42,14 +42,6 @@ DrawnItems drawn_values(int64_t count) {
 
 }  // namespace
 
-TEST_CASE("a share has Wilson's interval") {
-  const auto [low, high] = share_bounds(21, 30);
-  CHECK(low == Approx(0.5212421254128505).epsilon(1e-12));
-  CHECK(high == Approx(0.833352517317562).epsilon(1e-12));
-  CHECK(share_bounds(0, 5)[0] == 0);
-  CHECK(share_bounds(5, 5)[1] == 1);
-}
-
 TEST_CASE("binomial draws have the mean and the variance of their distribution") {
   for (const auto& [n, p] :
        std::vector<std::pair<int64_t, double>>{{20, 0.3}, {50, 0.4}, {100'000, 0.02}, {900, 0.97}}) {
