@@ -129,8 +129,9 @@ void put_space_before_text(Json& whole, const std::string& folder) {
   if (first->is_object() && first->contains("pretokenizers") && !(*first)["pretokenizers"].empty())
     first = &(*first)["pretokenizers"][0];
   if (!first->is_object() || first->value("type", "") != "ByteLevel")
-    return log_warning("data", words(folder, ": tokenizer.json cuts a text before its byte-level step and inserts no "
-                                             "space; give transformers texts that begin with one"));
+    return log_warning("data", words(folder,
+                                     ": tokenizer.json cuts a text before its byte-level step and inserts no "
+                                     "space; give transformers texts that begin with one"));
   set_prefix_space(*first);
   set_prefix_space(whole["post_processor"]);
 }
@@ -209,8 +210,7 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const bool has_more =
       !extras.kept.contains("tokenizer.json") && size() > static_cast<int64_t>(impl_->model->pieces.size());
   const bool lacks_nothing = !lacks_space(*this, reader) && !lacks_padding(*this, reader) && !has_more;
-  const bool unchanged =
-      has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && lacks_nothing));
+  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && lacks_nothing));
   write(facts_file, json_text(facts_of(*this, *impl_, reader, unchanged), 2) + "\n");
   // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
   // post-processor.
