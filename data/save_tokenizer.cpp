@@ -58,17 +58,29 @@ bool is_plain_special(const AddedToken& token) {
   return token.special && !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
 }
 
+/// The reader has a space before a text, and the tokenizer none.
+bool lacks_space(const Tokenizer& tokenizer, const std::optional<TextReader>& reader) {
+  return reader && reader->words && tokenizer.kind() == "byte_bpe" && tokenizer.keeps_spaces();
+}
+
+/// The reader needs an id of padding, and the tokenizer has none.
+bool lacks_padding(const Tokenizer& tokenizer, const std::optional<TextReader>& reader) {
+  return reader && reader->pad >= 0 && tokenizer.special().pad < 0;
+}
+
 /// Cloze's own facts. `unchanged`: the files of transformers are kept as they were read.
-OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, bool unchanged) {
+OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const std::optional<TextReader>& reader,
+                     bool unchanged) {
   const auto& extras = parts.extras;
   OrderedJson facts{{"format", "cloze-tokenizer"},
                     {"version", version_of_facts},
                     {"kind", tokenizer.kind()},
                     {"size", tokenizer.size()}};
-  // A tokenizer.json that takes over tokens found outside of it has another fingerprint when it is opened.
+  // A tokenizer.json that takes over tokens found outside of it, or a space, has another fingerprint when it is opened.
   const auto is_taken = [](const auto& entry) { return !entry.second.special; };
-  const bool takes_over = !unchanged && parts.model->files().contains("tokenizer.json") &&
-                          std::any_of(parts.in_text.begin(), parts.in_text.end(), is_taken);
+  const bool takes_over =
+      !unchanged && parts.model->files().contains("tokenizer.json") &&
+      (lacks_space(tokenizer, reader) || std::any_of(parts.in_text.begin(), parts.in_text.end(), is_taken));
   if (!takes_over) facts["fingerprint"] = tokenizer.fingerprint();
   facts["do_lower_case"] = parts.model->lowercase;
   for (const auto& [role, id] : ids_of_roles(parts.special)) facts["special"][role] = id;
@@ -100,6 +112,28 @@ AddedToken added_token(const Tokenizer& tokenizer, const Tokenizer::Impl& parts,
   // Byte-level tokens include the space before a word, so the token that fills a blank brings its own.
   token.lstrip = token.lstrip || (id == tokenizer.special().mask && tokenizer.kind() == "byte_bpe");
   return token;
+}
+
+/// Has byte-level steps of a tokenizer.json insert a space before a text, and count it in their offsets.
+void set_prefix_space(Json& step) {
+  if (!step.is_object()) return;
+  if (step.contains("add_prefix_space")) step["add_prefix_space"] = true;
+  if (step.contains("processors"))
+    for (auto& inner : step["processors"]) set_prefix_space(inner);
+}
+
+/// Has a tokenizer.json insert a space before a text. `folder`: named in a warning where others of its steps cut the
+/// text first, so that a space would be before each of their parts.
+void put_space_before_text(Json& whole, const std::string& folder) {
+  auto* first = &whole["pre_tokenizer"];
+  if (first->is_object() && first->contains("pretokenizers") && !(*first)["pretokenizers"].empty())
+    first = &(*first)["pretokenizers"][0];
+  if (!first->is_object() || first->value("type", "") != "ByteLevel")
+    return log_warning("data", words(folder,
+                                     ": tokenizer.json cuts a text before its byte-level step and inserts no "
+                                     "space; give transformers texts that begin with one"));
+  set_prefix_space(*first);
+  set_prefix_space(whole["post_processor"]);
 }
 
 /// tokenizer.json with every special token, and with those of `frame` around texts; null: with those that the original
@@ -137,7 +171,9 @@ OrderedJson config_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, 
   if (frame.segments) config["model_input_names"].push_back("token_type_ids");
   config["model_input_names"].push_back("attention_mask");
   if (reader && reader->max_length > 0) config["model_max_length"] = reader->max_length;
-  if (frame.pads_left) config["padding_side"] = "left";
+  config["padding_side"] = frame.pads_left ? "left" : "right";
+  if (lacks_padding(tokenizer, reader)) config["pad_token"] = tokenizer.piece(reader->pad);
+  if (lacks_space(tokenizer, reader)) config["add_prefix_space"] = true;
   return config;
 }
 
@@ -173,8 +209,9 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const bool has_json = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
   const bool has_more =
       !extras.kept.contains("tokenizer.json") && size() > static_cast<int64_t>(impl_->model->pieces.size());
-  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && !has_more));
-  write(facts_file, json_text(facts_of(*this, *impl_, unchanged), 2) + "\n");
+  const bool lacks_nothing = !lacks_space(*this, reader) && !lacks_padding(*this, reader) && !has_more;
+  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && lacks_nothing));
+  write(facts_file, json_text(facts_of(*this, *impl_, reader, unchanged), 2) + "\n");
   // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
   // post-processor.
   for (const auto& [name, content] : files)
@@ -187,8 +224,11 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const bool keeps_config = unchanged && kept != extras.kept.end();
   // A file that came with this model frames texts itself.
   const bool has_own_frame = files.contains("tokenizer.json") && reader && impl_->came_with(*reader);
-  if (!unchanged)
-    write("tokenizer.json", json_text(tokenizer_json(*this, *impl_, has_own_frame ? nullptr : &given, folder)) + "\n");
+  if (!unchanged) {
+    auto whole = tokenizer_json(*this, *impl_, has_own_frame ? nullptr : &given, folder);
+    if (lacks_space(*this, reader)) put_space_before_text(whole, folder);
+    write("tokenizer.json", json_text(whole) + "\n");
+  }
   if (!keeps_config)
     write("tokenizer_config.json", json_text(config, 2) + "\n");
   else if (reader)  // an export; elsewhere the file stays as it came in

@@ -32,6 +32,8 @@ struct TextReader {
   bool segments = true;    ///< it has token types for the two texts of a pair
   int64_t max_length = 0;  ///< maximum number of input tokens; 0 = any number
   int64_t end = -1;        ///< id at the end of a text; -1 = `sep`
+  bool words = false;      ///< it was trained on single words, so that byte-level BPE has a space before the first one
+  int64_t pad = -1;        ///< id of padding, for a model that needs one; -1 = only that of the tokenizer
 };
 
 /// A tokenizer whose files have changed since it was saved.

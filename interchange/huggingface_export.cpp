@@ -12,6 +12,7 @@
 #include "interchange/huggingface_tasks.h"
 #include "interchange/interchange.h"
 #include "interchange/model_card.h"
+#include "interchange/text_reader.h"
 #include "objectives/network.h"
 #include "run/checksums.h"
 #include "run/milestones.h"
@@ -21,15 +22,6 @@ namespace cloze {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// How the model reads text, for the export of its tokenizer.
-TextReader reader_of(const ModelConfig& model) {
-  const auto& c = backbone_of(model);
-  return {.kind = kind_of(model),
-          .segments = c.token_types && c.type_vocab_size > 1,
-          .max_length = c.max_input_length() < BackboneConfig::unlimited_length ? c.max_input_length() : 0,
-          .end = huggingface::family_of(model).is_generative() ? c.eos_token_id : -1};
-}
 
 /// Adds all token tables of an encoder-decoder model by name unless they are one; transformers ties those that are
 /// missing from the file.
@@ -59,7 +51,8 @@ std::vector<NamedTensor> tensors_of(const LoadedRun& run, bool bare) {
   for (const auto& [name, param] : collect_params(*run.network)) {
     const auto names = huggingface_names(model, name);
     if (names.empty()) continue;  // the generator of a discriminator
-    const auto parts = to_huggingface(model, name, param.value().detach()).chunk(static_cast<int64_t>(names.size()));
+    const auto value = value_in_class(run.config, name, param.value().detach());
+    const auto parts = to_huggingface(model, name, value).chunk(static_cast<int64_t>(names.size()));
     for (size_t i = 0; i < names.size(); ++i) {
       const auto stored = bare ? names[i].substr(prefix.size()) : names[i];
       if (name_of_whole(stored) != stored)
@@ -103,6 +96,7 @@ nlohmann::json exported_config(const LoadedRun& run, const std::optional<nlohman
   // An imported run that was not trained is exported unchanged.
   const bool trained = run.state.step > 0;
   auto config = of_origin ? *of_origin : config_with_ids(run, trained);
+  if (const auto pad = reader_of(run).pad; pad >= 0) config["pad_token_id"] = pad;
   const auto* streams = as<TwoStreamConfig>(run.config.model);
   if (streams && streams->bi_data && trained) {
     config["bi_data"] = false;
@@ -194,7 +188,7 @@ void export_folder(const std::string& run, const std::string& out, const std::st
   write_atomic(staged.path() + "/config.json", json_text(config, 2) + "\n");
   if (of_origin) copy_generation_config(opened, staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
-  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
+  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened));
   put_model_card(opened, config.at("architectures").at(0), replaced, staged.path());
   write_checksums(staged.path(), export_receipt, {{"format", "cloze-export"}, {"version", 1}});
   staged.commit();

@@ -168,6 +168,15 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
   if (family.model_type == "gpt2" && reads_texts(task)) config["pad_token_id"] = backbone_of(run.model).pad_token_id;
 }
 
+at::Tensor value_in_class(const RunConfig& run, const std::string& name, const at::Tensor& value) {
+  TaskKind task{};
+  const auto* terms = head_in(run, task);
+  const bool is_output = name.starts_with(words(RegressionConfig::kind, ".output."));
+  if (!terms || terms->scale.empty() || !is_output) return value;
+  const auto range = terms->scale[1] - terms->scale[0];
+  return name.ends_with(".bias") ? value * range + terms->scale[0] : value * range;
+}
+
 void require_task_head(const RunConfig& run) {
   TaskKind task{};
   const auto* terms = head_in(run, task);
@@ -181,6 +190,10 @@ void require_task_head(const RunConfig& run) {
   const bool same_state = (!own.mean || kind_of(run.model) == "modernbert") && !(is_causal && reads_texts(task));
   require<ConfigError>(same_layers && same_state, "head ", terms->head, " of ", kind_of(run.model),
                        " has no class at Hugging Face; train with head: huggingface, or export to torchscript");
+  require<ConfigError>(own.output_bias || terms->scale.empty() || terms->scale[0] == 0, "the head of ",
+                       kind_of(run.model), " has no bias at Hugging Face, so that its values cannot begin at ",
+                       terms->scale.empty() ? 0 : terms->scale[0],
+                       "; train with a scale that begins at 0, or export to torchscript");
 }
 
 std::string name_in_class(const std::string& name, const std::string& prefix) {

@@ -1,5 +1,7 @@
 #pragma once
 // The heads of tasks in config.json: labels, kind of problem, dropout.
+#include <ATen/ATen.h>
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "run/config.h"
@@ -19,7 +21,12 @@ void read_task_head(const nlohmann::json& config, const huggingface::Family& fam
 /// Writes the same into the config.json of a model with the head of a task.
 void write_task_head(nlohmann::json& config, const huggingface::Family& family, const RunConfig& run);
 
-/// Throws ConfigError for a head of a task that is not that of the family's class.
+/// The value of a parameter as the class computes with it: the last layer of a regression gives values on the scale of
+/// the task, which the class does not have. Such a run comes in again with targets as they are.
+at::Tensor value_in_class(const RunConfig& run, const std::string& name, const at::Tensor& value);
+
+/// Throws ConfigError for a head of a task that is not that of the family's class, and for a scale of values that the
+/// class has no bias for.
 void require_task_head(const RunConfig& run);
 
 /// A tensor's name in a class whose base model has a prefix besides its own (T5's `transformer.`), and back.

@@ -14,6 +14,7 @@
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
+#include "interchange/text_reader.h"
 #include "interchange/torchscript_parts.h"
 #include "interchange/torchscript_trial.h"
 #include "run/config_io.h"
@@ -45,7 +46,9 @@ void run_in_new_process(const std::string& program, const std::vector<std::strin
                            "the exported file fails in a new process; see the message above");
 }
 
-torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance) {
+/// What a file has besides the module; the tokenizer frames texts as in a folder of the same run, and is written to
+/// `scratch` first.
+torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance, const std::string& scratch) {
   torch::jit::ExtraFilesMap files{{"run.yaml", to_yaml(run.config)}, {"provenance.json", json_text(provenance, 2)}};
   try {
     require_huggingface(run.config);
@@ -53,9 +56,9 @@ torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenan
   } catch (const ConfigError&) {  // Hugging Face has no class for this model; run.yaml describes it
   }
   if (!run.has_tokenizer) return files;
-  for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer"))
-    if (fs::is_regular_file(entry.symlink_status()))  // of a link, what is elsewhere would be published
-      files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
+  run.tokenizer.save(scratch, reader_of(run));
+  for (const auto& entry : fs::directory_iterator(scratch))
+    files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
   return files;
 }
 
@@ -108,7 +111,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   const StagedFolder folder(out);  // removed at the end, whatever happens; its files are moved one by one
   const auto staged = folder.path() + "/module", cases_file = folder.path() + "/cases",
              results_file = folder.path() + "/results", receipt_file = folder.path() + "/receipt";
-  write_module(module, staged, out, extra_files(run, provenance));
+  write_module(module, staged, out, extra_files(run, provenance, folder.path() + "/tokenizer"));
   const auto trial = make_trial(*run.network, bf16);
   save_safetensors(cases_file, stored_inputs(trial));
   run_in_new_process(self, {"verify", "torchscript-run", staged, cases_file, results_file});

@@ -93,7 +93,8 @@ std::string trace_forward(torch::jit::Module& module, Network& network, const Sh
     return tensors;
   };
   if (c.is_encoder_decoder()) {
-    add_traced(module, "_traced", {s.ids, s.mask, s.one}, {"input_ids", "attention_mask", "decoder_input_ids"},
+    const auto& decoded = decodes_text(network) ? s.ids : s.one;
+    add_traced(module, "_traced", {s.ids, s.mask, decoded}, {"input_ids", "attention_mask", "decoder_input_ids"},
                [&](const auto& in) {
                  return outputs({.input_ids = in[0], .attention_mask = in[1], .decoder_input_ids = in[2]});
                });

@@ -2,7 +2,10 @@
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "objectives/task_heads/published_heads.h"
 
 namespace cloze {
 
@@ -67,6 +70,15 @@ std::string substituted(std::string text, const Placeholders& placeholders) {
       text.replace(at, marked.size(), value);
   }
   return text;
+}
+
+bool decodes_text(const Network& network) {
+  constexpr auto kinds = choices(TaskKind{});
+  const auto is_head = [&](const auto& objective) {
+    return std::any_of(kinds.begin(), kinds.end(), [&](const auto& one) { return objective->name() == one.name; });
+  };
+  const auto& all = network.objectives;
+  return backbone_of(network.model_config()).is_encoder_decoder() && std::any_of(all.begin(), all.end(), is_head);
 }
 
 bool is_exported_as_generative(const Network& network) {

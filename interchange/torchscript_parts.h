@@ -37,6 +37,9 @@ torch::jit::Module encoder_module(Network& network);
 /// True for a decoder whose `forward` takes the prefix of each row that is bidirectional.
 bool takes_prefix(const Network& network);
 
+/// True for the head of a task on an encoder-decoder, whose decoder reads the whole text too.
+bool decodes_text(const Network& network);
+
 /// True if the exported file has `generate`: the network has a next-token head and a key-value cache.
 bool can_generate(Network& network);
 

@@ -32,7 +32,8 @@ std::vector<Inputs> make_cases(const Network& network, bool generative) {
     }
     auto& made = cases.emplace_back(Inputs{.input_ids = ids, .attention_mask = mask, .global_attention_mask = global});
     if (!generative) made.token_type_ids = ids.remainder(c.type_vocab_size);
-    if (c.is_encoder_decoder()) made.decoder_input_ids = ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size);
+    const auto decoded = decodes_text(network) ? length : length / 2 + 1;
+    if (c.is_encoder_decoder()) made.decoder_input_ids = ids.slice(1, 0, decoded).mul(3).remainder(c.vocab_size);
     if (takes_prefix(network)) made.prefix = at::arange(rows, at::kLong).mul(length).floor_divide(2);
   }
   return cases;

@@ -91,13 +91,14 @@ bool copy_local_projection(const std::string& name, const Sources& sources, cons
   return true;
 }
 
-/// The names of heads that two networks have for a task, with other labels.
-std::vector<std::string> heads_of_other_labels(const Objectives& source, const Objectives& target) {
+/// The names of heads that two networks have for a task, with other labels or another scale.
+std::vector<std::string> heads_of_other_tasks(const Objectives& source, const Objectives& target) {
   std::vector<std::string> found;
   for (const auto& theirs : source)
     for (const auto& ours : target) {
       const auto *a = task_head_of(theirs), *b = task_head_of(ours);
-      if (a && b && head_of(theirs) == head_of(ours) && a->labels != b->labels) found.push_back(head_of(ours));
+      if (!a || !b || head_of(theirs) != head_of(ours)) continue;
+      if (a->labels != b->labels || a->scale != b->scale) found.push_back(head_of(ours));
     }
   return found;
 }
@@ -127,7 +128,7 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   InitReport report;
   report.from = source.checkpoint;
   Sources sources;
-  const auto differing = heads_of_other_labels(source.config.objectives, objectives);
+  const auto differing = heads_of_other_tasks(source.config.objectives, objectives);
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
   for (const auto& [name, param] : collect_params(*source.network)) {

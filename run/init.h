@@ -23,7 +23,7 @@ struct InitReport {
 /// encoder-decoder. Throws ConfigError if the tokenizers differ or nothing fits. Source: Beltagy et al. 2020, section
 /// 5; allenai/longformer, convert_model_to_long. Differs: the rows up to the padding id are copied too.
 ///
-/// The head of a task is copied where both have the same labels in the same order.
+/// The head of a task is copied where both have the same labels in the same order, or the same scale of values.
 ///
 /// probe       only what Network::is_probed names is copied
 /// objectives  those of `network`

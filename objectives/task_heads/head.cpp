@@ -257,6 +257,10 @@ struct TaskHead final : Objective {
   Tensor scaled(const Tensor& targets) const {
     return terms.scale.empty() ? targets : (targets - terms.scale[0]) / (terms.scale[1] - terms.scale[0]);
   }
+  /// The reverse: values on the scale of the task.
+  Tensor of_task(const Tensor& values) const {
+    return terms.scale.empty() ? values : values * (terms.scale[1] - terms.scale[0]) + terms.scale[0];
+  }
 
   /// The mean of the cross entropies of the first and of the last token, over the real tokens of each row.
   void fill_by_spans(LossPart& part, const Tensor& logits, const Batch& batch) const {
@@ -279,8 +283,9 @@ struct TaskHead final : Objective {
     switch (task) {
       case TaskKind::classification:
       case TaskKind::multilabel:
-      case TaskKind::regression:
         return {{"logits", row_logits(backbone, hidden, batch)}};
+      case TaskKind::regression:
+        return {{"logits", of_task(row_logits(backbone, hidden, batch))}};
       case TaskKind::tagging:
         return {{"logits", logits_of(backbone, hidden, batch.dropout_key)}};
       case TaskKind::choice:

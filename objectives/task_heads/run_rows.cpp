@@ -47,7 +47,6 @@ Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                      int64_t batch_tokens) {
   const auto setting = labelled_setting(network.model_config(), objectives);
-  const auto& terms = *task_head_of(objectives[0]);
   const InEvaluation evaluation(network);
   const at::NoGradGuard no_grad;
   const auto device = network.backbone->token_embedding().value().device();
@@ -66,8 +65,7 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
     batch.candidates = Tensor();  // rows of like length are seldom of one item
     for (auto* tensor : batch.tensors())
       if (tensor->defined()) *tensor = tensor->to(device);
-    auto logits = logits_of(network, *network.objectives[0], batch);
-    if (!terms.scale.empty()) logits = logits * (terms.scale[1] - terms.scale[0]) + terms.scale[0];
+    const auto logits = logits_of(network, *network.objectives[0], batch);
     for (size_t i = begin; i < end; ++i) {
       const auto row = logits[static_cast<int64_t>(i - begin)];
       const auto length = static_cast<int64_t>(rows[order[i]].ids.size());

@@ -7,7 +7,9 @@
 
 #include "core/error.h"
 #include "data/tokenizer.h"
+#include "core/log.h"
 #include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/utf8.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -242,6 +244,65 @@ TEST_CASE("the original files of transformers are saved unchanged if they fit th
   const auto framed_anew = json::parse(read_file(dir / "t5/tokenizer.json"));
   CHECK_FALSE(framed_anew["post_processor"].contains("own"));
   CHECK(framed_anew["model"] == whole["model"]);
+}
+
+TEST_CASE("the tokenizer of a reader of words has a space before the first one, and that of one that pads an id for it",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const auto level = [](bool space) {
+    return json{{"type", "ByteLevel"}, {"add_prefix_space", space}, {"trim_offsets", true}, {"use_regex", true}};
+  };
+  json vocabulary = json::object();
+  for (int b = 0, next = 256; b < 256; ++b) {
+    const bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+    std::string piece;
+    append_code_point(piece, printable ? b : next++);
+    vocabulary[piece] = b;
+  }
+  vocabulary["<|endoftext|>"] = 256;
+  const json model{{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}};
+  const json end{{"id", 256},       {"content", "<|endoftext|>"}, {"single_word", false}, {"lstrip", false},
+                 {"rstrip", false}, {"normalized", false},        {"special", true}};
+  const json whole{{"version", "1.0"},
+                   {"added_tokens", json::array({end})},
+                   {"pre_tokenizer", level(false)},
+                   {"post_processor", level(false)},
+                   {"decoder", level(true)},
+                   {"model", model}};
+  for (const std::string files : {"vocab", "json"}) {
+    INFO(files);
+    dir.write(files + "/config.json", R"({"model_type": "gpt2"})");
+    if (files == "json") dir.write("json/tokenizer.json", whole.dump());
+    if (files == "vocab") dir.write("vocab/vocab.json", vocabulary.dump());
+    if (files == "vocab") dir.write("vocab/merges.txt", "#version: 0.2\n");
+    const auto tokenizer = Tokenizer::open(dir / files);
+    const auto written = [&](const TextReader& reader) {
+      std::filesystem::remove_all(dir / "out");
+      tokenizer.save(dir / "out", reader);
+      const auto config = json::parse(read_file(dir / "out/tokenizer_config.json")),
+                 saved = json::parse(read_file(dir / "out/tokenizer.json"));
+      CHECK(saved["pre_tokenizer"]["add_prefix_space"] == reader.words);
+      if (files == "json") CHECK(saved["post_processor"]["add_prefix_space"] == reader.words);
+      CHECK(config.value("add_prefix_space", false) == reader.words);
+      // The program cuts words as before: each after a space.
+      CHECK(Tokenizer::open(dir / "out").encode("a", /*inside=*/true) == tokenizer.encode("a", /*inside=*/true));
+      return config;
+    };
+    CHECK(written({.kind = "gpt2", .segments = false, .words = true}).count("pad_token") == 0);
+    CHECK(written({.kind = "gpt2", .segments = false, .pad = 256})["pad_token"] == "<|endoftext|>");
+    CHECK(written({.kind = "gpt2", .segments = false, .pad = 256})["padding_side"] == "right");
+  }
+  // Steps that cut the text before bytes are read would have a space before each part.
+  auto cut = whole;
+  cut["pre_tokenizer"] = {{"type", "Sequence"},
+                          {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, level(false)}}};
+  dir.write("cut/config.json", R"({"model_type": "gpt2"})");
+  dir.write("cut/tokenizer.json", cut.dump());
+  set_log_file(dir / "log.txt");
+  Tokenizer::open(dir / "cut").save(dir / "out", TextReader{.kind = "gpt2", .segments = false, .words = true});
+  set_log_file("");
+  CHECK_THAT(read_file(dir / "log.txt"), Catch::Contains("tokenizer.json cuts a text before its byte-level step"));
+  CHECK(json::parse(read_file(dir / "out/tokenizer.json"))["pre_tokenizer"] == cut["pre_tokenizer"]);
 }
 
 TEST_CASE("an exported tokenizer.json has the rules of its SentencePiece model", "[data][tokenizer]") {
