@@ -14,7 +14,7 @@ def command(draw, number):
                         ["score", run, "lines.txt"], ["export", run, "--to", "huggingface", "--out", f"export-{number}"],
                         ["export", run, "--to", "torchscript", "--out", f"script-{number}.pt"],
                         ["view", run, "lines.txt", "--out", f"view-{number}.html"], ["evaluate", run, "--suite", "suite.jsonl"],
-                        ["report", run, "--metric", "mlm"], ["inspect", "task", run, "task.yaml"],
+                        ["inspect", "task", run, "task.yaml"],
                         ["pretrain", "bert.yaml", "--set", "data.tokens=tokens", "--set", f"init.from={run}", "--set", "train.budget.steps=2",
                          "--run", f"other-{number}"],
                         ["finetune", run, "task.yaml", "--run", f"tuned-{number}", "--set", "train.budget.epochs=1"]])
