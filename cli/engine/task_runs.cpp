@@ -125,9 +125,9 @@ std::vector<TaskPrediction> plain(const std::vector<ItemPrediction>& predictions
 }
 
 void print_difference(const EvaluateCommand& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
-  const auto difference = compare_predictions(task.task.config.kind, task.test, task.task.labels,
-                                              plain(judged[0].predictions), plain(judged[1].predictions),
-                                              metric_options(task.task));
+  const auto difference =
+      compare_predictions(task.task.config.kind, task.test, task.task.labels, plain(judged[0].predictions),
+                          plain(judged[1].predictions), metric_options(task.task));
   if (c.json)
     print_data(json_text(to_json(difference)) + "\n");
   else
