@@ -26,7 +26,10 @@ std::string study_by(const std::string& metric) { return rates + three_seeds + "
 void write_tokens(const TempDir& folder, const std::string& name, uint64_t documents, uint64_t tokens,
                   uint64_t training = 7, const std::string& tokenizer = "0123456789abcdef") {
   std::filesystem::create_directories(folder / name);
-  Manifest manifest{.tokenizer_kind = "wordpiece", .tokenizer_fingerprint = tokenizer, .vocab_size = 4};
+  Manifest manifest;
+  manifest.tokenizer_kind = "wordpiece";
+  manifest.tokenizer_fingerprint = tokenizer;
+  manifest.vocab_size = 4;
   manifest.counts = {1, 1, 1, 1};
   manifest.splits["train"] = {
       {.file = "train-00000.tokens", .bytes = 64, .documents = 9, .sentences = 9, .tokens = 99, .xxh3 = training}};
