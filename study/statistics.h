@@ -34,8 +34,8 @@ std::optional<Outlier> outlier(const std::vector<double>& values);
 
 /// Sums of single losses of one run, example by example, in the order of the held-out text.
 struct ExampleLosses {
-  std::vector<double> sum;    ///< [E], nats
-  std::vector<double> count;  ///< [E], what the sum is divided by: predictions, or bytes times ln 2
+  std::vector<double> sum{};    ///< [E], nats
+  std::vector<double> count{};  ///< [E], what the sum is divided by: predictions, or bytes times ln 2
   /// Of a value that is no mean of examples, F1 say: its values on bootstrap draws of examples, which are the same for
   /// all runs; `sum` and `count` are empty then.
   std::vector<double> draws{};
