@@ -5,9 +5,9 @@
     tests/bench/report_of_runs.py tokens --out /tmp/report-of-runs
 
 Trains one run of a toy network in a study of --arms arms and --seeds seeds, which also answers --suites suites of
-minimal pairs, a column each beside the loss. All others are copies of its folder
-(without checkpoints and pictures) whose held-out losses, those along the run and those of single examples, and whose
-figures of suites are moved at random. `cloze study run --keep` gives the copies the fingerprints of their configs. Fails where the median of --rounds
+minimal pairs, a column each beside the loss. All others are copies of its folder (without checkpoints and pictures)
+whose held-out losses, those along the run and those of single examples, and whose figures of suites are moved at
+random. `cloze study run --keep` gives the copies the fingerprints of their configs. Fails where the median of --rounds
 reports takes more than --seconds, or the page has more than --megabytes.
 """
 import argparse
