@@ -1,6 +1,5 @@
 #pragma once
 // How a run reads texts, for the tokenizer that is exported with it.
-#include "data/tokenizer.h"
 #include "run/run.h"
 
 namespace cloze {
