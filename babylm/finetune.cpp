@@ -10,6 +10,7 @@
 #include "babylm/results.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/program_path.h"
 #include "core/text.h"
@@ -120,7 +121,8 @@ class BabylmTuner {
     folder_ = request.folder.empty() ? "runs/" + model + "-babylm" : request.folder;
     results_ = (fs::path(request.results) / model / "main" / "finetune").string();
     is_decoder_ = backbone_of(decode<RunConfig>(load_run_config(run + "/run.yaml")).model).is_decoder();
-    for (const auto& task : babylm_finetuned) keep_task_file(task);
+    for (const auto& task : babylm_finetuned) keep(task_file(task), babylm_task_file(task, data_), "other data");
+    keep(folder_ + "/request.json", request_text(), "another run or of other settings");
   }
 
   BabylmFinetuning finetune() {
@@ -136,12 +138,17 @@ class BabylmTuner {
  private:
   std::string task_file(const BabylmGlueTask& task) const { return words(folder_, "/", task.name, ".yaml"); }
 
-  /// Writes a task file, or finds it there. Throws ConfigError for another one.
-  void keep_task_file(const BabylmGlueTask& task) const {
-    const auto file = task_file(task), text = babylm_task_file(task, data_);
+  /// What all fine-tunings of the folder have in common, beside the data.
+  std::string request_text() const {
+    const auto run = fs::absolute(request_.run + "/").lexically_normal().parent_path().string();
+    return json_text(nlohmann::json{{"run", run}, {"set", request_.set}}) + "\n";
+  }
+
+  /// Writes a file, or finds it there. Throws ConfigError for another one, which is of `what`.
+  void keep(const std::string& file, const std::string& text, const char* what) const {
     if (fs::exists(file))
-      return require<ConfigError>(read_text(file) == text, file,
-                                  ": is of other data, and so are the runs beside it; name another folder with --run");
+      return require<ConfigError>(read_text(file) == text, file, ": is of ", what,
+                                  ", and so are the runs beside it; name another folder with --run");
     std::error_code fault;
     fs::create_directories(folder_, fault);
     require<Error>(!fault, folder_, ": cannot be created (", fault.message(), ")");

@@ -77,7 +77,8 @@ struct BabylmFinetuning {
 /// own rules   the same, but that a tenth of the training part chooses the epoch, and the head reads the token that the
 ///             family's own head reads
 ///
-/// Throws DataError for data without the files, ConfigError where the folder has other data's runs, Error where a
+/// Throws DataError for data without the files, ConfigError where the folder has runs of other data, of
+/// another pretrained run or of other overrides, Error where a
 /// fine-tuning fails.
 BabylmFinetuning finetune_babylm(const BabylmFinetuneRequest& request);
 

@@ -44,7 +44,7 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
     staged_.emplace(command.out);
     out_.open(staged_->path() + "/predictions", std::ios::binary);
   }
-  const bool repeats = form_ == Form::table && is_tsv(file);
+  const bool repeats = form_ == Form::table && kind != TaskKind::tagging && is_tsv(file);
   if (repeats) input_.emplace(file);
   if (form_ == Form::table && !repeats) text_ = "item\tprediction\n";
   if (form_ == Form::answers) text_ = "{";

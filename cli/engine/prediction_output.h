@@ -15,7 +15,8 @@ namespace cloze {
 
 /// Writes one prediction after another, in the form that the ending of --out names:
 /// - `.jsonl`, and with --json: a line of JSON each
-/// - `.tsv`, and where nothing is asked for: the lines of a table with one cell more, or item and prediction
+/// - `.tsv`, and where nothing is asked for: the lines of a table with one cell more, or item and prediction;
+///   of tagging always these, since an item is several lines
 /// - `.conll`: tags, `word<tab>tag` a line, with an empty line after each item
 /// - `.json`: answers, an object {ID: answer} as SQuAD's programs read it
 class PredictionOutput {

@@ -56,6 +56,9 @@ TEST_CASE("babylm finetune does the seven tasks, says what a decoder gets, goes 
   CHECK(collated.code == 0);
   CHECK_THAT(collated.text, Catch::Contains("'rte' has 10 predictions, and the published data 139 items") &&
                                 !Catch::Contains("finetune/rte/predictions.json: is not there"));
+  check_refused(command + " --set train.ema_decay=0.9", 2,
+                "request.json: is of another run or of other settings, and so are the runs beside it; name another "
+                "folder with --run");
   write_babylm_tasks(dir, "data/glue_filtered", 8);
   check_refused(command, 2,
                 "boolq.yaml: is of other data, and so are the runs beside it; name another folder with --run");
