@@ -244,6 +244,15 @@ def predictions_of(net, rows):
     return found
 
 
+def as_trained(net, kind):
+    """A network of an exported folder, whose last layer has the scale of a regression, with the outputs of training."""
+    last = [m for m in net.modules() if isinstance(m, torch.nn.Linear) and m.out_features == 1]
+    if kind == "regression":
+        with torch.no_grad():
+            for values in last[-1].parameters(): values /= SCALE
+    return net
+
+
 def predictions_in(file, kind):
     key = {"classification": "label", "regression": "value", "multilabel": "labels", "tagging": "tags",
            "choice": "choice"}[kind]
@@ -277,7 +286,7 @@ def compare(program, folder, family, kind, cls):
         found = json.loads(run(program, "inspect", "task", place, task, "--examples", count, "--json"))
         return found["examples"], found["counts"]["train"]["rows" if kind in ("tagging", "spans") else "items"]
 
-    net = cls.from_pretrained(f"{place}-first-hf", attn_implementation="eager")
+    net = as_trained(cls.from_pretrained(f"{place}-first-hf", attn_implementation="eager"), kind)
     pad = net.config.pad_token_id if net.config.pad_token_id is not None else 0
     batches = batches_of(*rows_of(task, 2 * STEPS * BATCH))
     losses, rates = train(net, [Rows(batch, family, kind, pad) for batch in batches][:STEPS])
@@ -288,7 +297,7 @@ def compare(program, folder, family, kind, cls):
 
     test = Rows(rows_of(of_test, 60)[0], family, kind, pad)
     mine = predictions_of(net, test)
-    trained = cls.from_pretrained(f"{place}-hf", attn_implementation="eager").eval()
+    trained = as_trained(cls.from_pretrained(f"{place}-hf", attn_implementation="eager"), kind).eval()
     differ = others(mine, predictions_of(trained, test))
     if kind != "spans": differ = max(differ, others(mine, predictions_in(place / "predictions.jsonl", kind)))
     return losses[0], losses[-1], lost, rated, differ
