@@ -211,7 +211,14 @@ void losses() {
 
 void updates() {
   const auto& update = table().updates;
-  const Adam adam{0.9f, 0.999f, 1e-6f, 0.1f, 0.001f, 0.5f};
+  const Adam adam{.beta1 = 0.9f,
+                  .beta2 = 0.999f,
+                  .epsilon = 1e-6f,
+                  .rest1 = 0.1f,
+                  .rest2 = 0.001f,
+                  .correction1 = 0.1f,
+                  .correction2 = 0.001f,
+                  .grad_scale = 0.5f};
   const int64_t n = 100;
   auto p = numbers(n, 1), g = numbers(n, 2), m = numbers(n, 3), v = numbers(n, 4);
   for (auto& x : v) x = x * x;
