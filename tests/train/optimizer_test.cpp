@@ -219,7 +219,7 @@ TEST_CASE("AdamW, LAMB and Adafactor update weights by their formulas, tensor by
 }
 
 TEST_CASE("moments of Adam take 1 - beta of a gradient, not of a beta that was rounded", "[optimizer]") {
-  const AdamMoments options{.beta1 = 0.9, .beta2 = 0.999};
+  const AdamMoments options{.beta1 = 0.9, .beta2 = 0.999, .epsilon = 0};
   const auto adam =
       optimizers::adam_at(options, {.update = 1, .learning_rate = 0.1, .grad_scale = 1, .weight_decay = 0});
   for (const auto& isa : tested_isas()) {
