@@ -213,7 +213,8 @@ Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& term
   for (int64_t seed = 1; seed <= terms.seeds; ++seed) plan.seeds.push_back(seed);
   std::set<fs::path> seen;
   for (const auto& path : runs)
-    require<ConfigError>(seen.insert(fs::weakly_canonical(path)).second, path, ": is named twice; name it once");
+    require<ConfigError>(seen.insert(fs::weakly_canonical(fs::path(path) / "")).second, path,
+                         ": is named twice; name it once");
   const auto names = names_of_runs(runs);
   std::vector<PlannedRun> of_runs;
   for (size_t i = 0; i < runs.size(); ++i) {

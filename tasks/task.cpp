@@ -152,13 +152,14 @@ bool begins_with_label(const std::string& file) {
 /// stands in the text or in the name: a file without is a table or JSON lines by its name, else a text a line.
 TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
   const auto format = config.data.format;
-  const bool is_folder = std::filesystem::is_directory(file);
   if (format != TaskFormat::trec && format != TaskFormat::folders) return config;
-  if (is_folder || (format == TaskFormat::trec && begins_with_label(file))) return config;
-  auto made = config;
-  auto& data = made.data;
   const auto name = unpacked_name(file);
   const bool says_form = name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl");
+  const bool is_of_task =
+      format == TaskFormat::folders ? std::filesystem::is_directory(file) : !says_form && begins_with_label(file);
+  if (is_of_task) return config;
+  auto made = config;
+  auto& data = made.data;
   data.format = says_form ? TaskFormat::automatic : TaskFormat::tsv;
   if (!says_form) data.text = "0";
   if (data.text.empty()) data.text = "text";

@@ -137,7 +137,7 @@ TEST_CASE("a run that has not answered by a suite is refused with what it has") 
   CHECK_THAT(error({.suite = "other", .figure = "accuracy"}),
              Contains("suites.json: has no answers to other; the log of the run says why; answer it again"));
   CHECK_THAT(error({.suite = "pairs", .figure = "mrr"}),
-             Contains("pairs has no mrr; its figures are accuracy and spearman"));
+             Contains("pairs has no mrr; its figures are accuracy, spearman"));
   std::filesystem::remove(run + "/suites.json");
   CHECK_THAT(error({.suite = "pairs", .figure = "accuracy"}),
              Contains("is missing, so that the run cannot be compared by a suite; answer it again"));

@@ -197,7 +197,7 @@ TEST_CASE("a word that is empty stays a word", "[tasks]") {
 
 TEST_CASE("a word that is a no-break space ends no sentence", "[tasks]") {
   const TaskFolder folder;
-  folder.write("t.conll", "a X\nb X\n");
+  folder.write("t.conll", "a X\nb Y\n");
   const auto task = folder.open("task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll}");
   const auto part = read_items(task, folder.write("new.conll", "a\n\xC2\xA0\nb\n \t\nc\n"));
   REQUIRE(part.items.size() == 2);
