@@ -128,12 +128,13 @@ void Sampler::take_sentences(Example& example, uint64_t half) const {
   auto& cuts = example.cuts;
   const uint64_t end = span.first + span.count;
   for (uint64_t at = span.first;;) {
-    at = std::min(sentence_end(at), at + options_.length);
-    if (at >= end) break;
+    const uint64_t next = std::min(sentence_end(at), at + options_.length);
+    if (next <= at || next >= end) break;  // offsets that are lost lead back
+    at = next;
     cuts.push_back(at - span.first);
   }
   example.random_next = half > 0 || cuts.empty();
-  if (half == 0) return;
+  if (half == 0 || cuts.empty()) return;  // of a chunk of several sentences there is a cut, unless offsets are lost
   const uint64_t chunk = example.item % chunks_.size();
   const uint64_t chosen = Stream(half_key_, example.epoch, chunk).below(cuts.size());
   const uint64_t offset = cuts[chosen];
@@ -168,8 +169,9 @@ void Sampler::sample(uint64_t index, Example& example) const {
     return;
   }
   uint64_t document = example.document;
-  for (uint64_t at = chunk.first, end = at + chunk.tokens; at < end; ++document) {
+  for (uint64_t at = chunk.first, end = at + chunk.tokens; at < end && document < store_.num_documents(); ++document) {
     const uint64_t stop = std::min(end, store_.document_token(document + 1));
+    if (stop < at) break;  // offsets that are lost lead back
     example.spans.push_back({at, stop - at});
     at = stop;
   }
