@@ -45,15 +45,15 @@ std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
 
 JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
   const auto prepared = folder + "/" + task_folder;
-  const auto task = open_prepared_task(prepared).task;
+  const auto opened = open_prepared_task(prepared);
+  const auto& task = opened.task;
   const auto kind = task.config.kind;
   const auto test = read_prepared_part(prepared, "test").items;
-  const auto train = read_prepared_part(prepared, "train").items;
   const auto read = read_predictions(folder + "/predictions.jsonl", kind, test, task.labels);
   const auto options = metric_options(task);
   JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, read.predictions, figure, options),
                           .items = fingerprint_of_items(test)};
-  const auto constant = floor_predictions(kind, Floor::constant, train, test, task.labels);
+  const auto constant = constant_predictions(kind, opened.constant, test);
   for (const auto& one : values_of(kind, test, task.labels, constant, options))
     if (one.metric == figure) judged.floor = one.value.value_or(0);
   return judged;

@@ -62,7 +62,7 @@ struct TaskOfRun {
   std::string run{};     ///< as the user names it
   std::string origin{};  ///< the pretrained run
   Task task{};           ///< without items
-  std::vector<TaskItem> test{};
+  PreparedPart test{};
 };
 
 TaskOfRun task_of_run(const std::string& path) {
@@ -72,7 +72,7 @@ TaskOfRun task_of_run(const std::string& path) {
   return {.run = path,
           .origin = config.init.from,
           .task = judged_task(tokens, config.objectives).task,
-          .test = read_prepared_part(tokens, "test").items};
+          .test = read_prepared_part(tokens, "test")};
 }
 
 /// The benchmark that all tasks are of; none: there is none, or a single task.
@@ -98,23 +98,23 @@ void check_comparable(const TaskOfRun& first, const TaskOfRun& second) {
          " and ", name_of(b.config.kind));
   refuse(a.labels.names != b.labels.names, "the labels of ", a.config.task, " are ", listed(a.labels.names), " and ",
          listed(b.labels.names));
-  refuse(first.test.size() != second.test.size(), "their test parts of ", a.config.task, " have ", first.test.size(),
-         " and ", second.test.size(), " items");
+  const auto &items = first.test.items, &others = second.test.items;
+  refuse(items.size() != others.size(), "their test parts of ", a.config.task, " have ", items.size(), " and ",
+         others.size(), " items");
   const auto asks_the_same = [](const TaskItem& one, const TaskItem& other) {
     return std::tie(one.id, one.text, one.second, one.words, one.candidates, one.gold) ==
            std::tie(other.id, other.text, other.second, other.words, other.candidates, other.gold);
   };
-  const auto at = std::ranges::mismatch(first.test, second.test, asks_the_same).in1;
-  refuse(at != first.test.end(), "their test parts of ", a.config.task, " differ, first in item '",
-         at == first.test.end() ? "" : at->id, "'");
+  const auto at = std::ranges::mismatch(items, others, asks_the_same).in1;
+  refuse(at != items.end(), "their test parts of ", a.config.task, " differ, first in item '",
+         at == items.end() ? "" : at->id, "'");
 }
 
 /// The test part of a run, judged.
-JudgedPart judge_run(const std::string& path, CheckpointChoice choice) {
-  const auto opened = open_task_run(path, choice);
-  const auto test = read_prepared_part(opened.folder, "test");
-  auto judged = judge_part(*opened.run.network, opened.task, test, interval_resamples);
-  add_constant_floor(opened.task, test.items, judged.figures);
+JudgedPart judge_run(const TaskOfRun& of, CheckpointChoice choice) {
+  const auto opened = open_task_run(of.run, choice);
+  auto judged = judge_part(*opened.run.network, opened.task, of.test, interval_resamples);
+  add_constant_floor(opened.task, of.test.items, judged.figures);
   return judged;
 }
 
@@ -126,7 +126,7 @@ std::vector<TaskPrediction> plain(const std::vector<ItemPrediction>& predictions
 
 void print_difference(const EvaluateCommand& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
   const auto difference =
-      compare_predictions(task.task.config.kind, task.test, task.task.labels, plain(judged[0].predictions),
+      compare_predictions(task.task.config.kind, task.test.items, task.task.labels, plain(judged[0].predictions),
                           plain(judged[1].predictions), metric_options(task.task));
   if (c.json)
     print_data(json_text(to_json(difference)) + "\n");
@@ -191,8 +191,9 @@ int evaluate_tasks(const EvaluateCommand& c) {
   const auto benchmark = benchmark_of(runs);
   if (runs.size() == 2 && !benchmark) check_comparable(runs[0], runs[1]);
   std::vector<JudgedPart> judged;
-  for (const auto& [path, origin, task, test] : runs) {
-    const auto& figures = judged.emplace_back(judge_run(path, c.checkpoint)).figures;
+  for (const auto& one : runs) {
+    const auto& [path, origin, task, test] = one;
+    const auto& figures = judged.emplace_back(judge_run(one, c.checkpoint)).figures;
     const auto& name = task.config.task;
     if (c.json) {
       auto found = to_json(name, figures);
