@@ -138,7 +138,7 @@ class BabylmTuner {
  private:
   std::string task_file(const BabylmGlueTask& task) const { return words(folder_, "/", task.name, ".yaml"); }
 
-  /// What all fine-tunings of the folder have in common, beside the data.
+  /// What all fine-tunings of the folder have in common, apart from the data.
   std::string request_text() const {
     const auto run = fs::absolute(request_.run + "/").lexically_normal().parent_path().string();
     return json_text(nlohmann::json{{"run", run}, {"set", request_.set}}) + "\n";

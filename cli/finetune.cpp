@@ -245,7 +245,7 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
   check_new_run(out);
   auto config = opened.recipe;
   config.data.tokens = out + "/" + task_folder;
-  const auto first = with_overrides(config, set);  // all that is wrong with it is told before rows are made
+  const auto first = with_overrides(config, set);  // its mistakes are reported before rows are made
   const auto prepared = prepare_rows(opened.task, opened.run, out);
   fit_to_rows(config, prepared, first);
   auto command = given;

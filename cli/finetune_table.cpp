@@ -43,7 +43,7 @@ int finetune_table(const FinetuneTable& asked, const std::string& program) {
   for (const auto& one : terms.set)
     require<ConfigError>(!one.starts_with("train.seed="), "--set ", one,
                          ": the fine-tunings have the seeds 1 to N of --seeds N; leave it out");
-  // All that is wrong with a task is told before the first run.
+  // A task with mistakes is refused before the first run.
   for (const auto& task : terms.files)
     open_task(task, {.overrides = task_overrides(terms), .skip_bad = terms.skip_bad});
   const auto plan = task_plan(runs, terms, out);

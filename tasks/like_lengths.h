@@ -13,8 +13,7 @@ struct RowsSize {
 };
 
 /// What the forward and the backward pass of a batch cost besides its positions, in positions: reading the weights,
-/// adding to their gradients, starting operators. An estimate, about right for BERT of any size: from 40 in fp32 to 120
-/// with bf16 units, within which a step's cost changes by a few percent.
+/// adding to their gradients, starting operators. An estimate, which was not tuned on a machine.
 inline constexpr int64_t pass_positions = 96;
 
 /// The batches of rows that are sorted by length, ascending, which cost the least: the positions of each, with padding
