@@ -54,27 +54,6 @@ void sweep_one(const fs::path& path) {
   fs::remove_all(path, ignored);
 }
 
-/// Removes the folders that killed processes began to fill for `final_path`; those that are still filled are locked.
-void sweep_siblings(const std::string& final_path) {
-  const auto parent = parent_of(final_path), beginning = fs::path(final_path).filename().string() + ".tmp-";
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
-    const auto name = entry.path().filename().string();
-    const bool is_folder = entry.symlink_status(ignored).type() == fs::file_type::directory;
-    if (name.starts_with(beginning) && is_staged(name) && is_folder && is_of_this_user(entry.path().string()))
-      found.push_back(entry.path());
-  }
-  std::sort(found.rbegin(), found.rend());  // NAME.tmp-1.old before NAME.tmp-1, whose lock speaks for both
-  for (const auto& path : found) {
-    const auto filled = path.extension() == ".old" ? path.parent_path() / path.stem() : path;
-    const int lock = locked_folder(filled.string());
-    if (lock < 0 && fs::exists(filled, ignored)) continue;
-    sweep_one(path);
-    if (lock >= 0) close(lock);
-  }
-}
-
 constexpr size_t staged_digits = 15;  // more than a date with its time, or an id of a process, has
 
 /// A new file for what is half written next to `path`, locked, which tells processes that sweep that it is written; its
@@ -169,6 +148,28 @@ std::string read_text(const std::string& path, uint64_t max_bytes) {
   return content;
 }
 
+void sweep_unfinished(const std::string& final_path) {
+  auto path = fs::path(final_path).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // what is left of out/ is a sibling of out
+  const auto parent = parent_of(path.string()), beginning = path.filename().string() + ".tmp-";
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const auto name = entry.path().filename().string();
+    const bool is_folder = entry.symlink_status(ignored).type() == fs::file_type::directory;
+    if (name.starts_with(beginning) && is_staged(name) && is_folder && is_of_this_user(entry.path().string()))
+      found.push_back(entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());  // NAME.tmp-1.old before NAME.tmp-1, whose lock speaks for both
+  for (const auto& one : found) {
+    const auto filled = one.extension() == ".old" ? one.parent_path() / one.stem() : one;
+    const int lock = locked_folder(filled.string());
+    if (lock < 0 && fs::exists(filled, ignored)) continue;
+    sweep_one(one);
+    if (lock >= 0) close(lock);
+  }
+}
+
 void write_atomic(const std::string& path, std::string_view content) {
   sweep_files(path);
   const auto [temporary, file] = create_locked(path);
@@ -201,7 +202,7 @@ bool swap_paths(const std::string& one, const std::string& other) {
 StagedFolder::StagedFolder(const std::string& final_path, unsigned mode)
     : final_(fs::path(final_path).lexically_normal().string()) {
   while (final_.size() > 1 && final_.back() == '/') final_.pop_back();  // the staged folder of out/ is a sibling, too
-  sweep_siblings(final_);
+  sweep_unfinished(final_);
   std::error_code error;
   fs::create_directories(parent_of(final_), error);
   require(!error, final_, ": cannot be created (", error.message(), ")");

@@ -22,6 +22,10 @@ std::string staged_name(const std::string& path);
 /// Exchanges two paths atomically; false where the file system cannot, or one of them is missing.
 bool swap_paths(const std::string& one, const std::string& other);
 
+/// Removes the folders that killed processes began to fill for `final_path`; those that are still filled are locked.
+/// For verbs that refuse a result which is there: a kill after it was renamed may leave what it replaced.
+void sweep_unfinished(const std::string& final_path);
+
 /// A folder that is filled under a temporary name and renamed to its final path in one step. A signal that ends the
 /// program removes it.
 class StagedFolder {

@@ -197,6 +197,7 @@ void export_folder(const std::string& run, const std::string& out, const std::st
 }  // namespace
 
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
+  sweep_unfinished(out);
   require_free(out, replace);
   export_folder(run, out, out, part);
 }
@@ -213,6 +214,7 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
   std::vector<std::pair<std::string, std::string>> revisions;  // name, checkpoint
   for (const auto& [words, checkpoint] : milestones) revisions.emplace_back(revision_of(words), checkpoint);
   revisions.emplace_back("main", main_checkpoint);
+  sweep_unfinished(out);
   require_free_for(revisions, out, replace);
   StagedFolder staged(out);  // all of them or none: some alone would be in the way of the next try
   std::vector<std::string> names;

@@ -98,6 +98,7 @@ json provenance_of(const LoadedRun& run, const std::string& dtype) {
 Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype,
                            const std::string& self, const std::string& part, bool replace) {
   require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name a file");
+  sweep_unfinished(out);
   require<ConfigError>(replace || !fs::exists(out), out,
                        ": already exists; name another file, or overwrite it with --force");
   auto run = open_run(path);

@@ -321,9 +321,11 @@ TEST_CASE("an export overwrites nothing without --force, and never a folder that
     return export_torchscript(dir / "bert", dir / "m.pt", "float32", BINARY_DIR "/cloze", "", replace);
   };
   dir.write("m.pt", "mine");
+  dir.write("m.pt.tmp-4194001/module", "left by a process that was killed when it had moved m.pt");
   CHECK_THROWS_WITH(to_file(false),
                     Catch::Contains("m.pt: already exists; name another file, or overwrite it with --force"));
   CHECK(read_file(dir / "m.pt") == "mine");
+  CHECK(!fs::exists(dir / "m.pt.tmp-4194001"));
   dir.write("m.pt.tmp-4194000/module", "left by a killed process");
   CHECK(to_file(true).passed);
   CHECK(read_file(dir / "m.pt").size() > 10000);
@@ -332,9 +334,11 @@ TEST_CASE("an export overwrites nothing without --force, and never a folder that
   };
   to_folder(dir / "hf/", false);  // also with a trailing slash
   dir.write("hf/notes.txt", "mine");
+  dir.write("hf.tmp-4194001/config.json", "replaced by a process that was killed before it removed it");
   CHECK_THROWS_WITH(to_folder(dir / "hf", false),
                     Catch::Contains("hf: already exists; name another folder, or overwrite it with --force"));
   CHECK(fs::exists(dir / "hf/notes.txt"));
+  CHECK(!fs::exists(dir / "hf.tmp-4194001"));
   dir.write("hf.tmp-4194000/model.safetensors", "left by a killed process");
   CHECK_THROWS_WITH(to_folder(dir / "hf", true),
                     Catch::Contains("hf: holds notes.txt, which no export wrote and --force would remove; move it"));
