@@ -130,7 +130,7 @@ void describe(V& v, RunConfig& c) {
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
   v("data", c.data, "prepared tokens and how they are packed into sequences");
-  v("optimizer", c.optimizer, "AdamW, LAMB or Adafactor");
+  v("optimizer", c.optimizer, "AdamW, LAMB, Adafactor or Muon");
   v("schedule", c.schedule, "learning rate schedule");
   v("train", c.train, "the training loop");
   v("evaluation", c.evaluation, "held-out evaluation");
