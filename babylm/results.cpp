@@ -1,13 +1,13 @@
 #include "babylm/results.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/text.h"
 #include "suites/babylm.h"
 
 namespace cloze {
@@ -97,12 +97,7 @@ PythonJson predictions_of(const BabylmDataset& dataset, const std::vector<Babylm
 }
 
 /// A number with two decimals, as Python prints it.
-std::string two_decimals(double value) {
-  if (std::isnan(value)) return "nan";
-  std::array<char, 400> text;
-  std::snprintf(text.data(), text.size(), "%.2f", value);
-  return text.data();
-}
+std::string two_decimals(double value) { return std::isnan(value) ? "nan" : fixed(value, 2); }
 
 /// Surprisals of reading times as predictions.json has them.
 PythonJson reading_predictions(const ReadingSurprisals& surprisals) {
