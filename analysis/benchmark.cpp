@@ -6,6 +6,7 @@
 
 #include "analysis/describe.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "core/tensor/matmul.h"
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
@@ -15,7 +16,6 @@
 #include "run/process.h"
 #include "run/training_rows.h"
 #include "train/stepper.h"
-#include "train/stopwatch.h"
 #include "train/suites.h"
 
 namespace cloze {

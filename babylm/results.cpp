@@ -1,13 +1,13 @@
 #include "babylm/results.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/text.h"
 #include "suites/babylm.h"
 
 namespace cloze {
@@ -97,11 +97,39 @@ PythonJson predictions_of(const BabylmDataset& dataset, const std::vector<Babylm
 }
 
 /// A number with two decimals, as Python prints it.
-std::string two_decimals(double value) {
-  if (std::isnan(value)) return "nan";
-  std::array<char, 400> text;
-  std::snprintf(text.data(), text.size(), "%.2f", value);
-  return text.data();
+std::string two_decimals(double value) { return std::isnan(value) ? "nan" : fixed(value, 2); }
+
+/// Surprisals of reading times as predictions.json has them.
+PythonJson reading_predictions(const ReadingSurprisals& surprisals) {
+  PythonJson::List lines;
+  for (size_t i = 0; i < surprisals.words.size(); ++i)
+    lines.emplace_back(PythonJson::Dict{
+        {"id", static_cast<int64_t>(i)}, {"pred", surprisals.words[i]}, {"prev_pred", surprisals.previous[i]}});
+  return PythonJson::Dict{{"reading", PythonJson::Dict{{"predictions", std::move(lines)}}}};
+}
+
+/// The content of surprisal.json: every checkpoint, word and context.
+PythonJson acquisition_surprisal_json(const std::string& model, const AcquisitionSuite& suite,
+                                      const std::vector<CheckpointSurprisals>& checkpoints) {
+  PythonJson::List results;
+  for (const auto& checkpoint : checkpoints) {
+    const auto& surprisals = checkpoint.official ? *checkpoint.official : checkpoint.surprisals;
+    size_t at = 0;
+    for (const auto& [word, contexts] : suite.words)
+      for (size_t c = 0; c < contexts.size(); ++c, ++at)
+        results.emplace_back(PythonJson::Dict{{"step", checkpoint.name},
+                                              {"word_count", static_cast<int64_t>(std::llround(checkpoint.words))},
+                                              {"target_word", word},
+                                              {"context_id", static_cast<int64_t>(c)},
+                                              {"context", contexts[c]},
+                                              {"surprisal", surprisals[at]}});
+  }
+  const auto count = static_cast<int64_t>(checkpoints.size());
+  return PythonJson::Dict{
+      {"metadata",
+       PythonJson::Dict{
+           {"model_name", model}, {"use_bos_only", false}, {"total_steps", count}, {"completed_steps", count}}},
+      {"results", std::move(results)}};
 }
 
 }  // namespace
@@ -179,14 +207,6 @@ void write_report(const std::string& zero_shot, const BabylmDataset& dataset, co
   write(folder / "best_temperature_report.txt", report_text(dataset, report));
 }
 
-PythonJson reading_predictions(const ReadingSurprisals& surprisals) {
-  PythonJson::List lines;
-  for (size_t i = 0; i < surprisals.words.size(); ++i)
-    lines.emplace_back(PythonJson::Dict{
-        {"id", static_cast<int64_t>(i)}, {"pred", surprisals.words[i]}, {"prev_pred", surprisals.previous[i]}});
-  return PythonJson::Dict{{"reading", PythonJson::Dict{{"predictions", std::move(lines)}}}};
-}
-
 void write_reading(const std::string& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals) {
   const auto gains = reading_gains(suite.times, surprisals.words, surprisals.previous);
   const auto folder = fs::path(zero_shot) / "reading";
@@ -207,29 +227,6 @@ void write_finetuning(const std::string& folder, const std::string& task,
     report += (report.empty() ? "" : "\n") + metric + ": " + python_repr(value);
   write(fs::path(folder) / task / "results.txt", report);
   write(fs::path(folder) / task / "predictions.json", python_json(whole));
-}
-
-PythonJson acquisition_surprisal_json(const std::string& model, const AcquisitionSuite& suite,
-                                      const std::vector<CheckpointSurprisals>& checkpoints) {
-  PythonJson::List results;
-  for (const auto& checkpoint : checkpoints) {
-    const auto& surprisals = checkpoint.official ? *checkpoint.official : checkpoint.surprisals;
-    size_t at = 0;
-    for (const auto& [word, contexts] : suite.words)
-      for (size_t c = 0; c < contexts.size(); ++c, ++at)
-        results.emplace_back(PythonJson::Dict{{"step", checkpoint.name},
-                                              {"word_count", static_cast<int64_t>(std::llround(checkpoint.words))},
-                                              {"target_word", word},
-                                              {"context_id", static_cast<int64_t>(c)},
-                                              {"context", contexts[c]},
-                                              {"surprisal", surprisals[at]}});
-  }
-  const auto count = static_cast<int64_t>(checkpoints.size());
-  return PythonJson::Dict{
-      {"metadata",
-       PythonJson::Dict{
-           {"model_name", model}, {"use_bos_only", false}, {"total_steps", count}, {"completed_steps", count}}},
-      {"results", std::move(results)}};
 }
 
 void write_acquisition(const std::string& zero_shot, const std::string& model, const AcquisitionSuite& suite,

@@ -52,8 +52,6 @@ std::string zero_shot_folder(const std::string& results, const std::string& mode
 /// Writes a report and its predictions below a zero_shot_folder.
 void write_report(const std::string& zero_shot, const BabylmDataset& dataset, const BabylmReport& report);
 
-/// Surprisals of reading times as predictions.json has them.
-PythonJson reading_predictions(const ReadingSurprisals& surprisals);
 /// Writes them with the two scores, in percent.
 void write_reading(const std::string& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals);
 
@@ -62,9 +60,6 @@ void write_reading(const std::string& zero_shot, const ReadingSuite& suite, cons
 void write_finetuning(const std::string& folder, const std::string& task,
                       const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels);
 
-/// The content of surprisal.json: every checkpoint, word and context.
-PythonJson acquisition_surprisal_json(const std::string& model, const AcquisitionSuite& suite,
-                                      const std::vector<CheckpointSurprisals>& checkpoints);
 void write_acquisition(const std::string& zero_shot, const std::string& model, const AcquisitionSuite& suite,
                        const std::vector<CheckpointSurprisals>& checkpoints);
 

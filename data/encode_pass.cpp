@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "data/count_words.h"
 #include "data/document_pool.h"
@@ -204,7 +205,7 @@ void EncodePass::resume() {
 }
 
 void EncodePass::show(uint64_t bytes_done, uint64_t total) {
-  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double now = seconds_since(start_);
   if (now - shown_ < 0.5) return;
   const bool plain = now - shown_plain_ > 10;
   if (plain) shown_plain_ = now;

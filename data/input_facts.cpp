@@ -14,6 +14,7 @@
 #include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "data/reader.h"
 
 namespace cloze {
@@ -39,9 +40,9 @@ class ReadingProgress {
   }
   void add(const std::string& file, size_t size) {
     done_ += size;
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
-    if (passed.count() - shown_ < 0.5) return;
-    shown_ = passed.count();
+    const double passed = seconds_since(start_);
+    if (passed - shown_ < 0.5) return;
+    shown_ = passed;
     const double share = static_cast<double>(done_) / static_cast<double>(std::max<uint64_t>(total_, 1));
     log_progress(Progress{{"[data]    noting what the files hold", file}, share}, false);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "core/open_file.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "data/encode_pass.h"
 #include "data/input_facts.h"
@@ -31,7 +31,6 @@ namespace cloze {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -366,7 +365,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   report.leaked_documents = split.leaked;
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
-  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report.seconds = seconds_since(start);
   const auto contents = options.for_scoring ? json::object() : hashes_of(named, split, spooled);
   complete_output(partial, options.out, spooled,
                   {.tokenizer_kind = tokenizer.kind(),

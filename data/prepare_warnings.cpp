@@ -55,8 +55,7 @@ void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
   const uint64_t tokens = report.tokens + (options.valid_inputs.empty() ? report.valid_tokens : 0);
   if (tokens <= few_tokens || 3 * tokens <= 2 * report.bytes) return;
   if (is_trained && options.vocab_size < few_pieces) return;
-  char rate[32];
-  std::snprintf(rate, sizeof rate, "%.2f", static_cast<double>(report.bytes) / static_cast<double>(tokens));
+  const auto rate = fixed(static_cast<double>(report.bytes) / static_cast<double>(tokens), 2);
   log_warning("data", words("a token covers ", rate,
                             " bytes of text, where 3 to 5 are usual; the tokenizer does not fit the text: ",
                             is_trained ? "raise --vocab-size, or name more text to train it on"

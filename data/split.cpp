@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "data/document_pool.h"
 #include "data/near_duplicates.h"
@@ -85,7 +86,7 @@ class Survey {
   }
 
   void show(uint64_t done, uint64_t total) {
-    const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double now = seconds_since(start_);
     if (now - shown_ < 0.5) return;
     shown_ = now;
     const auto read = static_cast<double>(done), whole = static_cast<double>(total);

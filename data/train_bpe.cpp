@@ -12,6 +12,7 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/wordpiece.h"
@@ -33,9 +34,9 @@ class TrainingProgress {
   ~TrainingProgress() { end_progress(); }
   /// units  that are counted, such as `sentences`
   void show(size_t done, size_t total, const char* units) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
-    if (passed.count() - shown_ < 0.5) return;
-    shown_ = passed.count();
+    const double passed = seconds_since(start_);
+    if (passed - shown_ < 0.5) return;
+    shown_ = passed;
     const auto counted = words(thousands(done), " of ", thousands(total), " ", units);
     const double share = static_cast<double>(done) / static_cast<double>(std::max<size_t>(total, 1));
     log_progress(Progress{{"[data]    tokenizer", counted, duration(shown_)}, share}, false);

@@ -20,6 +20,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "core/worker_threads.h"
 
 namespace cloze {
@@ -215,9 +216,9 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
     if (interrupted) throw Interrupted("stopped while the tokenizer was trained; nothing was written");
     if ((files[1].revents & POLLIN) != 0) read_some(log.from, told);
     if ((files[0].revents & (POLLIN | POLLHUP)) != 0) open = read_some(result.from, sent);
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    if (passed.count() < drawn + 0.1) continue;
-    drawn = passed.count();
+    const double passed = seconds_since(start);
+    if (passed < drawn + 0.1) continue;
+    drawn = passed;
     log_progress(progress_of(told, vocab_size, drawn), false);
   }
   end_progress();

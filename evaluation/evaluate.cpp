@@ -1,12 +1,12 @@
 #include "evaluation/evaluate.h"
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "objectives/objective.h"
 #include "run/device.h"
 #include "run/objective_short_form.h"
@@ -16,12 +16,6 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
-
-std::string fixed(double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
-}
 
 /// Adds the predictions of a batch to their sequences; `first` is the index of the batch's first sequence.
 void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const LossPart& part) {
@@ -205,13 +199,13 @@ json to_json(const std::vector<HeldOut>& losses) {
 std::string to_text(const std::vector<HeldOut>& losses) {
   std::string text;
   for (const auto& part : losses) {
-    text += words("  ", part.name, " loss ", fixed(part.loss));
-    if (part.standard_error) text += " +- " + fixed(*part.standard_error);
-    if (part.accuracy) text += " accuracy " + fixed(*part.accuracy);
-    if (part.f1) text += " F1 " + fixed(*part.f1);
+    text += words("  ", part.name, " loss ", fixed(part.loss, 4));
+    if (part.standard_error) text += " +- " + fixed(*part.standard_error, 4);
+    if (part.accuracy) text += " accuracy " + fixed(*part.accuracy, 4);
+    if (part.f1) text += " F1 " + fixed(*part.f1, 4);
     if (part.baseline)
-      text +=
-          words(" (", part.baseline->name, " ", fixed(part.baseline->loss), ", ", fixed(part.baseline->accuracy), ")");
+      text += words(" (", part.baseline->name, " ", fixed(part.baseline->loss, 4), ", ",
+                    fixed(part.baseline->accuracy, 4), ")");
   }
   return text;
 }

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
 #include "core/print.h"
 #include "core/table.h"
+#include "core/text.h"
 #include "evaluation/run_losses.h"
 
 namespace cloze {
@@ -14,15 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-/// `value` with a fixed number of decimals.
-std::string number(double value, int digits) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string with_error(double value, const std::optional<double>& error) {
-  return number(value, 4) + (error ? " +- " + number(*error, 4) : "");
+  return fixed(value, 4) + (error ? " +- " + fixed(*error, 4) : "");
 }
 
 /// Prints which text several runs were scored on.
@@ -48,9 +41,9 @@ class LossTable {
                    {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"})} {}
 
   void add(const std::string& name, const HeldOut& part, const std::optional<LossDifference>& gap = {}) {
-    const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
+    const auto error = part.standard_error ? fixed(*part.standard_error, 4) : "";
     add_row(name, part.loss, error, part.accuracy, part.count);
-    if (part.f1) table_.rows.back()[6] = number(*part.f1, 4);
+    if (part.f1) table_.rows.back()[6] = fixed(*part.f1, 4);
     if (gap) table_.rows.back()[7] = with_error(gap->mean, gap->standard_error);
   }
   void add_baseline(const HeldOut& part) {
@@ -65,9 +58,9 @@ class LossTable {
  private:
   void add_row(const std::string& name, double loss, const std::string& error, std::optional<double> accuracy,
                int64_t count) {
-    table_.rows.push_back({name, number(loss, 4), error, number(std::exp(loss), 2),
-                           accuracy ? number(100 * *accuracy, 2) + "%" : "", thousands(static_cast<uint64_t>(count)),
-                           "", ""});
+    table_.rows.push_back({name, fixed(loss, 4), error, fixed(std::exp(loss), 2),
+                           accuracy ? fixed(100 * *accuracy, 2) + "%" : "", thousands(static_cast<uint64_t>(count)), "",
+                           ""});
   }
 
   Table table_;
@@ -148,7 +141,7 @@ void print_losses(const std::vector<EvaluatedRun>& runs) {
   print_table(runs);
   for (const auto& one : runs) {
     if (!one.bits_per_byte) continue;
-    print_text(words(runs.size() > 1 ? one.path + ": " : "", number(*one.bits_per_byte, 4),
+    print_text(words(runs.size() > 1 ? one.path + ": " : "", fixed(*one.bits_per_byte, 4),
                      " bits per byte of the predicted text\n"));
   }
 }

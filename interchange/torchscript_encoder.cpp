@@ -8,16 +8,16 @@ namespace {
 
 // ---- Methods in TorchScript. @NAME@ is a placeholder; one of several lines has a line of its own. ----
 
+constexpr const char* read_types = R"(    types = torch.zeros_like(input_ids)
+    if token_type_ids is not None:
+        types = token_type_ids)";
+
 constexpr const char* forward_method = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
             token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:
 @CHECK_TEXT@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
-    types = torch.zeros_like(input_ids)
-    if token_type_ids is not None:
-        types = token_type_ids
+@READ_MASK@
+@READ_TYPES@
     out = self._traced(input_ids, mask, types)
     return @OUTPUTS@
 )";
@@ -28,12 +28,8 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
             global_attention_mask: Optional[Tensor] = None,
             token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:
 @CHECK_TEXT@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
-    types = torch.zeros_like(input_ids)
-    if token_type_ids is not None:
-        types = token_type_ids
+@READ_MASK@
+@READ_TYPES@
     everywhere = @GLOBAL_TOKENS@
     if global_attention_mask is not None:
         everywhere = torch.ne(global_attention_mask, 0)
@@ -48,12 +44,8 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
             token_type_ids: Optional[Tensor] = None, perm_mask: Optional[Tensor] = None,
             target_mapping: Optional[Tensor] = None) -> Dict[str, Tensor]:
 @CHECK_IDS@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
-    types = torch.zeros_like(input_ids)
-    if token_type_ids is not None:
-        types = token_type_ids
+@READ_MASK@
+@READ_TYPES@
     visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11, device=input_ids.device)
     if perm_mask is not None:
         visible = torch.eq(perm_mask, 0)
@@ -106,6 +98,8 @@ torch::jit::Module single_stack_module(Network& network) {
   module.define(substituted(
       window ? window_forward_method : forward_method,
       {{"CHECK_TEXT", ids_check(model, "input_ids", "attention_mask") + length_check(model, "input_ids.size(1)")},
+       {"READ_MASK", read_mask},
+       {"READ_TYPES", read_types},
        {"GLOBAL_TOKENS",
         first ? "torch.eq(torch.cumsum(torch.ones_like(input_ids), 1), 1)" : "torch.zeros_like(input_ids, dtype=11)"},
        {"OUTPUTS", outputs_code(outputs.names)}}));
@@ -130,6 +124,8 @@ torch::jit::Module two_stream_module(Network& network) {
              {"input_ids", "attention_mask", "token_type_ids", "visible", "target_positions"}, run);
   module.define(substituted(two_stream_forward_method, {{"CHECK_IDS", ids_check(backbone_of(network.model_config()),
                                                                                 "input_ids", "attention_mask")},
+                                                        {"READ_MASK", read_mask},
+                                                        {"READ_TYPES", read_types},
                                                         {"OUTPUTS", outputs_code(outputs.names)}}));
   return module;
 }

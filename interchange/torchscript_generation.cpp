@@ -131,6 +131,7 @@ Placeholders placeholders_of(const ModelConfig& model, const Shapes& s, const st
           {"CHECK_PAST", length_check(c, "cache.size(2) + ids.size(1)")},
           {"CHECK_LENGTH", ids_check(c, "input_ids", "attention_mask") + length},
           {"BEGINNING", two ? torchscript::encoder_beginning : torchscript::decoder_beginning},
+          {"READ_MASK", read_mask},
           {"STEP", two ? "self._decode(tokens, mask, cache, cross)" : "self._decode(tokens, mask, cache)"},
           {"MASK_AFTER", two ? "mask" : "torch.cat([mask, torch.ones_like(mask[:, :1])], 1)"},
           {"SEQUENCE_MASK", two ? "torch.ones_like(sequences, dtype=11)" : "mask"},

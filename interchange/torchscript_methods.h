@@ -7,9 +7,7 @@ namespace cloze::torchscript {
 inline constexpr const char* decoder_forward_method = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Dict[str, Tensor]:
 @CHECK_TEXT@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
+@READ_MASK@
     out = self._traced(input_ids, mask, torch.zeros_like(input_ids[:, 0]))
     return @OUTPUTS@
 )";
@@ -18,9 +16,7 @@ inline constexpr const char* prefix_forward_method = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
             prefix: Optional[Tensor] = None) -> Dict[str, Tensor]:
 @CHECK_TEXT@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
+@READ_MASK@
     prefix_lengths = torch.zeros_like(input_ids[:, 0])
     if prefix is not None:
         prefix_lengths = prefix
@@ -33,9 +29,7 @@ inline constexpr const char* encoder_decoder_forward_method = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
             decoder_input_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:
 @CHECK_TEXT@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
+@READ_MASK@
     if decoder_input_ids is not None:
         decoder_ids = decoder_input_ids
     else:
@@ -48,9 +42,7 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
 inline constexpr const char* encode_method = R"(
 def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:
 @CHECK_TEXT@
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
+@READ_MASK@
     return self._encode(input_ids, mask)[0]
 )";
 
@@ -76,9 +68,7 @@ def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] =
 /// The start of generate: `sequences` [rows, length], of which all but the last `tokens` [rows, 1] are in the cache
 /// `cache`, and `mask`, of the encoder's text or of `sequences`.
 inline constexpr const char* encoder_beginning = R"(
-    mask = torch.ones_like(input_ids, dtype=11)
-    if attention_mask is not None:
-        mask = torch.ne(attention_mask, 0)
+@READ_MASK@
     memory = torch.repeat_interleave(self._encode(input_ids, mask)[0], beams, 0)
     mask = torch.repeat_interleave(mask, beams, 0)
     cross = self._memory(memory)[0]

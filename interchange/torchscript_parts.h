@@ -25,6 +25,10 @@ std::string length_check(const BackboneConfig& model, const std::string& length,
 
 /// Values of the placeholders @NAME@ in TorchScript templates.
 using Placeholders = std::vector<std::pair<std::string, std::string>>;
+/// The variable `mask` of a text: true = may be attended to; everything without attention_mask.
+inline constexpr const char* read_mask = R"(    mask = torch.ones_like(input_ids, dtype=11)
+    if attention_mask is not None:
+        mask = torch.ne(attention_mask, 0))";
 /// Replaces the placeholders of a template, in order; a value may contain placeholders that come later.
 std::string substituted(std::string text, const Placeholders& placeholders);
 

@@ -3,14 +3,32 @@
 #include "data/config.h"
 #include "models/families/model_config.h"
 #include "objectives/config.h"
-#include "run/babylm.h"
 #include "run/evaluation_config.h"
 #include "run/optimizer_config.h"
 #include "run/schedule_config.h"
-#include "run/task_section.h"
 #include "run/train_config.h"
 
 namespace cloze {
+
+namespace babylm {
+
+// What the rules of the BabyLM Challenge say about the training of a text track. Sources: the call for papers
+// (Charpentier et al. 2025, arXiv 2502.10645): 10 M words of text in strict-small, 100 M in strict, each read at most
+// ten times; babylm-org/babylm-eval, strict/evaluation_pipeline/collate_preds.py: the checkpoints of a submission.
+inline constexpr int64_t strict_small_words = 10'000'000, strict_words = 100'000'000;
+inline constexpr double max_epochs = 10;
+
+/// Words after which a submission has a checkpoint, each time they are seen: 1 M to 9 M, 10 M to 90 M, and 100 M, where
+/// strict-small ends, to 1,000 M.
+inline std::vector<int64_t> checkpoint_words() {
+  std::vector<int64_t> found;
+  for (int64_t unit = 1'000'000; unit <= 100'000'000; unit *= 10)
+    for (int64_t count = 1; count <= 9; ++count) found.push_back(count * unit);
+  found.push_back(1'000'000'000);
+  return found;
+}
+
+}  // namespace babylm
 
 /// Checkpoints and logging.
 struct CheckpointConfig {
@@ -61,6 +79,21 @@ void describe(V& v, FreezeConfig& c) {
     at_least(-1));
 }
 
+/// The task that a run is fine-tuned on; its rows are those of data.tokens.
+struct TaskSection {
+  std::string name;  ///< empty: the run is not fine-tuned
+  std::string file, like, metric, fingerprint;
+};
+
+template <class V>
+void describe(V& v, TaskSection& c) {
+  v("name", c.name, "the task that the run is fine-tuned on, by `cloze finetune`; empty = none");
+  v("file", c.file, "its task file");
+  v("like", c.like, "the recipe whose numbers are those of a config that names none");
+  v("metric", c.metric, "the figure on the valid part that chooses the best checkpoint");
+  v("fingerprint", c.fingerprint, "of its rows, and so of its parts, labels, lengths and cuts, and of the tokenizer");
+}
+
 /// The config of a run.
 struct RunConfig {
   std::string like;
@@ -97,7 +130,7 @@ void describe(V& v, RunConfig& c) {
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
   v("data", c.data, "prepared tokens and how they are packed into sequences");
-  v("optimizer", c.optimizer, "AdamW, LAMB or Adafactor");
+  v("optimizer", c.optimizer, "AdamW, LAMB, Adafactor or Muon");
   v("schedule", c.schedule, "learning rate schedule");
   v("train", c.train, "the training loop");
   v("evaluation", c.evaluation, "held-out evaluation");

@@ -1,9 +1,10 @@
 #pragma once
 // Names of evaluation suites, and the units and directions of their figures.
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <string>
+
+#include "core/text.h"
 
 namespace cloze {
 
@@ -34,10 +35,7 @@ inline double in_unit(double value, const std::string& metric) { return is_share
 
 /// The same as a cell of a table; `none` for NaN.
 inline std::string figure_cell(double value, const std::string& metric) {
-  if (std::isnan(value)) return "none";
-  char text[48];
-  std::snprintf(text, sizeof text, is_share(metric) ? "%.2f" : "%.4f", in_unit(value, metric));
-  return text;
+  return std::isnan(value) ? "none" : fixed(in_unit(value, metric), is_share(metric) ? 2 : 4);
 }
 
 }  // namespace cloze

@@ -33,10 +33,7 @@ class CausalScoring final : public RowsOfPassages {
     const size_t before = row.ids.size();
     for (size_t at = window.begin; at + 1 < last; ++at) row.ids.push_back(passage.tokens[at].id);
     for (size_t at = first; at < last; ++at)
-      row.predictions.push_back({.position = static_cast<int32_t>(before + at - window.begin) - 1,
-                                 .label = passage.tokens[at].id,
-                                 .passage = number,
-                                 .token = scored_number(passage, at)});
+      row.predictions.push_back(predicted(passage, number, at, before + at - window.begin - 1));
   }
 
  private:

@@ -97,11 +97,7 @@ class MaskedScoring final : public RowsOfPassages {
       std::fill_n(row.ids.begin() + static_cast<std::ptrdiff_t>(position_of(frame_, window, at)), end - at, mask_);
       if (bidirectional_) row.prefix = static_cast<int32_t>(row.ids.size());
       for (size_t k = at; k < next; ++k)
-        row.predictions.push_back(
-            {.position = static_cast<int32_t>(position_of(frame_, window, k)) - (shifted_ ? 1 : 0),
-             .label = passage.tokens[k].id,
-             .passage = number,
-             .token = scored_number(passage, k)});
+        row.predictions.push_back(predicted(passage, number, k, position_of(frame_, window, k) - (shifted_ ? 1 : 0)));
     }
   }
 
@@ -128,10 +124,7 @@ class DetectionScoring final : public RowsOfPassages {
     auto& row = rows.emplace_back(framed(frame_, passage, window));
     const auto [first, last] = counted(passage, window);
     for (size_t at = first; at < last; ++at)
-      row.predictions.push_back({.position = static_cast<int32_t>(position_of(frame_, window, at)),
-                                 .label = passage.tokens[at].id,
-                                 .passage = number,
-                                 .token = scored_number(passage, at)});
+      row.predictions.push_back(predicted(passage, number, at, position_of(frame_, window, at)));
   }
 
  private:

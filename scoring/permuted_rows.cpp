@@ -33,10 +33,7 @@ class PermutedScoring final : public RowsOfPassages {
     row.ids.insert(row.ids.end(), frame_.begin(), frame_.end());
     const auto [first, last] = counted(passage, window);
     for (size_t at = first; at < last; ++at)
-      row.predictions.push_back({.position = static_cast<int32_t>(at - window.begin),
-                                 .label = passage.tokens[at].id,
-                                 .passage = number,
-                                 .token = scored_number(passage, at)});
+      row.predictions.push_back(predicted(passage, number, at, at - window.begin));
   }
 
  private:

@@ -73,6 +73,10 @@ void require_token(const LoadedRun& run, int64_t id, const char* name, const cha
 inline uint32_t scored_number(const EncodedPassage& passage, size_t at) {
   return static_cast<uint32_t>(at - passage.begin);
 }
+/// The token `at` of the passage of this number, predicted from the state at `position`.
+inline Prediction predicted(const EncodedPassage& passage, uint32_t number, size_t at, size_t position) {
+  return {static_cast<int32_t>(position), passage.tokens[at].id, number, scored_number(passage, at)};
+}
 /// The windows of a passage by windows_of; none where tokens that are masked together would be in several.
 std::vector<Window> windows_of(const EncodedPassage& passage, size_t room, size_t stride, ScoringForm form);
 /// The end of the masked tokens from `at` on: that token alone, or with the later ones of its word. `end`: of the row.

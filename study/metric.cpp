@@ -28,12 +28,6 @@ using nlohmann::json;
 
 constexpr uint64_t max_record = uint64_t{256} << 20;
 
-double number_in(const json& row, const char* part, const std::string& key, double otherwise) {
-  if (!row.contains(part) || !row[part].is_object()) return otherwise;
-  const auto& inner = row[part];
-  return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
-}
-
 // -- A held-out loss -------------------------------------------------------------------------------------------------
 
 MetricFacts facts_of(const LossMetric& loss) {
@@ -51,8 +45,8 @@ MetricValue value_of(const LossMetric& loss, const std::string& folder, const st
 
 std::optional<CurveValue> curve_value(const LossMetric& loss, const json& row) {
   if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return std::nullopt;
-  return CurveValue{.value = number_in(row, "held_out", loss.name + "_loss", row["held_out_loss"].get<double>()),
-                    .floor = number_in(row, "held_out", loss.name + "_baseline_loss", 0)};
+  return CurveValue{.value = number_at(row, "held_out", loss.name + "_loss", row["held_out_loss"].get<double>()),
+                    .floor = number_at(row, "held_out", loss.name + "_baseline_loss", 0)};
 }
 
 std::string row_mark(const LossMetric&) { return "\"held_out_loss\""; }

@@ -29,12 +29,6 @@ constexpr const char* read_remedy = "run the study again";
 
 bool is_of_task(const StudyMetric& metric) { return std::holds_alternative<TaskMetric>(metric); }
 
-double number_at(const json& row, const char* part, const char* key, double otherwise) {
-  if (!row.contains(part) || !row[part].is_object()) return otherwise;
-  const auto& inner = row[part];
-  return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
-}
-
 /// A count of a line of metrics.jsonl; none for what no run counts, whose conversion would be undefined.
 std::optional<int64_t> count_of(const json& value) {
   constexpr double most = 9e15;  // below 2^53, so that every count up to it is exact
@@ -181,6 +175,12 @@ RunStatus failed(RunStatus status, const std::string& message) {
 }
 
 }  // namespace
+
+double number_at(const json& row, const char* part, const std::string& key, double otherwise) {
+  if (!row.contains(part) || !row[part].is_object()) return otherwise;
+  const auto& inner = row[part];
+  return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
+}
 
 std::string run_path(const Plan& plan, const PlannedRun& run) { return plan.folder + "/" + run.folder; }
 std::string config_path(const Plan& plan, const PlannedRun& run) { return run_path(plan, run) + ".yaml"; }

@@ -118,6 +118,9 @@ std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run)
 /// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.
 std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run);
 
+/// A number of a part of a row of metrics.jsonl, such as the `seconds` of `time`.
+double number_at(const nlohmann::json& row, const char* part, const std::string& key, double otherwise);
+
 /// The last step that a run has logged.
 int64_t last_step(const std::string& folder);
 /// What a run that was scored used up: that of the end of its curve, with the words of its summary; its floor.

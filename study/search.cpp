@@ -168,6 +168,14 @@ void continue_from(Plan& rung, const Plan& before) {
   }
 }
 
+/// Whether a run that was trained with a smaller budget is the beginning of one with a larger: its schedule is constant
+/// after a warm-up in steps, and no masking changes over the budget.
+bool can_continue(const RunConfig& config) {
+  const auto& schedule = config.schedule;
+  const bool same_rate = part_in<ConstantSchedule>(schedule.shape) && (schedule.warmup == 0 || schedule.warmup >= 1);
+  return same_rate && config.train.phases.empty() && !masking_follows_length(config.objectives);
+}
+
 }  // namespace
 
 std::vector<Rung> rungs_of(int64_t trials, int64_t halving, int64_t seeds, bool continued) {
@@ -197,12 +205,6 @@ Keys draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw) {
     keys.emplace_back(key, std::move(value));
   }
   return keys;
-}
-
-bool can_continue(const RunConfig& config) {
-  const auto& schedule = config.schedule;
-  const bool same_rate = part_in<ConstantSchedule>(schedule.shape) && (schedule.warmup == 0 || schedule.warmup >= 1);
-  return same_rate && config.train.phases.empty() && !masking_follows_length(config.objectives);
 }
 
 Stages search_stages(const StudyConfig& study, const std::string& file, const std::string& folder) {

@@ -28,10 +28,6 @@ std::vector<Rung> rungs_of(int64_t trials, int64_t halving, int64_t seeds, bool 
 /// distribution.
 std::vector<std::pair<std::string, ConfigNode>> draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw);
 
-/// Whether a run that was trained with a smaller budget is the beginning of one with a larger: its schedule is constant
-/// after a warm-up in steps, and no masking changes over the budget.
-bool can_continue(const RunConfig& config);
-
 /// The rungs of a search; those whose trials are not decided yet wait without runs. Throws ConfigError.
 Stages search_stages(const StudyConfig& study, const std::string& file, const std::string& folder);
 

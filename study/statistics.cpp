@@ -73,6 +73,13 @@ std::string range_words(const SeedRange& range) {
   return *range.low == *range.high ? std::to_string(*range.low) : words(*range.low, " to ", *range.high);
 }
 
+/// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
+double equivalence_p(double mean, const DifferenceError& error, double margin) {
+  const double room = margin - std::abs(mean), p = error.p(room) / 2;
+  if (room == 0) return error.reach(0.5) > 0 ? 0.5 : 1;
+  return room > 0 ? p : 1 - p;
+}
+
 }  // namespace
 
 Summary summarize(const std::vector<double>& values) {
@@ -136,12 +143,6 @@ double DifferenceError::p(double difference) const {
     (reach(std::exp(middle)) < distance ? high : low) = middle;
   }
   return std::exp(high);
-}
-
-double equivalence_p(double mean, const DifferenceError& error, double margin) {
-  const double room = margin - std::abs(mean), p = error.p(room) / 2;
-  if (room == 0) return error.reach(0.5) > 0 ? 0.5 : 1;
-  return room > 0 ? p : 1 - p;
 }
 
 Interval sd_interval(double sd, int64_t count, double confidence) {
@@ -289,21 +290,6 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
     text += difference.seeds_range.low ? words(", for ", margin, " you need ", range_words(difference.seeds_range))
                                        : words(", ", margin, " is out of reach");
   return text;
-}
-
-UniformTest uniform_test(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto n = static_cast<double>(values.size());
-  UniformTest found;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto rank = static_cast<double>(i);
-    found.statistic = std::max({found.statistic, values[i] - rank / n, (rank + 1) / n - values[i]});
-  }
-  const double x = (std::sqrt(n) + 0.12 + 0.11 / std::sqrt(n)) * found.statistic;
-  double p = 0;
-  for (int k = 1; k <= 100; ++k) p += (k % 2 == 1 ? 2 : -2) * std::exp(-2.0 * k * k * x * x);
-  found.p = std::clamp(x < 0.2 ? 1.0 : p, 0.0, 1.0);
-  return found;
 }
 
 }  // namespace cloze

@@ -129,9 +129,6 @@ Difference compare_seeds(const std::vector<double>& arm, const std::vector<doubl
 /// The q-quantile of sorted values, linear between neighbours, as numpy.quantile.
 double quantile(const std::vector<double>& sorted, double q);
 
-/// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
-double equivalence_p(double mean, const DifferenceError& error, double margin);
-
 /// Interval of the standard deviation of normal draws: (n - 1) s^2 / sigma^2 is chi-square with n - 1 degrees of
 /// freedom. Throws DataError for fewer than two draws.
 Interval sd_interval(double sd, int64_t count, double confidence);
@@ -153,12 +150,5 @@ void correct(std::vector<Difference>& differences);
 /// `better by 0.031 to 0.052 nats (simultaneous over 3 arms)`, `tied within 0.01 nats`, `cannot be told: 5 seeds detect
 /// 0.04 nats, for 0.01 you need 18 to 110`.
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit);
-
-/// The Kolmogorov-Smirnov test of values against the uniform distribution on [0, 1].
-struct UniformTest {
-  double statistic = 0;  ///< the largest distance between the two distribution functions
-  double p = 1;          ///< two-sided, by Kolmogorov's limit with Stephens' correction for n
-};
-UniformTest uniform_test(std::vector<double> values);
 
 }  // namespace cloze

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/error.h"
 #include "suites/least_squares.h"
+#include "suites/statistics.h"
 
 namespace cloze {
 
@@ -31,10 +31,6 @@ Residuals residuals_of(std::span<const double> x, std::span<const double> y) {
     const Sigmoid sigmoid(parameters);
     for (size_t i = 0; i < x.size(); ++i) residuals[i] = sigmoid(x[i]) - y[i];
   };
-}
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 /// The pairs whose second value is there.
@@ -98,7 +94,7 @@ ChildAges child_ages(const CsvTable& table) {
 std::optional<double> child_age(std::span<const double> months, std::span<const double> fractions) {
   const auto [x, y] = present(months, fractions);
   if (x.size() < 3) return {};
-  const auto fit = bounded_least_squares(residuals_of(x, y), x.size(), {1, 0.1, mean_of(x), 0}, {0, 0, x.front(), -0.5},
+  const auto fit = bounded_least_squares(residuals_of(x, y), x.size(), {1, 0.1, average(x), 0}, {0, 0, x.front(), -0.5},
                                          {2, 1, x.back(), 0.5}, max_evaluations);
   if (!fit) return {};
   const auto age = Sigmoid(*fit).passes(0.5);
@@ -115,7 +111,7 @@ std::optional<double> model_age(const LearningCurve& curve, double chance) {
   for (const auto surprisal : surprisals) y.push_back(-surprisal);
   const auto [low, high] = std::minmax_element(y.begin(), y.end());
   const auto fit =
-      levenberg_marquardt(residuals_of(x, y), x.size(), {*high - *low, 1, mean_of(x), *low}, max_evaluations);
+      levenberg_marquardt(residuals_of(x, y), x.size(), {*high - *low, 1, average(x), *low}, max_evaluations);
   if (!fit) return {};
   const double halfway = -(chance - 0.5 * (chance + *high));
   const auto age = Sigmoid(*fit).passes(halfway);
@@ -126,7 +122,7 @@ std::optional<double> model_age(const LearningCurve& curve, double chance) {
 
 double AcquisitionAges::correlation() const {
   if (words.size() < 3) return 0;
-  const double mean_model = mean_of(model), mean_child = mean_of(child);
+  const double mean_model = average(model), mean_child = average(child);
   double mm = 0, mc = 0, cc = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     const double m = model[i] - mean_model, c = child[i] - mean_child;

@@ -16,15 +16,7 @@ namespace cloze {
 
 namespace {
 
-std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool encoder_decoder) {
-  if (encoder_decoder && as_kind(objective).is_generative()) return BabylmBackend::enc_dec_prefix;
-  for (const auto backend : {BabylmBackend::mlm, BabylmBackend::mntp, BabylmBackend::causal})
-    if (trains_for(objective, backend)) return backend;
-  return {};
-}
-
-}  // namespace
-
+/// The objective is trained as the runs that a backend scores.
 bool trains_for(const ObjectiveConfig& objective, BabylmBackend backend) {
   const auto& kind = as_kind(objective);
   switch (backend) {
@@ -40,6 +32,15 @@ bool trains_for(const ObjectiveConfig& objective, BabylmBackend backend) {
   }
   return false;
 }
+
+std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool encoder_decoder) {
+  if (encoder_decoder && as_kind(objective).is_generative()) return BabylmBackend::enc_dec_prefix;
+  for (const auto backend : {BabylmBackend::mlm, BabylmBackend::mntp, BabylmBackend::causal})
+    if (trains_for(objective, backend)) return backend;
+  return {};
+}
+
+}  // namespace
 
 std::optional<BabylmBackend> babylm_backend(const RunConfig& config) {
   const bool encoder_decoder = backbone_of(config.model).is_encoder_decoder();

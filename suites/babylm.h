@@ -14,8 +14,6 @@ namespace cloze {
 
 /// The backend of a run's first objective that has one; none: the published program cannot score it (rtd, plm).
 std::optional<BabylmBackend> babylm_backend(const RunConfig& config);
-/// The objective is trained as the runs that a backend scores.
-bool trains_for(const ObjectiveConfig& objective, BabylmBackend backend);
 
 /// The special tokens that transformers puts around a text of the run's exported folder.
 Tokenizer::Frame babylm_frame(const LoadedRun& run);

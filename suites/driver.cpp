@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "core/readable.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -29,10 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_from(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 std::string file_name(const std::string& path) { return fs::path(path).filename().string(); }
 
 }  // namespace
@@ -60,17 +57,17 @@ void evaluate_tasks(std::span<const SuiteTask> tasks,
 void log_result_of(const char* room, const LoadedRun& run, const SuiteResult& result, Clock::time_point start) {
   end_progress();
   log_info(room, words(result.suite, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
-                       duration(seconds_from(start))));
+                       duration(seconds_since(start))));
 }
 
 std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
   return [what, start = Clock::now(), last = Clock::now()](int64_t done, int64_t all) mutable {
-    if (seconds_from(last) < 0.2) return;
+    if (seconds_since(last) < 0.2) return;
     last = Clock::now();
     log_progress({.fields = {"[suites]  " + what,
                              words(thousands(static_cast<uint64_t>(done)), " of ",
                                    thousands(static_cast<uint64_t>(all)), " texts"),
-                             duration(seconds_from(start))},
+                             duration(seconds_since(start))},
                   .share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
                  false);
   };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "core/error.h"
+#include "suites/statistics.h"
 
 namespace cloze {
 
@@ -21,17 +21,13 @@ double dot(const Vector& a, const Vector& b, size_t first = 0) {
   return sum;
 }
 
-double column_mean(const Vector& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// A column without its mean, at unit length; a constant one becomes zeros.
 struct Standardised {
   double mean = 0, length = 0;
   Vector values;
 };
 Standardised standardised(const Vector& column) {
-  Standardised s{.mean = column_mean(column), .values = column};
+  Standardised s{.mean = average(column), .values = column};
   double largest = 0;
   for (auto& x : s.values) {
     largest = std::max(largest, std::abs(x));

@@ -7,13 +7,9 @@
 
 namespace cloze {
 
-namespace {
-
 double average(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-
-}  // namespace
 
 ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts) {
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);

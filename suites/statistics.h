@@ -9,6 +9,9 @@
 
 namespace cloze {
 
+/// The mean of values; NaN of none.
+double average(std::span<const double> values);
+
 /// A mean of items that come in clusters, each with its sum and its number of items: the sum of all by the number of
 /// all. With the clusters' means as sums, and 1 as numbers, the mean over clusters.
 ///

@@ -1,10 +1,8 @@
 #include "tasks/figures_output.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/text.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -18,12 +16,7 @@ constexpr size_t most_shown = 12;
 
 ordered_json or_null(const std::optional<double>& value) { return value ? ordered_json(*value) : ordered_json(); }
 
-std::string number_cell(const std::optional<double>& value) {
-  if (!value) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.4f", *value);
-  return text;
-}
+std::string number_cell(const std::optional<double>& value) { return value ? fixed(*value, 4) : "-"; }
 
 std::string interval_cell(const std::optional<double>& low, const std::optional<double>& high) {
   return low && high ? number_cell(low) + " to " + number_cell(high) : "-";

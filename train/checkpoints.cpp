@@ -6,9 +6,9 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "run/step_folders.h"
 #include "train/phases.h"
-#include "train/stopwatch.h"
 
 namespace cloze {
 

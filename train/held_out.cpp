@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "evaluation/held_out_file.h"
 #include "run/device.h"
 #include "run/evaluation_protocol.h"
 #include "train/records.h"
-#include "train/stopwatch.h"
 #include "train/suites.h"
 #include "train/warnings.h"
 

@@ -136,8 +136,9 @@ std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
   return found;
 }
 
-}  // namespace
-
+/// The depth of a parameter of the network: of n layers, the embeddings have 0, what all layers share too, layer i has
+/// i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2. Layers of an encoder come
+/// before those of its decoder. Source: google-research/electra, model/optimization.py, _get_layer_lrs.
 int64_t depth_of(const std::string& name, const NetworkLayers& layers) {
   const auto all = layers.first + layers.decoder;
   if (is_of_head(name)) return all + 2;
@@ -145,6 +146,8 @@ int64_t depth_of(const std::string& name, const NetworkLayers& layers) {
   if (const auto own = layer_in(name, "decoder"); own >= 0) return layers.first + own + 1;
   return std::max(layer_in(name, "stack"), layer_in(name, "encoder")) + 1;
 }
+
+}  // namespace
 
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers) {
   NetworkLayers all;
@@ -342,13 +345,6 @@ void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& ste
         rule);
     of(flat_.grads).zero_();
   }
-}
-
-void plain_update(const UpdateOptions& config, int64_t update, double learning_rate, double grad_scale, bool decays,
-                  const Tensor& p, const Tensor& g, const Moments& m) {
-  const optimizers::Step step{update, learning_rate, grad_scale, config.weight_decay};
-  const auto gradient = g * grad_scale;
-  std::visit([&](const auto& rule) { optimizers::update(rule, step, decays, p, gradient, m); }, config.rule);
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {

@@ -53,11 +53,6 @@ struct NetworkLayers {
   int64_t first = 0, decoder = 0;
 };
 
-/// The depth of a parameter of the network: of n layers, the embeddings have 0, what all layers share too, layer i has
-/// i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2. Layers of an encoder come
-/// before those of its decoder. Source: google-research/electra, model/optimization.py, _get_layer_lrs.
-int64_t depth_of(const std::string& name, const NetworkLayers& layers);
-
 /// Freezes the parameters of depth 0 to `layers`, as freeze.layers says: the embeddings, and so many layers.
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers);
 
@@ -70,11 +65,6 @@ const UpdateOptions& update_options(const OptimizerConfig& config, const NamedPa
 
 /// Throws ConfigError for a group that no parameter is in, and for one of Muon with a parameter that is no matrix.
 void check_groups(const OptimizerConfig& config, const std::vector<NamedParam>& params);
-
-/// One update of one tensor in plain operators, on any device: p and g [rows, columns], moments as in Moments, also
-/// for a vector. `decays`: weight decay and LAMB's trust ratio apply. g is not changed.
-void plain_update(const UpdateOptions& config, int64_t update, double learning_rate, double grad_scale, bool decays,
-                  const Tensor& p, const Tensor& g, const Moments& moments);
 
 /// Bytes of the optimizer state for a parameter of these sizes.
 int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked);

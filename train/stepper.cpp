@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/interrupt.h"
+#include "core/stopwatch.h"
 #include "run/device.h"
 #include "train/optimizer.h"
-#include "train/stopwatch.h"
 #include "train/weight_average.h"
 
 namespace cloze {

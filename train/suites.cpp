@@ -3,12 +3,12 @@
 #include "core/error.h"
 #include "core/fingerprint.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 #include "run/suite_record.h"
 #include "run/suite_units.h"
 #include "suites/driver.h"
 #include "suites/figure_sums.h"
 #include "train/records.h"
-#include "train/stopwatch.h"
 
 namespace cloze {
 

@@ -8,10 +8,10 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/spelling.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "run/suite_units.h"
 #include "tasks/figures_output.h"
-#include "train/stopwatch.h"
 #include "train/task_judge.h"
 #include "train/training_log.h"
 

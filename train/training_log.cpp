@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "data/prepare_options.h"
 #include "evaluation/evaluate.h"
 #include "run/config_io.h"
@@ -85,12 +86,7 @@ nlohmann::json losses_of(const LogLine& line) {
 
 }  // namespace
 
-std::string fixed_or_dash(double value, int digits) {
-  if (std::isnan(value)) return "-";
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
+std::string fixed_or_dash(double value, int digits) { return std::isnan(value) ? "-" : fixed(value, digits); }
 
 void TrainingLog::begin(Training& training) {
   announce(training);

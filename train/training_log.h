@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/stopwatch.h"
 #include "run/process.h"
-#include "train/stopwatch.h"
 #include "train/training.h"
 
 namespace cloze {

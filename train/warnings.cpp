@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/log.h"
 #include "core/spelling.h"
@@ -15,11 +14,7 @@ namespace cloze {
 
 namespace {
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-  return text;
-}
+std::string percent(double share) { return fixed(100 * share, 0) + " %"; }
 
 }  // namespace
 

@@ -37,13 +37,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
+std::string percent(double part, double whole) { return fixed(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
 
 /// `runs/a: accuracy 0.8291 on the test part of sst2, by the best step, 630; predictions in runs/a/predictions.jsonl`
 std::string task_words(const PretrainCommand& c, const PretrainReport& r) {
   const auto metric = r.task["metric"].get<std::string>();
   const auto value = value_at(r.task, ("/test/" + metric + "/value").c_str());
-  const auto shown = value.is_number() ? number(value.get<double>(), 4) : "undefined";
+  const auto shown = value.is_number() ? fixed(value.get<double>(), 4) : "undefined";
   return words(c.run, ": ", metric, " ", shown, " on the test part of ", c.config.task.name, ", by ",
                r.best_step > 0 ? words("the best step, ", r.best_step) : "the last step",
                r.task["learned"] == true ? "" : "; did not learn", "; predictions in ", c.run, "/predictions.jsonl");
@@ -88,7 +88,7 @@ int run(const PretrainCommand& c) {
     return 0;
   }
   const auto loss = std::isfinite(r.held_out_loss)
-                        ? words("held-out loss ", number(r.held_out_loss, 4), " at step ", r.steps, "; ")
+                        ? words("held-out loss ", fixed(r.held_out_loss, 4), " at step ", r.steps, "; ")
                         : "";
   const auto best = r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no best held-out loss";
   log_result("train", words(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg"));
@@ -211,7 +211,7 @@ void print_candidates(const LoadedRun& opened, const std::string& text, const Fi
   print_text(filled_text(opened.tokenizer, text, best, filled_marks()) + "\n");
   for (size_t i = 0; i < blanks.size(); ++i) {
     std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
-    for (const auto& one : blanks[i]) line += one.word + " " + number(100 * one.probability, 1) + "%  ";
+    for (const auto& one : blanks[i]) line += one.word + " " + fixed(100 * one.probability, 1) + "%  ";
     print_text(line + "\n");
   }
 }
@@ -246,7 +246,7 @@ int run(const ViewCommand& c) {
   else
     log_result("view", words(view.texts, view.texts == 1 ? " text, " : " texts, ", view.calibration.count,
                              view.calibration.count == 1 ? " token" : " tokens", ", calibration error ",
-                             number(view.calibration.error, 4), " -> ", c.out));
+                             fixed(view.calibration.error, 4), " -> ", c.out));
   return 0;
 }
 

@@ -2,7 +2,6 @@
 // Helpers of the engine.
 #include <unistd.h>
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,6 @@
 #include "run/run.h"
 
 namespace cloze {
-
-/// `value` with a fixed number of decimals.
-inline std::string number(double value, int digits) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 /// As `print_text`, of a report: on a terminal its lines are broken between words, and go on after `indent` columns.
 inline void print_report(const std::string& text, size_t indent) {

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/spelling.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "scoring/passage_lines.h"
 #include "scoring/scorer.h"
@@ -17,7 +18,6 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 std::string json_line(const LoadedRun& run, const Passage& passage, const PassageScore& score, Normalisation by,
                       bool tokens) {
@@ -55,7 +55,7 @@ struct Totals {
 
 /// A perplexity with three decimals, or where it has more digits than anyone reads, with four of them.
 std::string perplexity(double value) {
-  if (value < 1e6) return number(value, 3);
+  if (value < 1e6) return fixed(value, 3);
   char text[32];
   std::snprintf(text, sizeof text, "%.3e", value);
   return text;
@@ -66,7 +66,7 @@ std::string summary(const Totals& all, bool is_likelihood) {
   const auto by = [&](int64_t parts) { return -all.sum / static_cast<double>(std::max<int64_t>(parts, 1)); };
   const std::string pseudo = is_likelihood ? "perplexity " : "pseudo-perplexity ";
   return words(pseudo, perplexity(std::exp(by(all.tokens))), " by token, ", perplexity(std::exp(by(all.words))),
-               " by word; ", number(by(all.bytes) / std::log(2), 4), " bits per byte");
+               " by word; ", fixed(by(all.bytes) / std::log(2), 4), " bits per byte");
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ int run_score(const ScoreCommand& c) {
     if (c.json)
       print_data(json_line(run, passages[i], scores[i], by, c.tokens));
     else
-      print_text(words(number(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
+      print_text(words(fixed(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)

@@ -13,6 +13,7 @@
 #include "cli/engine/prediction_output.h"
 #include "core/json.h"
 #include "core/scratch_folder.h"
+#include "core/text.h"
 #include "models/backbone_config.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -158,7 +159,7 @@ void print_average(const EvaluateCommand& c, Benchmark benchmark, const std::vec
     return;
   }
   const auto missing = average.missing.empty() ? "" : words("; without ", listed(average.missing));
-  print_text(words("\n", name_of(benchmark), " average of ", origin, ": ", number(*average.value, 4), " over ",
+  print_text(words("\n", name_of(benchmark), " average of ", origin, ": ", fixed(*average.value, 4), " over ",
                    average.tasks, average.tasks == 1 ? " task" : " tasks", missing, "\n"));
 }
 

@@ -1,5 +1,6 @@
 #include "study/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,27 @@ std::vector<ExampleLosses> runs(const json& sums, const json& counts) {
 std::vector<double> values(const std::vector<ExampleLosses>& runs) {
   std::vector<double> found;
   for (const auto& run : runs) found.push_back(run.value());
+  return found;
+}
+
+/// The Kolmogorov-Smirnov test of values against the uniform distribution on [0, 1].
+struct UniformTest {
+  double statistic = 0;  ///< the largest distance between the two distribution functions
+  double p = 1;          ///< two-sided, by Kolmogorov's limit with Stephens' correction for n
+};
+
+UniformTest uniform_test(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  UniformTest found;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto rank = static_cast<double>(i);
+    found.statistic = std::max({found.statistic, values[i] - rank / n, (rank + 1) / n - values[i]});
+  }
+  const double x = (std::sqrt(n) + 0.12 + 0.11 / std::sqrt(n)) * found.statistic;
+  double p = 0;
+  for (int k = 1; k <= 100; ++k) p += (k % 2 == 1 ? 2 : -2) * std::exp(-2.0 * k * k * x * x);
+  found.p = std::clamp(x < 0.2 ? 1.0 : p, 0.0, 1.0);
   return found;
 }
 

@@ -49,6 +49,14 @@ std::vector<NamedParam> parameters() {
   return found;
 }
 
+/// One update of one tensor in plain operators: p and g [rows, columns], moments as in Moments.
+void plain_update(const UpdateOptions& config, int64_t update, double learning_rate, double grad_scale, bool decays,
+                  const Tensor& p, const Tensor& g, const Moments& m) {
+  const optimizers::Step step{update, learning_rate, grad_scale, config.weight_decay};
+  const auto gradient = g * grad_scale;
+  std::visit([&](const auto& rule) { optimizers::update(rule, step, decays, p, gradient, m); }, config.rule);
+}
+
 const std::vector<UpdateRule> rules{AdamW{}, Lamb{}, Adafactor{}};
 
 OptimizerConfig of(const UpdateRule& rule, double weight_decay = 0.01) {
