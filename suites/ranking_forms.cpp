@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/spelling.h"
+#include "data/text_lines.h"
 
 namespace cloze {
 
@@ -57,7 +58,7 @@ std::string text_or_empty(const SuiteLine& line, const char* key) { return line.
 /// Appends an item whose candidates, named by `labels`, all have text.
 void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>& labels, Items& items) {
   for (size_t i = 0; i < labels.size(); ++i)
-    require<DataError>(!is_blank_text(item.candidates[i].scored), line.where, ": ", labels[i],
+    require<DataError>(!is_blank(item.candidates[i].scored), line.where, ": ", labels[i],
                        " is empty; give it text, or remove the line");
   items.push_back(std::move(item));
 }
