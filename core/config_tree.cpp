@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/named_config.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -280,8 +281,10 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
   ConfigNode merged;
   for (const auto& name : names) {
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
-    const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
-    std::error_code error;
+    auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
+    std::error_code error, ignored;
+    const auto shipped = std::filesystem::exists(file, ignored) ? "" : config_of_name(name.text);
+    if (!shipped.empty()) file = shipped;
     const auto shown_name = shortened(name.text);
     require<ConfigError>(std::filesystem::exists(file, error), name.where, ": base file '", shown_name,
                          "' was not found (",
