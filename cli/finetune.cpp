@@ -324,7 +324,8 @@ void add_finetune(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("finetune", "fine-tune a run on a task, and judge it");
   auto arguments = std::make_shared<FinetuneArguments>();
   auto* command = &arguments->command;
-  verb->add_option("sources", arguments->sources, "pretrained runs, or step folders of them, and task files (YAML)")
+  verb->add_option("sources", arguments->sources,
+                   "pretrained runs, or step folders of them, and task files (YAML) or names of ready tasks: sst2")
       ->required();
   verb->add_option("--run", command->run, "run directory to make (default: runs/RUN-TASK)");
   verb->add_option("--set", arguments->set,
