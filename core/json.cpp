@@ -31,6 +31,7 @@ JsonFault excess_of(std::string_view text) {
 }
 
 JsonFault fault_in(std::string_view text) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return {"UTF-16, not UTF-8; convert it", {}};
   if (auto excess = excess_of(text); !excess.reason.empty()) return excess;
   try {
     const auto value = nlohmann::json::parse(text);

@@ -258,6 +258,14 @@ std::vector<fs::path> entries_in(const fs::path& folder, bool folders) {
   return found;
 }
 
+constexpr std::string_view byte_order_mark = "\uFEFF";
+
+/// Throws NotText for a file that is none by its first bytes, with what it is.
+void refuse_kind(const std::string& file) {
+  LineReader lines(file);
+  for (std::string_view line; lines.next(line);) continue;
+}
+
 class FolderRecords final : public RecordReader {
  public:
   explicit FolderRecords(const RecordSource& source) : source_(source) {
@@ -275,6 +283,8 @@ class FolderRecords final : public RecordReader {
         cells[i].text = file.parent_path().filename().string();
       } else if (name == "text") {
         cells[i].text = read_bytes(file.string(), most_text_bytes);
+        if (cells[i].text.starts_with(byte_order_mark)) cells[i].text.erase(0, byte_order_mark.size());
+        if (cells[i].text.find('\0') != std::string::npos) refuse_kind(file.string());
         require_no_nul_at(*this, cells[i].text);
         require_utf8(cells[i].text, [&] { return where(); });
       } else if (name == "name") {

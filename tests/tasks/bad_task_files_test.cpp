@@ -251,6 +251,16 @@ TEST_CASE("a question of TREC without a label is refused", "[tasks]") {
       Contains("t.txt:1: has no column 'kind'; a file of TREC has coarse, fine and text"));
 }
 
+TEST_CASE("a file of a folder that is no text is told what it is", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("all/neg/1.txt", {"\xFF\xFE"
+                                 "d\0u\0",
+                                 6});
+  folder.write("all/pos/1.txt", "fine");
+  CHECK_THAT(folder.fault(mood_task + "data: {train: all, valid: test, test: all, format: folders}"),
+             Contains("all/neg/1.txt: is UTF-16; convert it: "));
+}
+
 TEST_CASE("a folder without texts, or a column that texts of one have not, is refused", "[tasks]") {
   const TaskFolder folder;
   folder.write("all/readme.txt", "a");
