@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "data/line_reader.h"
+#include "data/text_lines.h"
 #include "suites/python_json.h"
 
 namespace cloze {
@@ -127,10 +128,8 @@ BabylmItem item_of(const Line& line, const BabylmDataset& dataset) {
 void check(const BabylmItem& item, const Line& line) {
   require<DataError>(item.candidates.size() >= 2, line.where, ": has ", item.candidates.size(),
                      " candidates; a choice needs 2 or more");
-  for (size_t c = 0; c < item.candidates.size(); ++c) {
-    const bool blank = item.candidates[c].completion.find_first_not_of(" \t\n") == std::string::npos;
-    require<DataError>(!blank, line.where, ": candidate ", c + 1, " is empty");
-  }
+  for (size_t c = 0; c < item.candidates.size(); ++c)
+    require<DataError>(!is_blank(item.candidates[c].completion), line.where, ": candidate ", c + 1, " is empty");
 }
 
 /// The name of a file without .jsonl; none for other files.

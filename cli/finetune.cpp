@@ -44,15 +44,14 @@ struct FinetuneSources {
   std::vector<std::string> runs{}, tasks{};
 };
 
-/// Whether an argument names a task file: one that is there, or one of configs/tasks.
-bool is_task_argument(const std::string& argument) {
-  const auto kind = kind_of_path(argument);
-  return kind == PathKind::file || (kind == PathKind::absent && argument.ends_with(".yaml"));
-}
-
 FinetuneSources sources_of(const FinetuneArguments& a) {
   FinetuneSources found;
-  for (const auto& source : a.sources) (is_task_argument(source) ? found.tasks : found.runs).push_back(source);
+  for (const auto& source : a.sources) {
+    const auto kind = kind_of_path(source);
+    const auto named = kind == PathKind::absent ? task_file(source) : "";
+    const bool is_task = kind == PathKind::file || (kind == PathKind::absent && source.ends_with(".yaml"));
+    (is_task || !named.empty() ? found.tasks : found.runs).push_back(named.empty() ? source : named);
+  }
   for (const auto& run : found.runs) check_run_path(run);
   require<ConfigError>(!found.runs.empty() && !found.tasks.empty(), found.runs.empty() ? "no run" : "no task file",
                        " is given; name both: cloze finetune RUN TASK.yaml");
@@ -325,7 +324,8 @@ void add_finetune(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("finetune", "fine-tune a run on a task, and judge it");
   auto arguments = std::make_shared<FinetuneArguments>();
   auto* command = &arguments->command;
-  verb->add_option("sources", arguments->sources, "pretrained runs, or step folders of them, and task files (YAML)")
+  verb->add_option("sources", arguments->sources,
+                   "pretrained runs, or step folders of them, and task files (YAML) or names of ready tasks: sst2")
       ->required();
   verb->add_option("--run", command->run, "run directory to make (default: runs/RUN-TASK)");
   verb->add_option("--set", arguments->set,

@@ -67,16 +67,18 @@ void add_inspect_task(CLI::App& inspect) {
   auto* verb = inspect.add_subcommand("task", "show the labels and lengths of a task, what is cut, and training rows");
   auto options = std::make_shared<InspectTaskOptions>();
   verb->add_option("source", options->source, "run, config with data.tokens, prepared text or tokenizer")->required();
-  verb->add_option("task", options->task, "task file (YAML)")->required();
+  verb->add_option("task", options->task, "task file (YAML), or the name of a ready task: sst2")->required();
   verb->add_option("--set", options->set, set_help)->allow_extra_args(false);
   verb->add_option("--examples", options->examples, "examples to show, in the order of training")
       ->capture_default_str();
-  verb->add_flag("--skip-bad", options->skip_bad, "leave out items whose answers do not stand where they are said to");
+  verb->add_flag("--skip-bad", options->skip_bad,
+                 "leave out lines and questions that are bad, which are refused otherwise, and count them");
   verb->add_flag("--json", options->json, json_help);
   verb->footer("Example:\n  cloze inspect task runs/wiki sst2.yaml --examples 5");
   verb->callback([=] {
     const auto reader = open_reader(*options);
-    const auto task = open_task(options->task, {.skip_bad = options->skip_bad});
+    const auto file = task_file(options->task);
+    const auto task = open_task(file.empty() ? options->task : file, {.skip_bad = options->skip_bad});
     const TaskRowMaker maker(reader.tokenizer, reader.framing, row_options(task.config, task.labels));
     const auto found = inspect_task(task, maker, reader.order, options->examples);
     if (options->json)

@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/named_config.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -66,6 +68,8 @@ class Quotations {
 /// Rejects input that is unsafe for a YAML parser: binary content and unbounded nesting.
 void check_text(const std::string& text, const std::string& name) {
   check_size(text.size(), name);
+  const bool is_wide = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+  require<ConfigError>(!is_wide, name, ": is UTF-16; save it as UTF-8");
   Quotations quotations;
   int line = 1, column = 0, open = 0;
   for (const char c : text) {
@@ -181,8 +185,47 @@ void check_indentation(const std::string& text, const std::string& name, int las
                        ": a tab indents this line, and YAML is indented by spaces; replace it by spaces");
 }
 
+/// White space of Unicode that a reader takes for a space, and YAML for a letter.
+constexpr std::array<std::string_view, 7> other_spaces = {"\u00A0", "\u2003", "\u2007", "\u2009",
+                                                          "\u2028", "\u202F", "\u3000"};
+
+/// Where a line `key: value` has such white space instead of spaces, before the key or after its colon; npos for none.
+size_t other_space_in(std::string_view line) {
+  constexpr auto of_keys = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.- ";
+  size_t at = 0, found = line.npos;
+  const auto pass_spaces = [&] {
+    while (at < line.size()) {
+      const auto is_here = [&](std::string_view space) { return line.substr(at).starts_with(space); };
+      const auto* other = std::find_if(other_spaces.begin(), other_spaces.end(), is_here);
+      if (other == other_spaces.end() && line[at] != ' ') return;
+      if (other != other_spaces.end()) found = std::min(found, at);
+      at += other == other_spaces.end() ? 1 : other->size();
+    }
+  };
+  pass_spaces();
+  const auto colon = line.find_first_not_of(of_keys, at);
+  if (colon == line.npos || line[colon] != ':') return line.npos;
+  at = colon + 1;
+  pass_spaces();
+  return found;
+}
+
+/// Refuses it there.
+void check_spaces(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  int line = 0;
+  for (std::string one; std::getline(lines, one);) {
+    ++line;
+    const auto at = other_space_in(one);
+    require<ConfigError>(at == one.npos, location(name, line, static_cast<int>(at) + 1),
+                         ": a character that looks like a space, and that YAML takes for a letter; replace it by a "
+                         "space");
+  }
+}
+
 ConfigNode parse_node(const std::string& text, const std::string& name) {
   check_text(text, name);
+  check_spaces(text, name);
   try {
     check_documents(text, name);
     return Converter{name}.convert(YAML::Load(text), location(name, 1, 1), 0);
@@ -238,8 +281,10 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
   ConfigNode merged;
   for (const auto& name : names) {
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
-    const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
-    std::error_code error;
+    auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
+    std::error_code error, ignored;
+    const auto shipped = std::filesystem::exists(file, ignored) ? "" : config_of_name(name.text);
+    if (!shipped.empty()) file = shipped;
     const auto shown_name = shortened(name.text);
     require<ConfigError>(std::filesystem::exists(file, error), name.where, ": base file '", shown_name,
                          "' was not found (",
@@ -267,7 +312,9 @@ ConfigNode read_file(const std::string& path) {
   require<ConfigError>(!std::filesystem::is_directory(path, ignored), path, ": is a folder; name a YAML config in it");
   const auto bytes = std::filesystem::file_size(path, ignored);
   if (!ignored) check_size(bytes, path);
-  return parse_node(read_text(path, max_bytes + 1), path);  // what the system cannot read is no fault of the config
+  auto text = read_text(path, max_bytes + 1);  // what the system cannot read is no fault of the config
+  if (text.find('\n') == text.npos) std::replace(text.begin(), text.end(), '\r', '\n');  // of an old Macintosh
+  return parse_node(text, path);
 }
 
 ConfigNode load_file(const std::string& path, std::vector<std::string> chain, int& files) {

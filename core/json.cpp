@@ -31,6 +31,7 @@ JsonFault excess_of(std::string_view text) {
 }
 
 JsonFault fault_in(std::string_view text) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return {"UTF-16, not UTF-8; convert it", {}};
   if (auto excess = excess_of(text); !excess.reason.empty()) return excess;
   try {
     const auto value = nlohmann::json::parse(text);
@@ -38,8 +39,9 @@ JsonFault fault_in(std::string_view text) {
   } catch (const nlohmann::json::parse_error& e) {
     const size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());  // counted from 1
     if (at == text.size()) return {"the text ends in the middle", at};
-    const bool is_utf8 = std::string_view(e.what()).find("ill-formed UTF-8") == std::string_view::npos;
-    return {is_utf8 ? "no JSON" : "not UTF-8; convert it", at};
+    const auto says = [&](const char* part) { return std::string_view(e.what()).find(part) != std::string_view::npos; };
+    if (says("ill-formed UTF-8")) return {"not UTF-8; convert it", at};
+    return {says("surrogate") ? "an escaped half of a character, whose other half is missing" : "no JSON", at};
   } catch (const nlohmann::json::out_of_range&) {
     return {"it holds a number that is too large", {}};
   }

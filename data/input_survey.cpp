@@ -63,7 +63,8 @@ std::string name_elsewhere(const std::string& file, const std::vector<std::strin
     if (is_in(file, folder)) name = file.substr(folder.size());
   name.erase(0, std::min(name.find_first_not_of("./"), name.size()));
   std::replace(name.begin(), name.end(), '/', '-');
-  return "converted/" + (name.ends_with(".txt") ? name : name + ".txt");
+  const auto ending = ending_of_text(file);
+  return "converted/" + (name.ends_with(ending) ? name : name + ending);
 }
 
 std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {

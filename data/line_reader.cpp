@@ -94,7 +94,7 @@ std::string kind_in_list(std::string_view name) {
   if (kind.filter.empty()) throw refusal(words(what, kind.remedy), "");
   const auto renamed = kind.ending.empty() ? "" : words("give it a name that ends in ", kind.ending, ", or ");
   const auto command = command_for(kind, name);
-  auto refused = refusal(words(what, renamed, kind.remedy, ": ", command, shell_word(name + ".txt")),
+  auto refused = refusal(words(what, renamed, kind.remedy, ": ", command, shell_word(name + ending_of_text(name))),
                          words(what, kind.remedy, " in the pipe: ... | ", kind.filter, " | ..."));
   refused.fault = words(what, renamed, kind.remedy);
   refused.command = command;
@@ -142,6 +142,14 @@ void require_text(std::string_view begin, const std::string& name) {
 }
 
 }  // namespace
+
+std::string ending_of_text(std::string_view name) {
+  for (const std::string_view packed : {".zst", ".bz2", ".gz", ".xz", ".zip"})
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  for (const auto* ending : {".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".conll", ".conllu"})
+    if (name.ends_with(ending)) return ending;
+  return ".txt";
+}
 
 LineReader::LineReader(const std::string& file_name, LoneReturn rule, uint64_t most_bytes)
     : name(file_name == "-" ? "standard input" : file_name),

@@ -29,6 +29,10 @@ struct NotText : DataError {
                                    ///< name of its output; both may be empty
 };
 
+/// The ending of the text that a file holds, by which it is read as what it is: `.csv` of notes.csv and notes.csv.zst,
+/// `.txt` of others.
+std::string ending_of_text(std::string_view name);
+
 /// Where a carriage return without a line feed, the line end of old Macintosh files, ends a line: in files without line
 /// feeds, by their first block, so that in tables one inside a cell ends nothing; or everywhere.
 enum class LoneReturn { ends_if_no_feeds, ends_line };

@@ -13,8 +13,7 @@ size_t past_white_space(std::string_view text, size_t at) {
   return text.size();
 }
 
-std::string_view without_white_space_around(std::string_view text) {
-  text.remove_prefix(past_white_space(text));
+std::string_view without_white_space_after(std::string_view text) {
   while (!text.empty()) {
     size_t last = text.size() - 1;
     while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;  // inside a character
@@ -23,6 +22,10 @@ std::string_view without_white_space_around(std::string_view text) {
     text.remove_suffix(text.size() - last);
   }
   return text;
+}
+
+std::string_view without_white_space_around(std::string_view text) {
+  return without_white_space_after(text.substr(past_white_space(text)));
 }
 
 namespace {

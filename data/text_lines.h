@@ -10,6 +10,9 @@ namespace cloze {
 /// Offset of the first character at or after `at` that is no white space, of whatever script; the size for none.
 size_t past_white_space(std::string_view text, size_t at = 0);
 
+/// A text without the white space after it.
+std::string_view without_white_space_after(std::string_view text);
+
 /// A text without the white space around it.
 std::string_view without_white_space_around(std::string_view text);
 

@@ -17,13 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-/// A context and its completion, with the space between them.
-Passage completed(const std::string& context, const std::string& completion) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\t'; };
-  const bool apart = context.empty() || completion.empty() || is_space(context.back()) || is_space(completion.front());
-  return {.left = apart ? context : context + " ", .scored = completion, .right = {}};
-}
-
 std::string text_at(const json& object, const char* key, const std::string& where) {
   if (!object.contains(key)) return "";
   require<DataError>(object[key].is_string(), where, ": `", key, "` is not a text");
@@ -83,6 +76,12 @@ bool is_tabbed(const std::string& name) {
 }
 
 }  // namespace
+
+Passage completed(const std::string& context, const std::string& completion) {
+  const bool are_apart = context.empty() || completion.empty() || past_white_space(completion) > 0 ||
+                         without_white_space_after(context).size() < context.size();
+  return {.left = are_apart ? context : context + " ", .scored = completion, .right = {}};
+}
 
 PassageLines read_passages(const std::string& file) {
   LineReader lines(file);

@@ -7,6 +7,9 @@
 
 namespace cloze {
 
+/// A completion after its context, with a space between them unless one of them has white space there.
+Passage completed(const std::string& context, const std::string& completion);
+
 /// The passages of a file, and where they stand.
 struct PassageLines {
   std::string name{};  ///< of the file, for messages

@@ -124,7 +124,8 @@ struct StudyTasksConfig {
 
 template <class V>
 void describe(V& v, StudyTasksConfig& c) {
-  v("files", c.files, "task files, relative to the study file or to the working directory");
+  v("files", c.files,
+    "task files, relative to the study file or to the working directory, or names of ready ones: sst2");
   v("seeds", c.seeds,
     "fine-tunings of each run on each task; their seeds, from 1 on, are those of the first weights of the head, of the "
     "order and of dropout together",
@@ -161,7 +162,9 @@ struct StudyConfig {
 template <class V>
 void describe(V& v, StudyConfig& c) {
   v("study", c.study, "name of the study, which names its folder");
-  v("base", c.base, "config of the runs, a path relative to the study file or to the working directory");
+  v("base", c.base,
+    "config of the runs, a path relative to the study file or to the working directory, or the name of one that ships: "
+    "bert/tiny");
   v("set", c.set, "keys that every arm has, over those of the base: {key.of.value: value}");
   v("baseline", c.baseline, "arm that the others are compared with; empty = the first");
   v("arms", c.arms, "arms by name, each with the keys in which it differs; `from: ARM` starts from another arm");

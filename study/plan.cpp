@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/named_config.h"
 #include "core/text.h"
 #include "data/manifest.h"
 #include "run/config_io.h"
@@ -100,10 +101,17 @@ bool has_key(const Keys& keys, const std::string& wanted) {
   return found;
 }
 
+/// The file of the base config: beside the study, else here, else the one of that name that ships with the program.
+std::string base_file(const StudyConfig& study, const std::string& file) {
+  const auto beside = (fs::path(file).parent_path() / study.base).lexically_normal().string();
+  if (fs::exists(beside)) return beside;
+  const auto named = config_of_name(study.base);
+  return named.empty() ? study.base : named;
+}
+
 /// The base config with the keys that every arm has.
 ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
-  const auto from_study = (fs::path(file).parent_path() / study.base).lexically_normal().string();
-  auto tree = ConfigTree::load(fs::exists(from_study) ? from_study : study.base);
+  auto tree = ConfigTree::load(base_file(study, file));
   refuse_keys_of_study(study, study.set.items);
   for (const auto& [key, value] : study.set.items) tree.set(key, value);
   return tree;

@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/log.h"
+#include "core/named_config.h"
 #include "core/table.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
@@ -167,7 +168,8 @@ FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::strin
   FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
   for (const auto& file : tasks.files) {
     const auto beside = (fs::path(study_file).parent_path() / file).lexically_normal().string();
-    terms.files.push_back(fs::exists(beside) ? beside : file);
+    const auto shipped = fs::exists(beside) || fs::exists(file) ? "" : task_of_name(file);
+    terms.files.push_back(fs::exists(beside) ? beside : shipped.empty() ? file : shipped);
   }
   for (const auto& [key, value] : tasks.set.items) {
     require<ConfigError>(

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/spelling.h"
+#include "data/text_lines.h"
 #include "suites/embedding_figures.h"
 #include "suites/json_lines.h"
 #include "suites/statistics.h"
@@ -52,7 +53,7 @@ AnalogyFile read_questions(const std::string& path) {
   Repeats repeats;
   std::map<std::string, std::string> lines_of_names;  // where each section begins
   for (std::string_view line; lines.next(line);) {
-    if (is_blank_text(line)) continue;
+    if (is_blank(line)) continue;
     require<DataError>(line.find_first_not_of(": ") != line.npos, lines.where(),
                        ": the section has no name; write `: NAME`, or remove the line");
     if (is_section(line)) {

@@ -5,6 +5,8 @@
 
 #include "core/config.h"
 #include "core/json.h"
+#include "data/text_lines.h"
+#include "scoring/passage_lines.h"
 #include "suites/ranking_forms.h"
 
 namespace cloze {
@@ -106,10 +108,9 @@ void read_item(const DeclaredForm& form, const SuiteLine& line, RankingSource& s
   item.phenomenon = filled_pattern(line, form.phenomenon);
   item.name = item_name(line, item.paradigm, source);
   for (size_t i = 0; i < texts.size(); ++i) {
-    require<DataError>(!is_blank_text(texts[i]), line.where, ": passage ", i,
-                       " is empty; give it text, or remove the line");
+    require<DataError>(!is_blank(texts[i]), line.where, ": passage ", i, " is empty; give it text, or remove the line");
     item.candidates.push_back(contexts.empty() ? Passage{.scored = texts[i]}
-                                               : completion(contexts[contexts.size() > 1 ? i : 0], texts[i]));
+                                               : completed(contexts[contexts.size() > 1 ? i : 0], texts[i]));
   }
   if (form.suite.metric == DeclaredMetric::accuracy) {
     item.answer = right_of(line, form, texts);

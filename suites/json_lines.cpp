@@ -6,12 +6,11 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/spelling.h"
+#include "data/text_lines.h"
 
 namespace cloze {
 
 using nlohmann::json;
-
-bool is_blank_text(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
 
 std::string described(const json& value) {
   if (value.is_string()) return "'" + shortened(value.get_ref<const std::string&>()) + "'";
@@ -35,7 +34,7 @@ const std::string& SuiteLine::text(const char* key) const {
 
 const std::string& SuiteLine::filled(const char* key) const {
   const auto& value = text(key);
-  require<DataError>(!is_blank_text(value), where, ": `", key, "` is empty; give it text, or remove the line");
+  require<DataError>(!is_blank(value), where, ": `", key, "` is empty; give it text, or remove the line");
   return value;
 }
 
@@ -68,7 +67,7 @@ std::optional<SuiteLine> SuiteLines::next() {
   std::string_view line;
   do {
     if (!lines_.next(line)) return std::nullopt;
-  } while (is_blank_text(line));
+  } while (is_blank(line));
   SuiteLine found{parse_json_line(line, lines_.where()), lines_.where()};
   if (found.object.is_object()) return found;
   const auto fault = json_line_fault(line);
@@ -82,7 +81,7 @@ std::optional<SuiteLine> first_line(const std::string& path) {
   std::string_view line;
   do {
     if (!lines.next(line)) return std::nullopt;
-  } while (is_blank_text(line));
+  } while (is_blank(line));
   SuiteLine found{parse_json(line), lines.where()};
   if (!found.object.is_object()) return std::nullopt;
   return found;

@@ -35,9 +35,6 @@ struct SuiteLine {
   std::vector<std::string> texts(const char* key) const;
 };
 
-/// Whether a text is white space alone, or empty.
-bool is_blank_text(std::string_view text);
-
 /// `'x'`, `3`, `a list`: a value as an error names it.
 std::string described(const nlohmann::json& value);
 

@@ -5,14 +5,14 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/spelling.h"
+#include "data/text_lines.h"
+#include "scoring/passage_lines.h"
 
 namespace cloze {
 
 namespace {
 
 using Items = std::vector<RankingItem>;
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
 
@@ -24,11 +24,6 @@ std::string item_name(const SuiteLine& line, const std::string& paradigm, Rankin
     if (id.is_number_integer()) return paradigm + "/" + json_text(id);
   }
   return words(paradigm, "/", source.numbers[paradigm]++);
-}
-
-Passage completion(const std::string& context, const std::string& text) {
-  const bool joined = context.empty() || text.empty() || is_space(context.back()) || is_space(text.front());
-  return {.left = context + (joined ? "" : " "), .scored = text};
 }
 
 size_t answer_of(const SuiteLine& line, const char* key, size_t count) {
@@ -57,7 +52,7 @@ std::string text_or_empty(const SuiteLine& line, const char* key) { return line.
 /// Appends an item whose candidates, named by `labels`, all have text.
 void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>& labels, Items& items) {
   for (size_t i = 0; i < labels.size(); ++i)
-    require<DataError>(!is_blank_text(item.candidates[i].scored), line.where, ": ", labels[i],
+    require<DataError>(!is_blank(item.candidates[i].scored), line.where, ": ", labels[i],
                        " is empty; give it text, or remove the line");
   items.push_back(std::move(item));
 }
@@ -94,8 +89,8 @@ void read_comps(const SuiteLine& line, RankingSource& source, Items& items) {
   items.push_back({.name = item_name(line, source.name, source),
                    .paradigm = source.name,
                    .phenomenon = text_or_empty(line, "negative_sample_type"),
-                   .candidates = {completion(line.filled("prefix_acceptable"), property),
-                                  completion(line.filled("prefix_unacceptable"), property)}});
+                   .candidates = {completed(line.filled("prefix_acceptable"), property),
+                                  completed(line.filled("prefix_unacceptable"), property)}});
 }
 
 /// Targets in the first context, as the BabyLM pipeline compares them; and contexts of each target. Source: Ivanova et
@@ -141,8 +136,8 @@ void read_wug(const SuiteLine& line, RankingSource& source, Items& items) {
 
 /// A sentence as a clause inside another: without its final full stop, or without its capital.
 std::string without_stop(std::string sentence) {
-  while (!sentence.empty() && is_space(sentence.back())) sentence.pop_back();
-  if (!sentence.empty() && sentence.back() == '.') sentence.pop_back();
+  sentence.resize(without_white_space_after(sentence).size());
+  if (sentence.ends_with('.')) sentence.pop_back();
   return sentence;
 }
 std::string without_capital(std::string sentence) {
@@ -202,7 +197,7 @@ void add_question(const SuiteLine& line, const std::string& question, const Choi
                      "', which is no label of its choices; test splits without answers cannot be scored");
   RankingItem item{.name = item_name(line, source.name, source), .paradigm = source.name};
   for (const auto& choice : choices.texts)
-    item.candidates.push_back(completion("Question: " + question + "\nAnswer:", choice));
+    item.candidates.push_back(completed("Question: " + question + "\nAnswer:", choice));
   item.answer = static_cast<size_t>(right - choices.labels.begin());
   add(line, std::move(item), numbered("choices", choices.texts.size()), items);
 }
@@ -233,7 +228,7 @@ RankingItem own_item(const SuiteLine& line, const char* key, RankingSource& sour
 void read_completions(const SuiteLine& line, RankingSource& source, Items& items) {
   auto item = own_item(line, "completions", source);
   const auto& context = line.filled("context");
-  for (const auto& text : line.texts("completions")) item.candidates.push_back(completion(context, text));
+  for (const auto& text : line.texts("completions")) item.candidates.push_back(completed(context, text));
   add(line, item, numbered("completions", item.candidates.size()), items);
 }
 

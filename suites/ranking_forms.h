@@ -44,8 +44,6 @@ const std::vector<RankingForm>& ranking_forms();
 
 /// The name of the next item of a paradigm.
 std::string item_name(const SuiteLine& line, const std::string& paradigm, RankingSource& source);
-/// A completion after its context, with a space between them unless one of them brings white space.
-Passage completion(const std::string& context, const std::string& text);
 /// The index of the right answer at `key`. Throws DataError for one that is none of `count`.
 size_t answer_of(const SuiteLine& line, const char* key, size_t count);
 /// Takes the fraction of people who prefer the first of two candidates from `key`, and the answer of most. Throws

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "data/text_lines.h"
 #include "suites/embedding_figures.h"
 
 namespace cloze {
@@ -79,7 +80,7 @@ std::optional<std::array<size_t, 3>> columns_of(const std::vector<std::string>& 
 }
 
 void add_pair(JudgedFile& file, const std::string& where, JudgedPair pair) {
-  require<DataError>(!is_blank_text(pair.a) && !is_blank_text(pair.b), where, ": one of the two sentences is empty");
+  require<DataError>(!is_blank(pair.a) && !is_blank(pair.b), where, ": one of the two sentences is empty");
   require<DataError>(std::isfinite(pair.judgement), where, ": the judgement is not a finite number");
   file.pairs.push_back(std::move(pair));
 }

@@ -10,6 +10,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/line_reader.h"
+#include "data/text_lines.h"
 #include "suites/declared_suite.h"
 
 namespace cloze {
@@ -57,7 +58,7 @@ constexpr const char* kinds = "; docs/evaluation.md lists the kinds of suites";
   LineReader lines(path);
   std::string where, first;
   for (std::string_view line; lines.next(line);) {
-    if (is_blank_text(line)) continue;
+    if (is_blank(line)) continue;
     if (where.empty()) {
       where = lines.where();
       first = line;

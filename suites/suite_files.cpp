@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "data/byte_source.h"
+#include "data/text_lines.h"
 
 namespace cloze {
 
@@ -15,7 +16,7 @@ const std::string& SuiteFile::first() const {
   std::string_view line;
   bool any = true;
   do any = lines.next(line);
-  while (any && is_blank_text(line));
+  while (any && is_blank(line));
   return first_.emplace(any ? line : "");
 }
 

@@ -49,11 +49,13 @@ class TableLines {
       if (!lines_.next(line)) return false;
     } while (skips_empty && line.empty());
     first_line_ = lines_.number;
-    require_utf8(line, [&] { return lines_.where(); });
+    bad_byte_.reset();
+    check_utf8(line);
     if (format_ == TaskFormat::csv)
       add_quoted(line, cells);
     else
       add_tabs(line, cells);
+    if (bad_byte_) fail_not_utf8(*bad_byte_, bad_place_);
     return true;
   }
   std::string where() const { return words(lines_.name, ":", first_line_); }
@@ -68,6 +70,13 @@ class TableLines {
       at = end + 1;
     }
   }
+  /// Notes the first byte of a record that is not UTF-8, which is refused where all of its lines have been read.
+  void check_utf8(std::string_view line) {
+    const auto bad = find_invalid_utf8(line);
+    if (bad_byte_ || bad == line.npos) return;
+    bad_byte_ = bad;
+    bad_place_ = lines_.where();
+  }
   void add_quoted(std::string_view line, std::vector<std::string_view>& cells) {
     if (separator_ == 0) separator_ = table_separator(lines_.name, line);
     record_ = {};
@@ -77,7 +86,7 @@ class TableLines {
       bytes += line.size();
       if (!goes_on || bytes > most_text_bytes)
         fail<DataError>(where(), ": a cell in quotes does not end; close its quotes, or double those inside of it");
-      require_utf8(line, [&] { return lines_.where(); });
+      check_utf8(line);
       record_.add(line, separator_);
     }
     cells.insert(cells.end(), record_.cells.begin(), record_.cells.end());
@@ -88,6 +97,8 @@ class TableLines {
   TableRecord record_{};
   char separator_ = 0;  // 0: no line has been read
   uint64_t first_line_ = 0;
+  std::optional<size_t> bad_byte_{};
+  std::string bad_place_{};
 };
 
 /// Tables whose lines stand side by side, as paste(1) has them.
@@ -102,7 +113,7 @@ class TableRecords final : public RecordReader {
   bool next(std::vector<Cell>& cells) override {
     if (columns_.empty() && !begin()) return false;
     do {
-      if (!std::exchange(holds_first_, false) && !read()) return false;
+      if (!std::exchange(holds_first_, false) && !read_text()) return false;
     } while (line_.size() != count_ && is_left_out());
     for (size_t i = 0; i < columns_.size(); ++i) {
       cells[i].is_missing = !columns_[i];
@@ -123,8 +134,24 @@ class TableRecords final : public RecordReader {
     require<DataError>(source_.skip_bad, what, "; write the same number in every line",
                        source_.format == TaskFormat::csv ? ", cells with separators in quotes" : "",
                        ", or leave such lines out with --skip-bad");
-    if (bad_.count++ == 0) bad_.first = what;
+    note(what);
     return true;
+  }
+
+  void note(const std::string& what) {
+    if (bad_.count++ == 0) bad_.first = what;
+  }
+
+  /// As read(); lines that are not UTF-8 are left out where bad ones are.
+  bool read_text() {
+    for (;;) {
+      try {
+        return read();
+      } catch (const NotUtf8& bad) {
+        if (!source_.skip_bad || tables_.size() > 1) throw;
+        note(bad.what());
+      }
+    }
   }
 
   /// Empty lines are no records, but beside another file or where a line has one cell, which may be empty.
@@ -231,6 +258,14 @@ std::vector<fs::path> entries_in(const fs::path& folder, bool folders) {
   return found;
 }
 
+constexpr std::string_view byte_order_mark = "\uFEFF";
+
+/// Throws NotText for a file that is none by its first bytes, with what it is.
+void refuse_kind(const std::string& file) {
+  LineReader lines(file);
+  for (std::string_view line; lines.next(line);) continue;
+}
+
 class FolderRecords final : public RecordReader {
  public:
   explicit FolderRecords(const RecordSource& source) : source_(source) {
@@ -248,6 +283,8 @@ class FolderRecords final : public RecordReader {
         cells[i].text = file.parent_path().filename().string();
       } else if (name == "text") {
         cells[i].text = read_bytes(file.string(), most_text_bytes);
+        if (cells[i].text.starts_with(byte_order_mark)) cells[i].text.erase(0, byte_order_mark.size());
+        if (cells[i].text.find('\0') != std::string::npos) refuse_kind(file.string());
         require_no_nul_at(*this, cells[i].text);
         require_utf8(cells[i].text, [&] { return where(); });
       } else if (name == "name") {
@@ -287,6 +324,7 @@ class JsonRecords final : public RecordReader {
   }
   std::string where() const override { return lines_.where(); }
   uint64_t line() const override { return lines_.number; }
+  BadRecords bad() const override { return bad_; }
 
  private:
   /// An element of nested lists: by the path of each list the element of it that leads there.
@@ -296,15 +334,20 @@ class JsonRecords final : public RecordReader {
     std::string_view line;
     do {
       if (!lines_.next(line)) return false;
-    } while (is_blank(line));
-    object_ = parse_json_line(line, where());
-    if (!object_.is_object()) {
-      const auto fault = json_line_fault(line);
-      fail<DataError>(where(), ": not a JSON object", fault, "; JSON lines have one object per line");
-    }
+    } while (is_blank(line) || is_left_out(line));
     elements_.clear();
     at_ = 0;
     expand({{"", &object_}}, source_.each);
+    return true;
+  }
+
+  /// Reads the object of a line; true for a line without one where bad lines are left out. Throws DataError otherwise.
+  bool is_left_out(std::string_view line) {
+    object_ = parse_json_line(line, where());
+    if (object_.is_object()) return false;
+    const auto what = words(where(), ": not a JSON object", json_line_fault(line));
+    require<DataError>(source_.skip_bad, what, "; JSON lines have one object per line");
+    if (bad_.count++ == 0) bad_.first = what;
     return true;
   }
 
@@ -425,13 +468,14 @@ class JsonRecords final : public RecordReader {
   json object_{};
   std::vector<Element> elements_;
   size_t at_ = 0;
+  BadRecords bad_{};
 };
 
 }  // namespace
 
 void fail_not_utf8(size_t byte, const std::string& where) {
-  fail<DataError>(where, ": byte ", byte + 1,
-                  " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is Latin-1)");
+  fail<NotUtf8>(where, ": byte ", byte + 1,
+                " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is Latin-1)");
 }
 
 std::unique_ptr<RecordReader> open_records(const RecordSource& source) {

@@ -30,7 +30,9 @@ struct RecordSource {
   std::vector<std::string> files{};  ///< whose lines stand side by side
   TaskFormat format = TaskFormat::tsv;
   bool header = false;
-  bool skip_bad = false;  ///< lines of a table with another number of cells are left out
+  /// Lines of a table with another number of cells, lines that are no object of JSON and, but for tables side by side,
+  /// lines that are not UTF-8 are left out.
+  bool skip_bad = false;
   std::string each{};
   std::vector<ColumnName> columns{};
 };
@@ -60,8 +62,13 @@ struct RecordReader {
 /// Opens a file of records. Throws DataError for one that cannot be read.
 std::unique_ptr<RecordReader> open_records(const RecordSource& source);
 
+/// A line that is not UTF-8.
+struct NotUtf8 : DataError {
+  using DataError::DataError;
+};
+
 [[noreturn]] void fail_not_utf8(size_t byte, const std::string& where);
-/// Throws DataError with the place, `where()`, of a line that is not UTF-8.
+/// Throws NotUtf8 with the place, `where()`, of a line that is not UTF-8.
 template <class Where>
 void require_utf8(std::string_view line, const Where& where) {
   if (const size_t bad = find_invalid_utf8(line); bad != line.npos) fail_not_utf8(bad, where());

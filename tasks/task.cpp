@@ -148,22 +148,43 @@ bool begins_with_label(const std::string& file) {
   return space != line.npos && line.find(':') < space;
 }
 
+/// Whether a file has a text of a task on each line: it is called .txt, and the task asks for a label or a number of
+/// one text. A tab in its first line makes it a table, which has to say so.
+bool has_text_a_line(const TaskConfig& config, const std::string& file) {
+  const bool asks_of_text = config.kind == TaskKind::classification || config.kind == TaskKind::multilabel ||
+                            config.kind == TaskKind::regression;
+  if (!asks_of_text || !config.data.second.empty() || config.data.text.find('{') != std::string::npos) return false;
+  if (config.data.format != TaskFormat::automatic || !unpacked_name(file).ends_with(".txt")) return false;
+  LineReader lines(file);
+  std::string_view line;
+  return !lines.next(line) || line.find('\t') == line.npos;
+}
+
+/// The config of items that are a text a line.
+TaskConfig with_text_a_line(TaskConfig config) {
+  auto& data = config.data;
+  data.format = TaskFormat::tsv;
+  data.header = false;
+  data.text = "0";
+  data.label = data.id = data.group = "";
+  return config;
+}
+
 /// The config by which items of a file are read that may have no labels. In the forms of TREC and of folders the label
 /// stands in the text or in the name: a file without is a table or JSON lines by its name, else a text a line.
 TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
   const auto format = config.data.format;
+  if (has_text_a_line(config, file)) return with_text_a_line(config);
   if (format != TaskFormat::trec && format != TaskFormat::folders) return config;
   const auto name = unpacked_name(file);
   const bool says_form = name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl");
   const bool is_of_task =
       format == TaskFormat::folders ? std::filesystem::is_directory(file) : !says_form && begins_with_label(file);
   if (is_of_task) return config;
+  if (!says_form) return with_text_a_line(config);
   auto made = config;
-  auto& data = made.data;
-  data.format = says_form ? TaskFormat::automatic : TaskFormat::tsv;
-  if (!says_form) data.text = "0";
-  if (data.text.empty()) data.text = "text";
-  if (!says_form) data.label = data.id = data.group = "";
+  made.data.format = TaskFormat::automatic;
+  if (made.data.text.empty()) made.data.text = "text";
   return made;
 }
 

@@ -20,6 +20,16 @@ MetricOptions metric_options(const Task& task) {
   return options;
 }
 
+namespace {
+
+/// The figure that chooses where a task names none: the first one, and F1 of tags that mark phrases.
+std::string usual_metric(TaskKind kind, const TaskFigures& figures) {
+  const bool has_phrases = kind == TaskKind::tagging && figure_of(figures, "f1") != nullptr;
+  return has_phrases ? "f1" : figures.figures.at(0).metric;
+}
+
+}  // namespace
+
 std::string chosen_metric(const Task& task) {
   const auto kind = task.config.kind;
   const auto constant = floor_predictions(kind, Floor::constant, task.train.items, task.valid.items, task.labels);
@@ -31,7 +41,7 @@ std::string chosen_metric(const Task& task) {
     require<ConfigError>(figure_of(figures, metric) != nullptr, task.file, ": 'metric' is ", metric,
                          ", and the figures of its valid part are ", listed(names), "; name one of them");
   }
-  return task.config.metric.empty() ? figures.figures.at(0).metric : task.config.metric.front();
+  return task.config.metric.empty() ? usual_metric(kind, figures) : task.config.metric.front();
 }
 
 }  // namespace cloze

@@ -91,7 +91,7 @@ class ItemReader {
     text_ =
         columns_of(data.text.empty() && (is_folder || format == TaskFormat::trec) ? "text" : data.text, "data.text");
     second_ = columns_of(data.second, "data.second");
-    id_ = columns_of(data.id.empty() && is_folder ? "name" : data.id, "data.id");
+    id_ = columns_of(data.id.empty() && is_folder ? "{label}/{name}" : data.id, "data.id");
     group_ = columns_of(data.group, "data.group");
     for (const auto& name : data.candidates) candidates_.push_back(column(name));
     const auto label = !data.answers.empty() ? data.answers : is_folder && data.label.empty() ? "label" : data.label;

@@ -26,8 +26,8 @@ struct TaskPart {
 };
 
 struct PartOptions {
-  /// Lines of tables with another number of cells, and questions whose answers do not stand where they are said to, are
-  /// left out.
+  /// Lines that are bad (`RecordSource::skip_bad`), and questions whose answers do not stand where they are said to,
+  /// are left out.
   bool skip_bad = false;
   bool needs_labels = true;  ///< else items without labels are taken
   /// Is given the items in their order, `window` at a time, as they are read; the part keeps none. Empty: it keeps all.

@@ -55,7 +55,8 @@ std::string PredictionOutput::table_line(const ItemPrediction& found, const Task
   if (!input_) return item.id + cell;
   std::string lines;
   while (input_->number < item.line && input_->next(line_))
-    if (is_first_ && input_->number < item.line) lines += std::string(line_) + "\tprediction\n";  // a header
+    if (is_first_ && input_->number < item.line && !line_.empty())
+      lines += std::string(line_) + "\tprediction\n";  // a header
   return lines + std::string(line_) + cell;
 }
 

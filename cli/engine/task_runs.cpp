@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "core/json.h"
 #include "core/scratch_folder.h"
 #include "core/text.h"
+#include "data/line_reader.h"
 #include "models/backbone_config.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -226,6 +228,22 @@ std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   return path;
 }
 
+/// Reads items, and says what is wrong with a copy of standard input of that.
+void read_all_items(const Task& task, const std::string& file, bool is_copy,
+                    const std::function<void(std::vector<TaskItem>&)>& take) {
+  const std::string stream = "standard input";
+  try {
+    read_items_in_windows(task, file, window_items, take);
+  } catch (const NotText& fault) {
+    if (!is_copy) throw;
+    throw NotText(stream, fault.said_of_stream);
+  } catch (const DataError& fault) {
+    const std::string what = fault.what();
+    if (!is_copy || !what.starts_with(file)) throw;
+    throw DataError(stream + what.substr(file.size()));
+  }
+}
+
 bool has_gold(const TaskItem& item) { return !std::holds_alternative<NoGold>(item.gold); }
 
 /// Predicts the items of one window after another.
@@ -288,7 +306,7 @@ int run_predict(const PredictCommand& c) {
   const auto file = c.file == "-" ? spooled_items(task, scratch) : fs::absolute(c.file).string();
   PredictionOutput output(c, file, task);
   Predictor predictor(opened, output);
-  read_items_in_windows(task, file, window_items, [&](auto& window) { predictor.predict(window); });
+  read_all_items(task, file, c.file == "-", [&](auto& window) { predictor.predict(window); });
   output.finish();
   if (const auto note = cut_note("items", predictor.counts()); !note.empty()) log_info("task", note);
   if (!c.out.empty()) log_result("predict", words(thousands(predictor.count()), " predictions -> ", c.out));

@@ -239,6 +239,11 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
       "id\ttext\tprediction\n1\tnumber 3 on mat\tnumber\n2\tThe cat sat\tcat\n3\tnumber 9 on mat and number\tnumber\n");
   const auto piped = cloze("--quiet predict " + w.run + " - --json", "cat " + file + " | ");
   CHECK(piped.text == lines.text);
+  CHECK_THAT(cloze("predict " + w.run + " -", "printf 'id\\tx\\n1\\ta\\n' | ").text,
+             Catch::Contains("error: standard input:1: no column is named 'text'"));
+  const auto gaps = w.dir.write("gaps.tsv", "id\ttext\n\n1\tnumber 3 on mat\n\n2\tThe cat sat\n");
+  REQUIRE(cloze("predict " + w.run + " " + gaps + " --out " + (w.dir / "gaps-out.tsv")).code == 0);
+  CHECK(read_file(w.dir / "gaps-out.tsv") == "id\ttext\tprediction\n1\tnumber 3 on mat\tnumber\n2\tThe cat sat\tcat\n");
   const auto judged = cloze("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "out.jsonl"));
   CHECK_THAT(judged.text, Catch::Contains("the items have labels:") && Catch::Contains("accuracy"));
 }
@@ -248,6 +253,9 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   const auto& base = world().run;
   check_refused("finetune " + base, 2, "no task file is given; name both: cloze finetune RUN TASK.yaml");
   check_refused("finetune " + w.task, 2, "no run is given; name both: cloze finetune RUN TASK.yaml");
+  for (const std::string name : {"sst2", "sst2.yaml", "tasks/sst2", "configs/tasks/sst2.yaml"})
+    check_refused("finetune " + base + " " + name + " --run " + (w.dir / "a"), 2, "SST-2/train.tsv is not there");
+  check_refused("inspect task " + base + " sst2", 2, "SST-2/train.tsv is not there");
   check_refused("finetune " + base + " " + w.task + " --seeds 5", 2,
                 "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
   const auto table = "finetune " + base + " " + w.task + " --out " + (w.dir / "table");

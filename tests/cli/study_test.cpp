@@ -68,6 +68,9 @@ TEST_CASE("a study without tokens and one of a thousand runs are refused before 
   check_refused("study run " + dir / "many.yaml" + " --out " + dir / "many < /dev/null", 2,
                 "asks for 1,000 runs; if that is meant, give --yes");
   CHECK_FALSE(fs::exists(dir / "many"));  // nothing was probed either
+  dir.write("named.yaml",
+            "study: s\nbase: bert/tiny\nbudget: {steps: 2}\npoints: 1\narms: {a: {}, b: {train.batch_size: 4}}\n");
+  check_refused("study run " + dir / "named.yaml" + " --out " + dir / "named", 2, "names no tokens to train on");
   dir.write("two.yaml", arms + set +
                             "seeds: 1\nmetric: {objective: mlm, sequences: 4}\n"
                             "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");

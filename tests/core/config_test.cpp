@@ -620,3 +620,32 @@ TEST_CASE("a tab that indents a line is refused where it stands", "[config]") {
   CHECK(refused_tab("a: {b: 1\n") != "x.yaml:1:1" + mend);
   CHECK(refused_tab("a:\t1\n") == "");
 }
+
+TEST_CASE("white space that is no space is named where YAML has spaces, and stays in values", "[core][config]") {
+  const auto refused_space = [](const std::string& text) {
+    try {
+      ConfigTree::parse(text, "x.yaml");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string mend =
+      ": a character that looks like a space, and that YAML takes for a letter; replace it by a space";
+  CHECK(refused_space("a:\n\u00A0\u00A0b: 1\n") == "x.yaml:2:1" + mend);
+  CHECK(refused_space("a:\n  b:\u00A01\n") == "x.yaml:2:5" + mend);
+  CHECK(refused_space("a:\n \u3000b: 1\n") == "x.yaml:2:2" + mend);
+  CHECK(refused_space("a: \u2028\"b\"\n") == "x.yaml:1:4" + mend);
+  CHECK(refused_space("a: \"x:\u00A0y\"\nb: [\"\u3000z\"]\n# c:\u00A0d\n") == "");
+}
+
+TEST_CASE("a config in UTF-16 is told so, and one whose lines end as on an old Macintosh is read", "[core][config]") {
+  CHECK(refused({"\xFF\xFE"
+                 "a\0:\0",
+                 6}) == "run.yaml: is UTF-16; save it as UTF-8");
+  CHECK(refused({"\xFE\xFF\0a\0:", 6}) == "run.yaml: is UTF-16; save it as UTF-8");
+  const TempDir dir;
+  const auto tree = ConfigTree::load(dir.write("old.yaml", "a:\r  b: 1\rc: 2\r"));
+  CHECK(tree.find("a.b")->text == "1");
+  CHECK(tree.find("c")->text == "2");
+}

@@ -27,6 +27,9 @@ TEST_CASE("invalid JSON is reported with line and column, and a line of JSON lin
   CHECK(json_fault("{\"a\": 1e999}") == " (it holds a number that is too large)");
   CHECK(json_line_fault("{\"a\": [1") == " (column 9: the text ends in the middle)");
   CHECK(json_line_fault("{\"a\": 1e999}") == " (it holds a number that is too large)");
+  CHECK(json_line_fault("{\"a\": \"\\ud83d!\"}") ==
+        " (column 14: an escaped half of a character, whose other half is missing)");
+  CHECK(json_fault("\xFF\xFE{") == " (UTF-16, not UTF-8; convert it)");
   CHECK(json_line_fault("{}").empty());
   CHECK(json_fault("") == " (line 1, column 1: the text ends in the middle)");
 }

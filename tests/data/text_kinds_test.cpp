@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "data/input_survey.h"
+#include "data/line_reader.h"
 #include "data/prepare.h"
 #include "data/reader.h"
 #include "core/shell_word.h"
@@ -66,6 +68,22 @@ TEST_CASE("files that are no text are named, with the way out", "[data][reader]"
   refused({"\0\0\0T\0\0\0h", 8}, "UTF-32 without a byte order mark; convert it: iconv -f utf-32be -t utf-8" + made);
   CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
   CHECK(read_all({.inputs = {dir.write("file", "PAR1 is a gene\n")}}).size() == 1);
+}
+
+TEST_CASE("the command for a file that is no text keeps the ending by which its text is read", "[data][reader]") {
+  TempDir dir;
+  const auto check = [&](const std::string& name, const std::string& begin, const std::string& ending) {
+    const auto file = dir.write(name, begin + std::string("\0\1\2 rest", 8));
+    CHECK_THROWS_WITH(read_all({.inputs = {file}}), Catch::EndsWith(" " + file + " > " + file + ending));
+  };
+  check("a.csv", "\xFF\xFE", ".csv");
+  check("a.conll", "\xFE\xFF", ".conll");
+  check("a.jsonl.zst", "\x28\xB5\x2F\xFD", ".jsonl");
+  check("a.zst", "\x28\xB5\x2F\xFD", ".txt");
+  CHECK(ending_of_text("notes.tsv.bz2") == ".tsv");
+  CHECK(name_elsewhere("in/notes.csv", {"in"}) == "converted/notes.csv");
+  CHECK(name_elsewhere("in/notes.jsonl.zst", {"in"}) == "converted/notes.jsonl.zst.jsonl");
+  CHECK(name_elsewhere("in/a.pdf", {"in"}) == "converted/a.pdf.txt");
 }
 
 TEST_CASE("a document that is zipped XML is to be saved as text, by its name or its first file", "[data][reader]") {

@@ -168,6 +168,16 @@ TEST_CASE("progress counts every passage once", "[scoring]") {
   CHECK(scores.back().sum == 0);
 }
 
+TEST_CASE("a completion follows its context after a space, unless one of them has white space there", "[scoring]") {
+  CHECK(completed("a", "b").left == "a ");
+  CHECK(completed("", "b").left == "");
+  for (const std::string space : {" ", "\n", "\u00A0", "\u3000", "\u2028"}) {
+    CHECK(completed("a" + space, "b").left == "a" + space);
+    CHECK(completed("a", space + "b").left == "a");
+    CHECK(completed(space, "b").left == space);
+  }
+}
+
 TEST_CASE("logits that are not finite are refused with the run, the text and its line", "[scoring]") {
   const TempDir dir;
   const auto name = GENERATE("bert", "electra", "gpt2");

@@ -26,7 +26,7 @@ void check_refused(const Read& read, const std::string& sentence) {
 
 TEST_CASE("lines are read one after another with their numbers, blank ones skipped", "[suites]") {
   const TempDir dir;
-  SuiteLines lines(dir.write("made-up.jsonl", "\n{\"a\": 1}\n \t\n{\"a\": 2}"));
+  SuiteLines lines(dir.write("made-up.jsonl", "\n{\"a\": 1}\n \t\u00A0\u3000\u2028\n{\"a\": 2}"));
   const auto first = lines.next(), second = lines.next();
   REQUIRE(first);
   REQUIRE(second);
@@ -68,6 +68,11 @@ TEST_CASE("a key that is absent or of another type is named with its line", "[su
   check_refused([&] { return line.texts("mixed"); }, "`mixed` holds 1; it must be a list of texts");
   check_refused([&] { return line.number("none"); }, "`none` is null; it must be a number");
   check_refused([&] { return line.text("list"); }, "`list` is a list; it must be a text");
+}
+
+TEST_CASE("a text of white space alone, of whatever script, is empty", "[suites]") {
+  for (const std::string space : {" ", "\u00A0", "\u3000", "\u2028"})
+    check_refused([&] { return line_of("{\"text\": \"" + space + "\"}").filled("text"); }, "`text` is empty");
 }
 
 TEST_CASE("the name of a suite is that of its file or folder without its endings", "[suites]") {

@@ -50,6 +50,31 @@ TEST_CASE("lines with another number of cells are left out, and counted, where t
   CHECK_THAT(notes_of(task), Contains("train: 2 lines left out, first ") && Contains("t.tsv:3: has 1 cell"));
 }
 
+TEST_CASE("lines that are not UTF-8, or no JSON, are left out where bad ones are, whole records of them", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.tsv", "text\tlabel\na\tx\ncaf\xE9\tx\nd\ty\n");
+  CHECK_THAT(folder.fault(named_columns), Contains("t.tsv:3: byte 4 of the line is not valid UTF-8"));
+  const auto table = folder.open(named_columns, {.skip_bad = true});
+  CHECK(table.train.items.size() == 2);
+  CHECK_THAT(notes_of(table), Contains("train: 1 line left out, first ") && Contains("t.tsv:3: byte 4 of the line"));
+  folder.write("t.csv", "text,label\n\"a\n\xE9\nb\",x\nc,x\nd,y\n");
+  const auto quoted = folder.open(task_with("classification", "t.csv", "text: text, label: label"), {.skip_bad = true});
+  REQUIRE(quoted.train.items.size() == 2);
+  CHECK(quoted.train.items[0].text == "c");
+  const auto lines = task_with("classification", "t.jsonl", "text: text, label: label");
+  folder.write("t.jsonl", R"({"text": "a", "label": "x"})"
+                          "\n"
+                          R"({"text": "\ud83d", "label": "x"})"
+                          "\n{\"text\": \"\xE9\", \"label\": \"x\"}\n[]\n"
+                          R"({"text": "b", "label": "y"})"
+                          "\n");
+  CHECK_THAT(folder.fault(lines), Contains("t.jsonl:2: not a JSON object (column "));
+  const auto objects = folder.open(lines, {.skip_bad = true});
+  CHECK(objects.train.items.size() == 2);
+  CHECK_THAT(notes_of(objects),
+             Contains("train: 3 lines left out, first ") && Contains("t.jsonl:2: not a JSON object"));
+}
+
 TEST_CASE("a line of names that would be an item is refused", "[tasks]") {
   CHECK(part_fault(numbered_columns, "sentence\tLabel\na\tx\nb\ty\n") ==
         "t.tsv:1: its label is 'Label', as no other item's: this is a line of names; write `header: true`, or name the "
@@ -224,6 +249,16 @@ TEST_CASE("a question of TREC without a label is refused", "[tasks]") {
   CHECK_THAT(
       part_fault(task_with("classification", "t.txt", "format: trec, label: kind"), "A:b What is it ?\n", "t.txt"),
       Contains("t.txt:1: has no column 'kind'; a file of TREC has coarse, fine and text"));
+}
+
+TEST_CASE("a file of a folder that is no text is told what it is", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("all/neg/1.txt", {"\xFF\xFE"
+                                 "d\0u\0",
+                                 6});
+  folder.write("all/pos/1.txt", "fine");
+  CHECK_THAT(folder.fault(mood_task + "data: {train: all, valid: test, test: all, format: folders}"),
+             Contains("all/neg/1.txt: is UTF-16; convert it: "));
 }
 
 TEST_CASE("a folder without texts, or a column that texts of one have not, is refused", "[tasks]") {

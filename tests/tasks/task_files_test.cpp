@@ -123,12 +123,14 @@ TEST_CASE("questions of TREC and folders of labels are read", "[tasks]") {
   CHECK(fine.labels.names == std::vector<std::string>{"HUM:ind", "NUM:count"});
   folder.write("all/pos/2_9.txt", "fine\n");
   folder.write("all/neg/1_1.txt", "dull");
+  folder.write("all/neg/2_9.txt", "\uFEFFslow");
   folder.write("all/unsup/3.txt", "unknown");
   const auto films =
       folder.open(mood_task + "data: {train: all, valid: test, test: all, format: folders, skip_labels: unsup}");
   CHECK(films.labels.names == std::vector<std::string>{"neg", "pos"});
-  CHECK(films.train.items[1].text == "fine\n");
-  CHECK(films.train.items[1].id == "2_9");
+  CHECK(films.train.items[1].text == "slow");
+  CHECK(films.train.items[2].text == "fine\n");
+  CHECK(films.train.items[2].id == "pos/2_9");
   CHECK(films.train.skipped == 1);
   CHECK_THAT(notes_of(films), Contains("train: 1 item left out, with a label of `data.skip_labels`"));
 }

@@ -26,6 +26,15 @@ TEST_CASE("the first figure that `metric` names chooses, else the first one of t
   CHECK_THROWS_WITH(chosen_metric(wrong), Catch::Contains("'metric' is f7, and the figures of its valid part are "));
 }
 
+TEST_CASE("F1 chooses for tags that mark phrases, and accuracy for others", "[tasks]") {
+  const TaskFolder dir;
+  dir.write("t.conll", "a B-X\nb O\n\nc O\nd B-X\n");
+  const std::string task = "task: t\nkind: tagging\ndata: {train: t.conll, valid: t.conll, test: t.conll";
+  CHECK(chosen_metric(dir.open(task + ", scheme: bio}")) == "f1");
+  dir.write("t.conll", "a NOUN\nb VERB\n\nc NOUN\n");
+  CHECK(chosen_metric(dir.open(task + "}")) == "accuracy");
+}
+
 TEST_CASE("strict figures read tags by `data.scheme`, also where the letters look like those of another", "[tasks]") {
   Task task;
   task.config.kind = TaskKind::tagging;

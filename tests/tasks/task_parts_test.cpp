@@ -162,6 +162,21 @@ TEST_CASE("items to predict for need no labels, and have them where they stand t
   CHECK(std::holds_alternative<NoGold>(bare_words.items[1].gold));
 }
 
+TEST_CASE("a .txt of items is a text a line where a label of one text is asked for, and no table", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.tsv", numbered_lines(0, 4, {"a", "b"}));
+  const auto parts = "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label";
+  const auto task = folder.open(mood_task + parts + "}");
+  const auto items = read_items(task, folder.write("new.txt", "one, two\nthree\n"));
+  REQUIRE(items.items.size() == 2);
+  CHECK(items.items[0].text == "one, two");
+  CHECK(std::holds_alternative<NoGold>(items.items[1].gold));
+  const auto unsaid = Contains("its name does not say how it is written");
+  CHECK_THROWS_WITH(read_items(task, folder.write("new.txt", "text\tlabel\none\ta\n")), unsaid);
+  const auto pairs = folder.open(mood_task + parts + ", second: text}");
+  CHECK_THROWS_WITH(read_items(pairs, folder.write("new.txt", "one\n")), unsaid);
+}
+
 TEST_CASE("items of a task of TREC or of folders may be a text a line, a table or JSON lines", "[tasks]") {
   const TaskFolder folder;
   folder.write("q.label", "NUM:count How many ?\nHUM:ind Who was it ?\n");

@@ -1,0 +1,20 @@
+#pragma once
+// Configs that are found by their names: FAMILY/NAME, with or without .yaml.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// Where configs are looked for: here, in configs/, and where they are installed or built with the program.
+std::vector<std::filesystem::path> config_roots();
+
+/// The config that is called FAMILY/NAME, with or without .yaml: here, or of those that ship with the program, before
+/// whose names configs/ may stand; empty for none.
+std::string config_of_name(const std::string& name);
+
+/// The task that is called NAME or tasks/NAME, with or without .yaml, of those that ship with the program; empty for
+/// none.
+std::string task_of_name(const std::string& name);
+
+}  // namespace cloze
