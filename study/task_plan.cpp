@@ -17,6 +17,7 @@
 #include "run/config_io.h"
 #include "run/finetune_recipe.h"
 #include "study/runs.h"
+#include "study/task_report.h"
 #include "tasks/floors.h"
 #include "tasks/framing.h"
 #include "tasks/inspect_task.h"
@@ -262,7 +263,8 @@ void take_finetunings(Plan& trained, const Plan& tasks) {
     auto* task = std::get_if<TaskMetric>(&metric);
     if (!task) return;
     for (const auto& run : tasks.runs)
-      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done)
+      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done &&
+          change_of(run_path(tasks, run)).empty())
         task->finetunings[run.source].push_back(run_path(tasks, run));
   };
   take(trained.metric);
