@@ -310,7 +310,8 @@ int run_predict(const PredictCommand& c) {
   require_tokenizer(opened.run);
   const ScratchFolder scratch;
   const auto& task = opened.task.task;
-  const auto file = c.file == "-" ? spooled_items(task, scratch) : fs::absolute(c.file).string();
+  const auto file =
+      c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
   PredictionOutput output(c, file, task);
   Predictor predictor(opened, output);
   read_items_in_windows(task, file, window_items, [&](auto& window) { predictor.predict(window); });

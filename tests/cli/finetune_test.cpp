@@ -1,4 +1,6 @@
 // The verbs finetune and predict, and figures of fine-tuned runs.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -314,6 +316,9 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
                 base + ": is not fine-tuned on a task; do that first with `cloze finetune " + base + " TASK.yaml`");
   check_refused("predict " + w.run + " none.tsv", 1,
                 "none.tsv: no such file; name a file with items, or - for standard");
+  REQUIRE(mkfifo((w.dir / "pipe.tsv").c_str(), 0600) == 0);
+  check_refused("predict " + w.run + " " + (w.dir / "pipe.tsv"), 1,
+                "pipe.tsv is a pipe or a device, and data of a task is a file or a folder");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.txt", 2,
                 "--out x.txt: predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "x.conll"), 2,
