@@ -140,6 +140,13 @@ TEST_CASE("a run that has not judged its test part is refused, with what judges 
              Catch::Contains("summary.json: is missing, so that the run has no figure of its task; resume the run"));
   folder.write("summary.json", "{}");
   CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
+  for (const auto* task : {R"({"test": {}, "metric": 5})", R"({"test": [1], "metric": "f1"})"}) {
+    folder.write("summary.json", R"({"task": )" + std::string(task) + "}");
+    CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
+  }
+  // No exception of the JSON library: the name of a figure is no path, and what is no truth is none.
+  folder.write("summary.json", R"({"task": {"test": {}, "metric": "~x", "learned": "x"}})");
+  CHECK_THROWS_AS(outcome_of(folder.path), DataError);
 }
 
 TEST_CASE("the spread is split into runs and fine-tunings by the analysis of variance") {
