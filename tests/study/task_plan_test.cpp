@@ -117,6 +117,15 @@ TEST_CASE("a changed file of a task makes its fine-tunings other ones") {
   study.folder.write("more.tsv", "text\tlabel\ncat\t1\nnone\t0\nkitten\t1\n");
   study.task("cats", "more.tsv");
   CHECK(study.stages().plans[1].runs[0].fingerprint != before);
+  const auto of_folder = [](const std::string& text) {  // of texts
+    const TaskStudy made;
+    made.folder.write("texts/yes/1.txt", text);
+    made.folder.write("cats.yaml",
+                      "task: cats\nkind: classification\ndata: {train: texts, test: texts, format: folders}\n");
+    return made.stages().plans[1].runs[0].fingerprint;
+  };
+  CHECK(of_folder("cat") == of_folder("cat"));
+  CHECK(of_folder("cat") != of_folder("cow"));
 }
 
 TEST_CASE("runs without a study are named by the shortest ends of their paths that tell them apart") {
