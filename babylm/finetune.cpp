@@ -19,8 +19,8 @@
 #include "run/load_config.h"
 #include "run/run_files.h"
 #include "study/process.h"
+#include "study/task_value.h"
 #include "tasks/figures.h"
-#include "tasks/predictions.h"
 #include "tasks/prepared_task.h"
 
 namespace cloze {
@@ -96,11 +96,13 @@ double majority_of(const std::vector<TaskItem>& items, int64_t labels) {
 }
 
 BabylmTuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
-  const auto rows = run + "/" + task_folder;
-  const auto labels = open_prepared_task(rows).task.labels;
-  const auto items = read_prepared_part(rows, "test").items;
+  const auto [prepared, items, predictions] = read_judged_test(run);
+  const auto& config = prepared.task.config;
+  const auto& labels = prepared.task.labels;
   const auto kind = TaskKind::classification;
-  const auto predictions = read_predictions(run + "/predictions.jsonl", kind, items, labels).predictions;
+  require<DataError>(config.task == task.name && config.kind == kind && labels.size() == task.labels && !items.empty(),
+                     run, ": is fine-tuned on another task than ", task.name,
+                     " of the challenge; name another folder with --run");
   BabylmTuned found{.majority = majority_of(items, labels.size())};
   for (const auto& one : predictions) found.labels.push_back(one.label);
   const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};

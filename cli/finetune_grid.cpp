@@ -7,12 +7,12 @@
 #include "cli/verbs.h"
 #include "core/config.h"
 #include "core/error.h"
-#include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "run/config_changes.h"
 #include "run/run_files.h"
+#include "run/task_summary.h"
 #include "tasks/prepared_task.h"
 #include "tasks/task_metric.h"
 
@@ -29,11 +29,10 @@ struct PointFigure {
 };
 
 PointFigure figure_of_run(const std::string& run) {
-  const auto file = run + "/summary.json";
-  const auto summary = parse_json(read_text(file));
-  const auto metric = value_at(summary, "/task/metric"), best = value_at(summary, "/task/best");
-  require<DataError>(metric.is_string(), file, ": has no figure of a task; remove the folder, and fine-tune again");
-  return {.metric = metric, .value = best.is_number() ? std::optional(best.get<double>()) : std::nullopt};
+  const auto task = read_task_summary(run);
+  const auto best = value_at(task, "/best");
+  return {.metric = string_at(task, "/metric"),
+          .value = best.is_number() ? std::optional(best.get<double>()) : std::nullopt};
 }
 
 bool is_better(const PointFigure& one, const PointFigure& other) {

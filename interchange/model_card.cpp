@@ -222,7 +222,8 @@ std::string not_evaluated(const LoadedRun& run, bool has_losses) {
   const bool has_limit = longest < BackboneConfig::unlimited_length;
   return words(
       "## Not evaluated\n\n", has_losses ? "" : "- The loss on held-out text: none was measured at this step.\n",
-      "- Tasks: no score of GLUE or its like, and nothing after fine-tuning.\n",
+      run.config.task.name.empty() ? "- Tasks: no score of GLUE or its like, and nothing after fine-tuning.\n"
+                                   : "- Tasks: none but that which it was fine-tuned on.\n",
       "- Text of other kinds, domains and languages than that of the training",
       has_limit
           ? words("; inputs of more than ", thousands(static_cast<uint64_t>(longest)), " tokens are not possible.\n")
@@ -239,9 +240,11 @@ std::string model_card(const LoadedRun& run, const std::string& name, const std:
   const auto measured = measured_at(run.folder, step);
   const auto losses = held_out_losses(measured.held_out, step), suites = suite_answers(measured.suites);
   const bool is_trained = step > 0;
+  const auto& task = run.config.task.name;
   const auto how =
-      is_trained ? "pretrained with Cloze"
-                 : "not trained by Cloze; first weights " + escaped_markdown(first_weights(run.config, provenance));
+      !task.empty() ? "fine-tuned with Cloze on the task " + escaped_markdown(printable(in_one_line(task)))
+      : is_trained  ? "pretrained with Cloze"
+                    : "not trained by Cloze; first weights " + escaped_markdown(first_weights(run.config, provenance));
   auto card = hub_keys(run.config) + "\n# " + escaped_markdown(printable(name)) + "\n\n" + architecture + " of " +
               counted(parameters_of(run), "parameter") + ", " + how + ".\n\n" +
               loading(name, architecture, run.has_tokenizer) + "\n";

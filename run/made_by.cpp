@@ -100,6 +100,13 @@ void record_made_by(const std::string& run, const MadeBy& now) {
   write_atomic(path, json_text(provenance, 2) + "\n");
 }
 
+std::string config_file_of(const std::string& run, const std::string& checkpoint) {
+  const auto now = run + "/run.yaml", made = checkpoint + "/config.yaml";
+  const auto recorded = last_recorded(recorded_makers(run), "config");
+  const bool is_edited = !recorded.empty() && recorded != hash_hex(read_text(now));
+  return is_edited && !checkpoint.empty() && fs::exists(made) ? made : now;
+}
+
 void require_made_by(const std::string& run, const std::string& checkpoint, const std::optional<Tokenizer>& tokenizer) {
   const auto made = checkpoint + "/config.yaml", run_yaml = run + "/run.yaml";
   if (!fs::exists(made)) return;

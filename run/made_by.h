@@ -17,6 +17,10 @@ struct MadeBy {
 /// system's reason.
 void record_made_by(const std::string& run, const MadeBy& now);
 
+/// The file with the config by which a checkpoint was trained: the run.yaml of its run or, where somebody edited that
+/// since, the config.yaml of the checkpoint, if it has one.
+std::string config_file_of(const std::string& run, const std::string& checkpoint);
+
 /// Throws CheckpointError where the run.yaml of a run has another model or other objectives than made a checkpoint, or
 /// its tokenizer is another, and no resume that allowed it has recorded that. Checkpoints of earlier versions, which do
 /// not say what made them, are taken as they are.

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/shell_word.h"
 #include "core/text.h"
-#include "study/process.h"
 
 namespace cloze {
 

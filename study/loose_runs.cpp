@@ -9,6 +9,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/shell_word.h"
 #include "core/text.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
@@ -16,7 +17,6 @@
 #include "run/objective_short_form.h"
 #include "run/run_files.h"
 #include "study/plan_table.h"
-#include "study/process.h"
 #include "tasks/floors.h"
 #include "tasks/prepared_task.h"
 #include "tasks/task_metric.h"

@@ -29,7 +29,4 @@ std::string last_line(std::string text);
 /// How a process ended by the status of waitpid: empty for success, else the last line of its `log`, or its signal.
 std::string failure_of(int status, const std::string& log);
 
-/// A word as a shell reads it back: quoted where it needs to be.
-std::string shell_word(const std::string& word);
-
 }  // namespace cloze

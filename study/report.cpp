@@ -10,13 +10,13 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/shell_word.h"
 #include "core/text.h"
 #include "run/history.h"
 #include "study/report_rows.h"
 #include "study/declaration.h"
 #include "study/plan_table.h"
 #include "study/task_plan.h"
-#include "study/process.h"
 
 namespace cloze {
 

@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "run/held_out_record.h"
 #include "run/objective_short_form.h"
+#include "run/task_summary.h"
 #include "core/fingerprint.h"
 
 namespace cloze {
@@ -228,6 +229,7 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
                       " first, and it is trained again)");
   try {
     read_held_out(folder, remedy);
+    if (run.is_finetuning()) read_task_summary(folder);
     for (const auto& metric : plan.metrics())
       if (std::holds_alternative<SuiteMetric>(metric)) value_of(metric, folder, remedy);
     return "";

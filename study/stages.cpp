@@ -11,7 +11,7 @@
 #include "run/evaluation_protocol.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
-#include "study/process.h"
+#include "core/shell_word.h"
 #include "study/runs.h"
 #include "study/search.h"
 #include "study/task_plan.h"

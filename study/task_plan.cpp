@@ -18,6 +18,7 @@
 #include "run/config_io.h"
 #include "run/finetune_recipe.h"
 #include "study/runs.h"
+#include "study/task_report.h"
 #include "tasks/floors.h"
 #include "tasks/framing.h"
 #include "tasks/inspect_task.h"
@@ -54,12 +55,22 @@ std::vector<std::string> point_of_grid(const std::string& like, const TaskConfig
   return point;
 }
 
-/// XXH3 of a file, which is read once a process.
-const std::string& hash_of_file(const std::string& path) {
+/// XXH3 of a file, or of the names and contents of all in a folder, which are read once a process.
+const std::string& hash_of_data(const std::string& path) {
   static std::map<std::string, std::string> known;
   auto& hash = known[path];
-  if (hash.empty()) hash = hash_hex(fs::is_directory(path) ? path : read_text(path, uint64_t{8} << 30));
-  return hash;
+  if (!hash.empty()) return hash;
+  constexpr uint64_t most_bytes = uint64_t{8} << 30;
+  if (!fs::is_directory(path)) return hash = hash_hex(read_text(path, most_bytes));
+  std::map<std::string, std::string> files;
+  std::error_code error, ignored;
+  for (fs::recursive_directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+    if (at->is_regular_file(ignored))
+      files.emplace(at->path().lexically_relative(path).string(), hash_hex(read_text(at->path().string(), most_bytes)));
+  require<DataError>(!error, path, ": cannot be read (", error.message(), ")");
+  std::string all;
+  for (const auto& [name, of_file] : files) all += name + "\n" + of_file + "\n";
+  return hash = hash_hex(all);
 }
 
 /// The hashes of the files of a part, `A + B`.
@@ -69,7 +80,7 @@ std::string hash_of_part(const std::string& files, const std::string& task_file)
   std::string hashes;
   for (size_t at = 0; at <= files.size();) {
     const auto end = std::min(files.find(between, at), files.size());
-    hashes += hash_of_file(find_task_data(files.substr(at, end - at), task_file));
+    hashes += hash_of_data(find_task_data(files.substr(at, end - at), task_file));
     at = end + between.size();
   }
   return hashes;
@@ -264,7 +275,8 @@ void take_finetunings(Plan& trained, const Plan& tasks) {
     auto* task = std::get_if<TaskMetric>(&metric);
     if (!task) return;
     for (const auto& run : tasks.runs)
-      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done)
+      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done &&
+          change_of(run_path(tasks, run)).empty())
         task->finetunings[run.source].push_back(run_path(tasks, run));
   };
   take(trained.metric);

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "study/report.h"
 #include "study/runs.h"
 #include "study/stages.h"
 #include "study/task_plan.h"
@@ -75,6 +76,12 @@ std::string arm_of(const PlannedRun& run) { return run.finetuning.arm; }
 
 }  // namespace
 
+std::string change_of(const std::string& folder) {
+  ReportedRun run;
+  read_provenance(folder, run);
+  return run.changed;
+}
+
 double ArmOnTask::mean() const {
   std::vector<double> means;
   for (const auto& of_run : values) means.push_back(mean_of(of_run));
@@ -117,10 +124,15 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
   std::map<std::string, size_t> row_of;  // of a run with its task, in its arm
   for (const auto& run : tasks.runs) {
     const auto& job = run.finetuning;
-    auto at =
-        std::ranges::find_if(found, [&](const auto& one) { return one.arm == arm_of(run) && one.task == job.task; });
-    if (at == found.end()) at = found.insert(found.end(), ArmOnTask{.arm = arm_of(run), .task = job.task});
-    if (status_of(tasks, run).state != RunState::done) continue;
+    const bool is_done = status_of(tasks, run).state == RunState::done;
+    const auto changed = is_done ? change_of(run_path(tasks, run)) : "";
+    const auto arm = arm_of(run) + (changed.empty() ? "" : changed_name(changed));
+    const auto is_same = [&](const ArmOnTask& one) {
+      return one.arm == arm && one.task == job.task && one.changed == changed;
+    };
+    auto at = std::ranges::find_if(found, is_same);
+    if (at == found.end()) at = found.insert(found.end(), ArmOnTask{.arm = arm, .task = job.task, .changed = changed});
+    if (!is_done) continue;
     const auto outcome = outcome_of(run_path(tasks, run));
     at->figure = outcome.figure;
     at->unlearned += !outcome.learned;
@@ -183,7 +195,7 @@ using BySeed = std::map<int64_t, MetricValue>;
 std::map<std::string, std::map<std::string, BySeed>> values_by_task(const Plan& tasks) {
   std::map<std::string, std::map<std::string, BySeed>> found;  // of task, arm
   for (const auto& run : tasks.runs)
-    if (status_of(tasks, run).state == RunState::done)
+    if (status_of(tasks, run).state == RunState::done && change_of(run_path(tasks, run)).empty())
       found[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run_path(tasks, run)}, "");
   return found;
 }
@@ -251,6 +263,10 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
   if (!unlearned.empty())
     notes.push_back(words("* did not learn, being no better than the floor on the valid part: ", unlearned,
                           "; they count like the others"));
+  for (const auto& one : found)
+    if (!one.changed.empty())
+      notes.push_back(words(one.arm, " on ", one.task, ": ", one.changed,
+                            "; it is held apart from fine-tunings that never changed"));
   const auto& options = tasks.runs.front().finetuning.options;
   const auto like = std::ranges::find(options, "--like");
   notes.push_back(words(

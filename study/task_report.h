@@ -8,9 +8,10 @@
 
 namespace cloze {
 
-/// The finished fine-tunings of an arm on a task.
+/// The finished fine-tunings of an arm on a task. Those that were changed on their way alike are an arm of their own.
 struct ArmOnTask {
   std::string arm{}, task{}, figure{};
+  std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
   int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
@@ -24,6 +25,9 @@ struct SplitSpread {
   double of_runs = 0, of_finetunings = 0;
 };
 SplitSpread split_spread(const std::vector<std::vector<double>>& values);
+
+/// `changed at step 40 with ...`, where a run was changed on its way; empty: it was not.
+std::string change_of(const std::string& folder);
 
 /// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "run/run_files.h"
+#include "run/task_summary.h"
 #include "tasks/floors.h"
 #include "tasks/predictions.h"
 #include "tasks/prepared_task.h"
@@ -21,8 +22,6 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
-
-constexpr uint64_t max_task_summary = uint64_t{64} << 20;
 
 /// Fractions are told in points, errors as they are.
 double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
@@ -44,16 +43,13 @@ std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
 }
 
 JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
-  const auto prepared = folder + "/" + task_folder;
-  const auto opened = open_prepared_task(prepared);
-  const auto& task = opened.task;
+  const auto [prepared, test, predictions] = read_judged_test(folder);
+  const auto& task = prepared.task;
   const auto kind = task.config.kind;
-  const auto test = read_prepared_part(prepared, "test").items;
-  const auto read = read_predictions(folder + "/predictions.jsonl", kind, test, task.labels);
   const auto options = metric_options(task);
-  JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, read.predictions, figure, options),
+  JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, predictions, figure, options),
                           .items = fingerprint_of_items(test)};
-  const auto constant = constant_predictions(kind, opened.constant, test);
+  const auto constant = constant_predictions(kind, prepared.constant, test);
   for (const auto& one : values_of(kind, test, task.labels, constant, options))
     if (one.metric == figure) judged.floor = one.value.value_or(0);
   return judged;
@@ -67,19 +63,27 @@ void add_scaled(std::vector<double>& sum, const std::vector<double>& values, dou
 
 }  // namespace
 
+JudgedTest read_judged_test(const std::string& folder) {
+  const auto summary = read_task_summary(folder);
+  const auto rows = folder + "/" + task_folder;
+  JudgedTest found{.prepared = open_prepared_task(rows), .items = read_prepared_part(rows, "test").items};
+  require<DataError>(!summary.contains("rows") || summary["rows"] == found.prepared.fingerprint, rows,
+                     ": has other rows than those that the run was judged on; restore it, or fine-tune again in "
+                     "another folder");
+  const auto& task = found.prepared.task;
+  found.predictions =
+      read_predictions(folder + "/predictions.jsonl", task.config.kind, found.items, task.labels).predictions;
+  return found;
+}
+
 TaskOutcome outcome_of(const std::string& folder) {
-  const auto path = folder + "/summary.json";
-  const auto again = words("; resume the run with `cloze pretrain --run ", folder, " --resume`, which judges it again");
-  require<DataError>(std::filesystem::exists(path), path, ": is missing, so that the run has no figure of its task",
-                     again);
-  const auto summary = parse_json(read_text(path, max_task_summary));
-  const auto task = value_at(summary, "/task");
-  require<DataError>(task.is_object() && task.contains("test") && task.contains("metric"), path,
-                     ": says nothing of the test part of a task", again);
+  const auto task = read_task_summary(folder);
   TaskOutcome found;
-  found.figure = task.value("metric", "");
-  found.learned = task.value("learned", true);
-  const auto value = value_at(task, ("/test/" + found.figure + "/value").c_str());
+  found.figure = string_at(task, "/metric");
+  found.learned = value_at(task, "/learned") != false;
+  const auto figures = value_at(task, "/test");
+  const auto at = figures.find(found.figure);
+  const auto value = at == figures.end() ? json() : value_at(*at, "/value");
   found.value = value.is_number() ? points_of(value.get<double>(), found.figure) : std::nan("");
   found.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
   return found;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "study/metric.h"
+#include "tasks/prepared_task.h"
 
 namespace cloze {
 
@@ -14,6 +15,16 @@ struct TaskOutcome {
   double value = 0;      ///< of the test part, in points where it is no error; NaN: it is undefined
   bool learned = true;   ///< better than its floor on the valid part
 };
+
+/// The test part of a fine-tuned run, and what the run predicted for it.
+struct JudgedTest {
+  PreparedTask prepared{};
+  std::vector<TaskItem> items{};
+  std::vector<TaskPrediction> predictions{};
+};
+
+/// Throws DataError for files that are missing or damaged, and for rows or predictions of another run.
+JudgedTest read_judged_test(const std::string& folder);
 
 /// Throws DataError for a run that has not judged its test part, or whose summary.json is damaged.
 TaskOutcome outcome_of(const std::string& folder);

@@ -51,8 +51,13 @@ std::string field_text(const SuiteLine& line, const std::string& field) {
 }
 
 std::string filled_pattern(const SuiteLine& line, const PatternParts& parts) {
+  constexpr size_t most_bytes = 16 << 20;
   auto text = parts.texts[0];
-  for (size_t i = 0; i < parts.fields.size(); ++i) text += field_text(line, parts.fields[i]) + parts.texts[i + 1];
+  for (size_t i = 0; i < parts.fields.size(); ++i) {
+    text += field_text(line, parts.fields[i]) + parts.texts[i + 1];
+    require<DataError>(text.size() <= most_bytes, line.where, ": a pattern of ", parts.fields.size(),
+                       " fields makes a text of more than ", most_bytes >> 20, " MiB; name fewer fields");
+  }
   return text;
 }
 
@@ -97,12 +102,24 @@ size_t right_of(const SuiteLine& line, const DeclaredForm& form, const std::vect
   return static_cast<size_t>(found - texts.begin());
 }
 
-void read_item(const DeclaredForm& form, const SuiteLine& line, RankingSource& source,
-               std::vector<RankingItem>& items) {
+/// Counts the texts of an item, whose passages have a context each. Throws DataError for more than fit.
+void count_bytes(const SuiteLine& line, const std::vector<std::string>& texts, const std::vector<std::string>& contexts,
+                 uint64_t& bytes) {
+  constexpr uint64_t most_bytes = uint64_t{4} << 30;  // of a suite
+  for (size_t i = 0; i < texts.size(); ++i)
+    bytes += texts[i].size() + (contexts.empty() ? 0 : contexts[contexts.size() > 1 ? i : 0].size());
+  require<DataError>(bytes <= most_bytes, line.where, ": the texts of all items so far have more than ",
+                     most_bytes >> 20, " MiB; name fewer fields in the patterns, or fewer items");
+}
+
+/// `bytes`: of the texts of all items so far.
+void read_item(const DeclaredForm& form, const SuiteLine& line, RankingSource& source, std::vector<RankingItem>& items,
+               uint64_t& bytes) {
   const auto texts = filled_patterns(line, form.passages), contexts = filled_patterns(line, form.context);
   require<DataError>(texts.size() > 1, line.where, ": has ", texts.size(), " passages; an item needs two at least");
   require<DataError>(contexts.size() <= 1 || contexts.size() == texts.size(), line.where, ": has ", texts.size(),
                      " passages and ", contexts.size(), " contexts; give one context, or one for each passage");
+  count_bytes(line, texts, contexts, bytes);
   RankingItem item{.name{}, .paradigm = filled_pattern(line, form.paradigm)};
   if (item.paradigm.empty()) item.paradigm = source.name;
   item.phenomenon = filled_pattern(line, form.phenomenon);
@@ -149,12 +166,13 @@ std::optional<RankingSuite> read_declared(const SuiteFiles& files) {
   require<ConfigError>(fs::is_regular_file(items), files.path, ": `items` names ", items.string(),
                        ", and there is no such file");
   const auto name = form.suite.suite.empty() ? suite_name(files.path) : form.suite.suite;
+  uint64_t bytes = 0;
   auto suite =
       read_lines_of({.name = "a declared suite",
                      .signature = nullptr,
                      .keys = "",
-                     .read = [&form](const SuiteLine& line, RankingSource& source,
-                                     std::vector<RankingItem>& found) { read_item(form, line, source, found); },
+                     .read = [&](const SuiteLine& line, RankingSource& source,
+                                 std::vector<RankingItem>& found) { read_item(form, line, source, found, bytes); },
                      .answer = "right"},
                     items.string(), name);
   suite.name = name;

@@ -2,7 +2,18 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+
 namespace cloze {
+
+namespace {
+
+void require_few(const std::vector<TokenWindow>& windows, int64_t count) {
+  require<DataError>(windows.size() <= most_windows, "a text of ", count, " tokens has more than ", most_windows,
+                     " windows; raise `stride` or `max_length`, or divide the text");
+}
+
+}  // namespace
 
 std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t second, int64_t room) {
   room = std::max<int64_t>(room, 0);
@@ -27,8 +38,10 @@ int64_t step_of(const TaskCut& cut, int64_t room) {
 std::vector<TokenWindow> stride_windows(int64_t count, int64_t room, int64_t step) {
   step = std::clamp<int64_t>(step, 1, std::max<int64_t>(room, 1));
   std::vector<TokenWindow> windows;
-  for (int64_t begin = 0; windows.empty() || windows.back().end < count; begin += step)
+  for (int64_t begin = 0; windows.empty() || windows.back().end < count; begin += step) {
     windows.push_back({begin, std::min(count, begin + std::max<int64_t>(room, 1))});
+    require_few(windows, count);
+  }
   return windows;
 }
 
@@ -41,6 +54,7 @@ std::vector<TokenWindow> word_windows(const std::vector<int64_t>& starts, int64_
     size_t after = first + 1;  // the first word that is not in the window
     while (after < starts.size() && end_of(after) - begin <= room) ++after;
     windows.push_back({begin, std::min(end_of(after - 1), begin + room)});
+    require_few(windows, count);
     if (after == starts.size()) break;
     size_t next = first + 1;
     while (next < after && starts[next] < begin + step) ++next;

@@ -20,6 +20,9 @@ std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t se
 /// room, so that short models see both sides of every token too.
 int64_t step_of(const TaskCut& cut, int64_t room);
 
+/// Of a text: a million tokens have 15,625 windows with a stride of 64.
+inline constexpr size_t most_windows = 20'000;
+
 /// Tokens [begin, end).
 struct TokenWindow {
   int64_t begin = 0, end = 0;
@@ -29,8 +32,8 @@ struct TokenWindow {
 
 /// Windows over `count` tokens, at most `room` long, each `step` tokens after the one before (BERT's doc_stride; what
 /// tokenizers calls stride is the overlap, room - step). The last one ends with the text. A step that is longer than
-/// the room is the room, so that every token is in a window. Source: google-research/bert, run_squad.py,
-/// `convert_examples_to_features`.
+/// the room is the room, so that every token is in a window. Throws DataError for more windows than `most_windows`.
+/// Source: google-research/bert, run_squad.py, `convert_examples_to_features`.
 std::vector<TokenWindow> stride_windows(int64_t count, int64_t room, int64_t step);
 
 /// Windows of whole words over the tokens of words one after the other: as above, each from the first token of a word

@@ -126,6 +126,10 @@ struct Gathered {
       case TaskKind::multilabel:
         one.labels = labels.of_all(value, where);
         std::ranges::sort(one.labels);
+        if (const auto twice = std::ranges::adjacent_find(one.labels);
+            twice != one.labels.end() && *twice != unknown_label)
+          fail<DataError>(where, ": has the label '", labels.labels.names[static_cast<size_t>(*twice)],
+                          "' twice; a set of labels has each once");
         break;
       case TaskKind::tagging:
         one.labels = labels.of_all(value, where);

@@ -71,12 +71,11 @@ bool place_answers(const std::string& context, const CodePoints& places, const s
   return true;
 }
 
-std::vector<TaskItem> read_squad(const std::string& file, BadRecords& bad) {
+void read_squad(const std::string& file, BadRecords& bad, const std::function<void(TaskItem)>& take) {
   const auto text = read_bytes(file, max_json_bytes);
   const auto root = parse_json(text);
   require<DataError>(!root.is_discarded(), file, ": not JSON", json_fault(text),
                      "; JSON lines are read with `format: jsonl`");
-  std::vector<TaskItem> items;
   uint64_t number = 0;
   constexpr auto list = json::value_t::array;
   for (const auto& article : member(root, "data", list, file)) {
@@ -105,11 +104,10 @@ std::vector<TaskItem> read_squad(const std::string& file, BadRecords& bad) {
         const auto which = words(at, " ('", shortened(item.id), "')");
         if (!place_answers(context, places, texts, starts, which, gold, bad)) continue;
         if (question.contains("answers") || is_impossible) item.gold = std::move(gold);
-        items.push_back(std::move(item));
+        take(std::move(item));
       }
     }
   }
-  return items;
 }
 
 }  // namespace cloze

@@ -1,6 +1,7 @@
 #pragma once
 // Answers in contexts: from places in code points, as files have them, to bytes; and the JSON of SQuAD.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,10 @@ class CodePoints {
 bool place_answers(const std::string& context, const CodePoints& places, const std::vector<std::string>& texts,
                    const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadRecords& bad);
 
-/// The questions of a file of SQuAD, versions 1.1 and 2.0, in its order; `group` is the article. Those of `bad` are
-/// left out. `line` counts questions, since such a file is one line. A question that `is_impossible` has no answers,
-/// one without a list of them no gold. Throws DataError for a file of another form. Source: rajpurkar/SQuAD-explorer.
-std::vector<TaskItem> read_squad(const std::string& file, BadRecords& bad);
+/// Gives the questions of a file of SQuAD, versions 1.1 and 2.0, to `take` one after another; `group` is the article.
+/// Those of `bad` are left out. `line` counts questions, since such a file is one line. A question that `is_impossible`
+/// has no answers, one without a list of them no gold. Throws DataError for a file of another form. Source:
+/// rajpurkar/SQuAD-explorer.
+void read_squad(const std::string& file, BadRecords& bad, const std::function<void(TaskItem)>& take);
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #include "tasks/task_config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -98,6 +99,9 @@ void check(const TaskConfig& c, Limits& limits) {
   limits.forbid(c.task.empty(), "'task' is empty; name the task");
   limits.forbid(c.task.find('/') != std::string::npos, "'task' is '", shortened(c.task),
                 "', and folders of runs are named by it; write it without a slash");
+  const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7F; };
+  limits.forbid(std::any_of(c.task.begin(), c.task.end(), is_control), "'task' is '", shortened(c.task),
+                "', and folders of runs are named by it; write it without tabs and ends of lines");
   const auto& data = c.data;
   limits.forbid(data.test.empty() && (data.valid.empty() || data.valid == "test"),
                 "'data' has neither test nor valid; name the file that is judged");

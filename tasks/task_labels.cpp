@@ -93,6 +93,23 @@ TaskLabels found_labels(const TaskPart& train, const LabelPool& pool) {
   return labels;
 }
 
+/// Throws DataError for names that no run can keep: run.yaml has them in its objectives and in those of evaluation, and
+/// files of predictions a line for each.
+void require_names(const TaskLabels& labels, const std::string& place) {
+  constexpr size_t most_bytes = 256 << 10;
+  size_t bytes = 0;
+  for (const auto& name : labels.names) {
+    const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+    require<DataError>(std::none_of(name.begin(), name.end(), is_control), place, ": the label '", shortened(name),
+                       "' has a tab, an end of a line or another control character; give it another name with "
+                       "`labels`");
+    bytes += name.size() + 4;  // as it stands in a list of YAML
+  }
+  require<DataError>(bytes <= most_bytes, place, ": the names of ", counted(labels.names.size(), "label"),
+                     " have more than ", most_bytes >> 10,
+                     " KiB, which a run does not keep; give them shorter names with `labels`, or merge some");
+}
+
 TaskLabels in_brought_order(const TaskLabels& own, const std::vector<std::string>& brought, const std::string& place) {
   auto mine = own.names, theirs = brought;
   std::sort(mine.begin(), mine.end());
@@ -122,6 +139,7 @@ TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const L
   require<DataError>(labels.size() >= least, place, ": ",
                      labels.names.empty() ? "has no label" : words("has one label only, '", labels.names[0], "'"),
                      ", of which nothing can be learned; name the column of the labels with `data.label`");
+  require_names(labels, place);
   return brought.empty() ? labels : in_brought_order(labels, brought, place);
 }
 

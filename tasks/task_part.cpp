@@ -77,6 +77,16 @@ struct ColumnText {
   std::vector<size_t> columns{};  ///< none: there is no such text
 };
 
+constexpr uint64_t most_joined_bytes = uint64_t{64} << 20;  // of the text of an item
+
+/// Bytes of the texts of an item.
+uint64_t bytes_of(const TaskItem& item) {
+  uint64_t bytes = item.id.size() + item.group.size() + item.text.size() + item.second.size();
+  for (const auto* texts : {&item.words, &item.candidates})
+    for (const auto& text : *texts) bytes += text.size();
+  return bytes;
+}
+
 /// Items of records.
 class ItemReader {
  public:
@@ -125,14 +135,14 @@ class ItemReader {
   }
 
   void read_questions(const std::string& file) {
-    for (auto& item : read_squad(file, bad_)) {
+    read_squad(file, bad_, [&](TaskItem item) {
       const bool is_labelled = !std::holds_alternative<NoGold>(item.gold);
       require<DataError>(is_labelled || !options_.needs_labels, file, ", question ", item.line, " ('",
                          shortened(item.id), "'): has no `answers`, and ", part_.name, " is learned or judged by them");
       if ((is_blank(item.text) || is_blank(item.second)) && part_.empty++ == 0)
         first_empty_ = words(file, ", question ", item.line);
       keep(std::move(item));
-    }
+    });
     finish();
   }
 
@@ -184,7 +194,12 @@ class ItemReader {
   std::string joined(const ColumnText& text) const {
     if (text.columns.empty()) return "";
     std::string all = text.between[0];
-    for (size_t i = 0; i < text.columns.size(); ++i) all += text_cell(text.columns[i]) + text.between[i + 1];
+    for (size_t i = 0; i < text.columns.size(); ++i) {
+      all += text_cell(text.columns[i]) + text.between[i + 1];
+      if (all.size() > most_joined_bytes)
+        fail<DataError>(where(), ": a text that joins ", text.columns.size(), " columns has more than ",
+                        most_joined_bytes >> 20, " MiB; name fewer columns in its template, or shorten them");
+    }
     return all;
   }
 
@@ -222,12 +237,15 @@ class ItemReader {
       fail<DataError>(part_.file, ": two items have the id '", shortened(item.id),
                       "'; give each its own, or leave out `data.id`");
     ++count_;
+    bytes_ += bytes_of(item);
+    require_at_most(options_.most_bytes, bytes_, part_.file);
     part_.items.push_back(std::move(item));
     if (options_.take && part_.items.size() == options_.window) give();
   }
   void give() {
     options_.take(part_);
     part_.items.clear();
+    bytes_ = 0;
   }
 
   bool is_skipped(const Cell& label) const {
@@ -411,6 +429,7 @@ class ItemReader {
   BadRecords bad_{};
   std::string first_empty_{};
   uint64_t count_ = 0;  ///< of items
+  uint64_t bytes_ = 0;  ///< of texts of the items that are in memory
   bool has_ids_ = false;
   std::unordered_set<std::string> ids_{};  ///< that items have of their own
 };

@@ -33,10 +33,12 @@ struct PartOptions {
   /// Is given the items in their order, `window` at a time, as they are read; the part keeps none. Empty: it keeps all.
   std::function<void(TaskPart&)> take{};
   size_t window = 0;
+  uint64_t most_bytes = uint64_t{4} << 30;  ///< of texts that are in memory at once
 };
 
 /// Reads a part. Golds have numbers of the pool instead of ids of labels. Throws DataError with the place of what
-/// cannot be read, ConfigError for a file that is not there or whose form is not known.
+/// cannot be read, and for more texts than fit, as one that stands beside each element of a list; ConfigError for a
+/// file that is not there or whose form is not known.
 TaskPart read_part(const TaskConfig& config, const std::string& task_file, const std::string& name,
                    const std::string& files, LabelPool& pool, const PartOptions& options = {});
 

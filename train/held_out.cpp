@@ -176,7 +176,7 @@ bool HeldOutEvaluation::shows_divergence(Training& training) const {
 void HeldOutEvaluation::warn(const Training& training) {
   const auto few_replaced = replaced_warning(losses_, training.config.evaluation);
   if (!few_replaced.empty() && !std::exchange(warned_of_few_replaced_, true)) log_warning("train", few_replaced);
-  if (!std::isfinite(loss_) && !judge_)
+  if (!std::isfinite(loss_))
     log_warning("train", words("the held-out loss at step ", training.progress.step,
                                " is not finite, so this step cannot be the best; lower the learning rate"));
 }

@@ -8,6 +8,7 @@
 #include "run/memory.h"
 #include "run/objective_short_form.h"
 #include "run/process.h"
+#include "run/task_summary.h"
 #include "train/hook_events.h"
 #include "train/loader.h"
 #include "train/phases.h"
@@ -163,6 +164,7 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
   if (callbacks.task.result()) {
     report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
     report.task["notes"] = callbacks.task.result()->notes;
+    seal_task_summary(report.task, training.store.fingerprint(), callbacks.task.predictions());
   }
   training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
   if (!report.task.is_null() && report.task["learned"] == false)

@@ -24,13 +24,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The config that a run was trained with until now.
-RunConfig config_before(const Training& training) {
-  auto before = decode<RunConfig>(load_run_config(training.options.run + "/run.yaml"));
+/// The config of a file of the run, as this version writes it.
+RunConfig config_before(const Training& training, const std::string& file) {
+  auto before = decode<RunConfig>(load_run_config(file));
   // A file of an earlier version lacks these keys.
   take_special_ids(before.model, training.store.tokenizer().special());
   before.evaluation = resolved_evaluation(before);
   return before;
+}
+
+/// The config that a run was trained with until now, whatever run.yaml says since somebody edited it.
+RunConfig config_until_now(const Training& training, const std::string& checkpoint) {
+  const auto& run = training.options.run;
+  try {
+    return config_before(training, config_file_of(run, checkpoint));
+  } catch (const ConfigError&) {
+    return config_before(training, run + "/run.yaml");  // that of the checkpoint has a value that this version forbids
+  }
 }
 
 /// Throws ConfigError for changes that nobody allowed.
@@ -76,10 +86,11 @@ struct Resumed {
 /// Throws ConfigError for what nobody allowed.
 Resumed check_resumed(Training& training, const std::string& checkpoint, int64_t step) {
   const auto& run = training.options.run;
-  const auto before = config_before(training);
-  Changes changes{.step = step, .keys = changed_keys(before, training.config)};
   const auto text = recorded_data(run), new_text = training.store.fingerprint();
-  check_changes(training, changes.keys, text == new_text);
+  check_changes(training, changed_keys(config_before(training, run + "/run.yaml"), training.config), text == new_text);
+  // What somebody has edited in run.yaml needs no leave, and is told and recorded like all the others.
+  const auto before = config_until_now(training, checkpoint);
+  Changes changes{.step = step, .keys = changed_keys(before, training.config)};
   std::erase_if(changes.keys, [](const ChangedKey& changed) { return changed.key == "data.tokens"; });
   if (text != new_text) changes.keys.push_back({text_key, text.empty() ? "none" : text, new_text});
   changes.budget_counts = budget_counts(training, before, checkpoint);

@@ -1,5 +1,6 @@
 #include "train/task_judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,14 @@ double cost_of(const TaskFigures& figures, const std::string& metric) {
 
 nlohmann::json value_of(double cost, const std::string& metric) {
   return std::isnan(cost) ? nlohmann::json() : nlohmann::json(is_error(metric) ? cost : -cost);
+}
+
+/// Whether figures can be made of predictions, as they can of those of a network that did not diverge.
+bool are_finite(const std::vector<ItemPrediction>& predictions) {
+  const auto is_number = [](double value) { return std::isfinite(value); };
+  return std::ranges::all_of(predictions, [&](const ItemPrediction& one) {
+    return is_number(one.prediction.value) && std::ranges::all_of(one.prediction.probabilities, is_number);
+  });
 }
 
 }  // namespace
@@ -65,6 +74,12 @@ TaskJudge::TaskJudge(const RunConfig& config)
 
 void TaskJudge::judge(Network& network) {
   JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
+  loss_ = held_out_of(task_, judged, loss_name_);
+  if (!std::isfinite(loss_.loss) || !are_finite(judged.predictions)) {
+    loss_.loss = cost_ = undefined_cost;
+    result_ = suite_result_of(name_ + "-valid", metric_, judged);
+    return;
+  }
   choose_setting(task_, valid_.items, metric_, judged.predictions);
   judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
   cost_ = cost_of(judged.figures, metric_);

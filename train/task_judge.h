@@ -20,7 +20,8 @@ class TaskJudge {
   /// Reads the valid part. Throws DataError for a damaged one, ConfigError for a figure that the task does not have.
   explicit TaskJudge(const RunConfig& config);
 
-  /// Judges the network, with the weights that it has now, and chooses the threshold of no answer.
+  /// Judges the network, with the weights that it has now, and chooses the threshold of no answer. Predictions that are
+  /// not finite, as of a training that diverged, have no figures, and a loss of NaN.
   void judge(Network& network);
 
   /// What the best step has the least of: the figure, with its sign changed where more is better; NaN: it is undefined.

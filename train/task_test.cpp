@@ -84,7 +84,8 @@ void TaskTest::finish(Training& training) {
   const auto judged = judge_part(*best.network, task, part, test_resamples);
   result_ = suite_result_of(config.task.name, config.task.metric, judged);
   result_->notes = task.task.notes;
-  training.write("predictions.jsonl", prediction_lines(task, part, judged));
+  predictions_ = prediction_lines(task, part, judged);
+  training.write("predictions.jsonl", predictions_);
   training.write("hardest.md", hardest_items(task, part, judged));
   if (judged.figures.confusion)
     training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));

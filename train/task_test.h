@@ -1,6 +1,7 @@
 #pragma once
 // The test part of a run's task, judged once, when the run is over.
 #include <optional>
+#include <string>
 
 #include "suites/suite_result.h"
 #include "train/training.h"
@@ -12,11 +13,14 @@ namespace cloze {
 class TaskTest final : public Callback {
  public:
   void finish(Training& training) override;
+  /// The content of predictions.jsonl; empty before the end.
+  const std::string& predictions() const { return predictions_; }
   /// The figures of the test part; none before the end.
   const std::optional<SuiteResult>& result() const { return result_; }
 
  private:
   std::optional<SuiteResult> result_{};
+  std::string predictions_{};
 };
 
 }  // namespace cloze

@@ -347,6 +347,7 @@ int run(const VerifyParityCommand& c) {
 
 int run(const VerifyRunCommand& c) {
   verify_run(c.run);
+  if (is_fine_tuned(c.run)) verify_task(c.run);
   return 0;
 }
 

@@ -17,11 +17,12 @@ bool is_tsv(const std::string& file) {
   return has(".tsv") || has(".tsv.gz") || has(".tsv.xz");
 }
 
-/// The words of a sentence with their tags.
+/// The words of a sentence with their tags, in which tabs and ends of lines are spaces: each has a line of its own.
 std::string tag_lines(const ItemPrediction& found, const TaskItem& item, const TaskLabels& labels) {
   std::string lines;
   for (size_t w = 0; w < item.words.size(); ++w)
-    lines += item.words[w] + "\t" + labels.names.at(static_cast<size_t>(found.prediction.labels.at(w))) + "\n";
+    lines += in_one_line(item.words[w]) + "\t" +
+             in_one_line(labels.names.at(static_cast<size_t>(found.prediction.labels.at(w)))) + "\n";
   return lines + "\n";
 }
 
@@ -52,7 +53,7 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
 
 std::string PredictionOutput::table_line(const ItemPrediction& found, const TaskItem& item) {
   const auto cell = "\t" + in_one_line(text_of(found, task_.config.kind, task_.labels)) + "\n";
-  if (!input_) return item.id + cell;
+  if (!input_) return in_one_line(item.id) + cell;
   std::string lines;
   while (input_->number < item.line && input_->next(line_))
     if (is_first_ && input_->number < item.line && !line_.empty())

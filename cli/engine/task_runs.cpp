@@ -16,10 +16,13 @@
 #include "core/scratch_folder.h"
 #include "core/text.h"
 #include "data/line_reader.h"
+#include "data/token_store.h"
 #include "models/backbone_config.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
 #include "run/moved.h"
+#include "run/provenance.h"
+#include "run/task_summary.h"
 #include "tasks/benchmark_average.h"
 #include "tasks/figures_output.h"
 #include "tasks/inspect_task.h"
@@ -60,6 +63,17 @@ void check_task_options(const EvaluateCommand& c) {
                          " is; evaluate them by commands of their own");
 }
 
+/// The folder with the rows of a fine-tuned run. Throws DataError for other rows than it was trained on.
+std::string rows_of_run(const std::string& run, const RunConfig& config) {
+  const auto rows = tokens_of_run(run, config.data.tokens);
+  const bool has_provenance = fs::exists(run + "/provenance.json");
+  const auto trained_on = has_provenance ? recorded_data(run) : config.task.fingerprint;
+  require<DataError>(trained_on.empty() || open_prepared_task(rows).fingerprint == trained_on, rows,
+                     ": has other rows than those that ", run,
+                     " was fine-tuned on; restore it, or fine-tune again in another folder");
+  return rows;
+}
+
 /// A run that is fine-tuned on a task, before its weights are read.
 struct TaskOfRun {
   std::string run{};     ///< as the user names it
@@ -71,7 +85,7 @@ struct TaskOfRun {
 TaskOfRun task_of_run(const std::string& path) {
   const auto run = run_directory_of(path);
   const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
-  const auto tokens = tokens_of_run(run, config.data.tokens);
+  const auto tokens = rows_of_run(run, config);
   return {.run = path,
           .origin = config.init.from,
           .task = judged_task(tokens, config.objectives).task,
@@ -182,9 +196,21 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
   const auto& config = found.run.config;
   require<ConfigError>(!config.task.name.empty(), path,
                        ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
-  found.folder = tokens_of_run(found.run.folder, config.data.tokens);
+  found.folder = rows_of_run(found.run.folder, config);
   found.task = judged_task(found.folder, config.objectives, found.run.state.no_answer_threshold);
   return found;
+}
+
+void verify_task(const std::string& run) {
+  const auto rows = rows_of_run(run, decode<RunConfig>(load_run_config(run + "/run.yaml")));
+  for (const auto* part : {"train", "valid", "test"}) {
+    TokenStore(rows, part).verify();
+    read_prepared_part(rows, part);
+  }
+  log_result("verify", words(rows, ": rows and items are those that the run was fine-tuned on"));
+  if (!fs::exists(run + "/summary.json")) return;        // it has not ended
+  if (!read_task_summary(run).contains("xxh3")) return;  // of an earlier version
+  log_result("verify", words(run, ": figures and predictions of the task are those that the run wrote"));
 }
 
 int evaluate_tasks(const EvaluateCommand& c) {
@@ -303,7 +329,8 @@ int run_predict(const PredictCommand& c) {
   require_tokenizer(opened.run);
   const ScratchFolder scratch;
   const auto& task = opened.task.task;
-  const auto file = c.file == "-" ? spooled_items(task, scratch) : fs::absolute(c.file).string();
+  const auto file =
+      c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
   PredictionOutput output(c, file, task);
   Predictor predictor(opened, output);
   read_all_items(task, file, c.file == "-", [&](auto& window) { predictor.predict(window); });

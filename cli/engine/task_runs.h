@@ -21,6 +21,9 @@ struct TaskRun {
 /// Opens a run. Throws ConfigError for one that is not fine-tuned.
 TaskRun open_task_run(const std::string& path, CheckpointChoice choice);
 
+/// Checks rows, figures and predictions of a fine-tuned run against their checksums. Throws DataError.
+void verify_task(const std::string& run);
+
 /// The verb `evaluate` for fine-tuned runs: prints the figures of their test parts, of two runs of one task their
 /// differences, and of several tasks of a benchmark its average. Throws ConfigError for two runs without any of these.
 int evaluate_tasks(const EvaluateCommand& command);

@@ -56,6 +56,13 @@ TEST_CASE("babylm finetune does the seven tasks, says what a decoder gets, goes 
   CHECK(collated.code == 0);
   CHECK_THAT(collated.text, Catch::Contains("'rte' has 10 predictions, and the published data 139 items") &&
                                 !Catch::Contains("finetune/rte/predictions.json: is not there"));
+  fs::rename(dir / "runs/mnli/published", dir / "mnli");
+  fs::copy(dir / "runs/rte/published", dir / "runs/mnli/published", fs::copy_options::recursive);
+  check_refused(command, 1,
+                "runs/mnli/published: is fine-tuned on another task than mnli of the challenge; name another folder "
+                "with --run");
+  fs::remove_all(dir / "runs/mnli/published");
+  fs::rename(dir / "mnli", dir / "runs/mnli/published");
   check_refused(command + " --set train.ema_decay=0.9", 2,
                 "request.json: is of another run or of other settings, and so are the runs beside it; name another "
                 "folder with --run");

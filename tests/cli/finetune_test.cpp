@@ -1,4 +1,6 @@
 // The verbs finetune and predict, and figures of fine-tuned runs.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -111,11 +113,15 @@ TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][t
   const auto config = read_file(run + "/run.yaml");
   CHECK_THAT(config, Catch::Contains("like: huggingface") && Catch::Contains("max_seq_length: 5\n"));
   CHECK_THAT(config, Catch::Contains("class_weights: [0.97"));
-  w.dir.write("numbers.tsv", "text\tvalue\nThe cat\t0.5\nnumber 3\t4\nThe cat slept\t1\nnumber 5 on mat\t5\n");
+  w.dir.write("numbers.jsonl", R"({"id": "a\nb\t9", "text": "The cat", "value": 0.5}
+{"id": "c", "text": "number 3", "value": 4}
+{"id": "d", "text": "The cat slept", "value": 1}
+{"id": "e", "text": "number 5 on mat", "value": 5}
+)");
   const auto rated = w.dir.write("rated.yaml",
                                  "task: rated\nkind: regression\nscale: [0, 5]\nmetric: mse\n"
-                                 "data: {train: numbers.tsv, valid: numbers.tsv, test: numbers.tsv, text: text, "
-                                 "label: value}\n");
+                                 "data: {train: numbers.jsonl, valid: numbers.jsonl, test: numbers.jsonl, text: text, "
+                                 "label: value, id: id}\n");
   const auto made =
       cloze("finetune " + world().run + " " + rated + " --run " + (w.dir / "rated") + " --set train.budget.epochs=1");
   INFO(made.text);
@@ -123,6 +129,32 @@ TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][t
   CHECK_THAT(read_file(w.dir / "rated/run.yaml"), Catch::Contains("scale: [0, 5]") && Catch::Contains("metric: mse"));
   CHECK_THAT(made.text,
              Catch::Contains("rated-valid mse ") && Catch::Contains("(mean ") && !Catch::Contains("accuracy"));
+  const auto table = w.dir / "rated.tsv";
+  REQUIRE(cloze("predict " + (w.dir / "rated") + " " + (w.dir / "numbers.jsonl") + " --out " + table).code == 0);
+  const auto lines = read_file(table);
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 5);  // that of names, and one for each item
+  CHECK_THAT(lines, Catch::Contains("\na b 9\t"));
+
+  // Whole rows with the same labels, which are those of another run, and then own ones with a changed item.
+  const TempDir elsewhere;
+  fs::rename(run + "/task", elsewhere / "rows");
+  fs::copy(w.run + "/task", run + "/task", fs::copy_options::recursive);
+  for (const auto& command : {"evaluate " + run, "verify run " + run, "predict " + run + " " + (w.dir / "test.tsv")})
+    check_refused(command, 1,
+                  run + "/task: has other rows than those that " + run +
+                      " was fine-tuned on; restore it, or fine-tune "
+                      "again in another folder");
+  fs::remove_all(run + "/task");
+  fs::rename(elsewhere / "rows", run + "/task");
+  const auto whole = cloze("verify run " + run);
+  INFO(whole.text);
+  CHECK(whole.code == 0);
+  CHECK_THAT(whole.text, Catch::Contains("/task: rows and items are those that the run was fine-tuned on") &&
+                             Catch::Contains("figures and predictions of the task are those that the run wrote"));
+  std::ofstream(run + "/predictions.jsonl", std::ios::app) << "\n";
+  check_refused("verify run " + run, 1, "predictions.jsonl: is not what the run predicted; resume the run with");
+  std::ofstream(run + "/task/test.jsonl", std::ios::app) << "\n";
+  check_refused("verify run " + run, 1, "test.jsonl: its content does not match its checksum");
 }
 
 TEST_CASE("the notes of a task stand beside the figures of anybody's predictions", "[cli][tasks]") {
@@ -162,6 +194,23 @@ TEST_CASE("finetune of several runs and seeds ends in a table, and the same comm
   const auto before = fs::last_write_time(record);
   CHECK(json_of(cloze(command + " --json")) == table);
   CHECK(fs::last_write_time(record) == before);
+
+  // Predictions that were changed are made again, and a run that was changed on its way is an arm of its own.
+  const auto one = w.dir / "table/runs/other/animals/seed-2", predicted = one + "/predictions.jsonl";
+  const auto predictions = read_file(predicted);
+  std::ofstream(predicted) << predictions.substr(predictions.find('\n') + 1);
+  CHECK(json_of(cloze(command + " --json")) == table);
+  CHECK(read_file(predicted) == predictions);
+  const auto longer = cloze("pretrain --run " + one + " --resume --allow-config-change --set " +
+                            "optimizer.learning_rate=0.004 --set train.budget.epochs=3");
+  INFO(longer.text);
+  REQUIRE(longer.code == 0);
+  const auto apart = json_of(cloze(command + " --json"));
+  const auto& arms = apart["tables"][0]["rows"];
+  REQUIRE(arms.size() == 3);
+  CHECK(arms[2]["arm"] == arms[1]["arm"].get<std::string>() + ", changed at step 24");
+  CHECK_THAT(apart["notes"].dump(), Catch::Contains("optimizer.learning_rate 0.004 (was 0.005)") &&
+                                        Catch::Contains("it is held apart from fine-tunings that never changed"));
 }
 
 TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints the figures of its test part",
@@ -275,6 +324,9 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
                 base + ": is not fine-tuned on a task; do that first with `cloze finetune " + base + " TASK.yaml`");
   check_refused("predict " + w.run + " none.tsv", 1,
                 "none.tsv: no such file; name a file with items, or - for standard");
+  REQUIRE(mkfifo((w.dir / "pipe.tsv").c_str(), 0600) == 0);
+  check_refused("predict " + w.run + " " + (w.dir / "pipe.tsv"), 1,
+                "pipe.tsv is a pipe or a device, and data of a task is a file or a folder");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.txt", 2,
                 "--out x.txt: predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "x.conll"), 2,

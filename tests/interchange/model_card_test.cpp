@@ -108,6 +108,17 @@ TEST_CASE("the card of an export has data, budget, losses with intervals and how
         "| changed | step 1 with optimizer.learning\\_rate 0.001 (was 0.003) |");
 }
 
+TEST_CASE("the card of a fine-tuned run says on what, and no more of tasks than is true", "[interchange][card]") {
+  const TempDir dir;
+  auto run = open_run(short_run(dir, "cloze finetune runs/base task.yaml"));
+  run.config.task.name = "mood*s\n---";
+  const auto card = model_card(run, "moods", "BertForSequenceClassification");
+  CHECK_THAT(card, Contains(", fine-tuned with Cloze on the task mood\\*s ---.\n") &&
+                       !Contains("pretrained with Cloze") &&
+                       Contains("- Tasks: none but that which it was fine-tuned on.\n") &&
+                       !Contains("nothing after fine-tuning"));
+}
+
 TEST_CASE("texts of records and folders are neither YAML nor Markdown nor Python in a card", "[interchange][card]") {
   const TempDir dir;
   const std::string hostile = "x\n---\nlicense: mit\n# y\n```\n<script>a</script> | [z](http://z) `b`\x1b[31m";

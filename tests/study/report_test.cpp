@@ -8,8 +8,8 @@
 
 #include "core/log.h"
 #include "core/random.h"
+#include "core/shell_word.h"
 #include "core/text.h"
-#include "study/process.h"
 #include "study/report_rows.h"
 #include "tests/support/catch.h"
 

@@ -117,6 +117,15 @@ TEST_CASE("a changed file of a task makes its fine-tunings other ones") {
   study.folder.write("more.tsv", "text\tlabel\ncat\t1\nnone\t0\nkitten\t1\n");
   study.task("cats", "more.tsv");
   CHECK(study.stages().plans[1].runs[0].fingerprint != before);
+  const auto of_folder = [](const std::string& text) {  // of texts
+    const TaskStudy made;
+    made.folder.write("texts/yes/1.txt", text);
+    made.folder.write("cats.yaml",
+                      "task: cats\nkind: classification\ndata: {train: texts, test: texts, format: folders}\n");
+    return made.stages().plans[1].runs[0].fingerprint;
+  };
+  CHECK(of_folder("cat") == of_folder("cat"));
+  CHECK(of_folder("cat") != of_folder("cow"));
 }
 
 TEST_CASE("runs without a study are named by the shortest ends of their paths that tell them apart") {
@@ -140,6 +149,13 @@ TEST_CASE("a run that has not judged its test part is refused, with what judges 
              Catch::Contains("summary.json: is missing, so that the run has no figure of its task; resume the run"));
   folder.write("summary.json", "{}");
   CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
+  for (const auto* task : {R"({"test": {}, "metric": 5})", R"({"test": [1], "metric": "f1"})"}) {
+    folder.write("summary.json", R"({"task": )" + std::string(task) + "}");
+    CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
+  }
+  // No exception of the JSON library: the name of a figure is no path, and what is no truth is none.
+  folder.write("summary.json", R"({"task": {"test": {}, "metric": "~x", "learned": "x"}})");
+  CHECK_THROWS_AS(outcome_of(folder.path), DataError);
 }
 
 TEST_CASE("the spread is split into runs and fine-tunings by the analysis of variance") {

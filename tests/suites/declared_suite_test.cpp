@@ -120,3 +120,12 @@ TEST_CASE("mistakes in a declaration are refused with the file, those of lines w
   CHECK_THROWS_WITH(open_suite(lost), Contains("none.jsonl, and there is no such file"));
   CHECK_THROWS_WITH(open_suite(dir.write("empty.yaml", pair_of_owls)), Contains("empty.yaml: has no `items`"));
 }
+
+TEST_CASE("a pattern that unfolds a field to more than a passage can be is refused", "[suites][declared][bad]") {
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += "{start}";
+  const auto line = R"({"start": ")" + std::string(1 << 20, 'a') + R"(", "bad": "sleeps"})";
+  check_declaration_refused<DataError>("passages: ['" + many + "', '{bad}']\n", line,
+                                       "items.jsonl:1: a pattern of 20 fields makes a text of more than 16 MiB; name "
+                                       "fewer fields");
+}

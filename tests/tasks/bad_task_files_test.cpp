@@ -273,3 +273,54 @@ TEST_CASE("a folder without texts, or a column that texts of one have not, is re
   CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders")),
              Contains("all/x/2.txt: is no file of a text (a pipe, a device or a link to nothing); remove it"));
 }
+
+TEST_CASE("texts that a few bytes unfold to more than memory has are refused before they are made", "[tasks]") {
+  std::string braces;
+  for (int i = 0; i < 80; ++i) braces += "{text}";
+  const auto many = task_with("classification", "t.tsv", "text: '" + braces + "', label: label");
+  CHECK(part_fault(many, "text\tlabel\n" + std::string(1 << 20, 'a') + "\tx\n") ==
+        "t.tsv:2: a text that joins 80 columns has more than 64 MiB; name fewer columns in its template, or shorten "
+        "them");
+  // A text beside a list stands beside each of its elements, as a context beside each of its questions.
+  const TaskFolder folder;
+  std::string list, questions;
+  for (int i = 0; i < 20; ++i) {
+    list += (i > 0 ? ", {\"label\": \"" : "{\"label\": \"") + std::string(1, i % 2 == 0 ? 'x' : 'y') + "\"}";
+    questions +=
+        std::string(i > 0 ? ", " : "") + R"({"question": "q", "answers": [], "id": "q)" + std::to_string(i) + "\"}";
+  }
+  const std::string text(1000, 'a');
+  folder.write("t.jsonl", R"({"text": ")" + text + R"(", "each": [)" + list + "]}\n");
+  folder.write("t.json", R"({"data": [{"paragraphs": [{"context": ")" + text + R"(", "qas": [)" + questions + "]}]}]}");
+  const auto nested =
+      folder.write("nested.yaml", task_with("classification", "t.jsonl", "text: text, label: each.label, each: each"));
+  const auto asked = folder.write("asked.yaml", task_with("spans", "t.json", "id: ''"));
+  for (const auto& [yaml, file] : {std::pair(nested, "t.jsonl"), std::pair(asked, "t.json")}) {
+    const auto config = read_task_config(yaml);
+    const auto read = [&](uint64_t most_bytes) {
+      LabelPool pool;
+      return read_part(config, yaml, "train", file, pool, {.most_bytes = most_bytes}).items.size();
+    };
+    CHECK(read(30'000) == 20);
+    CHECK_THROWS_WITH(read(15'000), Contains(std::string(file) + ": has more than 0 MiB, which are to be in memory"));
+  }
+}
+
+TEST_CASE("labels that a run cannot keep are refused before anything is trained", "[tasks]") {
+  std::string lines = "text\tlabel\n", bells = lines;
+  for (int i = 0; i < 60; ++i) {
+    lines += "text " + std::to_string(i) + "\tlabel " + std::to_string(i % 30) + std::string(10'000, 'x') + "\n";
+    bells += "text " + std::to_string(i) + "\t" + (i % 2 == 0 ? "up" : "down\a") + "\n";
+  }
+  CHECK(part_fault(named_columns, lines) ==
+        "t.tsv: the names of 30 labels have more than 256 KiB, which a run does not keep; give them shorter names with "
+        "`labels`, or merge some");
+  CHECK(part_fault(named_columns, bells) ==
+        "t.tsv: the label 'down\\x07' has a tab, an end of a line or another control character; give it another name "
+        "with `labels`");
+  CHECK(part_fault(named_columns + "labels: {up: up, \"down\\a\": down}\n", bells).empty());
+  LabelPool pool;
+  pool.number(std::string(40 << 20, 'a'));
+  CHECK_THROWS_WITH(pool.number(std::string(40 << 20, 'b')),
+                    "the labels have more than 64 MiB; `data.label` names no column of labels");
+}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -43,6 +44,16 @@ TEST_CASE("every token is in a window, whatever the stride, and no window is lon
       }
   // Of 10 tokens in windows of 6, tokenizers' overlap of 2 is this step of 4.
   CHECK((stride_windows(10, 6, 4) == std::vector<TokenWindow>{{0, 6}, {4, 10}}));
+}
+
+TEST_CASE("a text of more windows than anybody reads is refused", "[tasks]") {
+  CHECK_NOTHROW(stride_windows(static_cast<int64_t>(most_windows), 1, 1));
+  CHECK_THROWS_WITH(stride_windows(1'000'000'000, 512, 1),
+                    "a text of 1000000000 tokens has more than 20000 windows; raise `stride` or `max_length`, or "
+                    "divide the text");
+  std::vector<int64_t> starts(30'000);
+  for (size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int64_t>(i);
+  CHECK_THROWS_AS(word_windows(starts, 30'000, 8, 1), DataError);
 }
 
 TEST_CASE("a stride that is longer than the room is half of the room, so that windows overlap", "[tasks]") {

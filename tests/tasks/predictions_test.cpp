@@ -116,6 +116,8 @@ TEST_CASE("what is no prediction of the kind is refused with the place") {
   CHECK(prediction_fault("p.jsonl", "{\"label\": 7}\n") ==
         "p.jsonl:1: label 7 is none of the task's, which has 2 labels, numbered from 0");
   CHECK(prediction_fault("p.jsonl", "{\"label\": 0.5}\n") == "p.jsonl:1: 0.5 is no label; write its name or number");
+  CHECK(prediction_fault("p.jsonl", "{\"labels\": [1, \"negative\", \"1\"]}\n", TaskKind::multilabel) ==
+        "p.jsonl:1: has the label 'positive' twice; a set of labels has each once");
   CHECK(prediction_fault("p.txt", "1\nnan\n", TaskKind::regression) == "p.txt:2: 'nan' is no number");
   CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", TaskKind::spans) ==
         "p.jsonl:1: 3 is no answer, which is a text");

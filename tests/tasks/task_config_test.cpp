@@ -73,6 +73,8 @@ TEST_CASE("each rule of a task file has its sentence", "[tasks]") {
   const std::pair<std::vector<std::string>, const char*> rules[] = {
       {{"task=\"\""}, "'task' is empty; name the task"},
       {{"task=/../../a"}, "'task' is '/../../a', and folders of runs are named by it; write it without a slash"},
+      {{"task=\"a\\nb\""},
+       "'task' is 'a\\nb', and folders of runs are named by it; write it without tabs and ends of lines"},
       {{"data.test=\"\"", "data.valid=test"}, "'data' has neither test nor valid; name the file that is judged"},
       {{"kind=regression", "scale=[5, 0]"}, "'scale' is no range; write the least target and the greatest: [0, 5]"},
       {{"data.format=squad"}, "'data.format' is squad, and 'kind' is classification; answers in a context are spans"},

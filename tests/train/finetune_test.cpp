@@ -9,6 +9,7 @@
 #include "run/run.h"
 #include "tasks/prepared_task.h"
 #include "tests/support/runs.h"
+#include "train/task_judge.h"
 
 using namespace cloze;
 using Catch::Contains;
@@ -133,6 +134,23 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
   CHECK(loss.loss == Approx(slow.at(0).loss).margin(0.01));  // that of the run may be in bf16
   CHECK(*loss.standard_error == Approx(*slow.at(0).standard_error).margin(0.01));
   CHECK(opened.state.step == report.best_step);
+}
+
+TEST_CASE("a network that diverged has no figure and no loss, and its step cannot be the best", "[train][tasks]") {
+  const TempDir dir;
+  const auto config = finetuned(dir, toy_task);
+  Network network(config.model, config.objectives);
+  {
+    const at::NoGradGuard no_gradients;
+    for (const auto& [name, param] : collect_params(network)) param.value().fill_(std::nan(""));
+  }
+  TaskJudge judge(config);
+  judge.judge(network);
+  CHECK(std::isnan(judge.cost()));
+  CHECK(std::isnan(judge.loss().loss));
+  CHECK(judge.result().figures.empty());
+  CHECK_FALSE(judge.learned(judge.cost()));
+  CHECK_THAT(judge.text(), Contains("toy-valid"));
 }
 
 TEST_CASE("an epoch has every item once, whatever the batches, and none of another", "[train][tasks]") {

@@ -1,5 +1,7 @@
 // What provenance.json says of the processes that trained a run.
 #include "run/history.h"
+
+#include "core/text.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -49,6 +51,32 @@ TEST_CASE("a resume that changes something says so on one line, and every proces
   const auto told = history_of(recorded(run));
   REQUIRE(told.changes.size() == 1);
   CHECK(to_text(told.changes[0]) == "step 4 with optimizer.learning_rate 0.001 (was 0.003)");
+}
+
+TEST_CASE("what somebody edited in run.yaml is told and recorded by the resume that follows, and needs no leave",
+          "[train][history]") {
+  TempDir dir;
+  auto config = steady_run(dir, 4);
+  const auto run = dir / "run";
+  pretrain(config, {.run = run});
+  const auto made = read_file(run + "/run.yaml");
+  dir.write("run/run.yaml", "# a remark\n" + made);
+  pretrain(config, {.run = run, .resume = true});
+  CHECK(history_of(recorded(run)).changes.empty());
+  config.optimizer.learning_rate = 0.001;
+  auto edited = made;
+  replace_all(edited, "learning_rate: 0.003", "learning_rate: 0.001");
+  REQUIRE(edited != made);
+  dir.write("run/run.yaml", edited);
+  pretrain(config, {.run = run, .resume = true});
+  CHECK_THAT(
+      read_file(run + "/log.txt"),
+      Catch::Contains("resumed at step 4 with optimizer.learning_rate 0.001 (was 0.003); reports hold it apart"));
+  const auto told = history_of(recorded(run));
+  REQUIRE(told.changes.size() == 1);
+  CHECK(to_text(told.changes[0]) == "step 4 with optimizer.learning_rate 0.001 (was 0.003)");
+  pretrain(config, {.run = run, .resume = true});
+  CHECK(recorded(run)["history"].back()["changed"].empty());
 }
 
 TEST_CASE("of a history with more keys than any config, some are read", "[train][history]") {

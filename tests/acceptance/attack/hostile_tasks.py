@@ -217,4 +217,21 @@ def attack_task_rows(world, draw, folder, outside, names):
     return world.ask(draw.choice(verbs), folder)
 
 
-KINDS = [attack_task_file, attack_task_data, attack_task_folders, attack_task_rows]
+def attack_task_records(world, draw, folder, outside, names):
+    """A fine-tuned run whose figures or predictions were changed, or are those of another run."""
+    run, other = draw.sample(list(TUNED), 2)
+    name = draw.choice(["summary.json", "predictions.jsonl"])
+    file = folder / run / name
+    if draw.random() < 0.2:
+        file.write_bytes((folder / other / name).read_bytes())
+    elif name == "summary.json":
+        file.write_text(json.dumps(changed(draw, json.loads(file.read_text()), 0.1)))
+    else:
+        lines = [json.dumps(changed(draw, json.loads(line), 0.3)) for line in file.read_text().splitlines()]
+        file.write_text("\n".join(lines) + "\n")
+    verbs = [["evaluate", run], ["verify", "run", run], ["pretrain", "--run", run, "--resume"],
+             ["evaluate", "--task", draw.choice(["task.yaml", "tags.yaml", "spans.yaml"]), "--predictions", f"{run}/predictions.jsonl"]]
+    return world.ask(draw.choice(verbs), folder)
+
+
+KINDS = [attack_task_file, attack_task_data, attack_task_folders, attack_task_rows, attack_task_records]
