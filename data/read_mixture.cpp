@@ -1,7 +1,10 @@
 #include "data/read_mixture.h"
 
+#include <xxhash.h>
+
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/spelling.h"
@@ -26,6 +29,13 @@ uint64_t training_tokens(const Manifest& manifest) {
   if (train != manifest.splits.end())
     for (const auto& shard : train->second) tokens += shard.tokens;
   return tokens;
+}
+
+uint64_t hash_of_document(const TokenStore& store, uint64_t document, std::vector<int64_t>& ids) {
+  const auto first = store.document_token(document);
+  ids.resize(store.document_token(document + 1) - first);
+  store.read(first, ids.size(), ids.data());
+  return XXH3_64bits(ids.data(), ids.size() * sizeof ids[0]);
 }
 
 }  // namespace
@@ -56,6 +66,20 @@ std::vector<MixtureFacts> read_mixture(const DataConfig& data) {
     part.passes *= part.share * all;
   }
   return facts;
+}
+
+uint64_t shared_documents(const TokenStore& held_out, const TokenStore& train) {
+  std::vector<int64_t> ids;
+  std::unordered_map<uint64_t, uint64_t> unseen;  // hash -> held-out documents
+  for (uint64_t d = 0; d < held_out.num_documents(); ++d) ++unseen[hash_of_document(held_out, d, ids)];
+  uint64_t shared = 0;
+  for (uint64_t d = 0; d < train.num_documents() && !unseen.empty(); ++d) {
+    const auto found = unseen.find(hash_of_document(train, d, ids));
+    if (found == unseen.end()) continue;
+    shared += found->second;
+    unseen.erase(found);
+  }
+  return shared;
 }
 
 std::string repeats_warning(const std::string& tokens, double passes) {

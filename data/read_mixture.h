@@ -1,5 +1,6 @@
 #pragma once
 // The texts of data.mixture.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct MixtureFacts {
 /// The texts of data.mixture, by their manifests. Throws DataError for a folder that is no prepared text or has none to
 /// train on, for another tokenizer than that of data.tokens, and for one text that is named twice.
 std::vector<MixtureFacts> read_mixture(const DataConfig& data);
+
+/// The number of documents of a held-out text that a training text has, too, token for token.
+uint64_t shared_documents(const TokenStore& held_out, const TokenStore& train);
 
 /// A sentence about a text that is read more than 40 times, beyond which repeated tokens teach almost nothing; else
 /// empty. Source: Muennighoff et al. 2023 (arXiv 2305.16264), section 5.

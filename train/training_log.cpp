@@ -40,6 +40,13 @@ void announce_mixture(const Training& training) {
     log_info("data", words(text.folder(), ": ", in_percent(part.share), " of the tokens that are read, ",
                            thousands(text.num_documents()), " documents with ", thousands(text.num_tokens()),
                            " tokens, read ", often));
+    const auto& held_out = training.held_out_store;
+    const auto shared = text.fingerprint() == held_out.fingerprint() ? 0 : shared_documents(held_out, text);
+    if (shared > 0)
+      log_warning("data", words(text.folder(), ": has ", shared, " of the ", held_out.num_documents(),
+                                " held-out documents of ", held_out.folder(),
+                                ", token for token, so that held-out losses are too low; prepare it with --dedup and "
+                                "the --valid of those documents, which takes them out of the training text"));
     const auto repeats = std::isfinite(epochs) ? repeats_warning(text.folder(), epochs * part.passes) : "";
     if (!repeats.empty()) log_warning("data", repeats);
   }

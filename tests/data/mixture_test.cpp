@@ -28,7 +28,7 @@ struct TwoTexts {
   }
 };
 
-std::vector<int64_t> ids(const TokenStore& store, uint64_t first, uint64_t count) {
+std::vector<int64_t> ids_at(const TokenStore& store, uint64_t first, uint64_t count) {
   std::vector<int64_t> found(count);
   store.read(first, count, found.data());
   return found;
@@ -112,7 +112,7 @@ TEST_CASE("a mixture has the documents and sentences of its texts, one text afte
   CHECK(store.num_sentences() == texts.first.num_sentences() + texts.second.num_sentences());
   CHECK(store.num_documents() == texts.first.num_documents() + texts.second.num_documents());
   for (const auto& part : parts) {
-    CHECK(ids(store, part.first_token, part.text.num_tokens()) == ids(part.text, 0, part.text.num_tokens()));
+    CHECK(ids_at(store, part.first_token, part.text.num_tokens()) == ids_at(part.text, 0, part.text.num_tokens()));
     for (uint64_t d = 0; d < part.text.num_documents(); ++d) {
       const auto begin = store.document_token(part.first_document + d);
       REQUIRE(begin == part.first_token + part.text.document_token(d));
@@ -237,6 +237,24 @@ TEST_CASE("what is no mixture of texts is refused in a sentence", "[data][mixtur
   write_manifest(second, emptied);
   CHECK(error_of_mixture(good) == "data.mixture.1.tokens, " + second +
                                       ", has no text to train on; leave it out, or prepare it with less held out");
+}
+
+TEST_CASE("held-out documents that a training text has, token for token, are counted", "[data][mixture]") {
+  TempDir dir;
+  const auto train = tiny_store(dir);
+  const TokenStore held_out(dir / "tokens", "valid");
+  CHECK(shared_documents(held_out, train) == 0);
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "all";
+  options.format = TextFormat::lines;
+  options.tokenizer = dir / "vocab.txt";
+  options.held_out = 0;
+  options.threads = 1;
+  prepare(options);
+  CHECK(shared_documents(held_out, TokenStore(dir / "all", "train")) == held_out.num_documents());
+  CHECK(shared_documents(held_out, TokenStore::mixture({{.text = train}, {.text = {dir / "all", "train"}}})) ==
+        held_out.num_documents());
 }
 
 TEST_CASE("a text that is read more than 40 times is warned of", "[data][mixture]") {
