@@ -27,7 +27,7 @@ void add_benchmark(CLI::App& app, Globals& globals) {
     auto with_budget = *set;
     with_budget.emplace_back("train.budget.steps=1000000");  // a benchmark has its own end
     command->config = read_config(*file, with_budget);
-    check_texts(command->config.data);
+    check_tokens_paths(command->config.data);
     globals.exit_code = run_engine(*command);
   });
 }

@@ -52,7 +52,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
       const auto& config = command->configs.emplace_back(read_config(name, *set));
       require<ConfigError>(config.task.name.empty(), name, ": is of a run that is fine-tuned on ", config.task.name,
                            ", whose rows `cloze inspect task` shows");
-      check_texts(config.data);
+      check_tokens_paths(config.data);
     }
     globals.exit_code = run_engine(*command);
   });

@@ -380,7 +380,7 @@ void check_tokens_path(const std::string& path) {
   }
 }
 
-void check_texts(const DataConfig& data) {
+void check_tokens_paths(const DataConfig& data) {
   if (!data.tokens.empty()) check_tokens_path(data.tokens);
   for (const auto& part : data.mixture) check_tokens_path(part.tokens);
 }

@@ -32,7 +32,7 @@ std::string config_file(const std::string& path);
 /// name.
 void check_tokens_path(const std::string& path);
 /// The same for every text that a config names.
-void check_texts(const DataConfig& data);
+void check_tokens_paths(const DataConfig& data);
 /// Throws DataError for a run or prepared text where files of text belong.
 void check_text_path(const std::string& path);
 /// Throws DataError for a text where a tokenizer belongs.

@@ -74,7 +74,7 @@ void start_or_resume(PretrainArguments& a) {
   if (resumes) require_tokens(a.command.config, run);
   check_training_path(run);
   const auto& config = a.command.config;
-  check_texts(config.data);
+  check_tokens_paths(config.data);
   if (!a.command.resume && !config.init.from.empty()) check_run_path(config.init.from);
 }
 

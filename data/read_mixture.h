@@ -24,7 +24,7 @@ std::vector<MixtureFacts> read_mixture(const DataConfig& data);
 uint64_t shared_documents(const TokenStore& held_out, const TokenStore& train);
 
 /// A sentence about a text that is read more than 40 times, beyond which repeated tokens teach almost nothing; else
-/// empty. Source: Muennighoff et al. 2023 (arXiv 2305.16264), section 5.
+/// empty. Source: Muennighoff et al. 2023 (arXiv 2305.16264), figure 1.
 std::string repeats_warning(const std::string& tokens, double passes);
 
 }  // namespace cloze
