@@ -10,12 +10,14 @@ namespace cloze {
 
 namespace {
 
-constexpr uint64_t whole = uint64_t{1} << 32;
+constexpr uint64_t whole_share = uint64_t{1} << 32;
 /// Rows among which the texts are shuffled: objectives that go by the parity of a row's number meet every text.
 constexpr uint64_t shuffled_rows = 32;
 
 /// floor(rows * share / 2^32), exactly: a rounded product would leave out a row, or give one twice.
-uint64_t share_of(uint64_t rows, uint64_t share) { return (rows >> 32) * share + ((rows & (whole - 1)) * share >> 32); }
+uint64_t share_of(uint64_t rows, uint64_t share) {
+  return (rows >> 32) * share + ((rows & (whole_share - 1)) * share >> 32);
+}
 
 }  // namespace
 
@@ -24,9 +26,9 @@ MixtureOrder::MixtureOrder(const std::vector<double>& rows, uint64_t key) : key_
   size_ = std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(all)));
   double rest = all;
   for (size_t part = 0; part < rows.size(); ++part) {
-    const auto wanted = static_cast<uint64_t>(std::llround(rows[part] / rest * static_cast<double>(whole)));
+    const auto wanted = static_cast<uint64_t>(std::llround(rows[part] / rest * static_cast<double>(whole_share)));
     of_all_.push_back(rows[part] / all);
-    of_rest_.push_back(part + 1 == rows.size() ? whole : std::clamp<uint64_t>(wanted, 1, whole - 1));
+    of_rest_.push_back(part + 1 == rows.size() ? whole_share : std::clamp<uint64_t>(wanted, 1, whole_share - 1));
     rest -= rows[part];
   }
 }
