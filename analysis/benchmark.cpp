@@ -251,7 +251,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
       0, config.train.workers);
   BenchmarkResult r;
   r.suite_figures = suite_figures;
-  r.data = collator ? config.data.tokens : "synthetic tokens";
+  r.data = collator ? collator->store().folder() : "synthetic tokens";
   r.precision = stepper.precision_description() + (options.plain ? ", plain operators" : "");
   add_gemm_throughput(options, r);
   const auto before = core_time();

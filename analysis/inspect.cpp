@@ -15,6 +15,17 @@ struct RowTotals {
   int64_t sequences = 0, tokens = 0;
   int64_t positions = 0;                 ///< tokens and padding
   int64_t example_tokens = 0, used = 0;  ///< tokens of the examples, and those of them that are in rows
+  std::vector<TextPart> texts{};         ///< of a mixture
+  std::vector<int64_t> of_text{};        ///< tokens of the examples of each; empty: no mixture
+
+  explicit RowTotals(const TokenStore& store) : texts(store.parts()) {
+    if (texts.size() > 1) of_text.resize(texts.size());
+  }
+
+  size_t text_of(uint64_t document) const {
+    const auto next = std::ranges::upper_bound(texts, document, {}, &TextPart::first_document);
+    return static_cast<size_t>(next - texts.begin()) - 1;
+  }
 
   void add(const Batch& batch, const std::vector<RowDraws>& draws) {
     sequences += batch.input_ids.size(0);
@@ -23,6 +34,7 @@ struct RowTotals {
     for (const auto& drawn : draws) {
       example_tokens += drawn.example_tokens;
       used += drawn.used_tokens;
+      if (!of_text.empty()) of_text[text_of(drawn.document)] += drawn.example_tokens;
     }
   }
 };
@@ -35,6 +47,11 @@ void add_facts(const RowTotals& totals, const InspectedRun& run, nlohmann::json&
   facts["full_share"] = share(totals.tokens, totals.sequences * run.config.data.max_seq_length * sides);
   facts["read_share"] =
       run.collator.text_share() * (totals.example_tokens > 0 ? share(totals.used, totals.example_tokens) : 1);
+  if (totals.example_tokens == 0) return;  // rows that run through a text
+  for (size_t i = 0; i < totals.of_text.size(); ++i)
+    facts["texts"].push_back({{"tokens", totals.texts[i].text.folder()},
+                              {"share", totals.texts[i].share},
+                              {"read_share", share(totals.of_text[i], totals.example_tokens)}});
 }
 
 /// Throws ConfigError for numbers that no command means.
@@ -73,7 +90,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
   if (examples > 0 && any_that(config.objectives, &ObjectiveKind::replaces_tokens)) replacements.emplace(run);
   const int64_t all = inspected_rows(run, std::max(examples, sequences)), rows = config.train.batch_size;
   Inspection found;
-  RowTotals totals;
+  RowTotals totals(run.store);
   std::vector<RowDraws> draws;
   for (int64_t first = 0; first < all; first += rows) {
     auto batch = run.collator.batch(static_cast<uint64_t>(first), std::min(rows, all - first), &draws);

@@ -69,6 +69,10 @@ std::string facts_text(const json& f) {
       f.contains("source_length") ? generative_text(f) : words(sequences_text(f), "\n", predicted_text(f));
   out += words("coverage   ", percent(f["read_share"]), " of the text is used per epoch; rows are ",
                percent(f["full_share"]), " full\n", split_text(f));
+  if (f.contains("texts"))
+    for (const auto& text : f["texts"])
+      out += words("text       ", percent(text["read_share"]), " of the tokens are of ",
+                   text["tokens"].get<std::string>(), ", whose share is ", percent(text["share"]), "\n");
   if (f.contains("causal_share")) out += words("causal     ", percent(f["causal_share"]), " of the rows\n");
   if (f.contains("pair_label_1_share"))
     out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");

@@ -27,7 +27,7 @@ void add_benchmark(CLI::App& app, Globals& globals) {
     auto with_budget = *set;
     with_budget.emplace_back("train.budget.steps=1000000");  // a benchmark has its own end
     command->config = read_config(*file, with_budget);
-    if (const auto& tokens = command->config.data.tokens; !tokens.empty()) check_tokens_path(tokens);
+    check_tokens_paths(command->config.data);
     globals.exit_code = run_engine(*command);
   });
 }

@@ -44,8 +44,15 @@ RunConfig checked_config(const ConfigTree& tree) {
 /// The config with the tokens of a run where they are now, if it names them as the run does.
 RunConfig with_tokens_of(const std::string& run, RunConfig config) {
   const auto tree = ConfigTree::load(run + "/run.yaml");
-  const auto* recorded = tree.find("data.tokens");
-  if (recorded && recorded->text == config.data.tokens) config.data.tokens = tokens_of_run(run, recorded->text);
+  const auto is_recorded = [&](const std::string& key, const std::string& tokens) {
+    const auto* recorded = tree.find(key);
+    return recorded && recorded->text == tokens;
+  };
+  auto& data = config.data;
+  if (is_recorded("data.tokens", data.tokens)) data.tokens = tokens_of_run(run, data.tokens);
+  for (size_t part = 0; part < data.mixture.size(); ++part)
+    if (auto& tokens = data.mixture[part].tokens; is_recorded(words("data.mixture.", part, ".tokens"), tokens))
+      tokens = mixture_tokens_of_run(run, part, tokens);
   return config;
 }
 

@@ -141,6 +141,7 @@ std::vector<DocumentedKey> all_keys() {
   add_kinds(all, "optimizer", static_cast<const UpdateRule*>(nullptr));
   add_kinds(all, "schedule", static_cast<const ScheduleShape*>(nullptr));
   add_keys(all, keys_of("objectives.N.mixture.N", MaskingPart{}));
+  add_keys(all, keys_of("data.mixture.N", MixturePart{}));
   add_keys(all, keys_of("optimizer.groups.N", ParameterGroup{}));
   add_keys(all, keys_of("train.phases.N", PhaseConfig{}));
   return all;
@@ -193,6 +194,7 @@ std::string reference_of_keys() {
          sections_of_kinds("optimizer", "kind", static_cast<const UpdateRule*>(nullptr)) +
          sections_of_kinds("schedule", "shape", static_cast<const ScheduleShape*>(nullptr)) +
          section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +
+         section("An element of `data.mixture`", keys_of("data.mixture.N", MixturePart{})) +
          section("An element of `groups`", keys_of("optimizer.groups.N", ParameterGroup{})) +
          section("An element of `phases`", keys_of("train.phases.N", PhaseConfig{}));
 }

@@ -52,7 +52,7 @@ void add_inspect(CLI::App& app, Globals& globals) {
       const auto& config = command->configs.emplace_back(read_config(name, *set));
       require<ConfigError>(config.task.name.empty(), name, ": is of a run that is fine-tuned on ", config.task.name,
                            ", whose rows `cloze inspect task` shows");
-      if (const auto& tokens = config.data.tokens; !tokens.empty()) check_tokens_path(tokens);
+      check_tokens_paths(config.data);
     }
     globals.exit_code = run_engine(*command);
   });

@@ -362,6 +362,11 @@ void check_tokens_path(const std::string& path) {
   }
 }
 
+void check_tokens_paths(const DataConfig& data) {
+  if (!data.tokens.empty()) check_tokens_path(data.tokens);
+  for (const auto& part : data.mixture) check_tokens_path(part.tokens);
+}
+
 void check_text_path(const std::string& path) {
   const auto kind = kind_of_path(path);
   require<DataError>(kind != PathKind::tokens, path,

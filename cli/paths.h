@@ -2,6 +2,8 @@
 // What a path is, and what to do with it where something else belongs.
 #include <string>
 
+#include "data/config.h"
+
 namespace cloze {
 
 /// What a path is, by the files in it.
@@ -32,6 +34,8 @@ std::string task_file(const std::string& name);
 /// Throws DataError for a file, a run or a model where prepared text belongs, and for a missing folder with a similar
 /// name.
 void check_tokens_path(const std::string& path);
+/// The same for every text that a config names.
+void check_tokens_paths(const DataConfig& data);
 /// Throws DataError for a run or prepared text where files of text belong.
 void check_text_path(const std::string& path);
 /// Throws DataError for a text where a tokenizer belongs.

@@ -18,9 +18,13 @@ struct PretrainArguments {
 
 /// Throws DataError where the tokens that a run goes on with were not found.
 void require_tokens(const RunConfig& config, const std::string& run) {
-  const auto& tokens = config.data.tokens;
-  require<DataError>(tokens.empty() || std::filesystem::exists(tokens), run, ": its tokens, ", tokens,
-                     ", are neither there nor near the run; name their folder with --set data.tokens=FOLDER");
+  const auto check = [&](const std::string& key, const std::string& tokens) {
+    require<DataError>(tokens.empty() || std::filesystem::exists(tokens), run, ": its tokens, ", tokens,
+                       ", are neither there nor near the run; name their folder with --set ", key, "=FOLDER");
+  };
+  check("data.tokens", config.data.tokens);
+  for (size_t part = 0; part < config.data.mixture.size(); ++part)
+    check(words("data.mixture.", part, ".tokens"), config.data.mixture[part].tokens);
 }
 
 void branch(PretrainArguments& a) {
@@ -70,7 +74,7 @@ void start_or_resume(PretrainArguments& a) {
   if (resumes) require_tokens(a.command.config, run);
   check_training_path(run);
   const auto& config = a.command.config;
-  if (!config.data.tokens.empty()) check_tokens_path(config.data.tokens);
+  check_tokens_paths(config.data);
   if (!a.command.resume && !config.init.from.empty()) check_run_path(config.init.from);
 }
 

@@ -2,6 +2,7 @@
 // The `data` section of a config: the prepared text, and how sequences are cut from it.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/config_rule.h"
 
@@ -23,9 +24,22 @@ inline bool is_pair(RowPacking packing) {
   return packing == RowPacking::segment_pair || packing == RowPacking::sentence_pair;
 }
 
+/// A text of a mixture.
+struct MixturePart {
+  std::string tokens;
+  double weight = 0;
+};
+
+template <class V>
+void describe(V& v, MixturePart& c) {
+  v("tokens", c.tokens, "folder made by `cloze prepare` with the tokenizer of data.tokens");
+  v("weight", c.weight, "share of the tokens that are read, relative to the weights of the others");
+}
+
 /// Prepared tokens, and how sequences are cut from them.
 struct DataConfig {
   std::string tokens;
+  std::vector<MixturePart> mixture{};
   int64_t max_seq_length = 128;
   RowPacking packing = RowPacking::document;
   double short_seq_prob = 0.1;
@@ -35,6 +49,9 @@ struct DataConfig {
 template <class V>
 void describe(V& v, DataConfig& c) {
   v("tokens", c.tokens, "folder made by `cloze prepare`");
+  v("mixture", c.mixture,
+    "texts to train on instead of that of data.tokens, whose held-out text and tokenizer remain: a list of `tokens`, a "
+    "folder, and `weight`, its share of the tokens that are read");
   v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included", in_range(4, 1 << 28));
   v("packing", c.packing,
     "how sequences are cut from the text; nsp and sop always use pairs, of segments by default; plm takes segment_pair "

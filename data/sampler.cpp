@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/error.h"
 
@@ -84,44 +83,6 @@ std::vector<Sampler::Chunk> Sampler::cut(uint64_t short_key) {
   return chunks;
 }
 
-/// The approximate number of tokens of its row; for a pair of texts that of the longer side.
-uint64_t Sampler::length_of(const Example& example) const {
-  uint64_t tokens = 0;
-  for (const auto& span : example.spans) tokens += span.count;
-  if (example.random_next) return example.target_length;
-  if (options_.packing != Packing::whole) return std::min(tokens, example.target_length);
-  const uint64_t source = store_.first_token(store_.first_sentence(example.document) + 1) - example.spans.front().first;
-  return std::min(options_.length, std::max(source, tokens - source));
-}
-
-std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size,
-                                         uint64_t accumulation) const {
-  std::vector<uint64_t> order;
-  if (accumulation < 2 ||
-      options_.packing == Packing::full) {  // a step is one batch, or nearly all have the same length
-    order.resize(count);
-    std::iota(order.begin(), order.end(), first);
-    return order;
-  }
-  const uint64_t step_size = batch_size * accumulation;
-  std::vector<std::pair<uint64_t, uint64_t>> sorted(step_size);  // length, sequence
-  Example example;
-  for (uint64_t index = first; index < first + count; ++index) {
-    const uint64_t step = index / step_size, begin = step * step_size;
-    if (order.empty() || index == begin) {
-      for (uint64_t i = 0; i < step_size; ++i) {
-        sample(begin + i, example);
-        sorted[i] = {length_of(example), begin + i};
-      }
-      std::ranges::sort(sorted);
-    }
-    const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))(
-        (index - begin) / batch_size);  // so that a part of a step is a fair sample of it
-    order.push_back(sorted[batch * batch_size + index % batch_size].second);
-  }
-  return order;
-}
-
 /// Finds the sentences of a chunk for pairs, and takes half 1 or 2 of them if it is split; 0 = all.
 void Sampler::take_sentences(Example& example, uint64_t half) const {
   auto& span = example.spans.front();
@@ -162,6 +123,8 @@ void Sampler::sample(uint64_t index, Example& example) const {
   const Chunk& chunk = chunks_[drawn];
   example.item = drawn + (half == 2 ? chunks_.size() : 0);
   example.document = store_.document_of(chunk.first);
+  example.first_document = 0;
+  example.documents = store_.num_documents();
   if (makes_pairs()) {
     example.spans.push_back({chunk.first, chunk.tokens});
     example.target_length = chunk.target;

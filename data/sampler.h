@@ -19,8 +19,9 @@ struct Span {
 struct Example {
   uint64_t epoch = 0;  ///< modulo SamplerOptions::versions
   uint64_t item = 0;
-  uint64_t document = 0;       ///< of the first token
-  std::vector<Span> spans;     ///< one for each document touched
+  uint64_t document = 0;                       ///< of the first token
+  uint64_t first_document = 0, documents = 0;  ///< those of its text, which in a mixture is one of several
+  std::vector<Span> spans;                     ///< one for each document touched
   std::vector<uint64_t> cuts;  ///< packings of pairs: token offsets in the span where a sentence starts (not 0)
   uint64_t target_length = 0;  ///< target number of tokens without special ones; at most the sampler's length
   bool random_next = false;    ///< packings of pairs: the span is segment A, its B comes from another document
@@ -67,10 +68,8 @@ class Sampler {
   double random_next_share() const;
   /// Fills `example` (its vectors are reused) with sequence `index`, of epoch index / size(). O(log documents).
   void sample(uint64_t index, Example& example) const;
-  /// The sequences at indices [first, first + count) if those of each step (`accumulation` batches of `batch_size`) are
-  /// sorted by length before they are split into batches, which then have little padding. A step reads the same
-  /// sequences as without sorting.
-  std::vector<uint64_t> by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const;
+  /// A number above every `item`.
+  uint64_t items() const { return 2 * chunks_.size(); }
 
  private:
   struct Chunk {
@@ -83,7 +82,6 @@ class Sampler {
   }
   uint64_t sentence_end(uint64_t token) const;
   void take_sentences(Example& example, uint64_t half) const;
-  uint64_t length_of(const Example& example) const;
 
   TokenStore store_;
   SamplerOptions options_;

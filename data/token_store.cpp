@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/mapped_file.h"
 #include "core/open_file.h"
 #include "data/manifest.h"
@@ -108,8 +110,7 @@ struct Shard {
   ShardHeader header{};
   const uint32_t *sentences = nullptr, *documents = nullptr;
   bool is_whole() const { return !guard->has_lost_parts() && file.size() >= size; }
-  uint64_t first_document = 0, first_sentence = 0, first_token = 0;  // of the whole split
-  std::vector<uint32_t> source_bytes;                                // [tokens], or empty
+  std::vector<uint32_t> source_bytes;  // [tokens], or empty
 
   void read_source_bytes(const std::string& folder) {
     if (expected.source_file.empty()) return;
@@ -125,20 +126,36 @@ struct Shard {
   }
 };
 
+/// A file where it stands in the text.
+struct PlacedShard {
+  std::shared_ptr<const Shard> file;
+  uint64_t first_document = 0, first_sentence = 0, first_token = 0;
+};
+
 }  // namespace
 
 struct TokenStore::Impl {
   std::string folder, split;
   Manifest manifest;
   std::optional<Tokenizer> tokenizer;
-  std::vector<std::shared_ptr<const Shard>> shards;
+  std::vector<PlacedShard> shards;
   uint64_t documents = 0, sentences = 0, tokens = 0;
+  std::vector<TextPart> parts;  ///< of a mixture; else empty
 
   /// The shard of index `value`, by the field `first`.
-  const Shard& shard_of(uint64_t value, uint64_t Shard::* first) const {
+  const PlacedShard& shard_of(uint64_t value, uint64_t PlacedShard::* first) const {
     size_t at = shards.size() - 1;
-    while (at > 0 && (*shards[at]).*first > value) --at;
-    return *shards[at];
+    while (at > 0 && shards[at].*first > value) --at;
+    return shards[at];
+  }
+
+  /// Adds a file to the end of the text.
+  void append(std::shared_ptr<const Shard> file) {
+    const auto& facts = file->expected;
+    shards.push_back({.file = file, .first_document = documents, .first_sentence = sentences, .first_token = tokens});
+    documents += facts.documents;
+    sentences += facts.sentences;
+    tokens += facts.tokens;
   }
 };
 
@@ -173,13 +190,7 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   for (const auto& facts : found->second) {
     auto shard = std::make_shared<Shard>(folder, facts, tokens);
     shard->read_source_bytes(folder);
-    shard->first_document = impl->documents;
-    shard->first_sentence = impl->sentences;
-    shard->first_token = impl->tokens;
-    impl->documents += facts.documents;
-    impl->sentences += facts.sentences;
-    impl->tokens += facts.tokens;
-    impl->shards.push_back(std::move(shard));
+    impl->append(std::move(shard));
   }
   require<DataError>(impl->documents > 0, folder, ": split '", split, "' has no document; prepare the text again");
   impl_ = std::move(impl);
@@ -197,46 +208,96 @@ TokenStore TokenStore::with_tokenizer(const Tokenizer& tokenizer) const {
   return TokenStore(std::shared_ptr<const Impl>(std::move(impl)));
 }
 
+namespace {
+
+/// Adds the numbers of a part, as often as an epoch reads it.
+void add_read(const std::vector<uint64_t>& counts, double passes, std::vector<uint64_t>& sum) {
+  for (size_t id = 0; id < counts.size(); ++id)
+    sum[id] += static_cast<uint64_t>(std::llround(passes * static_cast<double>(counts[id])));
+}
+
+}  // namespace
+
+TokenStore TokenStore::mixture(std::vector<TextPart> parts) {
+  if (parts.size() == 1) return parts.front().text;
+  double weights = 0;
+  auto impl = std::make_shared<Impl>(*parts.front().text.impl_);
+  impl->folder.clear();
+  impl->shards.clear();
+  impl->documents = impl->sentences = impl->tokens = 0;
+  std::string fingerprints;
+  for (auto& part : parts) {
+    weights += part.share;
+    part.first_document = impl->documents;
+    part.first_token = impl->tokens;
+    impl->folder += (impl->folder.empty() ? "" : ", ") + part.text.folder();
+    fingerprints += part.text.fingerprint() + " ";
+    for (const auto& shard : part.text.impl_->shards) impl->append(shard.file);
+  }
+  auto& manifest = impl->manifest;
+  manifest.fingerprint = hash_hex(fingerprints);
+  manifest.counts.assign(static_cast<size_t>(impl->tokenizer->size()), 0);
+  std::optional<double> all_words = 0;
+  bool are_counted = true;
+  for (auto& part : parts) {
+    part.share /= weights;
+    part.passes = part.share * static_cast<double>(impl->tokens) / static_cast<double>(part.text.num_tokens());
+    are_counted = are_counted && !part.text.train_counts().empty();
+    add_read(part.text.train_counts(), part.passes, manifest.counts);
+    const auto own = part.text.train_words();
+    all_words = own && all_words ? std::optional(*all_words + part.passes * static_cast<double>(*own)) : std::nullopt;
+  }
+  if (!are_counted) manifest.counts.clear();
+  manifest.report = nlohmann::json::object();
+  if (all_words) manifest.report["words"] = static_cast<uint64_t>(std::llround(*all_words));
+  impl->parts = std::move(parts);
+  return TokenStore(std::shared_ptr<const Impl>(std::move(impl)));
+}
+
+std::vector<TextPart> TokenStore::parts() const {
+  return impl_->parts.empty() ? std::vector{TextPart{*this}} : impl_->parts;
+}
+const std::string& TokenStore::folder() const { return impl_->folder; }
 uint64_t TokenStore::num_documents() const { return impl_->documents; }
 uint64_t TokenStore::num_sentences() const { return impl_->sentences; }
 uint64_t TokenStore::num_tokens() const { return impl_->tokens; }
 
 uint64_t TokenStore::first_sentence(uint64_t document) const {
   if (document >= impl_->documents) return impl_->sentences;
-  const auto& shard = impl_->shard_of(document, &Shard::first_document);
-  return shard.first_sentence + shard.documents[document - shard.first_document];
+  const auto& shard = impl_->shard_of(document, &PlacedShard::first_document);
+  return shard.first_sentence + shard.file->documents[document - shard.first_document];
 }
 
 uint64_t TokenStore::first_token(uint64_t sentence) const {
   if (sentence >= impl_->sentences) return impl_->tokens;
-  const auto& shard = impl_->shard_of(sentence, &Shard::first_sentence);
-  return shard.first_token + shard.sentences[sentence - shard.first_sentence];
+  const auto& shard = impl_->shard_of(sentence, &PlacedShard::first_sentence);
+  return shard.first_token + shard.file->sentences[sentence - shard.first_sentence];
 }
 
 uint64_t TokenStore::document_token(uint64_t document) const { return first_token(first_sentence(document)); }
 
 uint64_t TokenStore::sentence_of(uint64_t token) const {
-  const auto& shard = impl_->shard_of(token, &Shard::first_token);
-  const auto* end = shard.sentences + shard.header.sentences + 1;
-  return shard.first_sentence +
-         static_cast<uint64_t>(std::upper_bound(shard.sentences, end, token - shard.first_token) - shard.sentences) - 1;
+  const auto& shard = impl_->shard_of(token, &PlacedShard::first_token);
+  const auto *begin = shard.file->sentences, *end = begin + shard.file->header.sentences + 1;
+  return shard.first_sentence + static_cast<uint64_t>(std::upper_bound(begin, end, token - shard.first_token) - begin) -
+         1;
 }
 
 uint64_t TokenStore::document_of(uint64_t token) const {
-  const auto& shard = impl_->shard_of(token, &Shard::first_token);
-  const auto* end = shard.documents + shard.header.documents + 1;
+  const auto& shard = impl_->shard_of(token, &PlacedShard::first_token);
+  const auto *begin = shard.file->documents, *end = begin + shard.file->header.documents + 1;
   const auto sentence = sentence_of(token) - shard.first_sentence;
-  return shard.first_document +
-         static_cast<uint64_t>(std::upper_bound(shard.documents, end, sentence) - shard.documents) - 1;
+  return shard.first_document + static_cast<uint64_t>(std::upper_bound(begin, end, sentence) - begin) - 1;
 }
 
 void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
   require<DataError>(first <= impl_->tokens && count <= impl_->tokens - first, impl_->folder,
                      ": the offsets of its tokens are damaged; prepare the text again");
   while (count > 0) {
-    const auto& shard = impl_->shard_of(first, &Shard::first_token);
+    const auto& placed = impl_->shard_of(first, &PlacedShard::first_token);
+    const auto& shard = *placed.file;
     if (!shard.is_verified) shard.verify();
-    const uint64_t at = first - shard.first_token, n = std::min(count, shard.header.tokens - at);
+    const uint64_t at = first - placed.first_token, n = std::min(count, shard.header.tokens - at);
     if (shard.header.id_bytes == 2)
       std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
     else
@@ -248,9 +309,9 @@ void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
 }
 
 std::optional<uint64_t> TokenStore::source_bytes(uint64_t token) const {
-  const auto& shard = impl_->shard_of(token, &Shard::first_token);
-  if (shard.source_bytes.empty()) return std::nullopt;
-  return shard.source_bytes[token - shard.first_token];
+  const auto& shard = impl_->shard_of(token, &PlacedShard::first_token);
+  if (shard.file->source_bytes.empty()) return std::nullopt;
+  return shard.file->source_bytes[token - shard.first_token];
 }
 
 const std::vector<uint64_t>& TokenStore::train_counts() const { return impl_->manifest.counts; }
@@ -261,15 +322,21 @@ std::optional<uint64_t> TokenStore::train_words() const {
 }
 const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
 const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
-std::string TokenStore::split_fingerprint() const { return split_text(impl_->manifest, impl_->split).fingerprint; }
+std::string TokenStore::split_fingerprint() const {
+  if (impl_->parts.empty()) return split_text(impl_->manifest, impl_->split).fingerprint;
+  std::string all;
+  for (const auto& part : impl_->parts) all += part.text.split_fingerprint() + " ";
+  return hash_hex(all);
+}
 
 void TokenStore::require_whole() const {
   for (const auto& shard : impl_->shards)
-    require<DataError>(shard->is_whole(), shard->path, ": became shorter while it was read; prepare the text again");
+    require<DataError>(shard.file->is_whole(), shard.file->path,
+                       ": became shorter while it was read; prepare the text again");
 }
 
 void TokenStore::verify() const {
-  for (const auto& shard : impl_->shards) shard->verify();
+  for (const auto& shard : impl_->shards) shard.file->verify();
 }
 
 }  // namespace cloze

@@ -11,6 +11,8 @@
 
 namespace cloze {
 
+struct TextPart;
+
 /// One split of a prepared folder. Tokens and sentences are numbered across all files, in the order of the text; every
 /// document has at least one sentence, every sentence at least one token. Safe to read from many threads.
 class TokenStore {
@@ -18,7 +20,15 @@ class TokenStore {
   /// Opens `folder` (as `prepare` made it), split `train` or `valid`. Checks the manifest, the size and the header of
   /// each file, and, when a token of a file is first read, that whole file; throws DataError with the file.
   TokenStore(const std::string& folder, const std::string& split);
+  /// Texts of one tokenizer as one, numbered in the order of `parts`, whose shares need not add up to 1; of one part
+  /// its text. `train_counts` and `train_words` are those of an epoch, which is as long as all parts together and reads
+  /// each of them TextPart::passes times.
+  static TokenStore mixture(std::vector<TextPart> parts);
 
+  /// The texts of a mixture, where they stand in it; of another store itself.
+  std::vector<TextPart> parts() const;
+  /// The folder that it was opened from; of a mixture all of them, listed.
+  const std::string& folder() const;
   uint64_t num_documents() const;
   uint64_t num_sentences() const;
   uint64_t num_tokens() const;
@@ -62,6 +72,14 @@ class TokenStore {
   struct Impl;
   explicit TokenStore(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
+};
+
+/// A text of a mixture.
+struct TextPart {
+  TokenStore text;
+  double share = 1;                              ///< of the tokens that are read
+  double passes = 1;                             ///< over this text, in an epoch of the mixture
+  uint64_t first_document = 0, first_token = 0;  ///< in the mixture
 };
 
 }  // namespace cloze

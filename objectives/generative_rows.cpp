@@ -42,7 +42,7 @@ class GenerativeRows final : public RowMaker {
 
   const RowContext& in_;
   std::unique_ptr<SourceTargetBuilder> builder_;
-  Sampler sampler_;
+  MixedSampler sampler_;
 };
 
 }  // namespace

@@ -68,8 +68,13 @@ class MaskedRows final : public RowMaker {
             .random_next_prob = pairs_ ? pairs_->random_next_prob : 0};
   }
 
-  /// A random B must be from another document.
+  /// A random B must be from another document of the same text.
   void require_documents() const {
+    const auto parts = in_.store.parts();
+    for (const auto& part : parts)
+      require<DataError>(part.text.num_documents() >= 2 || parts.size() == 1, "sentence pairs (nsp, sop, data.packing ",
+                         "of pairs) need at least two documents, ", part.text.folder(), " has one, and no B is taken ",
+                         "from another text; leave it out of data.mixture, or prepare more of it");
     require<DataError>(in_.store.num_documents() >= 2 || in_.stage != "train",
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has "
                        "one; separate documents by a blank line, remove that objective, or choose another packing");
@@ -123,7 +128,7 @@ class MaskedRows final : public RowMaker {
   const RowContext& in_;
   std::optional<SegmentPairRule> pairs_;
   uint64_t budget_;  // tokens of a row without special ones
-  Sampler sampler_;
+  MixedSampler sampler_;
   std::vector<MaskingPart> maskings_;  // empty: no masking
 };
 

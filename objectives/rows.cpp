@@ -43,12 +43,12 @@ RowContext::RowContext(TokenStore tokens, const Objectives& wanted, const DataCo
       mixture_key(Rng(streams.masking.key(stage_name)).key("mixture")),
       pair_key(order_rng.key("pair")) {}
 
-Sampler RowContext::sampler(SamplerOptions options) const {
+MixedSampler RowContext::sampler(SamplerOptions options) const {
   if (step.batch_size > 0) options.versions = static_cast<uint64_t>(dupe_factor_of(objectives));
   return {store, options, order_rng};
 }
 
-std::vector<uint64_t> RowContext::sequences(const Sampler& sampler, uint64_t first, int64_t count) const {
+std::vector<uint64_t> RowContext::sequences(const MixedSampler& sampler, uint64_t first, int64_t count) const {
   if (step.batch_size > 0)
     return sampler.by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size),
                              static_cast<uint64_t>(step.accumulation));

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "data/config.h"
-#include "data/sampler.h"
+#include "data/mixed_sampler.h"
 #include "models/families/model_config.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
@@ -40,11 +40,11 @@ double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequ
 struct RowContext {
   RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const RowStreams& streams,
              const std::string& stage_name, const ModelConfig& model_config, StepRows rows);
-  /// A sampler on the stream of the order, in training with the versions of static masking. Throws DataError if the
-  /// store has no examples.
-  Sampler sampler(SamplerOptions options) const;
+  /// A sampler on the stream of the order, in training with the versions of static masking. Throws DataError if a text
+  /// has no examples.
+  MixedSampler sampler(SamplerOptions options) const;
   /// The sequence number of each row of the batch that starts at `first`.
-  std::vector<uint64_t> sequences(const Sampler& sampler, uint64_t first, int64_t count) const;
+  std::vector<uint64_t> sequences(const MixedSampler& sampler, uint64_t first, int64_t count) const;
   /// Throws DataError for ids outside the tokenizer's vocabulary.
   void check_ids(const int64_t* ids, uint64_t count) const;
 

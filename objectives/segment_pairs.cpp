@@ -6,10 +6,11 @@ namespace cloze {
 
 namespace {
 
-/// Whole sentences from a random position of another document, until there are `wanted` tokens or the document ends.
-Span random_segment(const TokenStore& store, uint64_t own_document, uint64_t wanted, Stream& stream) {
-  uint64_t document = stream.below(store.num_documents() - 1);
-  if (document >= own_document) ++document;
+/// Whole sentences from a random position of another document of the same text, until there are `wanted` tokens or the
+/// document ends. From another text of a mixture, the pair would be known by what the texts are about.
+Span random_segment(const TokenStore& store, const Example& own, uint64_t wanted, Stream& stream) {
+  uint64_t document = own.first_document + stream.below(own.documents - 1);
+  if (document >= own.document) ++document;
   const uint64_t first = store.first_sentence(document), last = store.first_sentence(document + 1);
   uint64_t sentence = first + stream.below(last - first);
   const uint64_t start = store.first_token(sentence);
@@ -53,7 +54,7 @@ SegmentPair make_segment_pair(const SegmentPairRule& rule, const TokenStore& sto
   if (example.random_next) {
     const bool has_room = example.target_length > whole.count && !rule.single_sentences;
     const uint64_t wanted = has_room ? example.target_length - whole.count : 1;
-    pair = {.a = whole, .b = random_segment(store, example.document, wanted, stream), .label = 1, .forced = true};
+    pair = {.a = whole, .b = random_segment(store, example, wanted, stream), .label = 1, .forced = true};
   } else {
     const uint64_t split = example.cuts[stream.below(example.cuts.size())];
     pair = {.a = {whole.first, split}, .b = {whole.first + split, whole.count - split}};

@@ -27,8 +27,8 @@ struct SegmentPair {
 };
 
 /// Splits the sentences of `example` into A and B and applies the rule; or, if the example says so, takes all of them
-/// as A and a B from another document. Truncates both to `budget` tokens in total. `store` needs at least two
-/// documents. Source: google-research/bert and google-research/albert, create_pretraining_data.py.
+/// as A and a B from another document. Truncates both to `budget` tokens in total. The text of the example needs at
+/// least two documents. Source: google-research/bert and google-research/albert, create_pretraining_data.py.
 SegmentPair make_segment_pair(const SegmentPairRule& rule, const TokenStore& store, const Example& example,
                               uint64_t budget, Stream stream);
 

@@ -16,6 +16,27 @@ namespace cloze {
 
 namespace {
 
+/// A mixture of texts to train on. What the texts are is read later (data/read_mixture.h).
+void check_mixture(const RunConfig& c, Limits& limits) {
+  const auto& mixture = c.data.mixture;
+  if (mixture.empty()) return;
+  limits.forbid(c.data.tokens.empty(),
+                "data.mixture says what is trained on, and data.tokens is not given, whose "
+                "held-out text the run is scored on; name it too");
+  for (size_t i = 0; i < mixture.size(); ++i) {
+    const auto& [tokens, weight] = mixture[i];
+    limits.forbid(tokens.empty(), "data.mixture.", i, " names no tokens; give it a folder made by `cloze prepare`");
+    limits.forbid(!(weight > 0) || !std::isfinite(weight), "data.mixture.", i, ".weight is ", shortest(weight),
+                  ", and a text needs a share above 0; raise it, or leave the text out");
+  }
+  limits.forbid(mixture.size() > 1 && carries_mems(c.model),
+                "data.mixture takes every row from another text, and the mems of model.mem_len and model.reuse_len "
+                "continue one text from step to step; name one text, or set model.mem_len to 0");
+  limits.forbid(
+      std::ranges::any_of(c.objectives, [](const auto& objective) { return task_head_of(objective) != nullptr; }),
+      "data.mixture mixes texts, and the rows of a task are as they were prepared; leave it out");
+}
+
 /// Rows that fit the model.
 void check_data(const RunConfig& c, Limits& limits) {
   if (const auto* model = as<TransformerConfig>(c.model))
@@ -205,6 +226,7 @@ void validate(const RunConfig& c) {
   check_limits(c.model, limits);
   check_limits(setting_of(c), limits);
   check_data(c, limits);
+  check_mixture(c, limits);
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);
   check_optimizer(c.optimizer, limits);

@@ -31,8 +31,12 @@ std::vector<ChangedKey> changed_keys(const RunConfig& before, const RunConfig& n
   return found;
 }
 
+bool names_text(const std::string& key) {
+  return key == "data.tokens" || (key.starts_with("data.mixture.") && key.ends_with(".tokens"));
+}
+
 bool may_change(const std::string& key) {
-  return key.starts_with("train.budget.") || key.starts_with("checkpoint.") || key == "data.tokens" ||
+  return key.starts_with("train.budget.") || key.starts_with("checkpoint.") || names_text(key) ||
          key == "train.workers" || key == "train.threads" || key == "train.on_divergence";
 }
 

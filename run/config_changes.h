@@ -19,6 +19,9 @@ std::string to_text(const ChangedKey& changed);
 /// The differences of two configs.
 std::vector<ChangedKey> changed_keys(const RunConfig& before, const RunConfig& now);
 
+/// Whether a key is the folder of a prepared text: data.tokens, or that of a text of data.mixture.
+bool names_text(const std::string& key);
+
 /// Whether a run may go on with another value of a key as it is: budget, threads, checkpoints, paths and what is done
 /// about divergence.
 bool may_change(const std::string& key);

@@ -34,6 +34,7 @@ EvaluationConfig resolved_evaluation(const RunConfig& config) {
 DataConfig held_out_data(const RunConfig& config) {
   const auto& evaluation = config.evaluation;
   auto rows = config.data;
+  rows.mixture.clear();
   if (evaluation.max_seq_length > 0) rows.max_seq_length = evaluation.max_seq_length;
   rows.packing = evaluation.packing;
   rows.short_seq_prob = 0;

@@ -96,8 +96,10 @@ std::vector<std::string> likely_paths(const std::string& run, const std::string&
   return paths;
 }
 
-std::string tokens_of_run(const std::string& run, const std::string& recorded) {
-  const auto fingerprint = recorded_text(run, "/data/fingerprint");
+namespace {
+
+/// `recorded`, or where the tokens of this fingerprint are found near the run.
+std::string found_tokens(const std::string& run, const std::string& recorded, const std::string& fingerprint) {
   if (fingerprint.empty() || recorded.empty()) return recorded;
   for (const auto& path : token_paths(run, recorded)) {
     if (!has_fingerprint(path, fingerprint)) continue;
@@ -105,6 +107,17 @@ std::string tokens_of_run(const std::string& run, const std::string& recorded) {
     return path;
   }
   return recorded;
+}
+
+}  // namespace
+
+std::string tokens_of_run(const std::string& run, const std::string& recorded) {
+  const auto held_out = recorded_text(run, "/data/held_out/fingerprint");  // beside a mixture
+  return found_tokens(run, recorded, held_out.empty() ? recorded_text(run, "/data/fingerprint") : held_out);
+}
+
+std::string mixture_tokens_of_run(const std::string& run, size_t part, const std::string& recorded) {
+  return found_tokens(run, recorded, recorded_text(run, words("/data/mixture/", part, "/fingerprint").c_str()));
 }
 
 }  // namespace cloze

@@ -14,4 +14,7 @@ std::vector<std::string> likely_paths(const std::string& run, const std::string&
 /// path other than `recorded` is logged. `recorded` where none does, and for runs without a fingerprint.
 std::string tokens_of_run(const std::string& run, const std::string& recorded);
 
+/// The same of text number `part` of its data.mixture.
+std::string mixture_tokens_of_run(const std::string& run, size_t part, const std::string& recorded);
+
 }  // namespace cloze

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/kernels/cpu.h"
 #include "run/commit.h"
@@ -21,11 +22,20 @@ using nlohmann::json;
 
 namespace {
 
-json data_of(const TokenStore& store) {
-  return {{"fingerprint", store.fingerprint()},
-          {"documents", store.num_documents()},
-          {"tokens", store.num_tokens()},
-          {"tokenizer", store.tokenizer().fingerprint()}};
+json data_of(const TokenStore& train, const TokenStore& held_out) {
+  json data{{"fingerprint", data_fingerprint(train, held_out)},
+            {"documents", train.num_documents()},
+            {"tokens", train.num_tokens()},
+            {"tokenizer", train.tokenizer().fingerprint()}};
+  if (train.fingerprint() == held_out.fingerprint()) return data;
+  data["held_out"] = {{"fingerprint", held_out.fingerprint()}};
+  for (const auto& part : train.parts())
+    data["mixture"].push_back({{"tokens_folder", part.text.folder()},
+                               {"fingerprint", part.text.fingerprint()},
+                               {"documents", part.text.num_documents()},
+                               {"tokens", part.text.num_tokens()},
+                               {"share", part.share}});
+  return data;
 }
 
 }  // namespace
@@ -51,13 +61,18 @@ json process_entry(const std::string& command_line) {
             {"bf16_units", cpu_has_bf16()}}}};
 }
 
-json provenance(const TokenStore& store, const std::string& command_line) {
+std::string data_fingerprint(const TokenStore& train, const TokenStore& held_out) {
+  const auto &trained = train.fingerprint(), &scored = held_out.fingerprint();
+  return trained == scored ? trained : hash_hex(trained + " " + scored);
+}
+
+json provenance(const TokenStore& train, const TokenStore& held_out, const std::string& command_line) {
   auto facts = process_entry(command_line);
   std::error_code unknown;  // a working directory that was removed
   facts["compiler"] = __VERSION__;
   facts["folder"] = std::filesystem::current_path(unknown).string();
-  facts["tokenizer"] = store.tokenizer().fingerprint();  // of the run's folder (run/run_tokenizer.h)
-  facts["data"] = data_of(store);
+  facts["tokenizer"] = train.tokenizer().fingerprint();  // of the run's folder (run/run_tokenizer.h)
+  facts["data"] = data_of(train, held_out);
   return facts;
 }
 
@@ -84,24 +99,24 @@ std::string recorded_data(const std::string& run) {
   return fingerprint.get<std::string>();
 }
 
-void record_data(const std::string& run, const TokenStore& store, int64_t step) {
+void record_data(const std::string& run, const TokenStore& train, const TokenStore& held_out, int64_t step) {
   const auto path = run + "/provenance.json";
   const auto before = parse_json(read_text(path, 16 << 20));
   auto now = before.is_object() ? before : json::object();
   const auto data = now.value("data", json());
-  const bool same = data.is_object() && data.value("fingerprint", json()) == store.fingerprint();
+  const bool same = data.is_object() && data.value("fingerprint", json()) == data_fingerprint(train, held_out);
   if (!same) {
     auto earlier = now.value("earlier_data", json::array());
     if (!earlier.is_array()) earlier = json::array();
     if (data.is_object()) earlier.push_back(data);
     if (!earlier.empty()) now["earlier_data"] = earlier;
-    now["data"] = data_of(store);
+    now["data"] = data_of(train, held_out);
     now["data"]["since_step"] = step;
   } else if (const auto since = now["data"].find("since_step");
              since != now["data"].end() && since->is_number_integer() && since->get<int64_t>() > step) {
     *since = step;  // the checkpoints since are lost, and an earlier one goes on with these tokens
   }
-  now["tokenizer"] = store.tokenizer().fingerprint();
+  now["tokenizer"] = train.tokenizer().fingerprint();
   if (now != before) write_atomic(path, json_text(now, 2) + "\n");
 }
 

@@ -14,8 +14,13 @@ namespace cloze {
 /// command line, the machine and the threads in use.
 nlohmann::json process_entry(const std::string& command_line);
 
-/// The same with the compiler, the folder that it ran in, and fingerprints of the data and the tokenizer.
-nlohmann::json provenance(const TokenStore& store, const std::string& command_line);
+/// The same with the compiler, the folder that it ran in, and fingerprints of the data, of each text of a mixture, and
+/// of the tokenizer.
+nlohmann::json provenance(const TokenStore& train, const TokenStore& held_out, const std::string& command_line);
+
+/// The fingerprint of the data of a run: of the text that it is trained on, and of the prepared text whose held-out
+/// part it is scored on where that is another, as beside a mixture.
+std::string data_fingerprint(const TokenStore& train, const TokenStore& held_out);
 
 /// Adds this process, with what it changed, to the history of a run. Throws Error with the system's reason.
 void record_changes(const std::string& run, const std::string& command_line, const Changes& changes);
@@ -26,7 +31,7 @@ std::string recorded_data(const std::string& run);
 
 /// Records the data and the tokenizer with which a run goes on from `step`; other data before it stays as a part of
 /// `earlier_data`. Throws Error with the system's reason.
-void record_data(const std::string& run, const TokenStore& store, int64_t step);
+void record_data(const std::string& run, const TokenStore& train, const TokenStore& held_out, int64_t step);
 
 /// The step from which a run went on with other data than before; none for the data that it began with.
 std::optional<int64_t> data_since(const std::string& run);

@@ -93,10 +93,6 @@ Plan plan_of(const StudyConfig& study, const std::string& file, const std::strin
 /// step.
 Plan later_plan(const Plan& before, size_t stage);
 
-/// Makes a plan choose on the part of the held-out text that is for development. Throws ConfigError where that has too
-/// few documents, or the metric has no parts.
-void develop(Plan& plan);
-
 /// Every arm with every value of one more key. `list` is the name of the list in messages.
 std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values,
                        const std::string& list);

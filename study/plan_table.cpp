@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "data/read_mixture.h"
 #include "run/config_io.h"
 
 namespace cloze {
@@ -168,6 +169,16 @@ std::string metrics_text(const Plan& plan) {
   return others.empty() ? text : text + "; beside it " + listed(others);
 }
 
+/// Warnings of texts of mixtures that are read too often.
+std::string repeats(const Plan& plan, const std::vector<RunCost>& costs, int64_t columns) {
+  std::string text;
+  for (size_t i = 0; i < costs.size(); ++i)
+    for (const auto& part : read_mixture(plan.runs[i].config.data))
+      if (const auto warning = repeats_warning(part.tokens, costs[i].epochs * part.passes); !warning.empty())
+        text += labelled("warning", words("arm '", plan.arms[i].name, "': ", warning), columns);
+  return text;
+}
+
 }  // namespace
 
 std::string budget_words(const BudgetConfig& budget) {
@@ -249,7 +260,7 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
     if (const auto common = common_costs(by_currency); !common.empty()) text += labelled("each run", common, columns);
     text += "\n" + cost_rows(plan, by_currency, columns);
   }
-  text += "\n" + equalities(plan, costs, columns);
+  text += "\n" + equalities(plan, costs, columns) + repeats(plan, costs, columns);
   if (seeds == 1 && plan.compares)
     text += labelled("warning", "one seed gives no interval and no verdict; two or more do", columns);
   return text;

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "study/arm_scoring.h"
 
 namespace cloze {
 

@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "core/text.h"
+#include "study/arm_scoring.h"
 #include "study/stages.h"
 
 namespace cloze {

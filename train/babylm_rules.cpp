@@ -49,8 +49,12 @@ double planned_epochs(const Training& training) {
 void BabylmRules::warn(const Training& training) {
   if (warned_ || !follows_babylm(training.config)) return;
   const double planned = planned_epochs(training);
-  const auto broken = broken_babylm_rules(training.store.train_words().value_or(0),
-                                          std::isfinite(planned) ? planned : usage(training).epochs);
+  uint64_t text_words = 0;
+  for (const auto& part : training.store.parts()) text_words += part.text.train_words().value_or(0);
+  if (text_words == 0) return;
+  const auto read = static_cast<double>(training.store.train_words().value_or(0)) / static_cast<double>(text_words);
+  const auto broken =
+      broken_babylm_rules(text_words, read * (std::isfinite(planned) ? planned : usage(training).epochs));
   if (broken.empty()) return;
   warned_ = true;
   end_progress();

@@ -27,8 +27,8 @@ void check_keys(const BranchPoint& point, const RunConfig& now) {
       ": a branch may change budget and schedule; undo these changes, or start a new run with init.from:", list);
 }
 
-void check_text(const BranchPoint& point, const TokenStore& store) {
-  require<ConfigError>(recorded_data(point.run) == store.fingerprint(), point.run,
+void check_text(const BranchPoint& point, const std::string& data) {
+  require<ConfigError>(recorded_data(point.run) == data, point.run,
                        ": was trained on different tokens; name the same tokens");
   require<ConfigError>(load_state(point.checkpoint, nullptr).step >= data_since(point.run).value_or(0),
                        point.checkpoint, ": was trained on the tokens that ", point.run,
@@ -89,15 +89,15 @@ BranchPoint find_branch_point(const std::string& from) {
   return point;
 }
 
-void check_branch(const BranchPoint& point, const RunConfig& now, const TokenStore& store, double used_before,
-                  double used_now) {
+void check_branch(const BranchPoint& point, const RunConfig& now, const TokenStore& store, const TokenStore& held_out,
+                  double used_before, double used_now) {
   auto before = point;
   take_special_ids(before.config.model, store.tokenizer().special());
   before.config.evaluation = resolved_evaluation(before.config);
   check_keys(before, now);
   check_phases(before, now);
   check_masking(before, now);
-  check_text(before, store);
+  check_text(before, data_fingerprint(store, held_out));
   require<ConfigError>(used_now < 1, point.checkpoint, ": has used up the budget of the branch; raise train.budget");
   check_stable("the schedule of " + point.run, point.config.schedule, used_before);
   check_stable("the schedule of the branch", now.schedule, used_now);

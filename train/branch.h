@@ -23,9 +23,10 @@ struct BranchPoint {
 BranchPoint find_branch_point(const std::string& from);
 
 /// Throws ConfigError unless `now`, trained from the start, would have had the bits of the checkpoint: only budget and
-/// schedule differ, the text is the same, and up to here the learning rates are.
+/// schedule differ, the texts are the same, and up to here the learning rates are.
+/// store, held_out          of the branch
 /// used_before, used_now   shares of the budgets of both configs that are used at the checkpoint
-void check_branch(const BranchPoint& point, const RunConfig& now, const TokenStore& store, double used_before,
-                  double used_now);
+void check_branch(const BranchPoint& point, const RunConfig& now, const TokenStore& store, const TokenStore& held_out,
+                  double used_before, double used_now);
 
 }  // namespace cloze

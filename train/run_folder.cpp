@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/shell_word.h"
+#include "core/text.h"
 #include "objectives/generative_rows.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
@@ -43,6 +44,13 @@ RunConfig config_until_now(const Training& training, const std::string& checkpoi
   }
 }
 
+/// The folders of all texts of a run.
+std::string texts_of(const DataConfig& data) {
+  std::vector<std::string> folders{data.tokens};
+  for (const auto& part : data.mixture) folders.push_back(part.tokens);
+  return listed(folders);
+}
+
 /// Throws ConfigError for changes that nobody allowed.
 void check_changes(const Training& training, const std::vector<ChangedKey>& changed, bool same_text) {
   const auto& options = training.options;
@@ -60,7 +68,8 @@ void check_changes(const Training& training, const std::vector<ChangedKey>& chan
                        "cloze pretrain ", shell_word(options.run + "/run.yaml"), " --set init.from=", run,
                        " --set data.tokens=", shell_word(training.config.data.tokens), " --run NAME");
   require<ConfigError>(same_text || options.overwrite_config, options.run, ": was trained on different tokens than ",
-                       training.config.data.tokens, "; name the same tokens, or allow it with --allow-config-change");
+                       texts_of(training.config.data),
+                       "; name the same tokens, or allow it with --allow-config-change");
 }
 
 /// Whether the steps until now would have been others under the budget that the run goes on with.
@@ -86,12 +95,12 @@ struct Resumed {
 /// Throws ConfigError for what nobody allowed.
 Resumed check_resumed(Training& training, const std::string& checkpoint, int64_t step) {
   const auto& run = training.options.run;
-  const auto text = recorded_data(run), new_text = training.store.fingerprint();
+  const auto text = recorded_data(run), new_text = data_fingerprint(training.store, training.held_out_store);
   check_changes(training, changed_keys(config_before(training, run + "/run.yaml"), training.config), text == new_text);
   // What somebody has edited in run.yaml needs no leave, and is told and recorded like all the others.
   const auto before = config_until_now(training, checkpoint);
   Changes changes{.step = step, .keys = changed_keys(before, training.config)};
-  std::erase_if(changes.keys, [](const ChangedKey& changed) { return changed.key == "data.tokens"; });
+  std::erase_if(changes.keys, [](const ChangedKey& changed) { return names_text(changed.key); });
   if (text != new_text) changes.keys.push_back({text_key, text.empty() ? "none" : text, new_text});
   changes.budget_counts = budget_counts(training, before, checkpoint);
   const bool is_free = std::ranges::all_of(changes.keys, [](const auto& changed) { return may_change(changed.key); });
@@ -108,7 +117,7 @@ void log_changes(const Changes& changes) {
 }
 
 void write_provenance(const Training& training, const std::optional<BranchPoint>& branch) {
-  auto origin = provenance(training.store, training.options.command_line);
+  auto origin = provenance(training.store, training.held_out_store, training.options.command_line);
   const int64_t step = branch ? training.progress.step : 0;
   if (branch) {
     origin["branched_from"] = {{"run", branch->run}, {"checkpoint", branch->checkpoint}, {"step", step}};
@@ -160,7 +169,7 @@ bool open_run_folder(Training& training, const Origin& origin) {
     fs::copy_file(branch->run + "/metrics.jsonl", run + "/metrics.jsonl", fs::copy_options::overwrite_existing);
   write_atomic(run + "/run.yaml", to_yaml(training.config));
   save_tokenizer(training);
-  if (exists) record_data(run, training.store, step);
+  if (exists) record_data(run, training.store, training.held_out_store, step);
   record_made_by(run, made_by(training));
   set_log_file(run + "/log.txt");
   log_changes(changes);

@@ -50,7 +50,8 @@ void check_branch_point(Training& training, const BranchPoint& branch) {
     return done / total;
   };
   const auto& config = training.config;
-  check_branch(branch, config, training.store, used(branch.config.train.budget), used(config.train.budget));
+  check_branch(branch, config, training.store, training.held_out_store, used(branch.config.train.budget),
+               used(config.train.budget));
 }
 
 /// Continues from the checkpoint of the origin, if it has one.

@@ -8,8 +8,10 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "data/prepare_options.h"
+#include "data/read_mixture.h"
 #include "evaluation/evaluate.h"
 #include "run/config_io.h"
+#include "train/babylm_rules.h"
 #include "train/phases.h"
 #include "train/records.h"
 #include "train/warnings.h"
@@ -18,12 +20,46 @@ namespace cloze {
 
 namespace {
 
+/// The passes over the text that the budget allows, with the special tokens of a budget in tokens counted as text;
+/// infinite where only its end will tell.
+double expected_epochs(const Training& training) {
+  const auto tokens = static_cast<double>(training.config.train.budget.tokens);
+  const double planned = planned_epochs(training);
+  return tokens > 0 ? std::min(planned, tokens / static_cast<double>(training.store.num_tokens())) : planned;
+}
+
+/// What is read of each text of a mixture, and how often.
+void announce_mixture(const Training& training) {
+  if (training.config.data.mixture.empty()) return;
+  const double epochs = expected_epochs(training);
+  for (const auto& part : training.store.parts()) {
+    const auto& text = part.text;
+    const auto often = std::isfinite(epochs)
+                           ? words("about ", significant(epochs * part.passes, 3), " times within the budget")
+                           : words(significant(part.passes, 3), " times an epoch");
+    log_info("data", words(text.folder(), ": ", in_percent(part.share), " of the tokens that are read, ",
+                           thousands(text.num_documents()), " documents with ", thousands(text.num_tokens()),
+                           " tokens, read ", often));
+    const auto& held_out = training.held_out_store;
+    const auto shared = text.fingerprint() == held_out.fingerprint() ? 0 : shared_documents(held_out, text);
+    if (shared > 0)
+      log_warning("data", words(text.folder(), ": has ", shared, " of the ", held_out.num_documents(),
+                                " held-out documents of ", held_out.folder(),
+                                ", token for token, so that held-out losses are too low; prepare it with --dedup and "
+                                "the --valid of those documents, which takes them out of the training text"));
+    const auto repeats = std::isfinite(epochs) ? repeats_warning(text.folder(), epochs * part.passes) : "";
+    if (!repeats.empty()) log_warning("data", repeats);
+  }
+}
+
 void announce_text(const Training& training) {
   const auto& store = training.store;
-  log_info("data",
-           words(training.config.data.tokens, ": ", thousands(store.num_documents()), " documents, ",
-                 thousands(store.num_tokens()), " tokens, ", thousands(training.collator.size()),
-                 " sequences an epoch; held out: ", thousands(training.held_out_store.num_documents()), " documents"));
+  const auto& data = training.config.data;
+  log_info("data", words(store.folder(), ": ", thousands(store.num_documents()), " documents, ",
+                         thousands(store.num_tokens()), " tokens, ", thousands(training.collator.size()),
+                         " sequences an epoch; held out: ", thousands(training.held_out_store.num_documents()),
+                         " documents", data.mixture.empty() ? "" : " of " + data.tokens));
+  announce_mixture(training);
 }
 
 /// Says that the published vocabularies of the model are of another kind than that of the tokens, unless that belongs

@@ -83,7 +83,7 @@ class HybridRows final : public RowMaker {
   const RowContext& in_;
   const MntpConfig& config_;
   std::unique_ptr<SourceTargetBuilder> texts_;
-  Sampler sampler_;
+  MixedSampler sampler_;
 };
 
 /// Rows of an encoder: the rows of mlm with labels one position earlier. [CLS], which has no earlier position, is never

@@ -11,9 +11,12 @@ namespace {
 /// The first text of a pair is the source, the second one the target.
 struct ParallelTextBuilder final : SourceTargetBuilder {
   explicit ParallelTextBuilder(const RowContext& context) : SourceTargetBuilder(context) {
-    require<DataError>(in_.store.num_sentences() == 2 * in_.store.num_documents(),
-                       in_.data.tokens.empty() ? "the text" : in_.data.tokens,
-                       " does not hold pairs of texts; prepare them with --format pairs");
+    const auto parts = in_.store.parts();
+    const auto named = in_.data.tokens.empty() ? std::string("the text") : in_.data.tokens;
+    for (const auto& part : parts)
+      require<DataError>(part.text.num_sentences() == 2 * part.text.num_documents(),
+                         parts.size() > 1 ? part.text.folder() : named,
+                         " does not hold pairs of texts; prepare them with --format pairs");
   }
 
   Packing packing() const override { return Packing::whole; }

@@ -10,12 +10,14 @@ namespace cloze {
 
 namespace {
 
-/// The running text of rows that carry mems or are segment pairs.
+/// A running text of rows that carry mems or are segment pairs.
 struct Running {
   RunningText forward, backward;
   RunningOrder order{};
-  uint64_t stride = 0;    ///< offset between the starts of consecutive chunks
-  int64_t reuse_len = 0;  ///< number of tokens at the start of a row that go into the mems; 0 = no mems
+  uint64_t stride = 0;      ///< offset between the starts of consecutive chunks
+  int64_t reuse_len = 0;    ///< number of tokens at the start of a row that go into the mems; 0 = no mems
+  uint64_t first_item = 0;  ///< of its chunks, in a mixture of texts
+  double share = 1;         ///< of the tokens of the mixture
 };
 
 class PermutedRows final : public RowMaker {
@@ -23,7 +25,7 @@ class PermutedRows final : public RowMaker {
   PermutedRows(const RowContext& context, const PlmConfig& config)
       : in_(context), config_(config), streams_(streams_of(context.model)) {
     if (carries_mems(in_.model) || in_.data.packing == RowPacking::segment_pair)
-      running_ = run_through_text();
+      run_through_texts();
     else
       sampler_.emplace(in_.sampler({.packing = packing_of(in_.data.packing),
                                     .length = static_cast<uint64_t>(in_.data.max_seq_length - 2),
@@ -32,16 +34,17 @@ class PermutedRows final : public RowMaker {
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
     Drawn drawn;
-    const auto sequences = running_ ? consecutive(first, count) : in_.sequences(*sampler_, first, count);
+    const auto sequences = sampler_ ? in_.sequences(*sampler_, first, count) : consecutive(first, count);
     for (const uint64_t sequence : sequences) {
-      if (running_)
+      if (!sampler_)
         add_running(sequence, drawn);
       else
         add_single(sequence, drawn, draws);
     }
     std::vector<PlmExample> examples;
-    auto batch = permutation_batch(drawn.rows, drawn.streams, config_, running_ ? running_->reuse_len : 0,
-                                   in_.vocabulary, draws ? &examples : nullptr);
+    auto batch =
+        permutation_batch(drawn.rows, drawn.streams, config_, running_.empty() ? 0 : running_.front().reuse_len,
+                          in_.vocabulary, draws ? &examples : nullptr);
     for (size_t r = 0; r < examples.size(); ++r) {
       auto& of_row = (*draws)[r];
       of_row.lengths = std::move(examples[r].drawn);
@@ -52,15 +55,19 @@ class PermutedRows final : public RowMaker {
     return batch;
   }
 
-  uint64_t size() const override { return running_ ? running_->order.size() : sampler_->size(); }
+  uint64_t size() const override { return sampler_ ? sampler_->size() : mixture_->size(); }
 
   double text_share() const override {
-    if (!running_) return 1;
-    const auto& [forward, backward, order, stride, reuse_len] = *running_;
-    const uint64_t chunks = order.batch_size == 0 ? order.chunks : order.steps() * order.parts();
-    const uint64_t last = static_cast<uint64_t>(in_.data.max_seq_length) - stride;  // a row is longer than the stride
-    const auto read = std::min(forward.size(), chunks * stride + last);
-    return static_cast<double>(read) / static_cast<double>(forward.size());
+    if (sampler_) return 1;
+    double covered = 0;
+    for (const auto& text : running_) {
+      const auto& order = text.order;
+      const uint64_t chunks = order.batch_size == 0 ? order.chunks : order.steps() * order.parts();
+      const uint64_t last = static_cast<uint64_t>(in_.data.max_seq_length) - text.stride;  // a row is longer than that
+      const auto size = text.forward.size(), read = std::min(size, chunks * text.stride + last);
+      covered += text.share * static_cast<double>(read) / static_cast<double>(size);
+    }
+    return covered;
   }
 
  private:
@@ -84,18 +91,20 @@ class PermutedRows final : public RowMaker {
 
   /// With mems the second half of the rows of a step has reversed text (RunningOrder), otherwise every other sequence.
   bool backward(uint64_t sequence) const {
-    const uint64_t together = running_ ? running_->order.batch_size : 0;
+    const uint64_t together = running_.empty() ? 0 : running_.front().order.batch_size;
     if (!streams_.bi_data) return false;
     return together > 0 ? 2 * (sequence % together) >= together : sequence % 2 == 1;
   }
 
   void add_running(uint64_t sequence, Drawn& drawn) const {
     const bool reversed = backward(sequence);
-    const auto location = running_->order.at(sequence);
+    const auto [part, row] = mixture_->at(sequence);
+    const auto& text = running_[part];
+    const auto location = text.order.at(row);
     // Each chunk has separate draws in either direction.
-    const uint64_t item = location.chunk + (reversed ? running_->order.chunks : 0);
-    drawn.rows.push_back(running_row(reversed ? running_->backward : running_->forward,
-                                     location.chunk * running_->stride, in_.data.max_seq_length, running_->reuse_len,
+    const uint64_t item = text.first_item + location.chunk + (reversed ? text.order.chunks : 0);
+    drawn.rows.push_back(running_row(reversed ? text.backward : text.forward, location.chunk * text.stride,
+                                     in_.data.max_seq_length, text.reuse_len,
                                      in_.data.packing == RowPacking::segment_pair, in_.vocabulary.special,
                                      Stream(in_.pair_key, location.epoch, item)));
     in_.check_ids(drawn.rows.back().ids.data(), drawn.rows.back().ids.size());
@@ -114,14 +123,31 @@ class PermutedRows final : public RowMaker {
     drawn.streams.emplace_back(in_.mask_key, example.epoch, example.item);
   }
 
-  Running run_through_text() const {
+  /// Fills in the running texts and their order.
+  void run_through_texts() {
+    const auto parts = in_.store.parts();
+    std::vector<double> rows;
+    uint64_t items = 0;
+    for (const auto& part : parts) {
+      const auto which = parts.size() > 1 ? words("text of ", part.text.folder()) : in_.stage + " text";
+      auto& made = running_.emplace_back(run_through(part.text, which));
+      made.first_item = items;
+      made.share = part.share;
+      items += 2 * made.order.chunks;
+      rows.push_back(part.passes * static_cast<double>(made.order.size()));
+    }
+    mixture_.emplace(rows, in_.order_rng.key("mixture"));
+  }
+
+  /// `which`: the text in messages.
+  Running run_through(const TokenStore& text, const std::string& which) const {
     const auto& special = in_.vocabulary.special;
     const int64_t max_length = in_.data.max_seq_length;
-    Running made{.forward = {in_.store, special.sep, false},
-                 .backward = {in_.store, special.sep, true},
+    Running made{.forward = {text, special.sep, false},
+                 .backward = {text, special.sep, true},
                  .reuse_len = streams_.carries_mems() ? streams_.reuse_len : 0};
     const auto length = static_cast<uint64_t>(max_length), size = made.forward.size();
-    require<DataError>(size >= length, "the ", in_.stage, " text has ", size,
+    require<DataError>(size >= length, "the ", which, " has ", size,
                        " tokens and separators, but a row of plm has data.max_seq_length ", length,
                        " tokens; prepare more text, or train with shorter rows");
     made.stride = static_cast<uint64_t>(made.reuse_len > 0 ? made.reuse_len : max_length - 3);
@@ -131,8 +157,8 @@ class PermutedRows final : public RowMaker {
     if (made.reuse_len == 0 || in_.step.batch_size == 0) return made;
     made.order.batch_size = static_cast<uint64_t>(in_.step.batch_size);
     made.order.accumulation = static_cast<uint64_t>(in_.step.accumulation);
-    require<DataError>(made.order.steps() > 0, "the ", in_.stage, " text has ", made.order.chunks,
-                       " chunks of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
+    require<DataError>(made.order.steps() > 0, "the ", which, " has ", made.order.chunks, " chunks of model.reuse_len ",
+                       made.stride, " tokens, too few for the ", made.order.parts(),
                        " rows of a step that read it in parallel; prepare more text, or lower train.batch_size "
                        "or train.accumulation");
     return made;
@@ -141,8 +167,9 @@ class PermutedRows final : public RowMaker {
   const RowContext& in_;
   const PlmConfig& config_;
   TwoStreamConfig streams_;
-  std::optional<Sampler> sampler_;  // for rows of separate texts
-  std::optional<Running> running_;
+  std::optional<MixedSampler> sampler_{};  // of rows of separate texts; else those below
+  std::vector<Running> running_{};
+  std::optional<MixtureOrder> mixture_{};
 };
 
 }  // namespace

@@ -466,3 +466,24 @@ TEST_CASE("a predicted share that is far from what was wanted fails the test of 
   CHECK(enough_check("", 80, 100).passed);
   CHECK_FALSE(enough_check("", 3, 100).passed);
 }
+
+TEST_CASE("of a mixture of texts, the share of each in the rows is counted", "[inspect]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 1);
+  CHECK_FALSE(inspect_objective(config, 0, 64).facts.contains("texts"));
+  PrepareOptions options;
+  options.inputs = {dir.write("short.txt", synthetic_text(20, 5))};
+  options.tokenizer = dir / "vocab.txt";
+  options.out = dir / "short";
+  options.format = TextFormat::lines;
+  options.threads = 1;
+  prepare(options);
+  config.data.mixture = {{config.data.tokens, 1}, {options.out, 3}};
+  const auto found = inspect_objective(config, 0, 640);
+  const auto& texts = found.facts["texts"];
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[1]["tokens"] == options.out);
+  CHECK(texts[1]["share"] == 0.75);
+  CHECK(texts[1]["read_share"].get<double>() == Approx(0.75).margin(0.03));
+  CHECK_THAT(counts_text(found), Catch::Contains(" of the tokens are of " + options.out + ", whose share is 75"));
+}

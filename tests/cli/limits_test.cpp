@@ -136,6 +136,18 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "stochastic"},
       {"electra/tiny.yaml --set 'objectives.0.mlm.mixture=[{mask_prob: 0.8, random_prob: 0.3}]'",
        "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 add up to more than 1; lower one of them"},
+      {"bert/tiny.yaml --set 'data.mixture=[{tokens: a, weight: 1}, {tokens: b, weight: -1}]'",
+       "data.mixture.1.weight is -1, and a text needs a share above 0; raise it, or leave the text out"},
+      {"bert/tiny.yaml --set 'data.mixture=[{tokens: a}]'",
+       "data.mixture.0.weight is 0, and a text needs a share above 0"},
+      {"bert/tiny.yaml --set 'data.mixture=[{weight: 1}]'",
+       "data.mixture.0 names no tokens; give it a folder made by `cloze prepare`"},
+      {"xlnet/tiny.yaml --set model.mem_len=8 --set model.reuse_len=8 --set data.packing=full --set "
+       "data.short_seq_prob=0 --set 'data.mixture=[{tokens: a, weight: 1}, {tokens: b, weight: 1}]'",
+       "data.mixture takes every row from another text, and the mems of model.mem_len and model.reuse_len continue one "
+       "text from step to step; name one text, or set model.mem_len to 0"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: classification}]' --set 'data.mixture=[{tokens: a, weight: 1}]'",
+       "data.mixture mixes texts, and the rows of a task are as they were prepared; leave it out"},
       {"bert/tiny.yaml --set init.from=nowhere",
        "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made", 1}};
   const auto& w = world();

@@ -77,3 +77,22 @@ TEST_CASE("a run that does not say what it was trained on keeps the path it has"
   for (const std::string run : {"none", "imported", "damaged"})
     CHECK(tokens_of_run(w.dir / ("before/runs/" + run), "data/tokens") == "data/tokens");
 }
+
+TEST_CASE("texts of a mixture are found as the held-out text is, each by its own fingerprint", "[run][moved]") {
+  const Moved w;
+  const auto run = w.dir / "before/runs/a";
+  const auto record = [&](const std::string& held_out, const std::string& part) {
+    const nlohmann::json data{{"fingerprint", "of all"},
+                              {"held_out", {{"fingerprint", held_out}}},
+                              {"mixture", {{{"fingerprint", "gone"}}, {{"fingerprint", part}}}}};
+    w.dir.write("before/runs/a/provenance.json", nlohmann::json{{"folder", w.dir / "before"}, {"data", data}}.dump());
+  };
+  const auto tokens = w.dir / "before/data/tokens";
+  record("gone", w.fingerprint);
+  CHECK(same_folder(mixture_tokens_of_run(run, 1, "data/tokens"), tokens));
+  CHECK(mixture_tokens_of_run(run, 0, "data/tokens") == "data/tokens");
+  CHECK(mixture_tokens_of_run(run, 2, "data/tokens") == "data/tokens");
+  CHECK(tokens_of_run(run, "data/tokens") == "data/tokens");
+  record(w.fingerprint, "gone");
+  CHECK(same_folder(tokens_of_run(run, "data/tokens"), tokens));
+}

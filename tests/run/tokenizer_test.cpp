@@ -197,9 +197,10 @@ TEST_CASE("a run that goes on with tokens of another tokenizer has that one alon
   CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 5);  // they are its tokens now
   CHECK(provenance_of(dir / "run")["data"] == after["data"]);
   CHECK(provenance_of(dir / "run")["earlier_data"] == after["earlier_data"]);
-  record_data(dir / "run", TokenStore(config.data.tokens, "train"), 1);  // a checkpoint of before goes on with them
+  record_data(dir / "run", TokenStore(config.data.tokens, "train"), TokenStore(config.data.tokens, "valid"),
+              1);  // a checkpoint of before goes on with them
   CHECK(data_since(dir / "run") == 1);
-  record_data(dir / "run", TokenStore(config.data.tokens, "train"), 3);
+  record_data(dir / "run", TokenStore(config.data.tokens, "train"), TokenStore(config.data.tokens, "valid"), 3);
   CHECK(data_since(dir / "run") == 1);
 }
 
