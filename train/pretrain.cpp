@@ -164,6 +164,10 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
     report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
     report.task["notes"] = callbacks.task.result()->notes;
   }
+  if (const auto& curve = callbacks.task.layers()) {
+    report.task["layer"] = curve->best;
+    report.task["layers"] = to_json(*curve);
+  }
   training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
   if (!report.task.is_null() && report.task["learned"] == false)
     log_warning("train", words(training.options.run, ": did not learn: its ", training.config.task.metric,

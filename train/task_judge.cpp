@@ -64,12 +64,31 @@ TaskJudge::TaskJudge(const RunConfig& config)
 }
 
 void TaskJudge::judge(Network& network) {
-  JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
-  choose_setting(task_, valid_.items, metric_, judged.predictions);
-  judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
+  JudgedPart judged;
+  if (network.probes()) {
+    judged = judge_best_probe(network);
+  } else {
+    judged.predictions = predict_items(network, task_, valid_.items, valid_.rows);
+    choose_setting(task_, valid_.items, metric_, judged.predictions);
+    judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
+  }
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
   loss_ = held_out_of(task_, judged, loss_name_);
+}
+
+JudgedPart TaskJudge::judge_best_probe(Network& network) {
+  const auto& objectives = task_.objectives;
+  const bool fits = bytes_of_states(network, objectives, valid_.rows, ProbedTokens::all) <= most_bytes_of_states;
+  if (!states_ && fits) states_ = states_of_rows(network, objectives, valid_.rows, ProbedTokens::all);
+  auto all = judge_probes(network, task_, valid_, /*resamples=*/0, states_ ? &*states_ : nullptr);
+  size_t best = 0;
+  for (size_t probe = 1; probe < all.size(); ++probe) {
+    const double cost = cost_of(all[probe].figures, metric_), least = cost_of(all[best].figures, metric_);
+    if (cost < least || (std::isnan(least) && !std::isnan(cost))) best = probe;
+  }
+  probed_layer_ = network.probes()->layers()[best];
+  return std::move(all[best]);
 }
 
 std::string TaskJudge::text() const {
@@ -78,6 +97,7 @@ std::string TaskJudge::text() const {
     if (figure.metric != metric_) continue;
     text += words(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
   }
+  if (probed_layer_ >= 0) text += words(" of layer ", probed_layer_);
   const double floor = is_error(metric_) ? floor_ : -floor_;
   return text + words(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
 }
