@@ -1,6 +1,5 @@
 #include "evaluation/layer_curve.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/chart.h"
@@ -47,12 +46,11 @@ Table table_of(const LayerCurve& curve) {
 }
 
 std::string verdict_of(const LayerCurve& curve) {
-  const auto best = std::ranges::find(curve.points, curve.best, &LayerPoint::layer);
-  require<ConfigError>(best != curve.points.end(), "layer ", curve.best, " is none of those that have a probe");
+  const auto& best = curve.points.at(curve.best);
   const auto* unit = is_share(curve.metric) ? " %" : "";
-  return words("the best of ", curve.points.size(), " layers on the valid part is ", curve.best, ", with ",
-               curve.metric, " ", cell_of(best->valid.value, curve.metric), unit, "; its test figure is ",
-               cell_of(best->test.value, curve.metric), unit);
+  return words("the best of ", curve.points.size(), " layers on the valid part is ", best.layer, ", with ",
+               curve.metric, " ", cell_of(best.valid.value, curve.metric), unit, "; its test figure is ",
+               cell_of(best.test.value, curve.metric), unit);
 }
 
 json to_json(const LayerCurve& curve) {

@@ -18,7 +18,7 @@ struct LayerPoint {
 /// The probes of a run at one step. The best one is chosen on the valid part alone.
 struct LayerCurve {
   std::string task{}, metric{};
-  int64_t best = 0;                  ///< layer
+  size_t best = 0;                   ///< number of a point
   std::vector<LayerPoint> points{};  ///< ascending by layer
 };
 

@@ -165,7 +165,7 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
     report.task["notes"] = callbacks.task.result()->notes;
   }
   if (const auto& curve = callbacks.task.layers()) {
-    report.task["layer"] = curve->best;
+    report.task["layer"] = curve->points.at(curve->best).layer;
     report.task["layers"] = to_json(*curve);
   }
   training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));

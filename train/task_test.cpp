@@ -77,7 +77,7 @@ std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
 LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const std::vector<JudgedPart>& valid,
                     const std::vector<JudgedPart>& test) {
   const auto& metric = config.task.metric;
-  LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.layers()[probes.chosen()]};
+  LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.chosen()};
   const auto figure_in = [&](const JudgedPart& judged) {
     const auto* figure = figure_of(judged.figures, metric);
     return figure ? *figure : Figure{.metric = metric};

@@ -17,8 +17,8 @@ LayerCurve three_layers() {
           .metric = "accuracy",
           .best = 1,
           .points = {{0, figure(0.5, 0.4, 0.6), figure(0.525, 0.41, 0.63)},
-                     {1, figure(0.75, 0.6, 0.8), figure(0.7, 0.59, 0.79)},
-                     {2, figure({}, 0, 0), figure(0.8, 0.7, 0.9)}}};
+                     {3, figure(0.75, 0.6, 0.8), figure(0.7, 0.59, 0.79)},
+                     {6, figure({}, 0, 0), figure(0.8, 0.7, 0.9)}}};
 }
 
 }  // namespace
@@ -27,19 +27,19 @@ TEST_CASE("a curve over layers is a table, and its verdict names the best layer 
           "[evaluation][tasks]") {
   const auto curve = three_layers();
   CHECK(verdict_of(curve) ==
-        "the best of 3 layers on the valid part is 1, with accuracy 75.00 %; its test figure is 70.00 %");
+        "the best of 3 layers on the valid part is 3, with accuracy 75.00 %; its test figure is 70.00 %");
   const auto table = table_of(curve);
   CHECK((heads_of(table) == std::vector<std::string>{"layer", "valid accuracy %", "test accuracy %", "interval"}));
   REQUIRE(table.rows.size() == 3);
   CHECK((table.rows[0] == std::vector<std::string>{"0", "50.00", "52.50", "[41.00, 63.00]"}));
-  CHECK((table.rows[2] == std::vector<std::string>{"2", "-", "80.00", "[70.00, 90.00]"}));
+  CHECK((table.rows[2] == std::vector<std::string>{"6", "-", "80.00", "[70.00, 90.00]"}));
 }
 
 TEST_CASE("what is undefined at a layer is null in JSON, and no point of the chart", "[evaluation][tasks]") {
   const auto curve = three_layers();
   const auto found = to_json(curve);
   REQUIRE(found.size() == 3);
-  CHECK(found[1] == nlohmann::json::parse(R"({"layer": 1, "valid": {"value": 0.75, "count": 80},
+  CHECK(found[1] == nlohmann::json::parse(R"({"layer": 3, "valid": {"value": 0.75, "count": 80},
                                               "test": {"value": 0.7, "low": 0.59, "high": 0.79, "count": 80}})"));
   CHECK(found[2]["valid"]["value"].is_null());
   const auto svg = layers_svg(curve);

@@ -201,8 +201,8 @@ TEST_CASE("tags have probes at the first token of each word", "[train][tasks][pr
   auto config = probing(dir, {every_layer},
                         "task: early\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n");
   config.optimizer.max_grad_norm = 1;
-  config.train.budget.epochs = 40;
-  config.evaluation.every = config.checkpoint.every = 20;
+  config.train.budget.epochs = 60;
+  config.evaluation.every = config.checkpoint.every = 120;  // the last step alone, at which all layers have learned
   const auto report = pretrain(config, {.run = dir / "run"});
   CHECK(report.task["layers"][0]["test"]["value"] == 1);  // the tag of a word is in its embedding
   CHECK(report.task["layers"][0]["test"]["count"] == 36);
