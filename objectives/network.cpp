@@ -197,6 +197,7 @@ std::vector<std::pair<std::string, Tensor>> Network::batch_outputs(const Batch& 
 std::vector<std::pair<std::string, Tensor>> Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
   std::vector<std::pair<std::string, Tensor>> found;
   Traces own;
+  own.encoder.keeps_attentions = own.decoder.keeps_attentions = false;
   if (probes() && !traces) traces = &own;
   if (backbone_of(model_).is_encoder_decoder()) {
     inputs.encoded = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
