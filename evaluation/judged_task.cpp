@@ -1,9 +1,9 @@
 #include "evaluation/judged_task.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
-#include "objectives/task_heads/run_rows.h"
 #include "tasks/answer_threshold.h"
 #include "tasks/floors.h"
 #include "tasks/task_metric.h"
@@ -46,9 +46,11 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
       .task = std::move(task), .objectives = objectives, .setting = setting, .constant = std::move(prepared.constant)};
 }
 
-std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
-                                          const std::vector<TaskRow>& rows) {
-  const auto outputs = run_rows(network, task.objectives, rows);
+namespace {
+
+/// Predictions for items by the outputs of their rows.
+std::vector<ItemPrediction> predictions_by(const TaskOutputs& outputs, const JudgedTask& task,
+                                           const std::vector<TaskItem>& items, const std::vector<TaskRow>& rows) {
   std::vector<RowLogits> logits;
   for (const auto& of_row : outputs.logits) logits.push_back(logits_of_row(of_row));
   std::vector<ItemPrediction> found;
@@ -60,6 +62,21 @@ std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& ta
     first = end;
   }
   return found;
+}
+
+}  // namespace
+
+std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
+                                          const std::vector<TaskRow>& rows) {
+  return predictions_by(run_rows(network, task.objectives, rows), task, items, rows);
+}
+
+bool are_finite(const std::vector<ItemPrediction>& predictions) {
+  const auto is_number = [](double value) { return std::isfinite(value); };
+  return std::ranges::all_of(predictions, [&](const ItemPrediction& one) {
+    return (one.count == 0 || is_number(one.loss)) && is_number(one.prediction.value) &&
+           std::ranges::all_of(one.prediction.probabilities, is_number);
+  });
 }
 
 TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
@@ -90,6 +107,18 @@ JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPa
   JudgedPart judged{.predictions = predict_items(network, task, part.items, part.rows)};
   judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
   return judged;
+}
+
+std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, const PreparedPart& part,
+                                     int64_t resamples, const RowStates* kept) {
+  std::vector<JudgedPart> all;
+  for (const auto& outputs : run_probes(network, task.objectives, part.rows, kept)) {
+    auto& judged = all.emplace_back();
+    judged.predictions = predictions_by(outputs, task, part.items, part.rows);
+    if (!are_finite(judged.predictions)) continue;
+    judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
+  }
+  return all;
 }
 
 void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures) {

@@ -5,6 +5,7 @@
 
 #include "evaluation/evaluate.h"
 #include "objectives/network.h"
+#include "objectives/task_heads/run_rows.h"
 #include "tasks/figures.h"
 #include "tasks/item_prediction.h"
 #include "tasks/prepared_task.h"
@@ -35,6 +36,9 @@ struct JudgedPart {
   TaskFigures figures{};
 };
 
+/// Whether figures can be made of predictions, as they can of those of a network that did not diverge.
+bool are_finite(const std::vector<ItemPrediction>& predictions);
+
 /// Figures of predictions. `resamples`: of their intervals; 0: those of shares alone have some.
 TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
                                    const std::vector<ItemPrediction>& predictions, int64_t resamples);
@@ -46,6 +50,11 @@ void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const 
 
 /// Predictions and figures of a part.
 JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples);
+
+/// The same by each probe of a network, in the order of its layers, in one pass over the rows. `kept`: as run_probes.
+/// A probe whose predictions are not finite has no figures.
+std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, const PreparedPart& part,
+                                     int64_t resamples, const RowStates* kept = nullptr);
 
 /// Adds those of the constant prediction to each figure of predictions for these items.
 void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures);

@@ -181,6 +181,9 @@ void require_task_head(const RunConfig& run) {
   TaskKind task{};
   const auto* terms = head_in(run, task);
   if (!terms) return;
+  require<ConfigError>(terms->layer.empty(),
+                       "the probe of a layer has no class at Hugging Face; export to torchscript, or fine-tune without "
+                       "objectives.0.layer");
   const auto own = published_head(run.model, task, terms->head),
              wanted = published_head(run.model, task, HeadDesign::huggingface);
   const bool same_layers = own.dense == wanted.dense && own.pooler == wanted.pooler &&

@@ -40,6 +40,7 @@ struct Trace {
                                         ///< the final norm; two streams alternate
   /// [B, H, T, S], the probabilities of each attention, in order, where plain operators run; two streams alternate
   std::vector<Tensor> attentions{};
+  bool keeps_attentions = true;  ///< false: `attentions` stays empty
 };
 /// The traces of a network; a single stack fills `encoder`.
 struct Traces {

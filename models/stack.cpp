@@ -149,7 +149,7 @@ double Stack::multiply_adds(const RowSizes& row, double encoded) const {
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                       const EncoderOutput* encoded, DecoderState* state, const Tensor& read_positions) const {
   context.causal = config.causal;
-  if (trace) context.probabilities = &trace->attentions;
+  if (trace && trace->keeps_attentions) context.probabilities = &trace->attentions;
   context.distance_bias = positions->distance_bias(x, state ? state->of_tokens.at(0) : Tensor());
   const auto record = [&](const Tensor& states) {
     if (trace) trace->hidden_states.push_back(states);

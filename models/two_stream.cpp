@@ -166,6 +166,7 @@ struct TwoStream final : Backbone {
         if (traces && state.defined()) traces->encoder.hidden_states.push_back(state);
     };
     record();
+    auto* probabilities = traces && traces->encoder.keeps_attentions ? &traces->encoder.attentions : nullptr;
     if (in.new_mems) in.new_mems->clear();
     uint32_t site = 4;
     for (size_t i = 0; i < blocks.size(); ++i, site += TwoStreamBlock::sites) {
@@ -181,7 +182,7 @@ struct TwoStream final : Backbone {
         const auto out = recompute(again, {x.h, x.g});
         x = {content ? out[0] : Tensor(), x.g.defined() ? out.back() : Tensor()};
       } else {
-        x = blocks[i]->forward(x, content, mem, shared, drop_at(site), traces ? &traces->encoder.attentions : nullptr);
+        x = blocks[i]->forward(x, content, mem, shared, drop_at(site), probabilities);
       }
       record();
     }

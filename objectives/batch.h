@@ -30,6 +30,8 @@ struct Batch {
   Tensor targets;          ///< fp32 [B, L], values of regression, or 1 for each label that a row has
   Tensor candidates;       ///< int64 [I, n], the rows of each item's candidates, -1 = it has fewer
   Tensor context_begin;    ///< int64 [B], the first token of the context in which an answer lies
+  Tensor states;           ///< fp32 [L, N, D], what probes of layers read (LayerProbes::states_of)
+  Tensor states_at;        ///< int64 [N], their numbers among those of the part; undefined: it has no numbers
   Tensor replaced;         ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
   int64_t tokens = 0;      ///< real tokens, without padding
   int64_t forced_pairs = 0;  ///< rows whose pair label was not drawn
@@ -55,6 +57,8 @@ struct Batch {
                              &targets,
                              &candidates,
                              &context_begin,
+                             &states,
+                             &states_at,
                              &replaced};
     for (auto& mem : mems) all.push_back(&mem);
     return all;

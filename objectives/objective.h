@@ -16,6 +16,8 @@ struct VocabularyProjection {
   Param bias;   ///< [V], or undefined
 };
 
+class LayerProbes;
+
 /// A loss on a backbone's hidden states, and its head.
 class Objective : public Layer {
  public:
@@ -33,6 +35,9 @@ class Objective : public Layer {
   virtual bool uses_prefix() const { return false; }
   /// `losses` uses the backbone's hidden states.
   virtual bool reads_backbone() const { return true; }
+  /// Its head as probes of layers (objectives/task_heads/layer_probes.h), which read Batch::states instead of the
+  /// hidden states; null: it is another.
+  virtual LayerProbes* probes() { return nullptr; }
   /// Unique indices into the flattened [B T] of the hidden states that `losses` uses, int64 [N]; undefined: all.
   virtual Tensor read_positions(const Batch&) const { return {}; }
   /// Multiply-adds outside the backbone for a batch of these rows: of the head, and of networks of its own.

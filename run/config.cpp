@@ -71,6 +71,16 @@ void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& n
     limits.forbid(std::find(known.begin(), known.end(), sentence) == known.end(), name, ": ", sentence);
 }
 
+/// Heads on a backbone that stays as it is.
+void check_probe(const RunConfig& c, Limits& limits) {
+  limits.forbid(c.init.probe && c.init.from.empty(),
+                "init.probe trains heads on the backbone of another run; name it with init.from");
+  const auto* head = c.objectives.empty() ? nullptr : task_head_of(c.objectives[0]);
+  limits.forbid(head && !head->layer.empty() && !c.init.probe,
+                "objectives.0.layer has the probe of a layer, and init.probe is false, so that the layers would be "
+                "trained; set init.probe=true, or leave layer out");
+}
+
 /// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
 void check_task(const RunConfig& c, Limits& limits) {
   if (c.task.name.empty()) return;
@@ -231,8 +241,7 @@ void validate(const RunConfig& c) {
   check_schedule(c.schedule, c.train.budget.steps, limits);
   check_optimizer(c.optimizer, limits);
   check_depths(c, limits);
-  limits.forbid(c.init.probe && c.init.from.empty(),
-                "init.probe trains heads on the backbone of another run; name it with init.from");
+  check_probe(c, limits);
   check_task(c, limits);
   check_phases(c, limits);
   check_device(c.train.device, limits);

@@ -76,6 +76,8 @@ struct TrainState : RunProgress {
   int64_t best_step = 0;
   double no_answer_threshold = 0;  ///< of spans: chosen on the valid part at the last evaluation, so that the best
                                    ///< checkpoint has its own; 0: none was chosen
+  int64_t probed_layer = -1;       ///< of probes of several layers: the best one on the valid part at the last
+                                   ///< evaluation; -1: there was none
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation
   int64_t suites_at = -1;        ///< step of the last answers to evaluation.suites
@@ -110,6 +112,7 @@ void describe(V& v, TrainState& s) {
   v.number("best_loss", s.best_loss);
   v.or_else("best_step", s.best_step, 0);
   v.or_else("no_answer_threshold", s.no_answer_threshold, 0);
+  v.or_else("probed_layer", s.probed_layer, -1);
   v("evaluations_without_gain", s.evaluations_without_gain);
   v.or_else("evaluated_at", s.evaluated_at, -1);
   v.or_else("suites_at", s.suites_at, -1);

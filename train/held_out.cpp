@@ -48,6 +48,7 @@ void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
   due_ = state.held_out_due && !saved.is_branch;
   best_cost_ = state.best_loss;
   no_answer_threshold_ = state.no_answer_threshold;
+  probed_layer_ = state.probed_layer;
   if (!is_comparable || saved.is_branch) return;  // the best is searched for in this run
   best_step_ = state.best_step;
   evaluations_without_gain_ = state.evaluations_without_gain;
@@ -83,6 +84,7 @@ void HeldOutEvaluation::save(TrainState& state) const {
   state.best_step = best_step_;
   state.best_loss = best_cost_;
   state.no_answer_threshold = no_answer_threshold_;
+  state.probed_layer = probed_layer_;
   state.evaluations_without_gain = evaluations_without_gain_;
   state.evaluation_protocol = protocol_;
 }
@@ -132,6 +134,7 @@ void HeldOutEvaluation::measure(Training& training) {
   if (judge_) {
     judge_->judge(*training.network);
     no_answer_threshold_ = judge_->no_answer_threshold();
+    probed_layer_ = judge_->probed_layer();
   }
   losses_ = judge_ ? std::vector{judge_->loss()}
                    : cloze::evaluate(*training.network, measures_, train.batch_size, device_of(train.device),

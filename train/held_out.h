@@ -65,7 +65,8 @@ class HeldOutEvaluation final : public Callback {
   double cost_ = std::numeric_limits<double>::quiet_NaN();  ///< what the best step has the least of: loss_, or that of
                                                             ///< the task
   double best_cost_ = 0;
-  double no_answer_threshold_ = 0;  ///< chosen at the last evaluation
+  double no_answer_threshold_ = 0;  ///< chosen at the last evaluation, as the next
+  int64_t probed_layer_ = -1;
   int64_t evaluations_without_gain_ = 0;
   bool warned_of_few_replaced_ = false, reported_nothing_measured_ = false;
 };

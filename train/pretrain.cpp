@@ -161,6 +161,10 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
   auto answers = callbacks.suites.results();
   if (callbacks.task.result()) answers.push_back(*callbacks.task.result());
   report.task = callbacks.held_out.task_summary();
+  if (const auto& curve = callbacks.task.layers()) {
+    report.task["layer"] = curve->points.at(curve->best).layer;
+    report.task["layers"] = to_json(*curve);
+  }
   if (callbacks.task.result()) {
     report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
     report.task["notes"] = callbacks.task.result()->notes;

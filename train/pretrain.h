@@ -30,8 +30,8 @@ struct PretrainReport {
   double unigram_accuracy = 0;  ///< of always predicting the most frequent token
   Ledger ledger;
   std::string stopped_by;  ///< `budget`, `patience`
-  /// Of a task: {"metric", "best", "floor", "learned", "test": {METRIC: {value, low, high, count}}, "notes"};
-  /// else null.
+  /// Of a task: {"metric", "best", "floor", "learned", "test": {METRIC: {value, low, high, count}}, "notes"}, with
+  /// probes of several layers "layer", the best one, and "layers" (evaluation/layer_curve.h); else null.
   nlohmann::json task{};
 };
 

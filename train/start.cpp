@@ -4,11 +4,13 @@
 
 #include "core/json.h"
 #include "core/log.h"
+#include "objectives/task_heads/run_rows.h"
 #include "run/config_io.h"
 #include "run/device.h"
 #include "run/init.h"
 #include "run/memory.h"
 #include "run/process.h"
+#include "tasks/prepared_task.h"
 #include "train/babylm_rules.h"
 #include "train/branch.h"
 #include "train/optimizer.h"
@@ -114,6 +116,20 @@ bool open_folder(Training& training, const Origin& origin) {
   return rows_differ;
 }
 
+/// Computes the states that probes read of the rows they are trained on, once: their network stays as it is. Where
+/// these are too many, each step computes its own.
+void keep_states(Training& training) {
+  auto& network = *training.network;
+  if (!network.probes()) return;
+  const auto& objectives = training.config.objectives;
+  const auto rows = read_prepared_part(training.config.data.tokens, "train").rows;
+  const double size = bytes_of_states(network, objectives, rows, ProbedTokens::labelled);
+  const bool fits = size <= most_bytes_of_states;
+  log_info("train",
+           words("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
+  if (fits) network.keep_states(states_of_rows(network, objectives, rows, ProbedTokens::labelled).states);
+}
+
 }  // namespace
 
 Callbacks prepare(Training& training) {
@@ -135,6 +151,7 @@ Callbacks prepare(Training& training) {
   auto& last = training.add(std::move(checkpoints));
   auto& task = training.add(std::make_unique<TaskTest>());  // after the last checkpoint, which may be the best
   restore_origin(training, origin, last, rows_differ);
+  keep_states(training);
   check_disk(training, milestones.ahead(training));
   open_metrics(training, last.restored());
   return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last, .task = task};

@@ -27,14 +27,6 @@ nlohmann::json value_of(double cost, const std::string& metric) {
   return std::isnan(cost) ? nlohmann::json() : nlohmann::json(is_error(metric) ? cost : -cost);
 }
 
-/// Whether figures can be made of predictions, as they can of those of a network that did not diverge.
-bool are_finite(const std::vector<ItemPrediction>& predictions) {
-  const auto is_number = [](double value) { return std::isfinite(value); };
-  return std::ranges::all_of(predictions, [&](const ItemPrediction& one) {
-    return is_number(one.prediction.value) && std::ranges::all_of(one.prediction.probabilities, is_number);
-  });
-}
-
 }  // namespace
 
 SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged) {
@@ -73,18 +65,33 @@ TaskJudge::TaskJudge(const RunConfig& config)
 }
 
 void TaskJudge::judge(Network& network) {
-  JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
-  loss_ = held_out_of(task_, judged, loss_name_);
-  if (!std::isfinite(loss_.loss) || !are_finite(judged.predictions)) {
-    loss_.loss = cost_ = undefined_cost;
-    result_ = suite_result_of(name_ + "-valid", metric_, judged);
-    return;
-  }
-  choose_setting(task_, valid_.items, metric_, judged.predictions);
-  judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
+  auto judged = network.probes() ? judge_best_probe(network) : judge_head(network);
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
   loss_ = held_out_of(task_, judged, loss_name_);
+  if (judged.figures.figures.empty()) loss_.loss = undefined_cost;
+}
+
+JudgedPart TaskJudge::judge_head(Network& network) {
+  JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
+  if (!are_finite(judged.predictions)) return judged;
+  choose_setting(task_, valid_.items, metric_, judged.predictions);
+  judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
+  return judged;
+}
+
+JudgedPart TaskJudge::judge_best_probe(Network& network) {
+  const auto& objectives = task_.objectives;
+  const bool fits = bytes_of_states(network, objectives, valid_.rows, ProbedTokens::all) <= most_bytes_of_states;
+  if (!states_ && fits) states_ = states_of_rows(network, objectives, valid_.rows, ProbedTokens::all);
+  auto all = judge_probes(network, task_, valid_, /*resamples=*/0, states_ ? &*states_ : nullptr);
+  size_t best = 0;
+  for (size_t probe = 1; probe < all.size(); ++probe) {
+    const double cost = cost_of(all[probe].figures, metric_), least = cost_of(all[best].figures, metric_);
+    if (cost < least || (std::isnan(least) && !std::isnan(cost))) best = probe;
+  }
+  probed_layer_ = network.probes()->layers()[best];
+  return std::move(all[best]);
 }
 
 std::string TaskJudge::text() const {
@@ -93,6 +100,7 @@ std::string TaskJudge::text() const {
     if (figure.metric != metric_) continue;
     text += words(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
   }
+  if (probed_layer_ >= 0) text += words(" of layer ", probed_layer_);
   const double floor = is_error(metric_) ? floor_ : -floor_;
   return text + words(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
 }

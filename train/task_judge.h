@@ -20,14 +20,17 @@ class TaskJudge {
   /// Reads the valid part. Throws DataError for a damaged one, ConfigError for a figure that the task does not have.
   explicit TaskJudge(const RunConfig& config);
 
-  /// Judges the network, with the weights that it has now, and chooses the threshold of no answer. Predictions that are
-  /// not finite, as of a training that diverged, have no figures, and a loss of NaN.
+  /// Judges the network, with the weights that it has now, and chooses the threshold of no answer, or of several probes
+  /// the best one, of equal ones that of the lowest layer. Predictions that are not finite, as of a training that
+  /// diverged, have no figures, and a loss of NaN.
   void judge(Network& network);
 
   /// What the best step has the least of: the figure, with its sign changed where more is better; NaN: it is undefined.
   double cost() const { return cost_; }
   /// The threshold of no answer that was chosen last (TrainState::no_answer_threshold).
   double no_answer_threshold() const { return task_.setting.no_answer_threshold; }
+  /// The layer of the best probe; -1: the head is none.
+  int64_t probed_layer() const { return probed_layer_; }
   /// `NAME-valid`, and its figures.
   const SuiteResult& result() const { return result_; }
   /// The loss of the same predictions.
@@ -40,8 +43,13 @@ class TaskJudge {
   nlohmann::json summary(double best_cost) const;
 
  private:
+  JudgedPart judge_head(Network& network);
+  JudgedPart judge_best_probe(Network& network);
+
   JudgedTask task_;
   PreparedPart valid_;
+  std::optional<RowStates> states_{};  ///< of the valid part, whose network stays as it is
+  int64_t probed_layer_ = -1;
   std::string name_, metric_, loss_name_;
   double floor_ = 0, cost_ = 0;  ///< costs; NaN: undefined
   std::string floor_name_{};

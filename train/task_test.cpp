@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -72,6 +73,26 @@ std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
   return others == 0 ? text : words(text, "; ", others, " more figures in summary.json");
 }
 
+/// The figures of all probes of a network, judged on both parts.
+LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const std::vector<JudgedPart>& valid,
+                    const std::vector<JudgedPart>& test) {
+  const auto& metric = config.task.metric;
+  LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.chosen()};
+  const auto figure_in = [&](const JudgedPart& judged) {
+    const auto* figure = figure_of(judged.figures, metric);
+    return figure ? *figure : Figure{.metric = metric};
+  };
+  for (size_t i = 0; i < test.size(); ++i)
+    curve.points.push_back({.layer = probes.layers()[i], .valid = figure_in(valid[i]), .test = figure_in(test[i])});
+  return curve;
+}
+
+void log_curve(const LayerCurve& curve) {
+  std::istringstream lines(to_text(table_of(curve)));
+  for (std::string line; std::getline(lines, line);) log_info("train", line);
+  log_info("train", verdict_of(curve));
+}
+
 }  // namespace
 
 void TaskTest::finish(Training& training) {
@@ -81,7 +102,9 @@ void TaskTest::finish(Training& training) {
   const auto best = open_run(training.options.run);
   const auto task = judged_task(config.data.tokens, config.objectives, best.state.no_answer_threshold);
   const auto part = read_prepared_part(config.data.tokens, "test");
-  const auto judged = judge_part(*best.network, task, part, test_resamples);
+  const auto* probes = best.network->probes();
+  const auto of_probes = probes ? judge_probes(*best.network, task, part, test_resamples) : std::vector<JudgedPart>();
+  const auto judged = probes ? of_probes[probes->chosen()] : judge_part(*best.network, task, part, test_resamples);
   result_ = suite_result_of(config.task.name, config.task.metric, judged);
   result_->notes = task.task.notes;
   predictions_ = prediction_lines(task, part, judged);
@@ -90,6 +113,12 @@ void TaskTest::finish(Training& training) {
   if (judged.figures.confusion)
     training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
   end_progress();
+  if (of_probes.size() > 1) {
+    const auto valid = read_prepared_part(config.data.tokens, "valid");
+    layers_ = curve_of(config, *probes, judge_probes(*best.network, task, valid, /*resamples=*/0), of_probes);
+    training.write("layers.svg", layers_svg(*layers_));
+    log_curve(*layers_);
+  }
   const auto checkpoint = std::filesystem::path(best.checkpoint).filename().string();
   log_info("train", line_of(*result_, checkpoint) + (task.task.is_chosen_on_test ? "; chosen on these items" : ""));
   training.ledger.evaluation += seconds_since(start);

@@ -198,6 +198,9 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
                        ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
   found.folder = rows_of_run(found.run.folder, config);
   found.task = judged_task(found.folder, config.objectives, found.run.state.no_answer_threshold);
+  if (const auto* probes = found.run.network->probes(); probes && probes->layers().size() > 1)
+    log_info("task", words(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
+                           ", the best one on the valid part of ", probes->layers().size()));
   return found;
 }
 

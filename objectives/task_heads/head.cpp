@@ -6,6 +6,7 @@
 #include "models/initialization.h"
 #include "objectives/objective.h"
 #include "objectives/task_heads/class_positions.h"
+#include "objectives/task_heads/layer_probes.h"
 #include "objectives/task_heads/task_heads.h"
 #include "tasks/task_row.h"
 
@@ -73,22 +74,31 @@ Tensor mean_of_real(const Tensor& hidden, const Tensor& mask) {
 Tensor plain_norm(const Tensor& x) { return at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-5); }
 
 /// A head of a task, its loss and its outputs.
-struct TaskHead final : Objective {
+struct TaskHead final : Objective, LayerProbes {
   TaskHead(TaskKind of_task, const ObjectiveTerms& of_all, const TaskHeadTerms& given, const HeadContext& in)
       : Objective(of_all),
         task(of_task),
         terms(given),
-        layers(head_of(given, of_task, in.model)),
+        design(head_of(given, of_task, in.model)),
+        probed(probed_layers(given, in.model)),
+        depth(layers_below_head(in.model)),
         weight(of_all.weight),
         eos(in.base.eos_token_id) {
     const int64_t width = in.base.hidden_size;
-    if (layers.block) block = own("block", std::make_shared<HeadBlock>(transformer_of(in.model)));
-    if (layers.dense)
+    if (design.block) block = own("block", std::make_shared<HeadBlock>(transformer_of(in.model)));
+    if (design.dense)
       dense = own("dense",
-                  std::make_shared<HeadLinear>(width, width, layers.dense_bias, layers.weights, layers.dense_range));
-    if (layers.norm) norm = own("norm", std::make_shared<Norm>(width, in.base));
-    output = own("output", std::make_shared<HeadLinear>(width, outputs_of(task, terms), layers.output_bias,
-                                                        layers.weights, layers.output_range));
+                  std::make_shared<HeadLinear>(width, width, design.dense_bias, design.weights, design.dense_range));
+    if (design.norm) norm = own("norm", std::make_shared<Norm>(width, in.base));
+    const auto add_output = [&](const std::string& name) {
+      return own(name, std::make_shared<HeadLinear>(width, outputs_of(task, terms), design.output_bias, design.weights,
+                                                    design.output_range));
+    };
+    for (const auto layer : probed) linear_probes.push_back(add_output(words("layer", layer)));
+    if (probed.empty())
+      output = add_output("output");
+    else
+      chosen_probe = probed.size() - 1;
   }
 
   std::string name() const override { return name_of(task); }
@@ -96,7 +106,8 @@ struct TaskHead final : Objective {
   std::vector<LossPart> parts(const Batch& batch) const override {
     LossPart part{.name = name(), .weight = weight};
     part.count = counted(batch);
-    part.has_accuracy = task != TaskKind::regression;
+    const bool sums_probes = is_training() && probed.size() > 1;
+    part.has_accuracy = task != TaskKind::regression && !sums_probes;
     if (!terms.class_weights.empty() && batch.labels.defined()) part.weights = weights_of(batch.labels);
     return {part};
   }
@@ -125,8 +136,9 @@ struct TaskHead final : Objective {
   }
 
   Tensor read_positions(const Batch& batch) const override {
+    if (!probed.empty() || task == TaskKind::spans) return {};
     if (task == TaskKind::tagging) return batch.positions;
-    if (task == TaskKind::spans || layers.mean) return {};
+    if (design.mean) return {};
     const auto position = positions(batch);
     return (at::ones_like(position).cumsum(0) - 1) * batch.input_ids.size(1) + position;
   }
@@ -142,8 +154,9 @@ struct TaskHead final : Objective {
   Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override {
     double states = 0;
     for (const auto& row : rows) states += row.count * (reads_texts(task) ? 1 : row.read);
-    const double each = (layers.pooler ? backbone.pooling_multiply_adds() : 0) + (block ? block->multiply_adds() : 0) +
-                        (dense ? dense->multiply_adds() : 0) + output->multiply_adds();
+    double each = (design.pooler ? backbone.pooling_multiply_adds() : 0) + (block ? block->multiply_adds() : 0) +
+                  (dense ? dense->multiply_adds() : 0) + (output ? output->multiply_adds() : 0);
+    for (const auto& probe : linear_probes) each += probe->multiply_adds();
     return {.trained = states * each};
   }
 
@@ -153,29 +166,34 @@ struct TaskHead final : Objective {
     const bool of_family = terms.head == huggingface || terms.head == original || terms.head == babylm_pooled;
     if (of_family && batch.class_positions.defined()) return batch.class_positions;
     if (terms.head == babylm_left) return at::zeros_like(batch.input_ids.select(1, 0));
-    return class_positions_of(layers.token, batch.input_ids, batch.attention_mask, eos);
+    return class_positions_of(design.token, batch.input_ids, batch.attention_mask, eos);
   }
 
   /// The logits fp32 [..., K] of states [..., D]; those of a text [B, D].
   Tensor logits_of(Backbone& backbone, const Tensor& states, uint64_t key) const {
-    Dropout drop{.p = layers.dropout, .key = mix(key, name_hash("head")), .active = is_training()};
-    auto x = layers.pooler ? backbone.pooled(states.unsqueeze(1)) : states;
+    Dropout drop{.p = design.dropout, .key = mix(key, name_hash("head")), .active = is_training()};
+    auto x = design.pooler ? backbone.pooled(states.unsqueeze(1)) : states;
     if (block) x = block->forward(x, drop);
     drop.site = 2;
-    if (layers.dropout_before) x = dropout(x, drop);
+    if (design.dropout_before) x = dropout(x, drop);
     drop.site = 3;
-    if (layers.plain_norms) x = plain_norm(x);
-    if (dense) x = linear_activation(x, dense->weight, dense->bias, layers.activation);
+    if (design.plain_norms) x = plain_norm(x);
+    if (dense) x = linear_activation(x, dense->weight, dense->bias, design.activation);
     if (norm) x = norm->forward(x);
-    if (layers.plain_norms) x = plain_norm(x);
+    if (design.plain_norms) x = plain_norm(x);
     return linear(dropout(x, drop), output->weight, output->bias).to(at::kFloat);
+  }
+
+  /// The state [B, D] that stands for each row.
+  Tensor row_states(const Tensor& hidden, const Batch& batch) const {
+    if (design.mean) return mean_of_real(hidden, batch.attention_mask);
+    const auto index = positions(batch).unsqueeze(-1).unsqueeze(-1).expand({-1, 1, hidden.size(-1)});
+    return hidden.gather(1, index).squeeze(1);
   }
 
   /// Of each row, fp32 [B, K].
   Tensor row_logits(Backbone& backbone, const Tensor& hidden, const Batch& batch) const {
-    if (layers.mean) return logits_of(backbone, mean_of_real(hidden, batch.attention_mask), batch.dropout_key);
-    const auto index = positions(batch).unsqueeze(-1).unsqueeze(-1).expand({-1, 1, hidden.size(-1)});
-    return logits_of(backbone, hidden.gather(1, index).squeeze(1), batch.dropout_key);
+    return logits_of(backbone, row_states(hidden, batch), batch.dropout_key);
   }
 
   /// Of each token as the first and as the last of an answer, fp32 [B, T, 2]. BigBird's question is no answer.
@@ -188,36 +206,102 @@ struct TaskHead final : Objective {
   }
 
   /// Of each candidate of each item, fp32 [I, n]; those that an item lacks have none.
-  Tensor choice_scores(Backbone& backbone, const Tensor& hidden, const Batch& batch) const {
-    const auto scores = row_logits(backbone, hidden, batch);  // [B, 1]
+  static Tensor by_item(const Tensor& scores, const Batch& batch) {  // [B, 1]
     if (!batch.candidates.defined()) return scores;
     const auto of_items =
         scores.squeeze(-1).index_select(0, batch.candidates.clamp_min(0).flatten()).view_as(batch.candidates);
     return of_items.masked_fill(batch.candidates.lt(0), -std::numeric_limits<float>::infinity());
   }
 
+  // Of the probes of layers.
+
+  LayerProbes* probes() override { return probed.empty() ? nullptr : this; }
+  const std::vector<int64_t>& layers() const override { return probed; }
+  size_t chosen() const override { return chosen_probe; }
+  void choose(int64_t layer) override {
+    const auto found = std::ranges::find(probed, layer);
+    if (found != probed.end()) chosen_probe = static_cast<size_t>(found - probed.begin());
+  }
+
+  Tensor states_of(const Traces& traces, const Batch& batch) const override {
+    const auto& trace = traces.decoder.hidden_states.empty() ? traces.encoder : traces.decoder;
+    const auto& all = trace.hidden_states;
+    const auto blocks = (static_cast<int64_t>(all.size()) - 1) / std::max<int64_t>(depth, 1);  // in a layer
+    std::vector<Tensor> found;
+    for (const auto layer : probed) {
+      const auto& hidden = all.at(static_cast<size_t>(layer * blocks));
+      const auto taken = task != TaskKind::tagging   ? row_states(hidden, batch)
+                         : batch.positions.defined() ? hidden.flatten(0, 1).index_select(0, batch.positions)
+                                                     : hidden;
+      found.push_back(taken.to(at::kFloat));
+    }
+    return at::stack(found);
+  }
+
+  Tensor logits(size_t probe, const Tensor& states) const override { return by_task(probe_logits(probe, states, {})); }
+
+  Tensor probe_logits(size_t probe, const Tensor& states, const Dropout& drop) const {
+    const auto& own = *linear_probes.at(probe);
+    const auto x = states.to(own.weight.compute().scalar_type());
+    return linear(dropout(x, drop), own.weight, own.bias).to(at::kFloat);
+  }
+
+  /// The sum of the losses of all probes, each of which is that of its probe alone; of a network that is not trained,
+  /// the loss of the one that stands for the run.
+  Tensor fill_by_probes(LossPart& part, const Batch& batch) const {
+    const Dropout drop{
+        .p = design.dropout, .key = mix(batch.dropout_key, name_hash("head")), .site = 3, .active = is_training()};
+    Tensor sum;
+    for (size_t probe = 0; probe < probed.size(); ++probe) {
+      if (!is_training() && probe != chosen_probe) continue;
+      const auto logits = probe_logits(probe, batch.states[static_cast<int64_t>(probe)], drop);
+      fill_part(part, task == TaskKind::choice ? by_item(logits, batch) : logits, batch);
+      sum = sum.defined() ? sum + part.sum : part.sum;
+    }
+    return sum;
+  }
+
+  // Its losses.
+
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = TaskHead::parts(batch)[0];
+    if (probed.empty())
+      fill_part(part, loss_logits(backbone, hidden, batch), batch);
+    else
+      part.sum = fill_by_probes(part, batch);
+    return {part};
+  }
+
+  /// The logits that a loss is of: of texts [B, K], of tags [N, K], of spans [B, T, 2], of choices [I, n].
+  Tensor loss_logits(Backbone& backbone, const Tensor& hidden, const Batch& batch) const {
     switch (task) {
       case TaskKind::classification:
-        fill_by_labels(part, row_logits(backbone, hidden, batch), batch.labels, rows_of(batch.labels));
-        break;
       case TaskKind::multilabel:
       case TaskKind::regression:
-        fill_by_targets(part, row_logits(backbone, hidden, batch), batch.targets);
-        break;
+        return row_logits(backbone, hidden, batch);
       case TaskKind::tagging:
-        fill_by_labels(part, logits_of(backbone, take_rows(hidden.flatten(0, 1), batch.positions), batch.dropout_key),
-                       batch.labels, batch.positions.div(hidden.size(1), "floor"));
-        break;
+        return logits_of(backbone, take_rows(hidden.flatten(0, 1), batch.positions), batch.dropout_key);
       case TaskKind::spans:
-        fill_by_spans(part, span_logits(backbone, hidden, batch), batch);
-        break;
+        return span_logits(backbone, hidden, batch);
       case TaskKind::choice:
-        fill_by_labels(part, choice_scores(backbone, hidden, batch), batch.labels, rows_of(batch.labels));
         break;
     }
-    return {part};
+    return by_item(row_logits(backbone, hidden, batch), batch);
+  }
+
+  void fill_part(LossPart& part, const Tensor& logits, const Batch& batch) const {
+    switch (task) {
+      case TaskKind::classification:
+      case TaskKind::choice:
+        return fill_by_labels(part, logits, batch.labels, rows_of(batch.labels));
+      case TaskKind::multilabel:
+      case TaskKind::regression:
+        return fill_by_targets(part, logits, batch.targets);
+      case TaskKind::tagging:
+        return fill_by_labels(part, logits, batch.labels, batch.positions.div(batch.input_ids.size(1), "floor"));
+      case TaskKind::spans:
+        return fill_by_spans(part, logits, batch);
+    }
   }
 
   /// 0, 1, 2, ...
@@ -257,9 +341,10 @@ struct TaskHead final : Objective {
   Tensor scaled(const Tensor& targets) const {
     return terms.scale.empty() ? targets : (targets - terms.scale[0]) / (terms.scale[1] - terms.scale[0]);
   }
-  /// The reverse: values on the scale of the task.
-  Tensor of_task(const Tensor& values) const {
-    return terms.scale.empty() ? values : values * (terms.scale[1] - terms.scale[0]) + terms.scale[0];
+  /// The reverse: values of a regression on the scale of the task; other logits as they are.
+  Tensor by_task(const Tensor& values) const {
+    const bool is_scaled = task == TaskKind::regression && !terms.scale.empty();
+    return !is_scaled ? values : values * (terms.scale[1] - terms.scale[0]) + terms.scale[0];
   }
 
   /// The mean of the cross entropies of the first and of the last token, over the real tokens of each row.
@@ -280,16 +365,19 @@ struct TaskHead final : Objective {
   std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor&) override { return {}; }
   std::vector<std::pair<std::string, Tensor>> batch_outputs(Backbone& backbone, const Tensor& hidden,
                                                             const Batch& batch) override {
+    if (!probed.empty()) {
+      const auto logits = TaskHead::logits(chosen_probe, batch.states[static_cast<int64_t>(chosen_probe)]);
+      return {{"logits", task == TaskKind::choice ? by_item(logits, batch) : logits}};
+    }
     switch (task) {
       case TaskKind::classification:
       case TaskKind::multilabel:
-        return {{"logits", row_logits(backbone, hidden, batch)}};
       case TaskKind::regression:
-        return {{"logits", of_task(row_logits(backbone, hidden, batch))}};
+        return {{"logits", by_task(row_logits(backbone, hidden, batch))}};
       case TaskKind::tagging:
         return {{"logits", logits_of(backbone, hidden, batch.dropout_key)}};
       case TaskKind::choice:
-        return {{"logits", choice_scores(backbone, hidden, batch)}};
+        return {{"logits", by_item(row_logits(backbone, hidden, batch), batch)}};
       case TaskKind::spans:
         break;
     }
@@ -299,12 +387,16 @@ struct TaskHead final : Objective {
 
   TaskKind task;
   TaskHeadTerms terms;
-  PublishedHead layers;
+  PublishedHead design;
+  std::vector<int64_t> probed;  // layers
+  int64_t depth;                // of the stack below
   double weight;
   int64_t eos;
   std::shared_ptr<HeadBlock> block;
   std::shared_ptr<HeadLinear> dense, output;
   std::shared_ptr<Norm> norm;
+  std::vector<std::shared_ptr<HeadLinear>> linear_probes{};  // of `probed`
+  size_t chosen_probe = 0;
 };
 
 }  // namespace

@@ -154,6 +154,7 @@ class LabelledRows final : public RowMaker {
     require<DataError>(!rows_.empty(), "the task has no rows to train on; look at them with `cloze inspect task`");
     for (size_t r = 0; r < rows_.size(); ++r) {
       check_row(rows_[r], in_);
+      states_before_.push_back(states_before_.back() + count_trained_states(in_.task, rows_[r]));
       const bool goes_on = in_.task == TaskKind::choice && r > 0 && rows_[r].item == rows_[r - 1].item;
       if (!goes_on) begins_.push_back(r);
     }
@@ -212,12 +213,24 @@ class LabelledRows final : public RowMaker {
     std::vector<const TaskRow*> chosen;
     for (const auto example : examples)
       for (auto r = begins_[example]; r < begins_[example + 1]; ++r) chosen.push_back(&rows_[r]);
-    return labelled_batch(in_, chosen);
+    auto batch = labelled_batch(in_, chosen);
+    if (in_.probes) batch.states_at = states_at(examples);
+    return batch;
+  }
+
+  /// The numbers of the states of these examples among those of the part.
+  Tensor states_at(std::span<const uint64_t> examples) const {
+    std::vector<int64_t> numbers;
+    for (const auto example : examples)
+      for (auto s = states_before_[begins_[example]]; s < states_before_[begins_[example + 1]]; ++s)
+        numbers.push_back(s);
+    return to_tensor(numbers);
   }
 
   LabelledSetting in_;
   std::vector<TaskRow> rows_;
-  std::vector<size_t> begins_{};  // of the rows of each example, and their end
+  std::vector<size_t> begins_{};           // of the rows of each example, and their end
+  std::vector<int64_t> states_before_{0};  // each row, and their number
   uint64_t examples_ = 0, size_ = 0;
   uint64_t step_ = 1;  // examples of a training step
   Rng order_;
@@ -232,10 +245,16 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
       found.labels = static_cast<int64_t>(terms->labels.size());
       found.segments = !is_of_babylm(terms->head);
       found.pads_left = terms->head == HeadDesign::babylm_left;
+      found.probes = !terms->layer.empty();
       return found;
     }
   }
   fail<ConfigError>("the run has no head of a task; fine-tune it on one first");
+}
+
+int64_t count_trained_states(TaskKind task, const TaskRow& row) {
+  if (task != TaskKind::tagging) return 1;
+  return static_cast<int64_t>(row.labels.size()) - std::ranges::count(row.labels, no_label);
 }
 
 Tensor shifted_right(const Tensor& ids, const ModelConfig& config) {

@@ -13,10 +13,14 @@ struct LabelledSetting {
   int64_t labels = 0;      ///< of the task; 0: it has none
   bool segments = true;    ///< of rows that have them
   bool pads_left = false;  ///< as BabyLM's program does where it is asked to
+  bool probes = false;     ///< its head is probes of layers, whose states are numbered by the rows of a part
 };
 
 /// The setting of a run whose objective is a head of a task. Throws ConfigError for another objective.
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives);
+
+/// The states that a probe is trained on in a row: one, or of tags one for each.
+int64_t count_trained_states(TaskKind task, const TaskRow& row);
 
 /// Rows as a batch, padded on the right, or as the setting says, to the longest of them, XLNet's too, whose distances
 /// are relative: its head reads the last real token. `choice`: rows of an item stand together, and are one item. Window

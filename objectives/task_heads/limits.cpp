@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "core/text.h"
@@ -24,8 +25,26 @@ int64_t outputs_of(TaskKind task, const TaskHeadTerms& terms) {
   return 0;
 }
 
+int64_t layers_below_head(const ModelConfig& model) {
+  const auto& base = backbone_of(model);
+  const auto* both = base.is_encoder_decoder() ? as<EncoderDecoderConfig>(model) : nullptr;
+  return both ? both->decoder_layers() : base.num_hidden_layers;
+}
+
+std::vector<int64_t> probed_layers(const TaskHeadTerms& terms, const ModelConfig& model) {
+  auto layers = terms.layer;
+  if (layers == std::vector{every_layer}) {
+    layers.resize(static_cast<size_t>(layers_below_head(model) + 1));
+    std::iota(layers.begin(), layers.end(), 0);
+  }
+  const std::set<int64_t> distinct(layers.begin(), layers.end());
+  return {distinct.begin(), distinct.end()};
+}
+
 PublishedHead head_of(const TaskHeadTerms& terms, TaskKind task, const ModelConfig& model) {
   auto head = published_head(model, task, terms.head);
+  if (!terms.layer.empty())
+    head = {.token = head.token, .mean = head.mean, .weights = head.weights, .output_range = head.output_range};
   if (terms.classifier_dropout >= 0) head.dropout = terms.classifier_dropout;
   return head;
 }
@@ -114,11 +133,26 @@ void check_design(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSett
 
 }  // namespace
 
+namespace {
+
+void check_probes(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in, Limits& limits) {
+  if (terms.layer.empty()) return;
+  limits.forbid(task == TaskKind::spans,
+                "objective spans has no probe of a layer: the tokens of its windows are too many to keep their states; "
+                "leave layer out");
+  const auto last = layers_below_head(in.model), asked = probed_layers(terms, in.model).back();
+  limits.forbid(asked > last, "objective ", task, ": layer ", asked,
+                " does not exist; the network has layers 0 (its embeddings) to ", last);
+}
+
+}  // namespace
+
 void check_task_head(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in, Limits& limits) {
   forbid_companions(name_of(task), in, limits);
   forbid_prefix_lm(name_of(task), in, limits);
   if (has_labels(task)) check_labels(task, terms, limits);
   check_design(task, terms, in, limits);
+  check_probes(task, terms, in, limits);
   limits.forbid(task == TaskKind::tagging && kind_of(in.model) == T5Config::kind && in.backbone().is_encoder_decoder(),
                 "objective tagging reads the encoder of t5 alone; set model.architecture: encoder");
   const auto& scale = terms.scale;
@@ -147,7 +181,7 @@ std::string predicted_by(TaskKind task, const TaskHeadTerms& terms) {
 
 void expect_task_rows(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in,
                       std::vector<RowSizes>& rows) {
-  const bool one_state = reads_texts(task) && terms.head != HeadDesign::mean;
+  const bool one_state = reads_texts(task) && terms.head != HeadDesign::mean && terms.layer.empty();
   for (auto& row : rows) {
     row.read += one_state ? 1 : row.length;
     if (in.backbone().is_encoder_decoder()) row.target_length = row.length;

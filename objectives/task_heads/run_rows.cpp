@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "core/error.h"
 #include "core/interrupt.h"
@@ -42,35 +43,128 @@ Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
   return (outputs.size() == 1 ? outputs[0].second : at::stack({outputs[0].second, outputs[1].second}, -1)).to(at::kCPU);
 }
 
-}  // namespace
-
-TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
-                     int64_t batch_tokens) {
-  const auto setting = labelled_setting(network.model_config(), objectives);
+/// Calls `use` with each batch of rows of like length and with the numbers of its rows.
+template <class Use>
+void for_each_batch(Network& network, const LabelledSetting& setting, const std::vector<TaskRow>& rows,
+                    bool with_targets, int64_t batch_tokens, const Use& use) {
   const InEvaluation evaluation(network);
   const at::NoGradGuard no_grad;
   const auto device = network.backbone->token_embedding().value().device();
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
-  TaskOutputs found;
-  found.logits.resize(rows.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     if (interrupted) throw Interrupted("stopped in an evaluation of a task");
     end = setting.pads_left ? std::min(order.size(), begin + babylm_judged_rows)
                             : end_of_batch(order, begin, rows, batch_tokens);
     std::vector<const TaskRow*> chosen;
     for (size_t i = begin; i < end; ++i) chosen.push_back(&rows[order[i]]);
-    auto batch = labelled_batch(setting, chosen, /*with_targets=*/false);
+    auto batch = labelled_batch(setting, chosen, with_targets);
     batch.candidates = Tensor();  // rows of like length are seldom of one item
     for (auto* tensor : batch.tensors())
       if (tensor->defined()) *tensor = tensor->to(device);
-    const auto logits = logits_of(network, *network.objectives[0], batch);
-    for (size_t i = begin; i < end; ++i) {
-      const auto row = logits[static_cast<int64_t>(i - begin)];
-      const auto length = static_cast<int64_t>(rows[order[i]].ids.size());
-      found.logits[order[i]] = (reads_texts(setting.task) ? row : row.narrow(0, 0, length)).clone();
+    use(batch, std::span<const size_t>(order).subspan(begin, end - begin));
+  }
+}
+
+int64_t count_states(TaskKind task, const TaskRow& row, ProbedTokens tokens) {
+  const bool of_all = task == TaskKind::tagging && tokens == ProbedTokens::all;
+  return of_all ? std::ssize(row.ids) : count_trained_states(task, row);
+}
+
+/// The bytes of a state in each layer that has a probe.
+int64_t bytes_of_state(const Network& network) {
+  const auto layers = std::ssize(network.probes()->layers());
+  return layers * backbone_of(network.model_config()).hidden_size * static_cast<int64_t>(sizeof(float));
+}
+
+/// The outputs of rows by each probe, for their states, are added to `found`.
+void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::vector<TaskOutputs>& found) {
+  const InEvaluation evaluation(network);
+  const at::NoGradGuard no_grad;
+  for (size_t probe = 0; probe < found.size(); ++probe) {
+    const auto of_probe = rows.states[static_cast<int64_t>(probe)];
+    const auto logits = network.probes()->logits(probe, of_probe).to(at::kCPU);  // [S, K]
+    for (size_t r = 0; r + 1 < rows.begins.size(); ++r) {
+      const auto own = logits.narrow(0, rows.begins[r], rows.begins[r + 1] - rows.begins[r]);
+      found[probe].logits.push_back((reads_texts(task) ? own[0] : own).clone());
     }
+  }
+}
+
+}  // namespace
+
+TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                     int64_t batch_tokens) {
+  const auto setting = labelled_setting(network.model_config(), objectives);
+  if (const auto* probes = network.probes()) return run_probes(network, objectives, rows).at(probes->chosen());
+  TaskOutputs found;
+  found.logits.resize(rows.size());
+  for_each_batch(network, setting, rows, /*with_targets=*/false, batch_tokens,
+                 [&](const Batch& batch, std::span<const size_t> numbers) {
+                   const auto logits = logits_of(network, *network.objectives[0], batch);
+                   for (size_t i = 0; i < numbers.size(); ++i) {
+                     const auto row = logits[static_cast<int64_t>(i)];
+                     const auto length = std::ssize(rows[numbers[i]].ids);
+                     found.logits[numbers[i]] = (reads_texts(setting.task) ? row : row.narrow(0, 0, length)).clone();
+                   }
+                 });
+  return found;
+}
+
+RowStates states_of_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                         ProbedTokens tokens) {
+  const auto setting = labelled_setting(network.model_config(), objectives);
+  const bool of_labels = tokens == ProbedTokens::labelled;
+  const bool is_padded = setting.task == TaskKind::tagging && !of_labels;
+  RowStates found{.begins = {0}};
+  for (const auto& row : rows) found.begins.push_back(found.begins.back() + count_states(setting.task, row, tokens));
+  for_each_batch(
+      network, setting, rows, of_labels, tokens_of_batch, [&](const Batch& batch, std::span<const size_t> numbers) {
+        auto states = network.probed_states(batch);
+        if (states.dim() == 4) states = states.flatten(1, 2);  // of all tokens
+        auto& all = found.states;
+        if (!all.defined()) all = at::empty({states.size(0), found.begins.back(), states.size(2)}, states.options());
+        std::vector<int64_t> from, to;
+        int64_t before = 0;
+        for (size_t i = 0; i < numbers.size(); ++i) {
+          const auto begin = found.begins[numbers[i]], count = found.begins[numbers[i] + 1] - begin;
+          const auto first = is_padded ? static_cast<int64_t>(i) * batch.input_ids.size(1) : before;
+          for (int64_t k = 0; k < count; ++k) {
+            from.push_back(first + k);
+            to.push_back(begin + k);
+          }
+          before += count;
+        }
+        all.index_copy_(1, to_tensor(to).to(all.device()), states.index_select(1, to_tensor(from).to(all.device())));
+      });
+  return found;
+}
+
+double bytes_of_states(const Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                       ProbedTokens tokens) {
+  const auto task = labelled_setting(network.model_config(), objectives).task;
+  double states = 0;
+  for (const auto& row : rows) states += static_cast<double>(count_states(task, row, tokens));
+  return states * static_cast<double>(bytes_of_state(network));
+}
+
+std::vector<TaskOutputs> run_probes(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                                    const RowStates* kept) {
+  const auto task = labelled_setting(network.model_config(), objectives).task;
+  std::vector<TaskOutputs> found(network.probes()->layers().size());
+  if (kept) {
+    add_outputs(network, task, *kept, found);
+    return found;
+  }
+  constexpr int64_t most_bytes = 256 << 20;
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    int64_t bytes = 0;
+    while (end < rows.size() && (end == begin || bytes < most_bytes))
+      bytes += bytes_of_state(network) * count_states(task, rows[end++], ProbedTokens::all);
+    const std::vector<TaskRow> some(rows.begin() + static_cast<int64_t>(begin),
+                                    rows.begin() + static_cast<int64_t>(end));
+    add_outputs(network, task, states_of_rows(network, objectives, some, ProbedTokens::all), found);
   }
   return found;
 }

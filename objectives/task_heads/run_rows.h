@@ -12,10 +12,41 @@ struct TaskOutputs {
   std::vector<Tensor> logits;
 };
 
+/// The tokens of a batch, with padding, unless somebody asks for others.
+inline constexpr int64_t tokens_of_batch = 8192;
+
 /// Runs rows without dropout and without gradients, those of like length together, about `batch_tokens` tokens with
-/// padding at a time. The network is in the mode that it was in before. Throws ConfigError for a network without the
-/// head of a task, Interrupted after a signal to a program that saves.
+/// padding at a time. The network is in the mode that it was in before. Of probes, the one that stands for the run
+/// gives the outputs. Throws ConfigError for a network without the head of a task, Interrupted after a signal to a
+/// program that saves.
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
-                     int64_t batch_tokens = 8192);
+                     int64_t batch_tokens = tokens_of_batch);
+
+/// What the probes of a network read of rows.
+struct RowStates {
+  Tensor states{};                ///< fp32 [L, S, D], on the network's device
+  std::vector<int64_t> begins{};  ///< of the states of each row, in the order of the rows, and their end
+};
+
+/// Of which tokens of tags the states are: of those that have a label, as training reads them, or of all.
+enum class ProbedTokens { labelled, all };
+
+/// The states of rows in one pass over them, as run_rows runs them. They depend on all rows together, for these make
+/// the batches, and on nothing else.
+RowStates states_of_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                         ProbedTokens tokens);
+
+/// The bytes of these states.
+double bytes_of_states(const Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                       ProbedTokens tokens);
+
+/// States are kept up to so many bytes: a network that stays as it is need not read the same rows again. The limit is
+/// no machine's, so that a run has the same bits everywhere.
+inline constexpr double most_bytes_of_states = 4e9;
+
+/// The outputs of rows by each probe of a network, in the order of its layers. `kept`: the states of all tokens of
+/// these rows; null: they are computed, in one pass.
+std::vector<TaskOutputs> run_probes(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
+                                    const RowStates* kept = nullptr);
 
 }  // namespace cloze

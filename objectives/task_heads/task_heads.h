@@ -10,6 +10,7 @@ namespace cloze {
 /// The options of the heads of tasks; a kind has those that it describes.
 struct TaskHeadTerms {
   HeadDesign head = HeadDesign::huggingface;
+  std::vector<int64_t> layer{};         ///< whose states have a linear probe each; empty: the last, and the head above
   double classifier_dropout = -1;       ///< -1: that of the published head
   std::vector<std::string> labels{};    ///< names, by id
   std::vector<double> class_weights{};  ///< by label; empty: ones
@@ -19,7 +20,13 @@ struct TaskHeadTerms {
 
 /// The number of outputs of a head for each text, token or candidate.
 int64_t outputs_of(TaskKind task, const TaskHeadTerms& terms);
-/// The head with the dropout that the options give it.
+/// `layer: all`.
+inline constexpr int64_t every_layer = -1;
+/// The number of layers of the stack whose states a head reads: of its decoder in an encoder-decoder.
+int64_t layers_below_head(const ModelConfig& model);
+/// The layers whose states have a probe, ascending; 0 = the embeddings.
+std::vector<int64_t> probed_layers(const TaskHeadTerms& terms, const ModelConfig& model);
+/// The head with the dropout that the options give it. Of probes: the state that each reads, and its output alone.
 PublishedHead head_of(const TaskHeadTerms& terms, TaskKind task, const ModelConfig& model);
 /// The objective as the options of a task's head, or null; `task` receives its kind.
 const TaskHeadTerms* task_head_of(const ObjectiveConfig& objective, TaskKind* task = nullptr);
@@ -46,7 +53,7 @@ struct TaskHeadKind : KindOf<Config>, TaskHeadTerms {
   bool predicts_tokens() const override { return false; }
   bool is_of_network(const std::string&) const override { return true; }
   bool uses_pooler(const Boxed<ModelFamily>& model) const override {
-    return published_head(model, Config::task, this->head).pooler;
+    return head_of(*this, Config::task, model).pooler;
   }
   /// The same labels, without what changes the training alone.
   ObjectiveConfig standard_form() const override {
@@ -64,7 +71,12 @@ template <class V, class Config>
 void describe_task_head(V& v, Config& c) {
   describe_terms(v, c, "factor of this loss in the sum");
   v("head", c.head, "the layers between the states and the logits");
-  v("classifier_dropout", c.classifier_dropout, "dropout in the head; -1 = that of the published head",
+  v("layer", c.layer,
+    "with init.probe: the layers whose states a linear head reads, one for each, with the pooling of `head`; 0 = the "
+    "embeddings, all = every layer, [] = the layers of `head` read the last states",
+    or_none({.low = 0, .named = {{"all", {every_layer}}}}));
+  v("classifier_dropout", c.classifier_dropout,
+    "dropout in the head; -1 = that of the published head, which probes of a layer have not",
     in_range(-1, 1, open_end));
 }
 template <class V, class Config>

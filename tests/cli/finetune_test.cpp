@@ -345,3 +345,23 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   check_refused("score " + w.run + " " + world().dir.write("line.txt", "The cat sat\n"), 2, "cannot be scored");
   CHECK(cloze("generate " + w.run + " cat").code == 2);
 }
+
+TEST_CASE("probes of all layers are a run like others: a curve, figures and predictions of the best layer",
+          "[cli][tasks][probe]") {
+  auto& w = task_world();
+  const auto run = w.dir / "probes";
+  const auto made = cloze(w.tune(run) + " --set init.probe=true --set objectives.0.layer=all");
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text, Catch::Contains("differs from the recipe: objectives.0.layer is all, turc-2019 has") &&
+                            Catch::Contains("layers on the valid part is "));
+  CHECK_THAT(read_file(run + "/run.yaml"), Catch::Contains("layer: all"));
+  const auto layer = json::parse(read_file(run + "/summary.json"))["task"]["layer"].get<int64_t>();
+  const auto note =
+      ": predictions are those of layer " + std::to_string(layer) + ", the best one on the valid part of ";
+  CHECK_THAT(cloze("evaluate " + run).text, Catch::Contains(note));
+  const auto predicted = cloze("predict " + run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "probed.tsv"));
+  CHECK(predicted.code == 0);
+  CHECK_THAT(predicted.text, Catch::Contains(note));
+  CHECK(cloze("pretrain --run " + run + " --resume").code == 0);
+}

@@ -86,6 +86,19 @@ TEST_CASE("a scale that begins elsewhere than at 0 needs a bias in the class", "
                     "scale that begins at 0, or export to torchscript");
 }
 
+TEST_CASE("the probe of a layer has no class at Hugging Face", "[interchange][tasks][probe]") {
+  auto config = [] {
+    TempDir dir;
+    return open_run(run_of_case(dir, "gpt2-seq", "run")).config;
+  }();
+  RegressionConfig head;
+  head.layer = {1};
+  config.objectives = {head};
+  CHECK_THROWS_WITH(require_huggingface(config),
+                    "the probe of a layer has no class at Hugging Face; export to torchscript, or fine-tune without "
+                    "objectives.0.layer");
+}
+
 TEST_CASE("a GPT-2 whose head reads the last token is exported with an id of padding that is no word",
           "[interchange][tasks]") {
   TempDir dir;
