@@ -11,7 +11,6 @@
 #include "core/error.h"
 #include "core/lines.h"
 #include "core/log.h"
-#include "core/program_path.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/load_config.h"
@@ -186,31 +185,6 @@ std::vector<std::string> configs_in(const fs::path& folder) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
-}
-
-/// Where configs are looked for: here, in configs/, and where they are installed or built with the program.
-std::vector<fs::path> config_roots() {
-  std::vector<fs::path> roots{".", "configs"};
-  const auto program = fs::path(program_path()).parent_path();
-  if (program.empty()) return roots;
-  for (const auto* shipped : {"../share/cloze/configs", "../configs"})
-    roots.push_back((program / shipped).lexically_normal());
-  return roots;
-}
-
-/// The config that is called FAMILY/NAME, with or without .yaml: here, or of those that ship with the program, before
-/// whose names configs/ may stand; empty for none.
-std::string config_of_name(const std::string& name) {
-  fs::path here(name);
-  if (name.empty() || here.is_absolute() || std::find(here.begin(), here.end(), "..") != here.end()) return "";
-  if (here.extension() != ".yaml") here += ".yaml";
-  const auto shipped = *here.begin() == "configs" ? here.lexically_relative("configs") : here;
-  std::error_code error;
-  for (const auto& root : config_roots()) {
-    const auto file = root / (root == "." ? here : shipped);
-    if (fs::is_regular_file(file, error)) return file.lexically_normal().string();
-  }
-  return "";
 }
 
 std::string did_you_mean_file(const fs::path& file) {

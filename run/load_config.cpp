@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/program_path.h"
 
 namespace cloze {
 
@@ -67,6 +68,28 @@ ConfigTree load_resumed_config(const std::string& path, const std::vector<std::s
   auto tree = ConfigTree::parse(yaml, name, overrides);
   tree.mark_recorded(is_recorded ? "" : name);
   return tree;
+}
+
+std::vector<fs::path> config_roots() {
+  std::vector<fs::path> roots{".", "configs"};
+  const auto program = fs::path(program_path()).parent_path();
+  if (program.empty()) return roots;
+  for (const auto* shipped : {"../share/cloze/configs", "../configs"})
+    roots.push_back((program / shipped).lexically_normal());
+  return roots;
+}
+
+std::string config_of_name(const std::string& name) {
+  fs::path here(name);
+  if (name.empty() || here.is_absolute() || std::find(here.begin(), here.end(), "..") != here.end()) return "";
+  if (here.extension() != ".yaml") here += ".yaml";
+  const auto shipped = *here.begin() == "configs" ? here.lexically_relative("configs") : here;
+  std::error_code error;
+  for (const auto& root : config_roots()) {
+    const auto file = root / (root == "." ? here : shipped);
+    if (fs::is_regular_file(file, error)) return file.lexically_normal().string();
+  }
+  return "";
 }
 
 ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::string>& overrides) {

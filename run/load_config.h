@@ -1,11 +1,19 @@
 #pragma once
 // Loading configs: those of run directories keep the defaults of the version that wrote them.
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/config_tree.h"
 
 namespace cloze {
+
+/// Where configs are looked for: here, in configs/, and where they are installed or built with the program.
+std::vector<std::filesystem::path> config_roots();
+
+/// The config that is called FAMILY/NAME, with or without .yaml: here, or of those that ship with the program, before
+/// whose names configs/ may stand; empty for none.
+std::string config_of_name(const std::string& name);
 
 /// The config of a run directory from its run.yaml. That file names every key, so a missing key is newer than the run:
 /// it gets the value that matches the behaviour of the version that wrote the file, whatever today's presets say.

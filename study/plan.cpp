@@ -13,6 +13,7 @@
 #include "data/manifest.h"
 #include "run/config_io.h"
 #include "run/evaluation_protocol.h"
+#include "run/load_config.h"
 #include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 #include "study/plan_table.h"
@@ -63,13 +64,6 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
   return length;
 }
 
-/// Calls `f(path, value)` for every leaf of a key of a study, which may be a map of keys.
-template <class F>
-void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
-  if (node.type != ConfigNode::Type::map) return f(path, node);
-  for (const auto& [key, value] : node.items) each_leaf(path + "." + key, value, f);
-}
-
 /// Throws ConfigError for a key of a run that the study itself sets, so that its value would be dropped.
 void refuse_keys_of_study(const StudyConfig& study, const Keys& keys) {
   struct Owned {
@@ -102,8 +96,7 @@ bool has_key(const Keys& keys, const std::string& wanted) {
 
 /// The base config with the keys that every arm has.
 ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
-  const auto from_study = (fs::path(file).parent_path() / study.base).lexically_normal().string();
-  auto tree = ConfigTree::load(fs::exists(from_study) ? from_study : study.base);
+  auto tree = ConfigTree::load(file_of_study(study.base, file));
   refuse_keys_of_study(study, study.set.items);
   for (const auto& [key, value] : study.set.items) tree.set(key, value);
   return tree;
@@ -433,6 +426,13 @@ void set_metrics(Plan& plan) {
 
 }  // namespace
 
+std::string file_of_study(const std::string& named, const std::string& study_file) {
+  const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
+  if (fs::is_regular_file(from_study)) return from_study;
+  const auto found = fs::exists(named) ? "" : config_of_name(named);
+  return found.empty() ? named : found;
+}
+
 StudyConfig read_study(const std::string& file) {
   const auto tree = ConfigTree::load_alone(file);
   check_is_study(tree, file);
@@ -468,6 +468,12 @@ StudyConfig read_study(const std::string& file) {
                        "another metric, or leave 'split' out");
   require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
                        ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
+  require<ConfigError>(!study.tasks.files.empty() || !tree.find("tasks"), file,
+                       ": 'tasks' names no files, so that nothing is fine-tuned; name task files by `tasks: {files: "
+                       "[...]}`");
+  require<ConfigError>(!tree.find("tasks.tuning_seeds") || !study.tasks.tune.items.empty(), file,
+                       ": 'tasks.tuning_seeds' says how, and no key of the fine-tunings is tuned; name keys and their "
+                       "values under `tasks: {tune: ...}`");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
                        ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
   return study;

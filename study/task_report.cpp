@@ -66,6 +66,13 @@ std::string cell_of(const ArmOnTask& one) {
   return one.unlearned > 0 ? text + " *" : text;
 }
 
+/// The recipe of a plan of fine-tunings.
+std::string recipe_words(const Plan& tasks) {
+  const auto& options = tasks.runs.front().finetuning.options;
+  const auto like = std::ranges::find(options, "--like");
+  return like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1);
+}
+
 std::string sd_cell(double sd, const std::string& figure) {
   return std::isnan(sd) ? "" : fixed(sd, is_error(figure) ? 4 : 2);
 }
@@ -241,6 +248,13 @@ Table difference_table(const Plan& tasks) {
   return table;
 }
 
+std::string finetuning_words(const Plan& tasks) {
+  const auto& terms = tasks.study.tasks;
+  const auto text = words("Fine-tuned with ", terms.seeds, terms.seeds == 1 ? " seed" : " seeds", " by ",
+                          recipe_words(tasks), ", the same for all runs");
+  return terms.tune.items.empty() ? text : words(text, " but for ", keys_of_search(terms));
+}
+
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found) {
   std::vector<std::string> notes;
   std::string unlearned;
@@ -251,12 +265,15 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
   if (!unlearned.empty())
     notes.push_back(words("* did not learn, being no better than the floor on the valid part: ", unlearned,
                           "; they count like the others"));
-  const auto& options = tasks.runs.front().finetuning.options;
-  const auto like = std::ranges::find(options, "--like");
-  notes.push_back(words(
-      "all runs were fine-tuned alike, by ",
-      like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1),
-      "; its rates were not searched for any arm"));
+  notes.push_back(
+      words("all runs were fine-tuned alike, by ", recipe_words(tasks),
+            tasks.study.tasks.tune.items.empty()
+                ? "; its rates were not searched for any arm"
+                : words("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
+  for (const auto& run : tasks.runs)
+    if (const auto status = status_of(tasks, run);
+        failed_by_itself(status) && !status.message.starts_with("its source"))
+      notes.push_back(words("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
   if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
   return notes;
 }

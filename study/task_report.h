@@ -39,6 +39,9 @@ Table finetuning_table(const std::vector<ArmOnTask>& found);
 /// pretrained alike. Without rows for one run. Throws DataError as value_of_finetunings.
 Table difference_table(const Plan& tasks);
 
+/// How all fine-tunings of a plan were made: `Fine-tuned with 3 seeds by the recipe turc-2019, the same for all runs`.
+std::string finetuning_words(const Plan& tasks);
+
 /// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found);
 

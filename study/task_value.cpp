@@ -59,6 +59,19 @@ JudgedFinetuning judged_run(const std::string& folder, const std::string& figure
   return judged;
 }
 
+/// What the summary of a run says of its task.
+json task_summary(const std::string& folder) {
+  const auto path = folder + "/summary.json";
+  const auto again = words("; resume the run with `cloze pretrain --run ", folder, " --resume`, which judges it again");
+  require<DataError>(std::filesystem::exists(path), path, ": is missing, so that the run has no figure of its task",
+                     again);
+  const auto summary = parse_json(read_text(path, max_task_summary));
+  auto task = value_at(summary, "/task");
+  require<DataError>(task.is_object() && task.contains("test") && task.contains("metric"), path,
+                     ": says nothing of the test part of a task", again);
+  return task;
+}
+
 /// Adds `values` times `factor` to a sum that may be empty yet.
 void add_scaled(std::vector<double>& sum, const std::vector<double>& values, double factor) {
   sum.resize(values.size());
@@ -68,20 +81,21 @@ void add_scaled(std::vector<double>& sum, const std::vector<double>& values, dou
 }  // namespace
 
 TaskOutcome outcome_of(const std::string& folder) {
-  const auto path = folder + "/summary.json";
-  const auto again = words("; resume the run with `cloze pretrain --run ", folder, " --resume`, which judges it again");
-  require<DataError>(std::filesystem::exists(path), path, ": is missing, so that the run has no figure of its task",
-                     again);
-  const auto summary = parse_json(read_text(path, max_task_summary));
-  const auto task = value_at(summary, "/task");
-  require<DataError>(task.is_object() && task.contains("test") && task.contains("metric"), path,
-                     ": says nothing of the test part of a task", again);
+  const auto task = task_summary(folder);
   TaskOutcome found;
   found.figure = task.value("metric", "");
   found.learned = task.value("learned", true);
   const auto value = value_at(task, ("/test/" + found.figure + "/value").c_str());
   found.value = value.is_number() ? points_of(value.get<double>(), found.figure) : std::nan("");
   found.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
+  return found;
+}
+
+ValidFigure valid_of(const std::string& folder) {
+  const auto task = task_summary(folder);
+  ValidFigure found{.figure = task.value("metric", "")};
+  const auto best = value_at(task, "/best");
+  if (best.is_number()) found.value = points_of(best.get<double>(), found.figure);
   return found;
 }
 

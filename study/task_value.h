@@ -1,5 +1,6 @@
 #pragma once
 // What fine-tuned runs found on the test parts of their tasks.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,15 @@ struct TaskOutcome {
   double value = 0;      ///< of the test part, in points where it is no error; NaN: it is undefined
   bool learned = true;   ///< better than its floor on the valid part
 };
+
+/// What its summary says of the valid part.
+struct ValidFigure {
+  std::string figure{};
+  double value = std::numeric_limits<double>::quiet_NaN();  ///< of the best step, in points where it is no error
+};
+
+/// Throws DataError as outcome_of.
+ValidFigure valid_of(const std::string& folder);
 
 /// Throws DataError for a run that has not judged its test part, or whose summary.json is damaged.
 TaskOutcome outcome_of(const std::string& folder);
