@@ -85,6 +85,7 @@ std::optional<TaskTuning> read_task_tuning(const Plan& tuning) {
     const auto valid = is_done ? valid_of(run_path(tuning, run)) : ValidFigure{};
     if (is_done) search.figure.figure = valid.figure;
     if (is_done) search.figure.is_error = is_error(valid.figure);
+    search.is_of_test = search.is_of_test || valid.is_of_test;
     if (std::isfinite(valid.value))
       values[static_cast<size_t>(at - search.candidates.begin())].push_back(valid.value);
     else
@@ -142,9 +143,13 @@ std::vector<std::string> task_tuning_notes(const TaskTuning& tuning) {
             " fine-tunings, ", thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ",
             has_flops ? with_prefix(tuning.flops) + "FLOPs, " : "", duration(tuning.seconds))};
   std::set<std::string> tasks;
-  for (const auto& search : tuning.searches)
-    if (tasks.insert(search.task).second)
-      notes.push_back("chosen for the fine-tunings " + chosen_words(tuning, search.task));
+  for (const auto& search : tuning.searches) {
+    if (!tasks.insert(search.task).second) continue;
+    notes.push_back("chosen for the fine-tunings " + chosen_words(tuning, search.task));
+    if (search.is_of_test)
+      notes.push_back(
+          words("valid is test on ", search.task, ": what was tuned is chosen on the items of the verdict"));
+  }
   for (const auto& search : tuning.searches) {
     if (search.candidates[search.best].loss.count == 0) continue;
     auto named = static_cast<const ArmTuning&>(search);

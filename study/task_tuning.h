@@ -11,7 +11,8 @@ namespace cloze {
 /// is no error.
 struct TaskSearch : ArmTuning {
   std::string task{};
-  TaskMetric figure{};  ///< that the valid part was judged by
+  TaskMetric figure{};      ///< that the valid part was judged by
+  bool is_of_test = false;  ///< the valid part is the test part
 };
 
 /// A finished search.

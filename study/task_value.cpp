@@ -96,6 +96,7 @@ ValidFigure valid_of(const std::string& folder) {
   ValidFigure found{.figure = task.value("metric", "")};
   const auto best = value_at(task, "/best");
   if (best.is_number()) found.value = points_of(best.get<double>(), found.figure);
+  found.is_of_test = open_prepared_task(folder + "/" + task_folder).task.is_chosen_on_test;
   return found;
 }
 

@@ -20,6 +20,7 @@ struct TaskOutcome {
 struct ValidFigure {
   std::string figure{};
   double value = std::numeric_limits<double>::quiet_NaN();  ///< of the best step, in points where it is no error
+  bool is_of_test = false;                                  ///< `valid: test`: it is of the items of the test part
 };
 
 /// Throws DataError as outcome_of.

@@ -22,10 +22,9 @@ void announce_text(const Training& training) {
   const bool is_task = !training.config.task.name.empty();  // whose documents are rows, and what an epoch has
   const auto* what = is_task ? " rows" : " documents";
   const auto sequences = is_task ? "" : words(", ", thousands(training.collator.size()), " sequences an epoch");
-  log_info("data",
-           words(training.config.data.tokens, ": ", thousands(store.num_documents()), what, ", ",
-                 thousands(store.num_tokens()), " tokens", sequences,
-                 "; held out: ", thousands(training.held_out_store.num_documents()), what));
+  log_info("data", words(training.config.data.tokens, ": ", thousands(store.num_documents()), what, ", ",
+                         thousands(store.num_tokens()), " tokens", sequences,
+                         "; held out: ", thousands(training.held_out_store.num_documents()), what));
 }
 
 /// Says that the published vocabularies of the model are of another kind than that of the tokens, unless that belongs

@@ -80,8 +80,9 @@ TEST_CASE("a task decides a study where its metric says so, and the others are s
   take_finetunings(plan, study.stages().plans[1]);
   REQUIRE(plan.secondary.size() == 1);
   CHECK(facts_of(plan.secondary[0]).name == "cats");
-  CHECK(missing_finetunings(plan, plan.runs[0]) ==
-        "0 of 3 fine-tunings on dogs are done, 0 of 3 fine-tunings on cats are done");
+  CHECK(missing_finetunings(plan, plan.metric, plan.runs[0]) == "0 of 3 fine-tunings on dogs are done");
+  CHECK(missing_finetunings(plan, plan.secondary[0], plan.runs[0]) == "0 of 3 fine-tunings on cats are done");
+  CHECK(missing_finetunings(plan, LossMetric{}, plan.runs[0]).empty());
 }
 
 TEST_CASE("tasks of a study that cannot be are refused before any run") {
