@@ -177,8 +177,7 @@ std::string budget_words(const BudgetConfig& budget) {
   std::vector<std::string> limits;
   if (budget.steps > 0) limits.push_back(counted(budget.steps, "step"));
   if (budget.tokens > 0) limits.push_back(counted(budget.tokens, "token"));
-  if (budget.predicted_tokens > 0)
-    limits.push_back(counted(budget.predicted_tokens, "predicted token"));
+  if (budget.predicted_tokens > 0) limits.push_back(counted(budget.predicted_tokens, "predicted token"));
   if (budget.words > 0) limits.push_back(counted(budget.words, "word"));
   if (budget.epochs > 0) limits.push_back(shortest(budget.epochs) + (budget.epochs == 1 ? " epoch" : " epochs"));
   if (budget.flops > 0) limits.push_back(with_prefix(budget.flops) + "FLOPs");
@@ -191,9 +190,7 @@ std::string budget_words(const BudgetConfig& budget) {
 namespace {
 
 /// Whether a run starts from the network that its own arm has had in the stage before.
-bool follows_stage(const PlannedRun& run) {
-  return !run.source.empty() && run.config.init.from == run.source;
-}
+bool follows_stage(const PlannedRun& run) { return !run.source.empty() && run.config.init.from == run.source; }
 
 }  // namespace
 

@@ -132,6 +132,9 @@ double quantile(const std::vector<double>& sorted, double q);
 /// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
 double equivalence_p(double mean, const DifferenceError& error, double margin);
 
+/// Student's interval of the mean of independent values (Student 1908); none of fewer than two.
+std::optional<Interval> mean_interval(const Summary& values, double confidence);
+
 /// Interval of the standard deviation of normal draws: (n - 1) s^2 / sigma^2 is chi-square with n - 1 degrees of
 /// freedom. Throws DataError for fewer than two draws.
 Interval sd_interval(double sd, int64_t count, double confidence);

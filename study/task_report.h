@@ -12,6 +12,7 @@ namespace cloze {
 struct ArmOnTask {
   std::string arm{}, task{}, figure{};
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
+  std::vector<std::string> runs{};            ///< [runs], their folders; empty where nobody asks for them
   int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
   int64_t count() const;                      ///< of fine-tunings
@@ -28,7 +29,8 @@ SplitSpread split_spread(const std::vector<std::vector<double>>& values);
 /// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
 
-/// A row an arm, a column a task, with the mean over tasks and the average rank.
+/// A row an arm, a column a task, with the mean over tasks, of which an arm of several runs has Student's 95 % interval
+/// over those that have all tasks, and the average rank.
 Table rank_table(const std::vector<ArmOnTask>& found);
 
 /// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.

@@ -45,9 +45,7 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
   order.resize(std::min(order.size(), most_hardest));
   const auto kind = task.task.config.kind;
-  const auto answer = [&](const std::string& shown) {
-    return kind == TaskKind::spans && shown.empty() ? "*no answer*" : escaped_markdown(shown);
-  };
+  const auto answer = [&](const std::string& text) { return escaped_markdown(shown_answer(text, kind)); };
   auto text =
       words("# The hardest items of ", escaped_markdown(task.task.config.task),
             "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
