@@ -57,6 +57,7 @@ void add_tasks(StudyReport& report, const Stages& stages) {
   const auto& tasks = stages.plans[*stages.tasks];
   report.finetuning = finetuning_words(tasks);
   add_task_tuning(report, stages);
+  if (!tasks.waits_for.empty()) return;
   const auto found = arms_on_tasks(tasks);
   auto ranks = rank_table(found);
   const auto columns = ranks.header.size();

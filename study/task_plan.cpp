@@ -329,7 +329,7 @@ void take_finetunings(Plan& trained, const Plan& tasks) {
   }
   const auto take = [&](StudyMetric& metric) {
     auto* task = std::get_if<TaskMetric>(&metric);
-    if (!task) return;
+    if (!task || !tasks.waits_for.empty()) return;  // what is there may be of other settings than will be found
     for (const auto& run : tasks.runs)
       if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done)
         task->finetunings[run.source].push_back(run_path(tasks, run));

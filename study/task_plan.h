@@ -50,7 +50,8 @@ Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& term
 /// Throws ConfigError as read_task_config.
 std::vector<TaskMetric> task_metrics(const Plan& plan);
 
-/// Gives the metrics of a plan the fine-tunings that are done; tasks of which none is named are further secondary ones.
+/// Gives the metrics of a plan the fine-tunings that are done, unless their settings are not known yet; tasks of which
+/// none is named are further secondary ones.
 void take_finetunings(Plan& trained, const Plan& tasks);
 
 /// What a metric of a run lacks: `2 of 3 fine-tunings on rte are done`; empty: nothing, or it is not of a task.

@@ -1,4 +1,5 @@
 // Studies with tasks from the first run to the report: fine-tunings that are searched, killed, failed and resumed.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -130,6 +131,20 @@ TEST_CASE("a search that was killed goes on, and what it has chosen stays when t
   const auto report = study.report();
   for (const auto& arm : report.arms) CHECK(arm.runs.size() == 2);
   CHECK(study.run().failed == 0);
+}
+
+TEST_CASE("fine-tunings that are there from before a search are not taken for those that it will ask for") {
+  const JudgedStudy study(", seeds: 1");
+  study.run();
+  CHECK(study.report().arms[0].runs.size() == 2);
+  const auto yaml = read_file(study.folder / "study.yaml");
+  const std::string before = ", seeds: 1";
+  study.folder.write("study.yaml", std::string(yaml).replace(yaml.find(before), before.size(), searched_little));
+  const auto report = study.report();
+  CHECK(report.arms[0].runs.empty());
+  CHECK(std::ranges::none_of(report.tables, [](const Table& table) { return table.title == "Tasks"; }));
+  CHECK_THAT(notes_of(report), Catch::Contains("the search for the fine-tunings is not over: 16 of 16 runs"));
+  CHECK_THAT(error_of([&] { study.run(); }), Catch::Contains("these runs were made from another config"));
 }
 
 TEST_CASE("an arm all of whose fine-tunings fail in the search is tried again before any is compared") {
