@@ -39,8 +39,36 @@ void add_cost(const Plan& plan, const PlannedRun& run, TaskTuning& tuning) {
   tuning.flops += curve.back().flops;
 }
 
-/// Whether a run whose fine-tunings failed was there to be fine-tuned.
-bool had_source(const PlannedRun& run) { return std::filesystem::exists(run.source + "/held_out.json"); }
+/// Adds a fine-tuning to the search of its arm on its task.
+void add_try(const Plan& plan, const PlannedRun& run, TaskTuning& tuning, Figures& figures) {
+  const auto& job = run.finetuning;
+  auto& search = search_of(tuning, job);
+  auto at = std::ranges::find_if(search.candidates, [&](const auto& one) { return is_same(one.keys, job.tuned); });
+  if (at == search.candidates.end()) at = search.candidates.insert(at, Candidate{.keys = job.tuned});
+  auto& values = figures[&search];
+  values.resize(search.candidates.size());
+  if (std::ranges::find(tuning.seeds, job.seed) == tuning.seeds.end()) tuning.seeds.push_back(job.seed);
+  add_cost(plan, run, tuning);
+  const bool is_done = status_of(plan, run).state == RunState::done;
+  const auto valid = is_done ? valid_of(run_path(plan, run)) : ValidFigure{};
+  if (is_done) search.figure.figure = valid.figure;
+  if (is_done) search.figure.is_error = is_error(valid.figure);
+  search.is_of_test = search.is_of_test || valid.is_of_test;
+  if (std::isfinite(valid.value))
+    values[static_cast<size_t>(at - search.candidates.begin())].push_back(valid.value);
+  else
+    ++at->failed;
+}
+
+/// What a search without any figure lacks; empty where none of its runs was there to be fine-tuned.
+std::string lack_of(const TaskSearch& search, const Plan& plan) {
+  const auto example = std::ranges::find_if(plan.runs, [&](const PlannedRun& run) {
+    return run.finetuning.arm == search.arm && run.finetuning.task == search.task &&
+           std::filesystem::exists(run.source + "/held_out.json");
+  });
+  if (example == plan.runs.end()) return "";
+  return new_try(words("arm '", search.arm, "' on ", search.task, " in the search"), plan, *example);
+}
 
 std::string seeds_words(const std::vector<int64_t>& seeds) {
   std::string text;
@@ -72,34 +100,12 @@ std::optional<TaskTuning> read_task_tuning(const Plan& tuning) {
   // References to the searches stay: there are as many as pairs of an arm and a task.
   found.searches.reserve(tuning.runs.size());
   Figures figures;
-  for (const auto& run : tuning.runs) {
-    const auto& job = run.finetuning;
-    auto& search = search_of(found, job);
-    auto at = std::ranges::find_if(search.candidates, [&](const auto& one) { return is_same(one.keys, job.tuned); });
-    if (at == search.candidates.end()) at = search.candidates.insert(at, Candidate{.keys = job.tuned});
-    auto& values = figures[&search];
-    values.resize(search.candidates.size());
-    if (std::ranges::find(found.seeds, job.seed) == found.seeds.end()) found.seeds.push_back(job.seed);
-    add_cost(tuning, run, found);
-    const bool is_done = status_of(tuning, run).state == RunState::done;
-    const auto valid = is_done ? valid_of(run_path(tuning, run)) : ValidFigure{};
-    if (is_done) search.figure.figure = valid.figure;
-    if (is_done) search.figure.is_error = is_error(valid.figure);
-    search.is_of_test = search.is_of_test || valid.is_of_test;
-    if (std::isfinite(valid.value))
-      values[static_cast<size_t>(at - search.candidates.begin())].push_back(valid.value);
-    else
-      ++at->failed;
-  }
+  for (const auto& run : tuning.runs) add_try(tuning, run, found, figures);
   for (auto& search : found.searches) {
     for (size_t c = 0; c < search.candidates.size(); ++c) search.candidates[c].loss = summarize(figures[&search][c]);
     search.best = best_candidate(search.candidates, search.figure);
-    if (search.candidates[search.best].loss.count > 0 || !found.lacks.empty()) continue;
-    const auto example = std::ranges::find_if(tuning.runs, [&](const PlannedRun& run) {
-      return run.finetuning.arm == search.arm && run.finetuning.task == search.task && had_source(run);
-    });
-    if (example != tuning.runs.end())
-      found.lacks = new_try(words("arm '", search.arm, "' on ", search.task, " in the search"), tuning, *example);
+    const bool has_best = search.candidates[search.best].loss.count > 0;
+    if (!has_best && found.lacks.empty()) found.lacks = lack_of(search, tuning);
   }
   return found;
 }

@@ -115,6 +115,16 @@ TEST_CASE("each arm is fine-tuned with the rate that is best for it on the valid
   CHECK_THAT(to_latex(report), Catch::Contains("learning") && Catch::Contains("1e-3"));
 }
 
+TEST_CASE("the best of a search is the lowest of an error and the highest of other figures, and what failed is last") {
+  const auto candidate = [](std::vector<double> values, int64_t failed = 0) {
+    return Candidate{.loss = summarize(values), .failed = failed};
+  };
+  const std::vector<Candidate> candidates{candidate({0.1}, 1), candidate({0.4, 0.2}), candidate({0.2}),
+                                          candidate({0.4})};
+  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .figure = "mse", .is_error = true}) == 2);
+  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .figure = "accuracy"}) == 3);
+}
+
 TEST_CASE("a search that was killed goes on, and what it has chosen stays when the study is run again") {
   const JudgedStudy study(searched_little);
   study.mark("a/seed-1", "is killed on cats");
