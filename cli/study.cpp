@@ -72,10 +72,35 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   return probes;
 }
 
-/// The plan of fine-tunings of a study has costs of another kind.
-bool fine_tunes(const Stages& stages, const Plan& plan) {
-  return stages.tasks && &plan == &stages.plans[*stages.tasks];
-}
+/// Plans of fine-tunings have costs of another kind.
+bool fine_tunes(const Plan& plan) { return !plan.runs.empty() && plan.runs.front().is_finetuning(); }
+
+/// Plans in their order with what their runs cost; each arm is probed once.
+class StageCosts {
+ public:
+  StageCosts(const Stages& stages, const std::string& program, int64_t jobs)
+      : stages_(stages), program_(program), jobs_(jobs) {}
+
+  /// The probes of the arms of a plan that trains networks.
+  std::vector<Probe> of_arms(const Plan& plan) {
+    auto probes = probes_of(plan, program_, jobs_);
+    if (&plan == &stages_.compared()) compared_ = probes;
+    return probes;
+  }
+
+  /// The costs of a fine-tuning of each arm on each task, once the arms that are compared are probed.
+  const std::vector<FinetuningCost>& of_finetunings() {
+    if (costs_.empty()) costs_ = finetuning_costs(stages_.compared(), compared_);
+    return costs_;
+  }
+
+ private:
+  const Stages& stages_;
+  const std::string& program_;
+  int64_t jobs_;
+  std::vector<Probe> compared_{};
+  std::vector<FinetuningCost> costs_{};
+};
 
 /// Refuses a study without tokens; asks before very many runs, and before they are probed.
 void check_runs(const Stages& stages, bool yes) {
@@ -96,16 +121,15 @@ void check_runs(const Stages& stages, bool yes) {
 /// Refuses a study whose known runs do not fit the disk; returns the memory that the largest of them needs [bytes].
 double check_size(const Stages& stages, const std::string& program, int64_t jobs) {
   double disk_bytes = 0, run_memory = 0;
+  StageCosts of_stages(stages, program, jobs);
   for (const auto& plan : stages.plans) {
     if (plan.runs.empty()) continue;
-    if (fine_tunes(stages, plan)) {
-      const auto& trained = stages.compared();
-      const auto fine_tunings = plan.seeds.size() * static_cast<size_t>(plan.study.tasks.seeds);
-      for (const auto& cost : finetuning_costs(trained, probes_of(trained, program, jobs)))
-        disk_bytes += static_cast<double>(fine_tunings) * cost.disk_bytes;
+    if (fine_tunes(plan)) {
+      const auto& costs = of_stages.of_finetunings();
+      for (const auto& cost : costs) disk_bytes += finetunings_each(plan, costs) * cost.disk_bytes;
       continue;
     }
-    const auto probes = probes_of(plan, program, jobs);
+    const auto probes = of_stages.of_arms(plan);
     disk_bytes += disk_bytes_of(plan, probes);
     for (const auto& probe : probes) run_memory = std::max(run_memory, probe.memory_bytes);
   }
@@ -117,6 +141,7 @@ double check_size(const Stages& stages, const std::string& program, int64_t jobs
 /// The stages of a study, each with its runs and what they cost.
 void print_plan(const Stages& stages, const std::string& program, int64_t jobs) {
   bool has_costs = true;
+  StageCosts of_stages(stages, program, jobs);
   for (const auto& plan : stages.plans) {
     const auto& name = plan.stage;
     if (&plan != &stages.plans.front()) print_text("\n");
@@ -128,13 +153,14 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
     }
     if (stages.plans.size() > 1)
       print_text(name + (plan.waits_for.empty() ? "" : ", waits for " + plan.waits_for) + "\n");
-    if (fine_tunes(stages, plan)) {
-      const auto& trained = stages.compared();
-      const auto costs = finetuning_costs(trained, probes_of(trained, program, jobs));
-      print_text(task_plan_text(plan, costs, jobs, terminal_columns()));
+    if (fine_tunes(plan)) {
+      const auto& costs = of_stages.of_finetunings();
+      const bool is_search = stages.task_tuning && &plan == &stages.plans[*stages.task_tuning];
+      print_text(is_search ? task_tuning_text(plan, costs, jobs)
+                           : task_plan_text(plan, costs, jobs, terminal_columns()));
       continue;
     }
-    const auto probes = probes_of(plan, program, jobs);
+    const auto probes = of_stages.of_arms(plan);
     has_costs = has_costs && !probes.empty();
     print_text(plan_table(plan, probes, jobs, terminal_columns()));
   }
@@ -231,7 +257,7 @@ void print_commands(const Stages& stages, bool slurm, const std::string& program
   if (runs.empty()) return log_info("study", "no run is left to start");
   print_data(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
   for (const auto& later : stages.plans)
-    if (const auto last = fine_tunes(stages, later) ? std::string("the stage before") : later.waits_for; !last.empty())
+    if (const auto last = fine_tunes(later) ? std::string("the stage before") : later.waits_for; !last.empty())
       log_info("study", words(later.stage, ": its commands are known when ", last, " has ended"));
 }
 

@@ -74,17 +74,31 @@ ReportedRun by_secondary(const ReportedRun& run, size_t metric) {
   return measured;
 }
 
+/// Whether nobody has measured a run by a secondary metric.
+bool lacks_secondary(const ReportedRun& run, size_t metric) {
+  const auto& value = run.result.secondary[metric];
+  return std::isnan(value.value) && value.measured.empty();
+}
+
+void refuse_difference(const ReportedRun& a, const ReportedRun& b, const std::string& difference) {
+  require<DataError>(difference.empty(), a.result.folder, " and ", b.result.folder, ": ", difference);
+}
+
 }  // namespace
 
 void check_comparable(const StudyReport& report) {
-  const ReportedRun* first = nullptr;
-  for (const auto& run : report.runs) {
-    if (run.state != RunState::done) continue;
-    if (!first) first = &run;
-    auto difference = difference_of(*first, run, report.by);
-    for (size_t i = 0; i < report.secondary.size() && difference.empty(); ++i)
-      difference = difference_of(by_secondary(*first, i), by_secondary(run, i), report.secondary[i]);
-    require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
+  std::vector<const ReportedRun*> done;
+  for (const auto& run : report.runs)
+    if (run.state == RunState::done) done.push_back(&run);
+  for (const auto* run : done) refuse_difference(*done.front(), *run, difference_of(*done.front(), *run, report.by));
+  for (size_t i = 0; i < report.secondary.size(); ++i) {
+    const ReportedRun* first = nullptr;
+    for (const auto* run : done) {
+      if (lacks_secondary(*run, i)) continue;
+      if (!first) first = run;
+      refuse_difference(*first, *run,
+                        difference_of(by_secondary(*first, i), by_secondary(*run, i), report.secondary[i]));
+    }
   }
 }
 

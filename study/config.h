@@ -120,18 +120,28 @@ struct StudyTasksConfig {
   int64_t seeds = 3;
   std::string like;
   AnyKeys set{};
+  AnyKeys tune{};
+  int64_t tuning_seeds = 1;
 };
 
 template <class V>
 void describe(V& v, StudyTasksConfig& c) {
   v("files", c.files,
-    "task files, relative to the study file or to the working directory, or names of ready ones: sst2");
+    "task files, relative to the study file or to the working directory, or names of those that ship with the program: "
+    "sst2");
   v("seeds", c.seeds,
     "fine-tunings of each run on each task; their seeds, from 1 on, are those of the first weights of the head, of the "
     "order and of dropout together",
     in_range(1, 1000));
   v("like", c.like, "recipe of all fine-tunings; empty = `like` of the task file, else google-bert");
   v("set", c.set, "keys of every fine-tuning, over those of the recipe; task.KEY is one of the task file");
+  v("tune", c.tune,
+    "keys of the fine-tunings with a list of values each, such as optimizer.learning_rate: for every arm and task the "
+    "combination is taken that is best on the valid part, over as many tries for each arm");
+  v("tuning_seeds", c.tuning_seeds,
+    "fine-tunings of each run on each task with each combination; their seeds, from 100001 on, are none that the "
+    "verdict sees",
+    in_range(1, 1000));
 }
 
 /// Arms that differ in a few keys.

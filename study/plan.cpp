@@ -62,13 +62,6 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
   return length;
 }
 
-/// Calls `f(path, value)` for every leaf of a key of a study, which may be a map of keys.
-template <class F>
-void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
-  if (node.type != ConfigNode::Type::map) return f(path, node);
-  for (const auto& [key, value] : node.items) each_leaf(path + "." + key, value, f);
-}
-
 /// Throws ConfigError for a key of a run that the study itself sets, so that its value would be dropped.
 void refuse_keys_of_study(const StudyConfig& study, const Keys& keys) {
   struct Owned {
@@ -99,17 +92,9 @@ bool has_key(const Keys& keys, const std::string& wanted) {
   return found;
 }
 
-/// The file of the base config: beside the study, else here, else the one of that name that ships with the program.
-std::string base_file(const StudyConfig& study, const std::string& file) {
-  const auto beside = (fs::path(file).parent_path() / study.base).lexically_normal().string();
-  if (fs::exists(beside)) return beside;
-  const auto named = config_of_name(study.base);
-  return named.empty() ? study.base : named;
-}
-
 /// The base config with the keys that every arm has.
 ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
-  auto tree = ConfigTree::load(base_file(study, file));
+  auto tree = ConfigTree::load(file_of_study(study.base, file));
   refuse_keys_of_study(study, study.set.items);
   for (const auto& [key, value] : study.set.items) tree.set(key, value);
   return tree;
@@ -317,6 +302,13 @@ void check_is_study(const ConfigTree& tree, const std::string& file) {
 
 }  // namespace
 
+std::string file_of_study(const std::string& named, const std::string& study_file) {
+  const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
+  if (fs::is_regular_file(from_study)) return from_study;
+  const auto found = fs::exists(named) ? "" : config_of_name(named);
+  return found.empty() ? named : found;
+}
+
 StudyConfig read_study(const std::string& file) {
   const auto tree = ConfigTree::load_alone(file);
   check_is_study(tree, file);
@@ -352,6 +344,12 @@ StudyConfig read_study(const std::string& file) {
                        "another metric, or leave 'split' out");
   require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
                        ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
+  require<ConfigError>(!study.tasks.files.empty() || !tree.find("tasks"), file,
+                       ": 'tasks' names no files, so that nothing is fine-tuned; name task files by `tasks: {files: "
+                       "[...]}`");
+  require<ConfigError>(!tree.find("tasks.tuning_seeds") || !study.tasks.tune.items.empty(), file,
+                       ": 'tasks.tuning_seeds' says how, and no key of the fine-tunings is tuned; name keys and their "
+                       "values under `tasks: {tune: ...}`");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
                        ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
   return study;

@@ -20,11 +20,12 @@ struct Arm {
 
 /// What `cloze finetune` is asked for.
 struct Finetuning {
-  std::string task{};                  ///< its name; empty: the run is no fine-tuning
-  std::string file{};                  ///< of the task
-  std::string arm{};                   ///< of the run that is fine-tuned
-  int64_t seed = 0;                    ///< of the fine-tuning
-  std::vector<std::string> options{};  ///< further arguments: `--like`, `turc-2019`
+  std::string task{};                                       ///< its name; empty: the run is no fine-tuning
+  std::string file{};                                       ///< of the task
+  std::string arm{};                                        ///< of the run that is fine-tuned
+  int64_t seed = 0;                                         ///< of the fine-tuning
+  std::vector<std::string> options{};                       ///< further arguments: `--like`, `turc-2019`
+  std::vector<std::pair<std::string, ConfigNode>> tuned{};  ///< values of a search that are among them
 };
 
 /// One run of a study.
@@ -73,6 +74,10 @@ Plan make_plan(const std::string& file, const std::string& folder = "");
 /// The metric that decides as a reader knows it: a loss as the study file spells it.
 std::string metric_name(const Plan& plan);
 
+/// The file of a config or a task that a study names: relative to the study file or to the working directory, else the
+/// one of that name that ships with the program, `bert/tiny`; as it is named where there is none.
+std::string file_of_study(const std::string& named, const std::string& study_file);
+
 /// A study file, with the defaults that depend on other keys. Throws ConfigError.
 StudyConfig read_study(const std::string& file);
 
@@ -99,6 +104,13 @@ std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, con
 
 /// XXH3 of what makes the numbers of a run, without what only makes it faster or names its place.
 std::string fingerprint_of(RunConfig config);
+
+/// Calls `f(path, value)` for every leaf of a key of a study, which may be a map of keys.
+template <class F>
+void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
+  if (node.type != ConfigNode::Type::map) return f(path, node);
+  for (const auto& [key, value] : node.items) each_leaf(path + "." + key, value, f);
+}
 
 /// A part of a budget, in each of its currencies. Throws ConfigError where a part of one limit is nothing and others
 /// are left.

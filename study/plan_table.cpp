@@ -15,7 +15,10 @@ namespace cloze {
 
 namespace {
 
-std::string counted(double n, const char* what) { return thousands(static_cast<uint64_t>(n)) + " " + what; }
+/// `1 step`, `20,000,000 tokens`
+std::string counted(int64_t n, const std::string& what) {
+  return thousands(static_cast<uint64_t>(n)) + " " + what + (n == 1 ? "" : "s");
+}
 
 /// A line `label     text`, continued below the text where it is longer than `columns`.
 std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
@@ -183,18 +186,24 @@ std::string repeats(const Plan& plan, const std::vector<RunCost>& costs, int64_t
 
 std::string budget_words(const BudgetConfig& budget) {
   std::vector<std::string> limits;
-  if (budget.steps > 0) limits.push_back(counted(static_cast<double>(budget.steps), "steps"));
-  if (budget.tokens > 0) limits.push_back(counted(static_cast<double>(budget.tokens), "tokens"));
-  if (budget.predicted_tokens > 0)
-    limits.push_back(counted(static_cast<double>(budget.predicted_tokens), "predicted tokens"));
-  if (budget.words > 0) limits.push_back(counted(static_cast<double>(budget.words), "words"));
-  if (budget.epochs > 0) limits.push_back(shortest(budget.epochs) + " epochs");
+  if (budget.steps > 0) limits.push_back(counted(budget.steps, "step"));
+  if (budget.tokens > 0) limits.push_back(counted(budget.tokens, "token"));
+  if (budget.predicted_tokens > 0) limits.push_back(counted(budget.predicted_tokens, "predicted token"));
+  if (budget.words > 0) limits.push_back(counted(budget.words, "word"));
+  if (budget.epochs > 0) limits.push_back(shortest(budget.epochs) + (budget.epochs == 1 ? " epoch" : " epochs"));
   if (budget.flops > 0) limits.push_back(with_prefix(budget.flops) + "FLOPs");
-  if (budget.minutes > 0) limits.push_back(shortest(budget.minutes) + " minutes");
+  if (budget.minutes > 0) limits.push_back(shortest(budget.minutes) + (budget.minutes == 1 ? " minute" : " minutes"));
   std::string text;
   for (const auto& limit : limits) text += (text.empty() ? "" : " or ") + limit;
   return text;
 }
+
+namespace {
+
+/// Whether a run starts from the network that its own arm has had in the stage before.
+bool follows_stage(const PlannedRun& run) { return !run.source.empty() && run.config.init.from == run.source; }
+
+}  // namespace
 
 std::vector<DifferingKey> differing_keys(const Plan& plan) {
   std::map<std::string, std::vector<std::string>> values;
@@ -203,6 +212,7 @@ std::vector<DifferingKey> differing_keys(const Plan& plan) {
   for (size_t i = 0; i < arms; ++i)
     for (const auto& entry : entries(plan.runs[i].config)) {
       if (!entry.leaf || entry.path == "train.seed") continue;
+      if (entry.path == "init.from" && follows_stage(plan.runs[i])) continue;
       auto& found = values[entry.path];
       if (found.empty()) {
         found.assign(arms, "-");

@@ -238,11 +238,14 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
                                    shell_word(folder + "-again"))};
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
-  if (const auto missing = missing_finetunings(plan, planned); !missing.empty()) {
+  if (const auto missing = missing_finetunings(plan, plan.metric, planned); !missing.empty()) {
     run.state = RunState::waiting;
     run.message = missing;
     return run;
   }
+  for (const auto& metric : plan.secondary)
+    if (const auto missing = missing_finetunings(plan, metric, planned); !missing.empty())
+      run.message += (run.message.empty() ? "" : ", ") + missing;
   run.curve = read_curve(plan, planned);
   run.result = read_result(plan, planned, run.curve);
   run.result.secondary = read_secondary(plan, planned);
@@ -488,7 +491,11 @@ StudyReport make_report(const Stages& stages) {
   for (const auto& planned : plan.runs) {
     const auto status = status_of(plan, planned);
     report.runs.push_back(reported(plan, planned, status));
-    if (status.kept) report.notes.push_back(words("run ", planned.arm, "/", planned.seed, " ", kept_words));
+    const auto name = words("run ", planned.arm, "/", planned.seed);
+    if (status.kept) report.notes.push_back(words(name, " ", kept_words));
+    const auto& run = report.runs.back();
+    if (run.state == RunState::done && !run.message.empty())
+      report.notes.push_back(words(name, ": ", run.message, "; it has no value there"));
   }
   set_changed_apart(report);
   compare_arms(report);

@@ -52,7 +52,7 @@ struct ArmReport {
 struct ReportedRun {
   RunResult result{};  ///< of a run that is not done: arm, seed and folder alone
   RunState state = RunState::waiting;
-  std::string message{};    ///< why it is not done
+  std::string message{};    ///< why it is not done; of one that is done, what its secondary metrics lack
   std::string command{};    ///< that makes it again
   std::string budget{};     ///< `20,000,000 tokens`
   std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
@@ -77,7 +77,8 @@ struct StudyReport {
   std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
   std::vector<std::string> commands{};  ///< that reproduce every run
-  std::vector<Table> tables{};          ///< tuning, the split of the variance, the trials of a search
+  std::string finetuning{};     ///< how all fine-tunings were made, for the caption of a paper; empty: there are none
+  std::vector<Table> tables{};  ///< tuning, the split of the variance, the trials of a search
 };
 
 /// The report of what is finished. An arm of another budget than the baseline has its losses and curves, without a

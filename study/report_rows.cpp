@@ -147,6 +147,7 @@ Table paper_table(const StudyReport& report) {
   facts[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(facts[0])));
   for (const auto& [mark, meaning] : {std::pair{"B", "better"}, {"W", "worse"}, {"T", "tied"}, {"?", "not told apart"}})
     if (used.contains(mark)) legend += words(legend.empty() ? " " : ", ", mark, " ", meaning);
+  if (!report.finetuning.empty()) facts += ". " + in_one_line(report.finetuning);
   table.caption = words(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
                         interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
   return table;

@@ -30,6 +30,10 @@ DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, con
 /// no suite was answered. Throws DataError for a summary.json that is damaged.
 std::optional<Table> suite_table(const StudyReport& report);
 
+/// Adds to a table of arms, whose names are its first column, a column for each figure of these suites: the mean of an
+/// arm's runs, with their standard deviation. Throws as suite_table.
+void add_suite_columns(Table& table, const StudyReport& report);
+
 /// A table of each secondary metric: arms with their means, and their differences to the baseline.
 std::vector<Table> secondary_tables(const StudyReport& report);
 

@@ -17,6 +17,7 @@
 #include "run/objective_short_form.h"
 #include "run/task_summary.h"
 #include "core/fingerprint.h"
+#include "study/task_plan.h"
 
 namespace cloze {
 
@@ -327,6 +328,10 @@ std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run)
   const auto folder = run_path(plan, run);
   std::vector<MetricValue> values;
   for (const auto& metric : plan.secondary) {
+    if (!missing_finetunings(plan, metric, run).empty()) {
+      values.push_back({.value = std::numeric_limits<double>::quiet_NaN()});
+      continue;
+    }
     auto whole = value_of(metric, folder, read_remedy);
     // A correlation has no parts, and nothing was chosen by it.
     const bool is_whole = is_of_task(metric) || whole.examples.sum.empty();

@@ -112,7 +112,7 @@ std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric&
 RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve);
 
 /// The values of the secondary metrics of a run that is done: of the part of the plan, or whole where a value has no
-/// parts. Throws as read_result.
+/// parts; NaN of a task on which not all of its fine-tunings are done. Throws as read_result.
 std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run);
 
 /// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.

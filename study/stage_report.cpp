@@ -3,6 +3,7 @@
 #include "study/declaration.h"
 #include "study/search_report.h"
 #include "study/task_report.h"
+#include "study/task_tuning.h"
 #include "study/tuning.h"
 #include "study/variance.h"
 
@@ -35,11 +36,37 @@ void add_split(StudyReport& report, const Stages& stages) {
   if (const auto left = unsettled_words(split); !left.empty()) report.notes.push_back("split: " + left);
 }
 
+void add_task_tuning(StudyReport& report, const Stages& stages) {
+  if (!stages.task_tuning) return;
+  const auto& search = stages.plans[*stages.task_tuning];
+  const auto found = read_task_tuning(search);
+  if (!found || !found->lacks.empty()) {
+    report.notes.push_back(found ? "the fine-tunings wait for " + found->lacks
+                                 : words("the search for the fine-tunings is not over: ", unsettled_words(search)));
+    return;
+  }
+  report.tables.push_back(task_tuning_table(*found));
+  for (const auto& note : task_tuning_notes(*found)) report.notes.push_back(note);
+  const auto* by = std::get_if<TaskMetric>(&report.by);
+  const auto chosen = by ? chosen_words(*found, by->task) : "";
+  if (!chosen.empty()) report.finetuning += "; " + chosen;
+}
+
 void add_tasks(StudyReport& report, const Stages& stages) {
   if (!stages.tasks) return;
   const auto& tasks = stages.plans[*stages.tasks];
+  report.finetuning = finetuning_words(tasks);
+  add_task_tuning(report, stages);
+  if (!tasks.waits_for.empty()) return;
   const auto found = arms_on_tasks(tasks);
-  report.tables.push_back(rank_table(found));
+  auto ranks = rank_table(found);
+  const auto columns = ranks.header.size();
+  add_suite_columns(ranks, report);
+  if (ranks.header.size() > columns) {
+    ranks.title = "Tasks and suites";
+    report.notes.emplace_back("mean and average rank of the table of tasks and suites are over the tasks");
+  }
+  report.tables.push_back(std::move(ranks));
   report.tables.push_back(finetuning_table(found));
   for (const auto& note : task_notes(tasks, found)) report.notes.push_back(note);
 }

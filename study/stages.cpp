@@ -15,6 +15,7 @@
 #include "study/runs.h"
 #include "study/search.h"
 #include "study/task_plan.h"
+#include "study/task_tuning.h"
 #include "study/tuning.h"
 #include "study/variance.h"
 
@@ -85,6 +86,23 @@ void check_names(const Stages& stages, const std::vector<std::string>& only) {
   }
 }
 
+/// Adds the fine-tunings of the runs that are compared, behind the search for what they have, if there is one.
+void add_finetunings(Stages& stages) {
+  std::optional<TaskTuning> found;
+  std::string waits_for;
+  if (!stages.compared().study.tasks.tune.items.empty()) {
+    auto search = task_tuning_plan(stages.compared());
+    found = read_task_tuning(search);
+    waits_for = found ? found->lacks : search.stage;
+    stages.plans.push_back(std::move(search));
+    stages.task_tuning = stages.plans.size() - 1;
+  }
+  auto tasks = task_plan(stages.compared(), found ? &*found : nullptr);
+  if (!waits_for.empty()) tasks.waits_for = waits_for;
+  stages.plans.push_back(std::move(tasks));
+  stages.tasks = stages.plans.size() - 1;
+}
+
 /// The stages of a study of arms.
 Stages stages_of_arms(const StudyConfig& study, const std::string& file, const std::string& folder) {
   auto arms = arms_of(study);
@@ -116,15 +134,14 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
     stages.comparison = add_stage(stages, std::move(next));
   }
   if (split) stages.split = add_stage(stages, *split);
-  if (study.tasks.files.empty()) return stages;
-  stages.plans.push_back(task_plan(stages.compared()));
-  stages.tasks = stages.plans.size() - 1;
+  if (!study.tasks.files.empty()) add_finetunings(stages);
   return stages;
 }
 
 /// Whether the results of a stage decide what later ones are.
 bool decides(const Stages& stages, size_t stage) {
-  return (stages.tuning && stage <= *stages.tuning) || (!stages.rungs.empty() && stage < stages.rungs.back());
+  return (stages.tuning && stage <= *stages.tuning) || stages.task_tuning == stage ||
+         (!stages.rungs.empty() && stage < stages.rungs.back());
 }
 
 /// Whether a process works on a run of a stage before this one.

@@ -7,6 +7,8 @@
 //   FOLDER/stage-2/runs/...  with `then`: what goes on from those, and stage-3 from these; the last are compared
 //   FOLDER/probe/runs/...    with `probe_head`: heads for the metric on the backbones of those, which are compared
 //   FOLDER/split/runs/...    with `split`: every arm with one random stream varied alone
+//   FOLDER/task-tuning/runs/ARM/seed-1/TASK/seed-100001/learning_rate=3e-4   with `tasks: {tune: ...}`: what decides
+//                            the values of the fine-tunings of each arm on each task
 //   FOLDER/tasks/runs/ARM/seed-1/TASK/seed-1   with `tasks`: a run of `cloze finetune` for each of the runs that are
 //                            compared, each task and each seed of the fine-tuning
 //   FOLDER/rung-1/runs/...   with `space`: trials, of which the best go on to rung-2
@@ -18,12 +20,13 @@ namespace cloze {
 
 /// The plans of a study.
 struct Stages {
-  std::vector<Plan> plans{};       ///< each may need those before it
-  size_t comparison = 0;           ///< index of the plan that the report compares, or of the last rung of a search
-  std::optional<size_t> tuning{};  ///< index of the plan that decides the tuned values
-  std::optional<size_t> split{};   ///< index of the plan that varies single streams
-  std::optional<size_t> tasks{};   ///< index of the plan that fine-tunes the runs which are compared
-  std::vector<size_t> rungs{};     ///< indices of the rungs of a search
+  std::vector<Plan> plans{};            ///< each may need those before it
+  size_t comparison = 0;                ///< index of the plan that the report compares, or of the last rung of a search
+  std::optional<size_t> tuning{};       ///< index of the plan that decides the tuned values
+  std::optional<size_t> split{};        ///< index of the plan that varies single streams
+  std::optional<size_t> task_tuning{};  ///< index of the plan that decides the tuned values of the fine-tunings
+  std::optional<size_t> tasks{};        ///< index of the plan that fine-tunes the runs which are compared
+  std::vector<size_t> rungs{};          ///< indices of the rungs of a search
   const Plan& compared() const { return plans[comparison]; }
 };
 

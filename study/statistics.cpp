@@ -145,6 +145,13 @@ double DifferenceError::p(double difference) const {
   return std::exp(high);
 }
 
+std::optional<Interval> mean_interval(const Summary& values, double confidence) {
+  if (values.count < 2) return std::nullopt;
+  const auto n = static_cast<double>(values.count);
+  const double half = t_limit(n - 1, 1 - confidence) * values.sd / std::sqrt(n);
+  return Interval{values.mean - half, values.mean + half};
+}
+
 Interval sd_interval(double sd, int64_t count, double confidence) {
   require<DataError>(count >= 2, "a standard deviation of ", count, " value has no interval; run more seeds");
   const boost::math::chi_squared of_squares(static_cast<double>(count - 1));

@@ -129,6 +129,9 @@ Difference compare_seeds(const std::vector<double>& arm, const std::vector<doubl
 /// The q-quantile of sorted values, linear between neighbours, as numpy.quantile.
 double quantile(const std::vector<double>& sorted, double q);
 
+/// Student's interval of the mean of independent values (Student 1908); none of fewer than two.
+std::optional<Interval> mean_interval(const Summary& values, double confidence);
+
 /// Interval of the standard deviation of normal draws: (n - 1) s^2 / sigma^2 is chi-square with n - 1 degrees of
 /// freedom. Throws DataError for fewer than two draws.
 Interval sd_interval(double sd, int64_t count, double confidence);

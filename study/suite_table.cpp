@@ -47,6 +47,13 @@ std::pair<std::vector<double>, std::vector<double>> paired(const std::map<int64_
   return values;
 }
 
+/// The values of an arm, by seed.
+std::vector<double> values_in(const std::map<int64_t, double>& by_seed) {
+  std::vector<double> values;
+  for (const auto& [seed, value] : by_seed) values.push_back(value);
+  return values;
+}
+
 /// A row of the table, and the difference that it shows.
 struct Compared {
   std::vector<std::string> cells{};
@@ -56,9 +63,7 @@ struct Compared {
 Compared compared(const std::string& figure, const ArmReport& arm, const Values& values, const std::string& baseline,
                   const ComparisonRules& rules) {
   const auto& of_arm = values.at(arm.name);
-  std::vector<double> all;
-  for (const auto& [seed, value] : of_arm) all.push_back(value);
-  const auto summary = summarize(all);
+  const auto summary = summarize(values_in(of_arm));
   Compared row{.cells = {figure, arm.name, std::to_string(summary.count), digits(summary.mean, 4),
                          summary.count > 1 ? digits(summary.sd, 2) : "", "", "", ""}};
   if (arm.name == baseline || !arm.other_budget.empty() || !values.contains(baseline)) return row;
@@ -81,12 +86,32 @@ void correct(std::vector<Compared>& rows) {
     if (row.difference && row.difference->p) row.cells[7] = digits(corrected[next++], 2);
 }
 
-}  // namespace
-
-std::optional<Table> suite_table(const StudyReport& report) {
+/// The figures of all runs.
+std::map<std::string, Values> answers_of(const StudyReport& report) {
   std::map<std::string, Values> figures;
   for (const auto& arm : report.arms)
     for (const auto& run : arm.runs) add_answers(run, figures);
+  return figures;
+}
+
+}  // namespace
+
+void add_suite_columns(Table& table, const StudyReport& report) {
+  int rank = 0;
+  for (const auto& [figure, values] : answers_of(report)) {
+    table.header.emplace_back(figure, ColumnKind::number, ++rank);
+    for (auto& row : table.rows) {
+      const auto of_arm = values.find(row.front());
+      const auto summary = of_arm == values.end() ? Summary{} : summarize(values_in(of_arm->second));
+      auto cell = summary.count > 0 ? digits(summary.mean, 4) : "";
+      if (summary.count > 1) cell += " ± " + digits(summary.sd, 2);
+      row.push_back(std::move(cell));
+    }
+  }
+}
+
+std::optional<Table> suite_table(const StudyReport& report) {
+  const auto figures = answers_of(report);
   if (figures.empty()) return {};
   std::vector<Compared> rows;
   for (const auto& [figure, values] : figures)

@@ -10,18 +10,13 @@
 #include "core/fingerprint.h"
 #include "core/log.h"
 #include "core/named_config.h"
-#include "core/table.h"
 #include "core/text.h"
-#include "data/tokenizer.h"
-#include "models/backbone_config.h"
-#include "models/families/model_config.h"
 #include "run/config_io.h"
 #include "run/finetune_recipe.h"
 #include "study/runs.h"
 #include "study/task_report.h"
+#include "study/task_tuning.h"
 #include "tasks/floors.h"
-#include "tasks/framing.h"
-#include "tasks/inspect_task.h"
 #include "tasks/task.h"
 #include "tasks/task_metric.h"
 
@@ -31,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* of_task_file = "task.";
+using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 
 /// A task with a fingerprint of its file and of those of its parts.
 struct StudyTask {
@@ -53,6 +48,19 @@ std::vector<std::string> point_of_grid(const std::string& like, const TaskConfig
                                                      : shortest(config.optimizer.learning_rate)));
   }
   return point;
+}
+
+/// Throws ConfigError for a value of a search that no run can have.
+void check_tuned(const AnyKeys& tune, const std::string& like, const TaskConfig& task) {
+  for (const auto& [key, values] : tune.items) {
+    if (key.starts_with("model.") || key.starts_with("objectives.")) continue;  // those of the run are not in a recipe
+    const auto recipe = recipe_of({.like = like, .task = task.task, .kind = name_of(task.kind)});
+    for (const auto& [index, value] : values.items) {
+      auto tree = ConfigTree::parse(to_yaml(recipe.config), "the recipe " + like);
+      tree.set(key, value);
+      decode<RunConfig>(tree);
+    }
+  }
 }
 
 /// XXH3 of a file, or of the names and contents of all in a folder, which are read once a process.
@@ -87,6 +95,8 @@ std::string hash_of_part(const std::string& files, const std::string& task_file)
 }
 
 std::vector<StudyTask> tasks_of(const FinetuningTerms& terms) {
+  auto set = terms.set;
+  for (const auto& [key, values] : terms.tune.items) set.push_back(key + "=");
   std::vector<StudyTask> tasks;
   for (const auto& file : terms.files) {
     const auto config = read_task_config(file, task_overrides(terms));
@@ -95,25 +105,28 @@ std::vector<StudyTask> tasks_of(const FinetuningTerms& terms) {
                          same == tasks.end() ? "" : same->file,
                          " is, and results are told apart by the names of tasks; give it another one, `task:`");
     const auto& data = config.data;
+    const auto like = terms.like.empty() ? config.like : terms.like;
+    check_tuned(terms.tune, like.empty() ? usual_recipe : like, config);
     tasks.push_back({config.task, file,
                      hash_hex(read_text(file) + hash_of_part(data.train, file) + hash_of_part(data.valid, file) +
                               hash_of_part(data.test, file)),
-                     point_of_grid(terms.like.empty() ? config.like : terms.like, config, terms.set)});
+                     point_of_grid(like, config, set)});
   }
   return tasks;
 }
 
-/// The fine-tuning of a run whose weights are those of `fingerprint`.
+/// The fine-tuning of a run whose weights are those of `fingerprint`, with values that a search tries or has found.
 PlannedRun finetuning_of(PlannedRun run, const std::string& from, const StudyTask& task, int64_t seed,
-                         const FinetuningTerms& terms) {
+                         const FinetuningTerms& terms, const Keys& tuned = {}) {
   auto& job = run.finetuning;
-  job = {.task = task.name, .file = task.file, .arm = run.arm, .seed = seed};
+  job = {.task = task.name, .file = task.file, .arm = run.arm, .seed = seed, .tuned = tuned};
   if (!terms.like.empty()) job.options = {"--like", terms.like};
   if (terms.skip_bad) job.options.emplace_back("--skip-bad");
   const std::string keep = "checkpoint.keep=";
   const bool keeps = std::ranges::any_of(terms.set, [&](const auto& one) { return one.starts_with(keep); });
   for (const auto& one : terms.set) job.options.insert(job.options.end(), {"--set", one});
   for (const auto& one : task.point) job.options.insert(job.options.end(), {"--set", one});
+  for (const auto& [key, value] : tuned) job.options.insert(job.options.end(), {"--set", key + "=" + one_line(value)});
   if (!keeps) job.options.insert(job.options.end(), {"--set", keep + "1"});
   job.options.insert(job.options.end(), {"--set", words("train.seed=", seed)});
   std::string made_of = run.fingerprint + task.fingerprint;
@@ -169,39 +182,70 @@ std::vector<std::string> names_of_runs(const std::vector<std::string>& runs) {
 }  // namespace
 
 std::vector<std::string> task_overrides(const FinetuningTerms& terms) {
+  const std::string of_task = "task.";
   std::vector<std::string> found;
   for (const auto& one : terms.set)
-    if (one.starts_with(of_task_file)) found.push_back(one.substr(std::string(of_task_file).size()));
+    if (one.starts_with(of_task)) found.push_back(one.substr(of_task.size()));
   return found;
 }
 
 FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file) {
   FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
   for (const auto& file : tasks.files) {
-    const auto beside = (fs::path(study_file).parent_path() / file).lexically_normal().string();
-    const auto shipped = fs::exists(beside) || fs::exists(file) ? "" : task_of_name(file);
-    terms.files.push_back(fs::exists(beside) ? beside : shipped.empty() ? file : shipped);
+    const auto found = file_of_study(file, study_file);
+    const auto shipped = fs::exists(found) ? "" : task_of_name(file);
+    terms.files.push_back(shipped.empty() ? found : shipped);
   }
-  for (const auto& [key, value] : tasks.set.items) {
-    require<ConfigError>(
-        key != "train.seed", value.key_where,
-        ": 'train.seed' would be replaced by what the study says; `tasks: {seeds: N}` has seeds 1 to N");
-    terms.set.push_back(key + "=" + one_line(value));
+  const auto refuse_seed = [](const std::string& path, const ConfigNode& value) {
+    require<ConfigError>(path != "train.seed", value.key_where,
+                         ": 'train.seed' would be replaced by what the study says; `tasks: {seeds: N}` has seeds 1 to "
+                         "N");
+  };
+  for (const auto& [key, node] : tasks.set.items)
+    each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+      refuse_seed(path, value);
+      terms.set.push_back(path + "=" + one_line(value));
+    });
+  for (const auto& [key, values] : tasks.tune.items) {
+    refuse_seed(key, values);
+    require<ConfigError>(!key.starts_with("task."), values.key_where, ": tasks.tune '", key,
+                         "' is a key of the task, whose figures would be others; tune keys of the run, such as "
+                         "optimizer.learning_rate");
   }
+  terms.tune = tasks.tune;
   return terms;
 }
 
-Plan task_plan(const Plan& trained) {
-  const auto terms = finetuning_terms(trained.study.tasks, trained.file);
-  const auto tasks = tasks_of(terms);
+namespace {
+
+/// A stage of fine-tunings without any yet.
+Plan finetuning_stage(const Plan& trained, const std::string& folder, const std::string& stage) {
   Plan plan = trained;
-  plan.folder = trained.root + "/tasks";
-  plan.stage = "tasks";
+  plan.folder = trained.root + "/" + folder;
+  plan.stage = stage;
   plan.compares = false;
   plan.metric = LossMetric{};  // while they are trained they have the loss of their valid part
   plan.secondary.clear();
   plan.arms.clear();
   plan.runs.clear();
+  return plan;
+}
+
+/// A fine-tuning of a planned run, which `name` tells from the others of it.
+PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const StudyTask& task, int64_t seed,
+                            const FinetuningTerms& terms, const Keys& tuned, const std::string& name) {
+  auto one = finetuning_of(run, run_path(trained, run), task, seed, terms, tuned);
+  one.arm += name;
+  one.source = one.config.init.from;
+  return one;
+}
+
+}  // namespace
+
+Plan task_plan(const Plan& trained, const TaskTuning* found) {
+  const auto terms = finetuning_terms(trained.study.tasks, trained.file);
+  const auto tasks = tasks_of(terms);
+  auto plan = finetuning_stage(trained, "tasks", "tasks");
   const auto each = [&](const auto& use) {
     for (const auto& task : tasks)
       for (int64_t seed = 1; seed <= terms.seeds; ++seed) use(task, seed, words(", ", task.name, ".", seed));
@@ -210,10 +254,38 @@ Plan task_plan(const Plan& trained) {
     each([&](const StudyTask&, int64_t, const std::string& name) { plan.arms.push_back({arm.name + name, arm.keys}); });
   for (const auto& run : trained.runs)
     each([&](const StudyTask& task, int64_t seed, const std::string& name) {
-      const auto from = run_path(trained, run);
-      auto one = finetuning_of(run, from, task, seed, terms);
-      one.arm += name;
-      one.source = from;
+      const auto tuned = found ? found->best_keys(run.arm, task.name) : Keys{};
+      plan.runs.push_back(finetuning_after(trained, run, task, seed, terms, tuned, name));
+    });
+  return plan;
+}
+
+std::string keys_of_search(const StudyTasksConfig& tasks) {
+  std::vector<std::string> keys;
+  for (const auto& [key, values] : tasks.tune.items) keys.push_back(key);
+  return listed(keys);
+}
+
+Plan task_tuning_plan(const Plan& trained) {
+  const auto& of_study = trained.study.tasks;
+  const auto combinations = searched_arms({Arm{}}, of_study.tune, "tasks.tune");
+  const auto terms = finetuning_terms(of_study, trained.file);
+  const auto tasks = tasks_of(terms);
+  auto plan = finetuning_stage(trained, "task-tuning", "task tuning");
+  const auto each = [&](const auto& use) {
+    for (const auto& task : tasks)
+      for (const auto& one : combinations)
+        for (int64_t i = 0; i < of_study.tuning_seeds; ++i)
+          use(task, one, first_tuning_seed + i, words(", ", task.name, ".", first_tuning_seed + i, ", ", one.name));
+  };
+  for (const auto& arm : trained.arms)
+    each([&](const StudyTask&, const Arm&, int64_t, const std::string& name) {
+      plan.arms.push_back({arm.name + name, arm.keys});
+    });
+  for (const auto& run : trained.runs)
+    each([&](const StudyTask& task, const Arm& tried, int64_t seed, const std::string& name) {
+      auto one = finetuning_after(trained, run, task, seed, terms, tried.keys, name);
+      one.folder += "/" + folder_name(tried.name);
       plan.runs.push_back(std::move(one));
     });
   return plan;
@@ -273,7 +345,7 @@ void take_finetunings(Plan& trained, const Plan& tasks) {
   }
   const auto take = [&](StudyMetric& metric) {
     auto* task = std::get_if<TaskMetric>(&metric);
-    if (!task) return;
+    if (!task || !tasks.waits_for.empty()) return;  // what is there may be of other settings than will be found
     for (const auto& run : tasks.runs)
       if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done &&
           change_of(run_path(tasks, run)).empty())
@@ -283,18 +355,13 @@ void take_finetunings(Plan& trained, const Plan& tasks) {
   for (auto& metric : trained.secondary) take(metric);
 }
 
-std::string missing_finetunings(const Plan& trained, const PlannedRun& run) {
-  std::string missing;
-  for (const auto& metric : trained.metrics()) {
-    const auto* task = std::get_if<TaskMetric>(&metric);
-    if (!task) continue;
-    const auto done = task->finetunings.find(run_path(trained, run));
-    const auto count = done == task->finetunings.end() ? 0 : std::ssize(done->second);
-    if (count == trained.study.tasks.seeds) continue;
-    missing += words(missing.empty() ? "" : ", ", count, " of ", trained.study.tasks.seeds, " fine-tunings on ",
-                     task->task, " are done");
-  }
-  return missing;
+std::string missing_finetunings(const Plan& trained, const StudyMetric& metric, const PlannedRun& run) {
+  const auto* task = std::get_if<TaskMetric>(&metric);
+  if (!task) return "";
+  const auto done = task->finetunings.find(run_path(trained, run));
+  const auto count = done == task->finetunings.end() ? 0 : std::ssize(done->second);
+  const auto wanted = trained.study.tasks.seeds;
+  return count == wanted ? "" : words(count, " of ", wanted, " fine-tunings on ", task->task, " are done");
 }
 
 std::vector<std::string> task_names(const Plan& plan) {
@@ -302,109 +369,6 @@ std::vector<std::string> task_names(const Plan& plan) {
   for (const auto& run : plan.runs)
     if (std::ranges::find(names, run.finetuning.task) == names.end()) names.push_back(run.finetuning.task);
   return names;
-}
-
-namespace {
-
-/// Rows of a part, estimated of some of its items.
-struct PartSize {
-  double items = 0, rows = 0, tokens = 0;
-};
-
-PartSize size_of(const TaskPart& part, const TaskRowMaker& maker) {
-  constexpr size_t sampled = 1000;
-  const auto items = part.items.size();
-  const auto count = std::min(items, sampled);
-  PartSize size{.items = static_cast<double>(items)};
-  if (count == 0) return size;
-  std::vector<TaskRow> rows;
-  RowCounts counts;
-  for (size_t i = 0; i < count; ++i) maker.add(part.items[i * items / count], static_cast<int64_t>(i), rows, counts);
-  const double scale = static_cast<double>(items) / static_cast<double>(count);
-  size.rows = scale * static_cast<double>(rows.size());
-  for (const auto& row : rows) size.tokens += scale * static_cast<double>(row.ids.size());
-  return size;
-}
-
-FinetuningCost cost_of(Task task, const FinetuningTerms& terms, const std::string& arm, const RunConfig& trained,
-                       const Probe& probe) {
-  auto& config = task.config;
-  if (!terms.like.empty()) config.like = terms.like;
-  if (config.like.empty()) config.like = usual_recipe;
-  const auto recipe = recipe_of({.like = config.like,
-                                 .task = config.task,
-                                 .kind = name_of(config.kind),
-                                 .model = kind_of(trained.model),
-                                 .hidden_size = backbone_of(trained.model).hidden_size});
-  if (config.max_length == 0) config.max_length = recipe.max_length;
-  std::vector<std::string> of_run;
-  for (const auto& one : terms.set)
-    if (!one.starts_with(of_task_file) && (one.starts_with("train.") || one.starts_with("checkpoint.")))
-      of_run.push_back(one);
-  const auto run = decode<RunConfig>(ConfigTree::parse(to_yaml(recipe.config), "the recipe " + config.like, of_run));
-  const auto tokenizer = Tokenizer::open(trained.data.tokens + "/tokenizer");
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer, trained.model), row_options(config, task.labels));
-  const auto train = size_of(task.train, maker), valid = size_of(task.valid, maker), test = size_of(task.test, maker);
-  const auto batch = static_cast<double>(run.train.batch_size * run.train.accumulation);
-  const double examples = config.kind == TaskKind::choice ? train.items : train.rows;
-  const double steps_of_epoch = std::ceil(examples / batch);
-  const auto& budget = run.train.budget;
-  const double steps = budget.steps > 0 ? static_cast<double>(budget.steps) : budget.epochs * steps_of_epoch;
-  const double epochs = steps / steps_of_epoch;
-  // What is judged, after each pass and at the end, costs a forward pass, a third of a step's.
-  const double judged = (std::ceil(epochs) * valid.tokens + test.tokens) / 3;
-  const double tokens = epochs * train.tokens;
-  FinetuningCost cost{.arm = arm, .task = config.task, .like = config.like, .items = train.items};
-  cost.steps = steps;
-  cost.tokens = tokens;
-  cost.flops = (tokens + judged) * probe.flops / probe.tokens;
-  cost.seconds = (tokens + judged) * probe.seconds / probe.tokens;
-  cost.disk_bytes = static_cast<double>(std::max<int64_t>(run.checkpoint.keep, 1) + 1) * probe.checkpoint_bytes;
-  return cost;
-}
-
-}  // namespace
-
-std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes) {
-  auto terms = finetuning_terms(trained.study.tasks, trained.file);
-  std::vector<FinetuningCost> costs;
-  for (const auto& file : terms.files) {
-    const auto task = open_task(file, {.overrides = task_overrides(terms)});
-    for (size_t i = 0; i < probes.size(); ++i)
-      costs.push_back(cost_of(task, terms, trained.arms[i].name, trained.runs[i].config, probes[i]));
-  }
-  return costs;
-}
-
-std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns) {
-  const auto names = task_names(plan);
-  const auto seeds = plan.study.tasks.seeds;
-  const auto runs = static_cast<double>(plan.seeds.size()) * static_cast<double>(seeds);
-  auto text = words("fine-tunings of ", plan.runs.size() / (names.size() * static_cast<size_t>(seeds)), " runs on ",
-                    listed(names), ", each with ", seeds, seeds == 1 ? " seed" : " seeds", " = ", plan.runs.size(),
-                    " runs in ", plan.folder, "\n");
-  if (costs.empty()) return text;
-  double flops = 0, seconds = 0, disk = 0;
-  constexpr auto numeric = ColumnKind::number;
-  Table table{.header = {"task",
-                         "arm",
-                         "recipe",
-                         {"items", numeric},
-                         {"steps", numeric},
-                         {"tokens", numeric},
-                         {"FLOPs", numeric},
-                         {"time", numeric}}};
-  for (const auto& cost : costs) {
-    flops += runs * cost.flops;
-    seconds += runs * cost.seconds;
-    disk += runs * cost.disk_bytes;
-    table.rows.push_back({cost.task, cost.arm, cost.like, with_prefix(cost.items), with_prefix(cost.steps),
-                          with_prefix(cost.tokens), with_prefix(cost.flops), duration(cost.seconds)});
-  }
-  text += words("in all    ", with_prefix(flops), "FLOPs, about ", duration(seconds / static_cast<double>(jobs)),
-                " with ", jobs, jobs == 1 ? " run" : " runs", " at once, ", bytes(disk), " of disk\n",
-                "recipe    the same rates, batches and passes for all arms, each fine-tuning of\n\n");
-  return text + to_text(table, static_cast<size_t>(columns));
 }
 
 }  // namespace cloze

@@ -67,6 +67,29 @@ std::string cell_of(const ArmOnTask& one) {
   return one.unlearned > 0 ? text + " *" : text;
 }
 
+/// ` [82.10, 83.72]`: the interval of the mean over these tasks, over the runs that have all of them; empty for one
+/// run.
+std::string interval_over_runs(const std::vector<const ArmOnTask*>& tasks) {
+  std::vector<double> means;
+  for (const auto& run : tasks.front()->runs) {
+    std::vector<double> of_run;
+    for (const auto* task : tasks) {
+      const auto at = std::ranges::find(task->runs, run) - task->runs.begin();
+      if (at < std::ssize(task->values)) of_run.push_back(mean_of(task->values[static_cast<size_t>(at)]));
+    }
+    if (of_run.size() == tasks.size()) means.push_back(mean_of(of_run));
+  }
+  const auto interval = mean_interval(summarize(means), 0.95);
+  return interval ? words(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "";
+}
+
+/// The recipe of a plan of fine-tunings.
+std::string recipe_words(const Plan& tasks) {
+  const auto& options = tasks.runs.front().finetuning.options;
+  const auto like = std::ranges::find(options, "--like");
+  return like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1);
+}
+
 std::string sd_cell(double sd, const std::string& figure) {
   return std::isnan(sd) ? "" : fixed(sd, is_error(figure) ? 4 : 2);
 }
@@ -136,8 +159,9 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     const auto outcome = outcome_of(run_path(tasks, run));
     at->figure = outcome.figure;
     at->unlearned += !outcome.learned;
-    const auto [row, is_new] = row_of.emplace(run.config.init.from + "\n" + job.task, at->values.size());
+    const auto [row, is_new] = row_of.emplace(run.config.init.from + "\n" + job.task + "\n" + arm + changed, at->values.size());
     if (is_new) at->values.emplace_back();
+    if (is_new) at->runs.push_back(run.config.init.from);
     at->values[row->second].push_back(outcome.value);
   }
   return found;
@@ -156,17 +180,20 @@ Table rank_table(const std::vector<ArmOnTask>& found) {
   Table table{.title = "Tasks", .header = columns_of_numbers(heads)};
   for (const auto& arm : distinct(found, &ArmOnTask::arm)) {
     std::vector<std::string> row{arm};
+    std::vector<const ArmOnTask*> shares;
     std::vector<double> means, ranks;
     for (const auto& task : tasks) {
       const auto* one = find_in(found, arm, task);
       row.push_back(one ? cell_of(*one) : "");
       if (!one) continue;
       ranks.push_back(rank_of(found, *one));
-      if (!is_error(one->figure)) means.push_back(one->mean());
+      if (is_error(one->figure)) continue;
+      means.push_back(one->mean());
+      shares.push_back(one);
     }
     const bool has_all = ranks.size() == tasks.size();  // of other tasks each arm would have another mean
     const bool has_mean = has_all && !means.empty() && std::isfinite(mean_of(means));
-    row.push_back(has_mean ? fixed(mean_of(means), 2) : "");
+    row.push_back(has_mean ? fixed(mean_of(means), 2) + interval_over_runs(shares) : "");
     row.push_back(has_all ? fixed(mean_of(ranks), 2) : "");
     table.rows.push_back(std::move(row));
   }
@@ -253,6 +280,13 @@ Table difference_table(const Plan& tasks) {
   return table;
 }
 
+std::string finetuning_words(const Plan& tasks) {
+  const auto& terms = tasks.study.tasks;
+  const auto text = words("Fine-tuned with ", terms.seeds, terms.seeds == 1 ? " seed" : " seeds", " by ",
+                          recipe_words(tasks), ", the same for all runs");
+  return terms.tune.items.empty() ? text : words(text, " but for ", keys_of_search(terms));
+}
+
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found) {
   std::vector<std::string> notes;
   std::string unlearned;
@@ -267,12 +301,18 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
     if (!one.changed.empty())
       notes.push_back(words(one.arm, " on ", one.task, ": ", one.changed,
                             "; it is held apart from fine-tunings that never changed"));
-  const auto& options = tasks.runs.front().finetuning.options;
-  const auto like = std::ranges::find(options, "--like");
-  notes.push_back(words(
-      "all runs were fine-tuned alike, by ",
-      like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1),
-      "; its rates were not searched for any arm"));
+  notes.push_back(
+      words("all runs were fine-tuned alike, by ", recipe_words(tasks),
+            tasks.study.tasks.tune.items.empty()
+                ? "; its rates were not searched for any arm"
+                : words("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
+  if (std::ranges::any_of(found, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
+    notes.emplace_back(
+        "the mean over tasks has Student's 95 % interval over the pretraining runs that have all of them");
+  for (const auto& run : tasks.runs)
+    if (const auto status = status_of(tasks, run);
+        failed_by_itself(status) && !status.message.starts_with("its source"))
+      notes.push_back(words("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
   if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
   return notes;
 }

@@ -13,6 +13,7 @@ struct ArmOnTask {
   std::string arm{}, task{}, figure{};
   std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
+  std::vector<std::string> runs{};            ///< [runs], their folders; empty where nobody asks for them
   int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
   int64_t count() const;                      ///< of fine-tunings
@@ -32,7 +33,8 @@ std::string change_of(const std::string& folder);
 /// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
 
-/// A row an arm, a column a task, with the mean over tasks and the average rank.
+/// A row an arm, a column a task, with the mean over tasks, of which an arm of several runs has Student's 95 % interval
+/// over those that have all tasks, and the average rank.
 Table rank_table(const std::vector<ArmOnTask>& found);
 
 /// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.
@@ -42,6 +44,9 @@ Table finetuning_table(const std::vector<ArmOnTask>& found);
 /// the same items. The intervals of all rows hold at once; they are of these runs, and not of others that would be
 /// pretrained alike. Without rows for one run. Throws DataError as value_of_finetunings.
 Table difference_table(const Plan& tasks);
+
+/// How all fine-tunings of a plan were made: `Fine-tuned with 3 seeds by the recipe turc-2019, the same for all runs`.
+std::string finetuning_words(const Plan& tasks);
 
 /// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found);

@@ -89,6 +89,15 @@ TaskOutcome outcome_of(const std::string& folder) {
   return found;
 }
 
+ValidFigure valid_of(const std::string& folder) {
+  const auto task = read_task_summary(folder);
+  ValidFigure found{.figure = string_at(task, "/metric")};
+  const auto best = value_at(task, "/best");
+  if (best.is_number()) found.value = points_of(best.get<double>(), found.figure);
+  found.is_of_test = open_prepared_task(folder + "/" + task_folder).task.is_chosen_on_test;
+  return found;
+}
+
 MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure) {
   MetricValue mean;
   const double share = 1 / static_cast<double>(folders.size());

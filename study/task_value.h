@@ -1,5 +1,6 @@
 #pragma once
 // What fine-tuned runs found on the test parts of their tasks.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ struct JudgedTest {
 
 /// Throws DataError for files that are missing or damaged, and for rows or predictions of another run.
 JudgedTest read_judged_test(const std::string& folder);
+
+/// What its summary says of the valid part.
+struct ValidFigure {
+  std::string figure{};
+  double value = std::numeric_limits<double>::quiet_NaN();  ///< of the best step, in points where it is no error
+  bool is_of_test = false;                                  ///< `valid: test`: it is of the items of the test part
+};
+
+/// Throws DataError as outcome_of.
+ValidFigure valid_of(const std::string& folder);
 
 /// Throws DataError for a run that has not judged its test part, or whose summary.json is damaged.
 TaskOutcome outcome_of(const std::string& folder);

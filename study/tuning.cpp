@@ -14,13 +14,11 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t first_seed = 100'001;
-
 /// The seeds of the search. Throws ConfigError for one of the comparison.
 std::vector<int64_t> tuning_seeds(const StudyConfig& study) {
   auto seeds = seeds_of(study.tuning.seeds);
   if (study.tuning.seeds.size() == 1)
-    for (auto& seed : seeds) seed += first_seed - 1;
+    for (auto& seed : seeds) seed += first_tuning_seed - 1;
   const auto compared = seeds_of(study.seeds);
   for (const int64_t seed : seeds)
     require<ConfigError>(std::find(compared.begin(), compared.end(), seed) == compared.end(), "tuning.seeds names ",
@@ -34,20 +32,6 @@ std::optional<double> number_of(const ConfigNode& value) {
   char* end = nullptr;
   const double number = std::strtod(value.text.c_str(), &end);
   return value.text.empty() || *end ? std::nullopt : std::optional(number);
-}
-
-/// The best candidate: the fewest failures, then the best mean, then the first.
-size_t best_of(const std::vector<Candidate>& candidates, const StudyMetric& by) {
-  const auto better = [&](const Candidate& a, const Candidate& b) {
-    return a.failed != b.failed ? a.failed < b.failed : is_better(a.loss.mean, b.loss.mean, by);
-  };
-  return static_cast<size_t>(std::min_element(candidates.begin(), candidates.end(), better) - candidates.begin());
-}
-
-std::string keys_text(const std::vector<std::pair<std::string, ConfigNode>>& keys) {
-  std::string text;
-  for (const auto& [key, value] : keys) text += (text.empty() ? "" : ", ") + key + ": " + one_line(value);
-  return text;
 }
 
 /// Keys whose best value is the smallest or largest of those that were tried.
@@ -74,21 +58,54 @@ std::string loss_text(const Candidate& candidate) {
 
 }  // namespace
 
+std::vector<Arm> searched_arms(const std::vector<Arm>& arms, const AnyKeys& tune, const std::string& list) {
+  auto searched = arms;
+  for (const auto& [key, values] : tune.items) {
+    require<ConfigError>(values.type == ConfigNode::Type::list && values.items.size() > 1, values.where, ": ", list,
+                         " '", key, "' is ", one_line(values), ", must be a list of at least two values",
+                         values.type == ConfigNode::Type::list ? "; a single one belongs under `set:`" : "");
+    searched = swept(searched, key, values, list);
+  }
+  return searched;
+}
+
+size_t best_candidate(const std::vector<Candidate>& candidates, const StudyMetric& by) {
+  const auto better = [&](const Candidate& a, const Candidate& b) {
+    return a.failed != b.failed ? a.failed < b.failed : is_better(a.loss.mean, b.loss.mean, by);
+  };
+  return static_cast<size_t>(std::min_element(candidates.begin(), candidates.end(), better) - candidates.begin());
+}
+
+std::string keys_text(const std::vector<std::pair<std::string, ConfigNode>>& keys) {
+  std::string text;
+  for (const auto& [key, value] : keys) text += (text.empty() ? "" : ", ") + key + ": " + one_line(value);
+  return text;
+}
+
+std::vector<std::string> candidate_notes(const ArmTuning& arm) {
+  std::vector<std::string> notes;
+  const auto& best = arm.candidates[arm.best];
+  for (const auto& key : keys_at_edge(arm))
+    notes.push_back(words("arm ", arm.arm, ": the best ", key, " is at the edge of its values; widen them"));
+  for (size_t c = 0; c < arm.candidates.size(); ++c) {
+    const auto& other = arm.candidates[c];
+    if (c != arm.best && other.failed == best.failed && other.loss.mean == best.loss.mean)
+      notes.push_back(words("arm ", arm.arm, ": ", keys_text(best.keys), " and ", keys_text(other.keys),
+                            " tie; the first was taken"));
+    if (other.failed > 0)
+      notes.push_back(words("arm ", arm.arm, ": ", other.failed, " runs with ", keys_text(other.keys),
+                            " failed in the search, which ranks them last"));
+  }
+  return notes;
+}
+
 Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::string& folder,
                  const std::vector<Arm>& arms) {
-  auto searched = arms;
-  int64_t combinations = 1;
-  for (const auto& [key, values] : study.tune.items) {
-    require<ConfigError>(values.type == ConfigNode::Type::list && values.items.size() > 1, values.where, ": tune '",
-                         key, "' is ", one_line(values), ", must be a list of at least two values",
-                         values.type == ConfigNode::Type::list ? "; a single one belongs under `set:`" : "");
-    searched = swept(searched, key, values, "tune");
-    combinations *= static_cast<int64_t>(values.items.size());
-  }
+  const auto searched = searched_arms(arms, study.tune, "tune");
   const auto seeds = tuning_seeds(study);
   auto each = study;
   if (study.tuning.budget.limited()) {
-    const auto runs = static_cast<double>(combinations) * static_cast<double>(seeds.size());
+    const auto runs = static_cast<double>(searched.size() / arms.size()) * static_cast<double>(seeds.size());
     each.budget = scaled(study.tuning.budget, 1 / runs);
     require<ConfigError>(each.budget.limited(), "tuning.budget over the ", runs,
                          " runs of an arm is not one step for each; raise it, or make fewer runs");
@@ -128,7 +145,7 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
       }
       candidate.loss = summarize(losses);
     }
-    arm.best = best_of(arm.candidates, tuning.metric);
+    arm.best = best_candidate(arm.candidates, tuning.metric);
     if (arm.candidates[arm.best].loss.count == 0 && found.lacks.empty())
       found.lacks = new_try(words("arm '", arm.arm, "' in the search"), tuning, tuning.runs[a * combinations]);
   }
@@ -160,20 +177,8 @@ std::vector<std::string> tuning_notes(const Tuning& tuning) {
             thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ", duration(tuning.seconds))};
   notes.push_back(words("what was tuned was chosen on ", tuning.sequences, " held-out examples of ", tuning.documents,
                         " documents, which the verdict does not see; curves are of all of them"));
-  for (const auto& arm : tuning.arms) {
-    const auto& best = arm.candidates[arm.best];
-    for (const auto& key : keys_at_edge(arm))
-      notes.push_back(words("arm ", arm.arm, ": the best ", key, " is at the edge of its values; widen them"));
-    for (size_t c = 0; c < arm.candidates.size(); ++c) {
-      const auto& other = arm.candidates[c];
-      if (c != arm.best && other.failed == best.failed && other.loss.mean == best.loss.mean)
-        notes.push_back(words("arm ", arm.arm, ": ", keys_text(best.keys), " and ", keys_text(other.keys),
-                              " tie; the first was taken"));
-      if (other.failed > 0)
-        notes.push_back(words("arm ", arm.arm, ": ", other.failed, " runs with ", keys_text(other.keys),
-                              " failed in the search, which ranks them last"));
-    }
-  }
+  for (const auto& arm : tuning.arms)
+    for (auto& note : candidate_notes(arm)) notes.push_back(std::move(note));
   return notes;
 }
 

@@ -10,8 +10,8 @@ namespace cloze {
 /// One combination of values on one arm.
 struct Candidate {
   std::vector<std::pair<std::string, ConfigNode>> keys{};
-  Summary loss{};      ///< of the metric over the seeds of the search
-  int64_t failed = 0;  ///< runs without a finite loss, which rank last
+  Summary loss{};      ///< of the metric over the runs of the search
+  int64_t failed = 0;  ///< runs without a finite value, which rank last
 };
 
 /// The search of one arm.
@@ -31,6 +31,22 @@ struct Tuning {
   int64_t sequences = 0, documents = 0;  ///< of the held-out text, by which it chose
   std::string lacks{};  ///< what is missing to choose: a new try of an arm whose runs have all failed; else empty
 };
+
+/// The first seed of a search, which no comparison reaches by counting from 1.
+inline constexpr int64_t first_tuning_seed = 100'001;
+
+/// Every arm with every combination of values, those of one arm together. Throws ConfigError for a key without at least
+/// two values. `list` is the name of the list in messages.
+std::vector<Arm> searched_arms(const std::vector<Arm>& arms, const AnyKeys& tune, const std::string& list);
+
+/// The best candidate: the fewest failures, then the best mean, then the first.
+size_t best_candidate(const std::vector<Candidate>& candidates, const StudyMetric& by);
+
+/// `optimizer.learning_rate: 3e-4, train.batch_size: 16`
+std::string keys_text(const std::vector<std::pair<std::string, ConfigNode>>& keys);
+
+/// What lies at the edge of its values, what ties and what failed in the search of one arm, which its name opens.
+std::vector<std::string> candidate_notes(const ArmTuning& arm);
 
 /// The plan of the search, an ordinary plan of arms times combinations. Throws ConfigError for a key without at least
 /// two values, seeds of the comparison and a budget without a step.

@@ -116,8 +116,8 @@ Table table_of(const PairedFigures& compared) {
   for (const auto& figure : compared.figures)
     table.rows.push_back({figure.metric, number_cell(figure.difference), interval_cell(figure.low, figure.high)});
   if (compared.mcnemar)
-    table.title += words(": ", compared.only_first, " items only the first has right, ", compared.only_second,
-                         " only the second; McNemar's exact p = ", digits(*compared.mcnemar, 3));
+    table.title += words(": right alone ", compared.only_first, " and ", compared.only_second,
+                         " items, McNemar's exact p = ", digits(*compared.mcnemar, 3));
   return table;
 }
 

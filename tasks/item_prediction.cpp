@@ -275,4 +275,8 @@ std::string text_of_gold(const TaskItem& item, TaskKind kind, const TaskLabels& 
   return spans && !spans->answers.empty() ? spans->answers.front().text : "";
 }
 
+std::string shown_answer(const std::string& text, TaskKind kind) {
+  return kind == TaskKind::spans && text.empty() ? "(no answer)" : text;
+}
+
 }  // namespace cloze

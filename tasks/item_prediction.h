@@ -61,4 +61,7 @@ std::string text_of(const ItemPrediction& found, TaskKind kind, const TaskLabels
 /// What is right for an item, alike; empty where it is not known.
 std::string text_of_gold(const TaskItem& item, TaskKind kind, const TaskLabels& labels);
 
+/// These texts for readers, to whom an answer that is empty is `(no answer)`.
+std::string shown_answer(const std::string& text, TaskKind kind);
+
 }  // namespace cloze

@@ -46,6 +46,7 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
   order.resize(std::min(order.size(), most_hardest));
   const auto kind = task.task.config.kind;
+  const auto answer = [&](const std::string& text) { return escaped_markdown(shown_answer(text, kind)); };
   auto text =
       words("# The hardest items of ", escaped_markdown(task.task.config.task),
             "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
@@ -53,8 +54,8 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   for (const auto i : order) {
     const auto& item = part.items[i];
     text += words("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
-                  escaped_markdown(text_of_gold(item, kind, task.task.labels)), " | ",
-                  escaped_markdown(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
+                  answer(text_of_gold(item, kind, task.task.labels)), " | ",
+                  answer(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
                   escaped_markdown(asked_of(item)), " |\n");
   }
   return text;

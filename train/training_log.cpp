@@ -55,10 +55,13 @@ void announce_mixture(const Training& training) {
 void announce_text(const Training& training) {
   const auto& store = training.store;
   const auto& data = training.config.data;
-  log_info("data", words(store.folder(), ": ", thousands(store.num_documents()), " documents, ",
-                         thousands(store.num_tokens()), " tokens, ", thousands(training.collator.size()),
-                         " sequences an epoch; held out: ", thousands(training.held_out_store.num_documents()),
-                         " documents", data.mixture.empty() ? "" : " of " + data.tokens));
+  const bool is_task = !training.config.task.name.empty();  // whose documents are rows, and what an epoch has
+  const auto* what = is_task ? " rows" : " documents";
+  const auto sequences = is_task ? "" : words(", ", thousands(training.collator.size()), " sequences an epoch");
+  log_info("data", words(store.folder(), ": ", thousands(store.num_documents()), what, ", ",
+                         thousands(store.num_tokens()), " tokens", sequences,
+                         "; held out: ", thousands(training.held_out_store.num_documents()), what,
+                         data.mixture.empty() ? "" : " of " + data.tokens));
   announce_mixture(training);
 }
 

@@ -1,4 +1,5 @@
 // Stages of training after the first: `then`.
+#include "study/plan_table.h"
 #include "study/probe.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
@@ -38,6 +39,13 @@ TEST_CASE("a later stage starts from the network of its arm and seed, and is wha
     CHECK(run.result.tokens == 12'000);  // of both stages
     CHECK(run.budget == "100 steps, then 20 steps");
   }
+}
+
+TEST_CASE("arms of a later stage do not differ in the networks that they start from, which are their own") {
+  const auto plan = Study(two_stages).stages().compared();
+  std::string keys;
+  for (const auto& one : differing_keys(plan)) keys += one.key + " ";
+  CHECK(keys == "optimizer.learning_rate train.batch_size ");
 }
 
 TEST_CASE("a study of stages is decided by a suite, which the runs of the last stage alone answer") {

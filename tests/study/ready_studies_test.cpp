@@ -1,5 +1,6 @@
 // The studies of configs/studies plan without mistakes.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -24,10 +25,27 @@ std::vector<fs::path> ready_studies() {
   return files;
 }
 
+/// The files that ready studies are judged on, where they are looked for; a plan reads no item of them.
+struct TaskData {
+  TaskData() {
+    for (const auto* file : {"SICK/SICK_train.txt", "SICK/SICK_trial.txt", "SICK/SICK_test_annotated.txt",
+                             "TREC/train_5500.label", "TREC/TREC_10.label"}) {
+      fs::create_directories(fs::path(folder / file).parent_path());
+      folder.write(file, "made up");
+    }
+    setenv("CLOZE_TASKS", folder.path.c_str(), 1);
+  }
+  ~TaskData() { unsetenv("CLOZE_TASKS"); }
+  TaskData(const TaskData&) = delete;
+  TaskData& operator=(const TaskData&) = delete;
+  const TempDir folder{};
+};
+
 }  // namespace
 
 TEST_CASE("every ready study plans without mistakes, under the name of its file, with five seeds and a threshold") {
   set_log_level(LogLevel::quiet);
+  const TaskData data;
   const TempDir folder;
   const auto files = ready_studies();
   CHECK(files.size() >= 10);
@@ -43,6 +61,7 @@ TEST_CASE("every ready study plans without mistakes, under the name of its file,
 }
 
 TEST_CASE("the arms of a ready study train on prepared tokens, for the same budget of tokens or epochs") {
+  const TaskData data;
   const TempDir folder;
   for (const auto& file : ready_studies()) {
     INFO(file);
@@ -68,6 +87,25 @@ TEST_CASE("arms without a head for the metric get a new one, and so do all arms 
   for (const auto& probe : stages.plans[1].runs) {
     CHECK(probe.config.init.probe);
     CHECK(as<MlmConfig>(probe.config.objectives.at(0)));
+  }
+}
+
+TEST_CASE("studies that are judged by tasks have the arms of those by a loss, and search as much for each of them") {
+  const TaskData data;
+  const TempDir folder;
+  for (const std::string name : {"spanbert-masking", "masking-rate", "t5-objectives", "electra-generators"}) {
+    INFO(name);
+    const auto study = [&](const std::string& file) {
+      return make_stages(SOURCE_DIR "/configs/studies/" + file + ".yaml", folder / "out");
+    };
+    const auto by_loss = study(name), by_tasks = study(name + "-tasks");
+    REQUIRE(by_tasks.task_tuning);
+    CHECK(std::holds_alternative<TaskMetric>(by_tasks.compared().metric));
+    const auto& arms = by_tasks.compared().arms;
+    for (const auto& arm : by_loss.compared().arms)
+      CHECK(std::ranges::any_of(arms, [&](const Arm& other) { return other.name == arm.name; }));
+    const auto& tried = by_tasks.plans[*by_tasks.task_tuning];
+    CHECK(tried.runs.size() == arms.size() * 5 * 2 * 3);  // seeds, tasks, rates
   }
 }
 

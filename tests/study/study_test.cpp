@@ -475,6 +475,24 @@ TEST_CASE("the cost of a run follows from its budget, in whatever currency, and 
   CHECK(cost.seconds == Approx(3 * 0.5 + 2 * 3 * 0.5 / 3));  // two evaluations of three batches, forward alone
 }
 
+TEST_CASE("budgets of one are in the singular") {
+  CHECK(budget_words({.steps = 1, .epochs = 1}) == "1 step or 1 epoch");
+  CHECK(budget_words({.tokens = 20'000'000, .epochs = 1.5, .minutes = 1}) ==
+        "20,000,000 tokens or 1.5 epochs or 1 minute");
+}
+
+TEST_CASE("the base of a study may be a config by its name, which is looked for in configs/ as elsewhere") {
+  const Study study("study: s\nbase: small/run\nseeds: 2\narms: {a: {}, b: {train.batch_size: 8}}\n");
+  CHECK_THAT(study.error(), Catch::Contains("small/run"));  // it is not there yet
+  std::filesystem::create_directories(study.folder / "configs/small");
+  study.folder.write("configs/small/run.yaml", small_run_yaml);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(study.folder.path);
+  const auto error = study.error();
+  std::filesystem::current_path(before);
+  CHECK(error.empty());
+}
+
 TEST_CASE("a plan says what its arms have in common and in which keys they differ") {
   const Study study;
   const auto plan = study.plan();

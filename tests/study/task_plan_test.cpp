@@ -80,8 +80,9 @@ TEST_CASE("a task decides a study where its metric says so, and the others are s
   take_finetunings(plan, study.stages().plans[1]);
   REQUIRE(plan.secondary.size() == 1);
   CHECK(facts_of(plan.secondary[0]).name == "cats");
-  CHECK(missing_finetunings(plan, plan.runs[0]) ==
-        "0 of 3 fine-tunings on dogs are done, 0 of 3 fine-tunings on cats are done");
+  CHECK(missing_finetunings(plan, plan.metric, plan.runs[0]) == "0 of 3 fine-tunings on dogs are done");
+  CHECK(missing_finetunings(plan, plan.secondary[0], plan.runs[0]) == "0 of 3 fine-tunings on cats are done");
+  CHECK(missing_finetunings(plan, LossMetric{}, plan.runs[0]).empty());
 }
 
 TEST_CASE("tasks of a study that cannot be are refused before any run") {
@@ -175,6 +176,16 @@ TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") 
   CHECK(heads_of(table) == std::vector<std::string>{"arm", "t accuracy %", "u mse", "mean", "average rank"});
   CHECK(table.rows[0] == std::vector<std::string>{"a", "90.00", "0.5000", "90.00", "1.75"});
   CHECK(table.rows[1] == std::vector<std::string>{"b", "90.00", "0.2500", "90.00", "1.25"});
+}
+
+TEST_CASE("the mean over tasks has an interval over the runs that have all tasks") {
+  const std::vector<std::string> runs{"1", "2", "3"};
+  const ArmOnTask first{.arm = "a", .task = "t", .figure = "f1", .values = {{1, 3}, {4}, {3}}, .runs = runs};
+  ArmOnTask second{.arm = "a", .task = "u", .figure = "f1", .values = {{2}, {5}, {0}}, .runs = {"2", "3", "1"}};
+  // Means of runs are 1, 3 and 4: mean 8 / 3, sd 1.5275, and Student's quantile is 4.3027.
+  CHECK(rank_table({first, second}).rows[0][3] == "2.67 [-1.13, 6.46]");
+  second.runs[1] = "4";                                                     // which has not the first task
+  CHECK(rank_table({first, second}).rows[0][3] == "2.67 [-10.71, 14.71]");  // of 1 and 3
 }
 
 TEST_CASE("an undefined figure ranks last, and has no mean") {

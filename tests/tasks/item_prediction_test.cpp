@@ -61,6 +61,12 @@ TEST_CASE("several labels are those above a half, a value is the mean, and a cho
   CHECK(text_of(choice, TaskKind::choice, three_labels) == "1");
 }
 
+TEST_CASE("an answer that is empty is shown as none, and other texts as they are", "[tasks]") {
+  CHECK(shown_answer("", TaskKind::spans) == "(no answer)");
+  CHECK(shown_answer("in 1901", TaskKind::spans) == "in 1901");
+  CHECK(shown_answer("", TaskKind::tagging).empty());
+}
+
 TEST_CASE("every word gets a tag, also one without a token", "[tasks]") {
   TaskItem item{.id = "s", .words = {"a", "", "b"}, .gold = GoldLabels{{1, 2, 0}}};
   TaskRow row;

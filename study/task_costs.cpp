@@ -1,0 +1,157 @@
+// What the fine-tunings of a study cost.
+#include <algorithm>
+#include <cmath>
+
+#include "core/log.h"
+#include "core/table.h"
+#include "core/text.h"
+#include "data/tokenizer.h"
+#include "models/backbone_config.h"
+#include "models/families/model_config.h"
+#include "run/config_io.h"
+#include "run/finetune_recipe.h"
+#include "study/task_plan.h"
+#include "study/tuning.h"
+#include "tasks/framing.h"
+#include "tasks/inspect_task.h"
+#include "tasks/task.h"
+
+namespace cloze {
+
+namespace {
+
+/// Rows of a part, estimated of some of its items.
+struct PartSize {
+  double items = 0, rows = 0, tokens = 0;
+};
+
+PartSize size_of(const TaskPart& part, const TaskRowMaker& maker) {
+  constexpr size_t sampled = 1000;
+  const auto items = part.items.size();
+  const auto count = std::min(items, sampled);
+  PartSize size{.items = static_cast<double>(items)};
+  if (count == 0) return size;
+  std::vector<TaskRow> rows;
+  RowCounts counts;
+  for (size_t i = 0; i < count; ++i) maker.add(part.items[i * items / count], static_cast<int64_t>(i), rows, counts);
+  const double scale = static_cast<double>(items) / static_cast<double>(count);
+  size.rows = scale * static_cast<double>(rows.size());
+  for (const auto& row : rows) size.tokens += scale * static_cast<double>(row.ids.size());
+  return size;
+}
+
+FinetuningCost cost_of(Task task, const FinetuningTerms& terms, const std::string& arm, const RunConfig& trained,
+                       const Probe& probe) {
+  auto& config = task.config;
+  if (!terms.like.empty()) config.like = terms.like;
+  if (config.like.empty()) config.like = usual_recipe;
+  const auto recipe = recipe_of({.like = config.like,
+                                 .task = config.task,
+                                 .kind = name_of(config.kind),
+                                 .model = kind_of(trained.model),
+                                 .hidden_size = backbone_of(trained.model).hidden_size});
+  if (config.max_length == 0) config.max_length = recipe.max_length;
+  std::vector<std::string> of_run;
+  for (const auto& one : terms.set)
+    if (one.starts_with("train.") || one.starts_with("checkpoint.")) of_run.push_back(one);
+  const auto run = decode<RunConfig>(ConfigTree::parse(to_yaml(recipe.config), "the recipe " + config.like, of_run));
+  const auto tokenizer = Tokenizer::open(trained.data.tokens + "/tokenizer");
+  const TaskRowMaker maker(tokenizer, framing_of(tokenizer, trained.model), row_options(config, task.labels));
+  const auto train = size_of(task.train, maker), valid = size_of(task.valid, maker), test = size_of(task.test, maker);
+  const auto batch = static_cast<double>(run.train.batch_size * run.train.accumulation);
+  const double examples = config.kind == TaskKind::choice ? train.items : train.rows;
+  const double steps_of_epoch = std::ceil(examples / batch);
+  const auto& budget = run.train.budget;
+  const double steps = budget.steps > 0 ? static_cast<double>(budget.steps) : budget.epochs * steps_of_epoch;
+  const double epochs = steps / steps_of_epoch;
+  // What is judged, after each pass and at the end, costs a forward pass, a third of a step's.
+  const double judged = (std::ceil(epochs) * valid.tokens + test.tokens) / 3;
+  const double tokens = epochs * train.tokens;
+  FinetuningCost cost{.arm = arm, .task = config.task, .like = config.like, .items = train.items};
+  cost.steps = steps;
+  cost.tokens = tokens;
+  cost.flops = (tokens + judged) * probe.flops / probe.tokens;
+  cost.seconds = (tokens + judged) * probe.seconds / probe.tokens;
+  cost.disk_bytes = static_cast<double>(std::max<int64_t>(run.checkpoint.keep, 1) + 1) * probe.checkpoint_bytes;
+  return cost;
+}
+
+}  // namespace
+
+std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes) {
+  auto terms = finetuning_terms(trained.study.tasks, trained.file);
+  std::vector<FinetuningCost> costs;
+  for (const auto& file : terms.files) {
+    const auto task = open_task(file, {.overrides = task_overrides(terms)});
+    for (size_t i = 0; i < probes.size(); ++i)
+      costs.push_back(cost_of(task, terms, trained.arms[i].name, trained.runs[i].config, probes[i]));
+  }
+  return costs;
+}
+
+namespace {
+
+/// `in all    2.1 TFLOPs, about 1.2 h with 2 runs at once, 1.1 GB of disk`
+std::string sum_line(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs) {
+  double flops = 0, seconds = 0, disk = 0;
+  for (const auto& cost : costs) {
+    flops += cost.flops;
+    seconds += cost.seconds;
+    disk += cost.disk_bytes;
+  }
+  const double each = finetunings_each(plan, costs);
+  return words("in all    ", with_prefix(each * flops), "FLOPs, about ",
+               duration(each * seconds / static_cast<double>(jobs)), " with ", jobs, jobs == 1 ? " run" : " runs",
+               " at once, ", bytes(each * disk), " of disk\n");
+}
+
+/// `24 runs on cats and dogs, each with 3 seeds`
+std::string runs_on_tasks(const Plan& plan, int64_t tries) {
+  const auto names = task_names(plan);
+  return words(plan.runs.size() / (names.size() * static_cast<size_t>(tries)), " runs on ", listed(names));
+}
+
+std::string seeds_text(int64_t seeds) { return words(seeds, seeds == 1 ? " seed" : " seeds"); }
+
+}  // namespace
+
+double finetunings_each(const Plan& plan, const std::vector<FinetuningCost>& costs) {
+  return static_cast<double>(plan.runs.size()) / static_cast<double>(costs.size());
+}
+
+std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns) {
+  const auto& terms = plan.study.tasks;
+  auto text = words("fine-tunings of ", runs_on_tasks(plan, terms.seeds), ", each with ", seeds_text(terms.seeds),
+                    " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+  if (costs.empty()) return text;
+  constexpr auto numeric = ColumnKind::number;
+  Table table{.header = {"task",
+                         "arm",
+                         "recipe",
+                         {"items", numeric},
+                         {"steps", numeric},
+                         {"tokens", numeric},
+                         {"FLOPs", numeric},
+                         {"time", numeric}}};
+  for (const auto& cost : costs)
+    table.rows.push_back({cost.task, cost.arm, cost.like, with_prefix(cost.items), with_prefix(cost.steps),
+                          with_prefix(cost.tokens), with_prefix(cost.flops), duration(cost.seconds)});
+  text += sum_line(plan, costs, jobs) + "recipe    the same rates, batches and passes for all arms";
+  if (!terms.tune.items.empty()) text += ", but for what the search finds of " + keys_of_search(terms);
+  return text + ", each fine-tuning of\n\n" + to_text(table, static_cast<size_t>(columns));
+}
+
+std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs) {
+  const auto& terms = plan.study.tasks;
+  const auto combinations = static_cast<int64_t>(searched_arms({Arm{}}, terms.tune, "tasks.tune").size());
+  const auto runs = static_cast<int64_t>(plan.seeds.size());
+  auto text =
+      words("search of ", keys_of_search(terms), " for the fine-tunings of ",
+            runs_on_tasks(plan, terms.tuning_seeds * combinations), ", each with ", combinations, " combinations and ",
+            seeds_text(terms.tuning_seeds), " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+  if (!costs.empty()) text += sum_line(plan, costs, jobs);
+  return text + words("budget    ", combinations * runs * terms.tuning_seeds,
+                      " tries for each arm on each task, of which the best mean on the valid part is taken\n");
+}
+
+}  // namespace cloze

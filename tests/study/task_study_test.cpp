@@ -1,0 +1,263 @@
+// Studies with tasks from the first run to the report: fine-tunings that are searched, killed, failed and resumed.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "study/task_plan.h"
+#include "study/task_tuning.h"
+#include "tests/study/made_up_study.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+/// Two arms of two seeds, judged by the task cats, with dogs beside it; arm b is best at a rate of 1e-4, a at 1e-3.
+struct JudgedStudy : Study {
+  explicit JudgedStudy(const std::string& of_tasks, const std::string& more = "") : Study(two_arms) {
+    folder.write("train.tsv", table(20));
+    folder.write("valid.tsv", table(10));
+    folder.write("test.tsv", table(60));
+    task("cats");
+    task("dogs");
+    write(two_arms + "seeds: 2\nmetric: {task: cats, better_by: 0.5}\ntasks: {files: [cats.yaml, dogs.yaml]" +
+          of_tasks + "}\n" + more);
+  }
+  static std::string table(int lines) {
+    std::string text = "text\tlabel\n";
+    for (int i = 0; i < lines; ++i) text += "a " + std::to_string(i) + (i % 2 == 0 ? "\tno\n" : "\tyes\n");
+    return text;
+  }
+  void task(const std::string& name) const {
+    folder.write(name + ".yaml", "task: " + name +
+                                     "\nkind: classification\nmetric: accuracy\ndata: {train: train.tsv, valid: "
+                                     "valid.tsv, test: test.tsv, text: text, label: label}\n");
+  }
+  /// Puts a mark for fake_cloze into the folder of a pretrained run, which is trained first.
+  void mark(const std::string& run, const std::string& what) const {
+    if (!std::filesystem::exists(folder / ("out/runs/" + run))) study_runs();
+    folder.write("out/runs/" + run + "/" + what, "");
+  }
+  void study_runs() const {
+    for (const auto* one : {"a/1", "a/2", "b/1", "b/2"}) this->run({one});
+  }
+};
+
+/// Three rates for two seeds of fine-tuning, and two rates for one.
+const std::string searched = ", seeds: 2, tune: {optimizer.learning_rate: [1e-5, 1e-4, 1e-3]}, tuning_seeds: 1";
+const std::string searched_little = ", seeds: 1, tune: {optimizer.learning_rate: [1e-4, 1e-3]}";
+
+const Table& table_of(const StudyReport& report, const std::string& title) {
+  for (const auto& table : report.tables)
+    if (table.title == title) return table;
+  FAIL("there is no table " << title);
+  return report.tables.front();
+}
+
+/// The options of the fine-tunings of an arm on a task.
+std::vector<std::string> options_of(const Plan& plan, const std::string& arm, const std::string& task) {
+  for (const auto& run : plan.runs)
+    if (run.finetuning.arm == arm && run.finetuning.task == task) return run.finetuning.options;
+  return {};
+}
+
+bool has(const std::vector<std::string>& options, const std::string& option) {
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
+}  // namespace
+
+TEST_CASE("the search for the fine-tunings tries the same for every run, with seeds that the verdict never uses") {
+  const JudgedStudy study(searched);
+  const auto stages = study.stages();
+  REQUIRE((stages.task_tuning == size_t{1} && stages.tasks == size_t{2}));
+  const auto& search = stages.plans[1];
+  REQUIRE(search.runs.size() == 2 * 2 * 2 * 3);  // arms, seeds, tasks, rates
+  CHECK(search.runs[0].arm == "a, cats.100001, learning_rate=1e-5");
+  CHECK(search.runs[0].folder == "runs/a/seed-1/cats/seed-100001/learning_rate=1e-5");
+  CHECK(has(run_command(search, search.runs[0], "cloze"), "optimizer.learning_rate=1e-5"));
+  CHECK(has(run_command(search, search.runs[0], "cloze"), "train.seed=100001"));
+  CHECK(stages.plans[2].waits_for == "task tuning");
+  CHECK(study.run({"a/1"}).done == 1);  // and what waits for the search is not begun
+}
+
+TEST_CASE("each arm is fine-tuned with the rate that is best for it on the valid part, and the report says all of it") {
+  const JudgedStudy study(searched);
+  const auto progress = study.run();
+  CHECK(progress.failed == 0);
+  CHECK(progress.waiting == 0);
+  const auto stages = study.stages();
+  for (const auto& plan : stages.plans) CHECK(is_settled(plan));
+  CHECK(has(options_of(stages.plans[2], "a", "cats"), "optimizer.learning_rate=1e-3"));
+  CHECK(has(options_of(stages.plans[2], "b", "dogs"), "optimizer.learning_rate=1e-4"));
+  const auto report = study.report();
+  const auto& tuned = table_of(report, "What was tuned of the fine-tunings");
+  CHECK(heads_of(tuned) ==
+        std::vector<std::string>{"task", "arm", "optimizer.learning_rate", "on the valid part", "chosen"});
+  REQUIRE(tuned.rows.size() == 2 * 2 * 3);
+  CHECK((tuned.rows[2][2] == "1e-3" && tuned.rows[2][4] == "yes"));
+  CHECK((tuned.rows[7][1] == "b" && tuned.rows[7][2] == "1e-4" && tuned.rows[7][4] == "yes"));
+  const auto notes = notes_of(report);
+  CHECK_THAT(notes,
+             Catch::Contains("fine-tunings of each arm on each task have the best of 3 combinations by the mean on "
+                             "the valid part, over 6 tries for every arm, with seeds 100001, which the verdict "
+                             "does not see: 24 fine-tunings, 16,800 tokens, 168 GFLOPs, 48s"));
+  CHECK_THAT(notes, Catch::Contains("chosen for the fine-tunings on cats: a: optimizer.learning_rate: 1e-3; b: "
+                                    "optimizer.learning_rate: 1e-4"));
+  CHECK_THAT(notes,
+             Catch::Contains("arm a on cats: the best optimizer.learning_rate 1e-3 is at the edge of its values"));
+  CHECK_THAT(notes, !Catch::Contains("arm b on cats: the best"));
+  CHECK_THAT(notes, Catch::Contains("the search chose optimizer.learning_rate for each arm and task"));
+  for (const auto& form :
+       {to_text(report, 200), to_markdown(report), to_csv(report), to_html(report), to_json(report).dump()})
+    CHECK_THAT(form, Catch::Contains("rate: 1e-3; b: optimizer.learning"));
+  CHECK_THAT(to_latex(report), Catch::Contains("Fine-tuned with 2 seeds by the recipe that each task file names"));
+  CHECK_THAT(to_latex(report), Catch::Contains("learning") && Catch::Contains("1e-3"));
+}
+
+TEST_CASE("the best of a search is the lowest of an error and the highest of other figures, and what failed is last") {
+  const auto candidate = [](std::vector<double> values, int64_t failed = 0) {
+    return Candidate{.loss = summarize(values), .failed = failed};
+  };
+  const std::vector<Candidate> candidates{candidate({0.1}, 1), candidate({0.4, 0.2}), candidate({0.2}),
+                                          candidate({0.4})};
+  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .figure = "mse", .is_error = true}) == 2);
+  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .figure = "accuracy"}) == 3);
+}
+
+TEST_CASE("a search that was killed goes on, and what it has chosen stays when the study is run again") {
+  const JudgedStudy study(searched_little);
+  study.mark("a/seed-1", "is killed on cats");
+  const auto first = study.run();
+  CHECK(first.failed > 0);
+  CHECK(study.starts("task-tuning/runs/a/seed-1/cats/seed-100001/learning_rate=1e-4") == "started\n");
+  CHECK_FALSE(read_task_tuning(study.stages().plans[1]));
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("the search for the fine-tunings is not over: 2 of 16 runs"));
+  study.run();
+  CHECK(study.starts("task-tuning/runs/a/seed-1/cats/seed-100001/learning_rate=1e-4") == "started\nresumed\n");
+  study.run();  // of the fine-tunings themselves those of the marked run were killed
+  CHECK(study.starts("tasks/runs/a/seed-1/cats/seed-1") == "started\nresumed\n");
+  CHECK(study.starts("tasks/runs/b/seed-1/cats/seed-1") == "started\n");
+  const auto report = study.report();
+  for (const auto& arm : report.arms) CHECK(arm.runs.size() == 2);
+  CHECK(study.run().failed == 0);
+}
+
+TEST_CASE("fine-tunings that are there from before a search are not taken for those that it will ask for") {
+  const JudgedStudy study(", seeds: 1");
+  study.run();
+  CHECK(study.report().arms[0].runs.size() == 2);
+  const auto yaml = read_file(study.folder / "study.yaml");
+  const std::string before = ", seeds: 1";
+  study.folder.write("study.yaml", std::string(yaml).replace(yaml.find(before), before.size(), searched_little));
+  const auto report = study.report();
+  CHECK(report.arms[0].runs.empty());
+  CHECK(std::ranges::none_of(report.tables, [](const Table& table) { return table.title == "Tasks"; }));
+  CHECK_THAT(notes_of(report), Catch::Contains("the search for the fine-tunings is not over: 16 of 16 runs"));
+  CHECK_THAT(error_of([&] { study.run(); }), Catch::Contains("these runs were made from another config"));
+}
+
+TEST_CASE("an arm all of whose fine-tunings fail in the search is tried again before any is compared") {
+  const JudgedStudy study(searched_little);
+  study.mark("b/seed-1", "fails on dogs");
+  study.mark("b/seed-2", "fails on dogs");
+  CHECK_THAT(
+      error_of([&] { study.run(); }),
+      Catch::Contains("tasks cannot start without a new try of arm 'b' on dogs in the search, whose runs have all "
+                      "failed"));
+  for (const auto* run : {"1", "2"})
+    std::filesystem::remove(study.folder / ("out/runs/b/seed-" + std::string(run) + "/fails on dogs"));
+  std::vector<std::string> again;
+  const auto stages = study.stages();
+  for (const auto& one : stages.plans[1].runs)
+    if (one.finetuning.task == "dogs" && one.finetuning.arm == "b") again.push_back(one.arm);
+  study.run(again);
+  CHECK(study.run().failed == 0);
+  CHECK(study.report().arms[1].secondary.at(0).summary.count == 2);
+}
+
+TEST_CASE("a fine-tuning that fails on another task leaves its run in the table, without a value there, and is said") {
+  const JudgedStudy study(", seeds: 2, like: google-bert");
+  study.mark("b/seed-2", "fails on dogs");
+  CHECK(study.run().failed == 2);
+  const auto report = study.report();
+  CHECK(report.arms[1].runs.size() == 2);
+  CHECK(report.arms[1].difference.seeds == 2);
+  REQUIRE(report.arms[1].secondary.size() == 1);
+  CHECK(report.arms[1].secondary[0].summary.count == 1);
+  CHECK(report.arms[0].secondary[0].summary.count == 2);
+  const auto notes = notes_of(report);
+  CHECK_THAT(notes, Catch::Contains("run b/2: 0 of 2 fine-tunings on dogs are done; it has no value there"));
+  CHECK_THAT(notes, Catch::Contains("fine-tuning b, dogs.1/2 failed: ") && Catch::Contains("the task is too hard"));
+  CHECK_THAT(notes, Catch::Contains("by the recipe google-bert; its rates were not searched for any arm"));
+}
+
+TEST_CASE("a run whose fine-tunings on the task that decides are not done is not in the table") {
+  const JudgedStudy study(", seeds: 2");
+  study.mark("b/seed-2", "fails on cats");
+  study.run();
+  const auto report = study.report();
+  CHECK(report.arms[1].runs.size() == 1);
+  CHECK_THAT(notes_of(report), Catch::Contains("run b/2 has not finished: 0 of 2 fine-tunings on cats are done; it is "
+                                               "not in the table"));
+}
+
+TEST_CASE("fine-tunings that did not learn are marked in the table and named, and count like the others") {
+  const JudgedStudy study(", seeds: 2");
+  study.mark("b/seed-1", "learns nothing of cats");
+  study.run();
+  const auto report = study.report();
+  CHECK(report.arms[1].runs.size() == 2);
+  const auto& table = table_of(report, "Tasks");
+  CHECK(table.rows[1][0] == "b");
+  CHECK_THAT(table.rows[1][1], Catch::EndsWith(" *"));
+  CHECK_THAT(table.rows[0][1], !Catch::Contains("*"));
+  CHECK(table_of(report, "Spread of fine-tuning").rows[2].back() == "2");
+  CHECK_THAT(notes_of(report),
+             Catch::Contains("did not learn, being no better than the floor on the valid part: b on cats (2 of 4)"));
+}
+
+TEST_CASE("suites that the runs answer stand in the table of the tasks") {
+  const JudgedStudy study(", seeds: 1", "set: {evaluation.suites: [pairs]}\n");
+  study.run();
+  const auto report = study.report();
+  const auto& table = table_of(report, "Tasks and suites");
+  const auto heads = heads_of(table);
+  CHECK(heads == std::vector<std::string>{"arm", "cats accuracy %", "dogs accuracy %", "mean", "average rank",
+                                          "pairs accuracy %", "pairs spearman"});
+  for (const auto& row : table.rows)
+    for (const auto& cell : row) CHECK(!cell.empty());
+  CHECK_THAT(to_markdown(report), Catch::Contains("cats accuracy %") && Catch::Contains("pairs accuracy %"));
+  CHECK_THAT(notes_of(report), Catch::Contains("mean and average rank of the table of tasks and suites are over the"));
+}
+
+TEST_CASE("a plan of a search says its tries and its costs") {
+  const JudgedStudy study(searched);
+  const auto stages = study.stages();
+  const std::vector<FinetuningCost> costs{{.arm = "a", .task = "cats", .flops = 1e9, .seconds = 60},
+                                          {.arm = "b", .task = "cats", .flops = 1e9, .seconds = 60},
+                                          {.arm = "a", .task = "dogs", .flops = 1e9, .seconds = 60},
+                                          {.arm = "b", .task = "dogs", .flops = 1e9, .seconds = 60}};
+  const auto search = task_tuning_text(stages.plans[1], costs, 2);
+  CHECK_THAT(search, Catch::Contains("search of optimizer.learning_rate for the fine-tunings of 4 runs on cats, dogs, "
+                                     "each with 3 combinations and 1 seed = 24 runs in "));
+  CHECK_THAT(search, Catch::Contains("in all    24 GFLOPs, about 12m00s with 2 runs at once"));
+  CHECK_THAT(search, Catch::Contains("budget    6 tries for each arm on each task"));
+  const auto tasks = task_plan_text(stages.plans[2], costs, 2, 100);
+  CHECK_THAT(tasks, Catch::Contains("in all    16 GFLOPs, about 8m00s with 2 runs at once"));
+  CHECK_THAT(tasks, Catch::Contains("the same rates, batches and passes for all arms, but for what the search finds of "
+                                    "optimizer.learning_rate, each fine-tuning of"));
+}
+
+TEST_CASE("a search for fine-tunings that cannot be is refused before any run") {
+  const auto with = [](const std::string& of_tasks) { return JudgedStudy(of_tasks).error(); };
+  CHECK_THAT(with(", tune: {optimizer.learning_rate: [1e-3]}"),
+             Catch::Contains("tasks.tune 'optimizer.learning_rate' is [1e-3], must be a list of at least two values"));
+  CHECK_THAT(with(", tune: {optimizer.learning_rat: [1e-3, 1e-4]}"), Catch::Contains("learning_rat"));
+  CHECK_THAT(with(", tune: {task.max_length: [32, 64]}"),
+             Catch::Contains("tasks.tune 'task.max_length' is a key of the task, whose figures would be others"));
+  CHECK_THAT(with(", tune: {train.seed: [1, 2]}"), Catch::Contains("'train.seed' would be replaced"));
+  CHECK_THAT(with(", tuning_seeds: 2"), Catch::Contains("no key of the fine-tunings is tuned"));
+  CHECK_THAT(with(", set: {train: {seed: 3}}"), Catch::Contains("'train.seed' would be replaced"));
+  CHECK_THAT(Study(two_arms + "tasks: {seeds: 2}\n").error(), Catch::Contains("'tasks' names no files"));
+}
