@@ -159,7 +159,8 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     const auto outcome = outcome_of(run_path(tasks, run));
     at->figure = outcome.figure;
     at->unlearned += !outcome.learned;
-    const auto [row, is_new] = row_of.emplace(run.config.init.from + "\n" + job.task + "\n" + arm + changed, at->values.size());
+    const auto [row, is_new] =
+        row_of.emplace(run.config.init.from + "\n" + job.task + "\n" + arm + changed, at->values.size());
     if (is_new) at->values.emplace_back();
     if (is_new) at->runs.push_back(run.config.init.from);
     at->values[row->second].push_back(outcome.value);

@@ -58,10 +58,10 @@ void announce_text(const Training& training) {
   const bool is_task = !training.config.task.name.empty();  // whose documents are rows, and what an epoch has
   const auto* what = is_task ? " rows" : " documents";
   const auto sequences = is_task ? "" : words(", ", thousands(training.collator.size()), " sequences an epoch");
-  log_info("data", words(store.folder(), ": ", thousands(store.num_documents()), what, ", ",
-                         thousands(store.num_tokens()), " tokens", sequences,
-                         "; held out: ", thousands(training.held_out_store.num_documents()), what,
-                         data.mixture.empty() ? "" : " of " + data.tokens));
+  log_info("data",
+           words(store.folder(), ": ", thousands(store.num_documents()), what, ", ", thousands(store.num_tokens()),
+                 " tokens", sequences, "; held out: ", thousands(training.held_out_store.num_documents()), what,
+                 data.mixture.empty() ? "" : " of " + data.tokens));
   announce_mixture(training);
 }
 
