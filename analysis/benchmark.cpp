@@ -284,7 +284,7 @@ std::string to_text(const BenchmarkResult& r) {
                 thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, limit, r.peak_rss_mb,
                 r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
   if (r.collation == 0) return text;
-  return words(text, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
+  return concat(text, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
 }
 
 nlohmann::json to_json(const BenchmarkResult& r) {

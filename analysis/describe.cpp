@@ -144,20 +144,20 @@ std::string to_text(const Description& d) {
   }
   std::string out;
   for (const auto& row : rows)
-    out += words(padded(row.name, name_width), "  ", aligned_right(row.shape, shape_width), "  ",
-                 aligned_right(thousands(static_cast<uint64_t>(row.parameters)), count_width), "\n");
+    out += concat(padded(row.name, name_width), "  ", aligned_right(row.shape, shape_width), "  ",
+                  aligned_right(thousands(static_cast<uint64_t>(row.parameters)), count_width), "\n");
   if (!d.vocab_known)
     out +=
         "  (without the V rows of the vocabulary, whose size depends on the tokenizer; name prepared text with --set "
         "data.tokens=DIR, or a size with --set model.vocab_size=N)\n";
-  out += words("\nFLOPs      ", with_prefix(d.flops_per_token), " per token, ", with_prefix(d.flops_per_step),
-               " per step (forward and backward; prediction head at ", significant(100 * d.predicted_share, 3),
-               " % of the tokens)\n");
+  out += concat("\nFLOPs      ", with_prefix(d.flops_per_token), " per token, ", with_prefix(d.flops_per_step),
+                " per step (forward and backward; prediction head at ", significant(100 * d.predicted_share, 3),
+                " % of the tokens)\n");
   const double total =
       d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;
-  out += words("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ",
-               bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
-               bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
+  out += concat("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ",
+                bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
+                bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
   if (d.carried_bytes > 0) out += ", recurrence memory " + bytes(d.carried_bytes);
   return out;
 }

@@ -15,7 +15,7 @@ class MaskedInspector final : public RowInspector {
         maskings_(maskings_of(run.config.objectives)),
         counts_(std::max<size_t>(1, maskings_.size())),
         lengths_(counts_.size()) {
-    for (size_t m = 0; mixes() && m < maskings_.size(); ++m) lengths_[m].name = words("mixture.", m);
+    for (size_t m = 0; mixes() && m < maskings_.size(); ++m) lengths_[m].name = concat("mixture.", m);
   }
 
   std::vector<InspectedExample> count(const Batch& batch, const std::vector<RowDraws>& draws, uint64_t first) override {

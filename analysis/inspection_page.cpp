@@ -57,10 +57,10 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0 0 1rem; }
 std::string token_html(const ShownToken& token) {
   const auto& style = style_of(token.role);
   const std::string piece = escaped_html(visible(token.piece));
-  const auto below = token.below.empty() ? "" : words("<b>", escaped_html(visible(token.below)), "</b>");
-  const auto classes = words(style.name, *style.style ? " " : "", style.style);
-  return words("<span", classes.empty() ? "" : words(" class=\"", classes, "\""),
-               *style.meaning ? words(" title=\"", style.meaning, "\"") : "", ">", piece, below, "</span>");
+  const auto below = token.below.empty() ? "" : concat("<b>", escaped_html(visible(token.below)), "</b>");
+  const auto classes = concat(style.name, *style.style ? " " : "", style.style);
+  return concat("<span", classes.empty() ? "" : concat(" class=\"", classes, "\""),
+                *style.meaning ? concat(" title=\"", style.meaning, "\"") : "", ">", piece, below, "</span>");
 }
 
 std::string row_html(const InspectedExample& row) {
@@ -89,8 +89,8 @@ std::string side_by_side(const std::vector<InspectedConfig>& inspected, const Bo
 }
 
 std::string rules_html(const InspectedConfig& one) {
-  auto html = words("<h3>", escaped_html(one.name), "</h3>\n<p class=\"kicker\">",
-                    escaped_html(kind_of(one.config.model) + ", " + listed(kinds_of(one.config), "and")), "</p>\n");
+  auto html = concat("<h3>", escaped_html(one.name), "</h3>\n<p class=\"kicker\">",
+                     escaped_html(kind_of(one.config.model) + ", " + listed(kinds_of(one.config), "and")), "</p>\n");
   for (const auto& objective : one.config.objectives)
     html += "<p>" + escaped_html(kind_of(objective) + " predicts " + as_kind(objective).prediction()) + ".</p>\n";
   return html;
@@ -115,7 +115,7 @@ std::string rows_html(const std::vector<InspectedConfig>& inspected) {
   for (const auto& one : inspected) rows = std::max(rows, one.found.examples.size());
   std::string html;
   for (size_t r = 0; r < rows; ++r)
-    html += html_section(words("Row ", r + 1), side_by_side(inspected, [&](const InspectedConfig& one) {
+    html += html_section(concat("Row ", r + 1), side_by_side(inspected, [&](const InspectedConfig& one) {
                            if (r >= one.found.examples.size()) return std::string();
                            const auto heading = inspected.size() > 1 ? "<h3>" + escaped_html(one.name) + "</h3>\n" : "";
                            return heading + row_html(one.found.examples[r]);
@@ -157,9 +157,9 @@ std::string to_html(const std::vector<InspectedConfig>& inspected) {
       if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   const auto title = "Rows of " + listed(kinds, "and");
   auto body =
-      words(rows_style, "<header>\n<h1>", escaped_html(title),
-            "</h1>\n<p class=\"question\">The first rows of training, as the network reads them. Below a token: "
-            "what is predicted from its position.</p>\n</header>\n");
+      concat(rows_style, "<header>\n<h1>", escaped_html(title),
+             "</h1>\n<p class=\"question\">The first rows of training, as the network reads them. Below a token: "
+             "what is predicted from its position.</p>\n</header>\n");
   body += side_by_side(inspected, rules_html) + role_legend(inspected) + rows_html(inspected) + counts_html(inspected) +
           checks_html(inspected);
   return html_page(title, body);

@@ -31,8 +31,8 @@ std::vector<Shares> shares_of(const LengthCounts& l) {
   };
   add("runs found, tokens", 1, l.runs);
   add("runs found, words", 2, l.words);
-  add(words("drawn, ", l.unit), 0, l.drawn);
-  add(words("expected of the draws, ", l.unit), 4, l.expected, true);
+  add(concat("drawn, ", l.unit), 0, l.drawn);
+  add(concat("expected of the draws, ", l.unit), 4, l.expected, true);
   return all;
 }
 

@@ -35,47 +35,47 @@ std::string example_text(const InspectedExample& e, bool colour) {
 }
 
 std::string predicted_text(const json& facts) {
-  return words("predicted  ", percent(facts["predicted_share"]),
-               facts.contains("causal_share") ? " of the tokens of masked rows, " : " of all tokens, ",
-               percent(facts["predicted_share_of_candidates"]), " of the candidates; ",
-               facts["sequences_without_prediction"].get<int64_t>(), " sequences without predictions\n");
+  return concat("predicted  ", percent(facts["predicted_share"]),
+                facts.contains("causal_share") ? " of the tokens of masked rows, " : " of all tokens, ",
+                percent(facts["predicted_share_of_candidates"]), " of the candidates; ",
+                facts["sequences_without_prediction"].get<int64_t>(), " sequences without predictions\n");
 }
 
 std::string split_text(const json& facts) {
   if (!facts.contains("split")) return "";
   const auto& split = facts["split"];
-  return words("split      mask ", percent(split["mask"]), ", random ", percent(split["random"]), ", keep ",
-               percent(split["keep"]), "\n");
+  return concat("split      mask ", percent(split["mask"]), ", random ", percent(split["random"]), ", keep ",
+                percent(split["keep"]), "\n");
 }
 
 /// The line on the number of sequences, up to the share of unknown tokens.
 std::string sequences_text(const json& f) {
-  return words("sequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()),
-               " tokens; padding ", percent(f["padding_share"]), ", unknown ", percent(f["unknown_share"]));
+  return concat("sequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()),
+                " tokens; padding ", percent(f["padding_share"]), ", unknown ", percent(f["unknown_share"]));
 }
 
 /// Facts of rows of a source and a target.
 std::string generative_text(const json& f) {
-  const auto lengths = words("lengths    ", fixed(f["source_length"], 1), " source and ", fixed(f["target_length"], 1),
-                             " target tokens on average; ", fixed(f["masks_in_a_source"], 2), " masks per source\n");
-  auto out = words(sequences_text(f), "; ", percent(f["as_long_as_allowed_share"]), " of maximum length\n", lengths);
+  const auto lengths = concat("lengths    ", fixed(f["source_length"], 1), " source and ", fixed(f["target_length"], 1),
+                              " target tokens on average; ", fixed(f["masks_in_a_source"], 2), " masks per source\n");
+  auto out = concat(sequences_text(f), "; ", percent(f["as_long_as_allowed_share"]), " of maximum length\n", lengths);
   if (f.contains("hidden_share"))
-    out += words("corrupted  ", percent(f["hidden_share"]), " of the tokens are missing from the source\n");
+    out += concat("corrupted  ", percent(f["hidden_share"]), " of the tokens are missing from the source\n");
   return out;
 }
 
 std::string facts_text(const json& f) {
   std::string out =
-      f.contains("source_length") ? generative_text(f) : words(sequences_text(f), "\n", predicted_text(f));
-  out += words("coverage   ", percent(f["read_share"]), " of the text is used per epoch; rows are ",
-               percent(f["full_share"]), " full\n", split_text(f));
+      f.contains("source_length") ? generative_text(f) : concat(sequences_text(f), "\n", predicted_text(f));
+  out += concat("coverage   ", percent(f["read_share"]), " of the text is used per epoch; rows are ",
+                percent(f["full_share"]), " full\n", split_text(f));
   if (f.contains("texts"))
     for (const auto& text : f["texts"])
-      out += words("text       ", percent(text["read_share"]), " of the tokens are of ",
-                   text["tokens"].get<std::string>(), ", whose share is ", percent(text["share"]), "\n");
-  if (f.contains("causal_share")) out += words("causal     ", percent(f["causal_share"]), " of the rows\n");
+      out += concat("text       ", percent(text["read_share"]), " of the tokens are of ",
+                    text["tokens"].get<std::string>(), ", whose share is ", percent(text["share"]), "\n");
+  if (f.contains("causal_share")) out += concat("causal     ", percent(f["causal_share"]), " of the rows\n");
   if (f.contains("pair_label_1_share"))
-    out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
+    out += concat("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
   return out;
 }
 
@@ -90,8 +90,8 @@ std::string histogram_text(const char* name, const std::string& unit, const std:
   if (all == 0) return "";
   auto out = padded(name, 10) + " " + padded(unit, 7) + " ";
   for (size_t n = counts[0] > 0 ? 0 : 1; n < counts.size() && n <= 10; ++n)
-    out += words(n, ": ", percent(static_cast<double>(counts[n]) / all), "  ");
-  return words(out, "mean ", fixed(sum / all, 2), "\n");
+    out += concat(n, ": ", percent(static_cast<double>(counts[n]) / all), "  ");
+  return concat(out, "mean ", fixed(sum / all, 2), "\n");
 }
 
 std::string lengths_text(const LengthCounts& lengths) {
@@ -102,9 +102,9 @@ std::string lengths_text(const LengthCounts& lengths) {
 }
 
 std::string check_text(const RuleCheck& check) {
-  return words(check.passed ? "ok   " : "FAIL ", padded(check.name, 66), " ",
-               aligned_right(significant(check.observed, 6), 12), "  expected ", significant(check.expected, 6), "  p ",
-               digits(check.p_value, 3), "\n");
+  return concat(check.passed ? "ok   " : "FAIL ", padded(check.name, 66), " ",
+                aligned_right(significant(check.observed, 6), 12), "  expected ", significant(check.expected, 6),
+                "  p ", digits(check.p_value, 3), "\n");
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ std::vector<std::pair<std::string, std::string>> notes_of(const InspectedExample
   std::vector<std::pair<std::string, std::string>> notes;
   if (e.pair_label >= 0) notes.emplace_back("pair", e.pair_label == 0 ? "0: B follows A" : "1: B does not follow A");
   if (e.prefix >= 0) notes.emplace_back("row", e.prefix == 0 ? "causal" : "masked, bidirectional");
-  if (e.masking >= 0) notes.emplace_back("masking", words("mixture.", e.masking));
+  if (e.masking >= 0) notes.emplace_back("masking", concat("mixture.", e.masking));
   if (e.backward) notes.emplace_back("text", "reversed");
   return notes;
 }
@@ -124,10 +124,10 @@ std::string counts_text(const Inspection& found) {
     const auto& lengths = found.lengths[i];
     if (found.facts.contains("mixture")) {
       const auto& facts = found.facts["mixture"][i];
-      out += words("\n", lengths.name, "  ", thousands(facts["sequences"].get<uint64_t>()), " sequences, ",
-                   percent(facts["share"]), " of all\n", predicted_text(facts), split_text(facts));
+      out += concat("\n", lengths.name, "  ", thousands(facts["sequences"].get<uint64_t>()), " sequences, ",
+                    percent(facts["share"]), " of all\n", predicted_text(facts), split_text(facts));
     } else if (!lengths.name.empty()) {
-      out += words("\n", lengths.name, "\n");
+      out += concat("\n", lengths.name, "\n");
     }
     out += lengths_text(lengths);
   }

@@ -38,7 +38,7 @@ struct SpanChecks final : GenerativeChecks {
     hidden.add_fact(found);
     found.checks.push_back(strict_check("texts with a wrong number of masked tokens or spans", wrong));
     for (const auto* lengths : {&masked, &kept})
-      found.checks.push_back(fit_check(words(lengths->name, " span lengths in tokens, one span per text (chi-square)"),
+      found.checks.push_back(fit_check(concat(lengths->name, " span lengths in tokens, one span per text (chi-square)"),
                                        lengths->drawn, lengths->expected));
     found.lengths = {masked, kept};
   }

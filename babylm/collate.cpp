@@ -76,7 +76,7 @@ class PredictionCollator {
 
   template <class... Words>
   void fault(const Words&... parts) {
-    faults.push_back(words(parts...));
+    faults.push_back(concat(parts...));
   }
 
   std::string fast_data() const { return request_.data + "/fast_eval"; }
@@ -221,7 +221,7 @@ std::string on_lines(const std::vector<std::string>& sentences) {
   constexpr size_t most = 20;
   std::string text;
   for (size_t i = 0; i < std::min(most, sentences.size()); ++i) text += "\n  " + sentences[i];
-  return sentences.size() > most ? text + words("\n  and ", sentences.size() - most, " more") : text;
+  return sentences.size() > most ? text + concat("\n  and ", sentences.size() - most, " more") : text;
 }
 
 /// The results and the model of a request: named, or a folder of one model.

@@ -36,7 +36,7 @@ std::vector<RankingItem> ranking_items(const BabylmTask& task) {
   std::map<std::string, int64_t> numbers;
   std::vector<RankingItem> items;
   for (const auto& item : task.items) {
-    auto& one = items.emplace_back(RankingItem{.name = words(item.uid, "/", numbers[item.uid]++),
+    auto& one = items.emplace_back(RankingItem{.name = concat(item.uid, "/", numbers[item.uid]++),
                                                .paradigm = item.uid,
                                                .phenomenon = phenomenon_of(item, task.dataset.format)});
     for (const auto& candidate : item.candidates) one.candidates.push_back(passage_of(candidate));
@@ -105,7 +105,7 @@ std::string unofficial_note(const LoadedRun& run) { return "no official number: 
 
 /// What the official number is by, where that is not what the Scorer adds up; else empty.
 std::string official_note(BabylmBackend backend, ScoringForm form) {
-  const auto by = words("the official number is by backend ", name_of(backend), ": ");
+  const auto by = concat("the official number is by backend ", name_of(backend), ": ");
   if (backend == BabylmBackend::enc_dec_mask)
     return by + "mask form (pll), whose decoder reads the bos and the mask token alone";
   if (backend == BabylmBackend::enc_dec_prefix)
@@ -179,7 +179,7 @@ SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite
     if (official) write_reading(folder, suite, *official);
   auto result = reading_result(suite, reading_surprisals(run, suite, of_words.scoring), official);
   result.suite = "reading";
-  result.scored_by = words("surprisal of words by backend ", name_of(*backend));
+  result.scored_by = concat("surprisal of words by backend ", name_of(*backend));
   return result;
 }
 
@@ -272,8 +272,8 @@ std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData&
     add("reading", {}, [&] { return reading_times_result(run, *data.reading, backend, options, zero_shots); });
   evaluate_tasks(tasks, [&](size_t task, const std::exception& e) {
     if (dynamic_cast<const DataError*>(&e) == nullptr) throw;
-    skipped.push_back(words("cannot answer ", names[task], ": ", e.what()));
-    log_warning("babylm", words(run.checkpoint, ": ", skipped.back()));
+    skipped.push_back(concat("cannot answer ", names[task], ": ", e.what()));
+    log_warning("babylm", concat(run.checkpoint, ": ", skipped.back()));
   });
   return results;
 }

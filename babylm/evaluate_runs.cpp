@@ -77,7 +77,7 @@ void check_names(const std::vector<SuiteTarget>& targets) {
 void log_missing(const BabylmData& data) {
   for (const auto& folder : data.missing)
     log_warning("babylm",
-                words(folder, ": is not there, so its task is left out; docs/babylm.md says where it is from"));
+                concat(folder, ": is not there, so its task is left out; docs/babylm.md says where it is from"));
 }
 
 /// Fills in the surprisals of a checkpoint, with those of the published program where it has others. What it has of
@@ -117,7 +117,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
     end_progress();
   }
   if (checkpoints.empty()) {
-    log_warning("babylm", words(run, ": keeps no checkpoints by words, so it has no ages of acquisition"));
+    log_warning("babylm", concat(run, ": keeps no checkpoints by words, so it has no ages of acquisition"));
     return {};
   }
   const auto model = model_of(run);
@@ -126,7 +126,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   auto result = acquisition_result(suite, checkpoints, chance);
   result.suite = "AoA_word";
   result.scored_by = "ages at which surprisals of words fall" +
-                     (backend ? words(", the official number by backend ", name_of(*backend)) : std::string());
+                     (backend ? concat(", the official number by backend ", name_of(*backend)) : std::string());
   if (!backend)
     for (auto& figure : result.figures) figure.official = std::numeric_limits<double>::quiet_NaN();
   return result;
@@ -151,11 +151,11 @@ std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& tar
   const std::span<const SuiteTask> of_run(&ages, with_ages && data.acquisition ? 1 : 0);
   evaluate_tasks(of_run, [&](size_t, const std::exception& e) {
     if (dynamic_cast<const Error*>(&e) == nullptr) throw;
-    skipped.push_back(words("cannot answer AoA_word: ", e.what()));
-    log_warning("babylm", words(target.run, ": ", skipped.back()));
+    skipped.push_back(concat("cannot answer AoA_word: ", e.what()));
+    log_warning("babylm", concat(target.run, ": ", skipped.back()));
   });
   if (!results.empty())
-    for (const auto& folder : folders) log_info("babylm", words(folder, ": predictions and reports"));
+    for (const auto& folder : folders) log_info("babylm", concat(folder, ": predictions and reports"));
   return results;
 }
 

@@ -40,7 +40,7 @@ std::string in_quotes(const std::string& text) {
 }
 
 std::string file_of(const BabylmGlueTask& task, const std::string& part) {
-  return words(task.name, ".", part, ".jsonl");
+  return concat(task.name, ".", part, ".jsonl");
 }
 
 /// The folder of the tasks' files: `data`, or where the published layout has it below. Throws DataError without them.
@@ -76,7 +76,7 @@ BabylmTuning published_tuning(const BabylmGlueTask& task, PaddingSide padding) {
 }
 
 BabylmTuning own_tuning(const BabylmGlueTask& task, int64_t seed) {
-  return {task, words("seed-", seed), seed, {"objectives.0.head=babylm-pooled"}};
+  return {task, concat("seed-", seed), seed, {"objectives.0.head=babylm-pooled"}};
 }
 
 /// What a finished run predicts for the published valid part.
@@ -138,7 +138,7 @@ class BabylmTuner {
   }
 
  private:
-  std::string task_file(const BabylmGlueTask& task) const { return words(folder_, "/", task.name, ".yaml"); }
+  std::string task_file(const BabylmGlueTask& task) const { return concat(folder_, "/", task.name, ".yaml"); }
 
   /// What all fine-tunings of the folder have in common, apart from the data.
   std::string request_text() const {
@@ -169,17 +169,17 @@ class BabylmTuner {
 
   /// Completes a fine-tuning, and reads it.
   BabylmTuned tuned(const BabylmTuning& tuning) const {
-    const auto run = words(folder_, "/", tuning.task.name, "/", tuning.name);
+    const auto run = concat(folder_, "/", tuning.task.name, "/", tuning.name);
     if (!fs::exists(run + "/summary.json")) train(tuning, run);
     const auto done = read_tuned(tuning.task, run);
     log_info("babylm",
-             words(tuning.task.name, ", ", tuning.name, ": accuracy ", fixed(done.figures.front().second, 4)));
+             concat(tuning.task.name, ", ", tuning.name, ": accuracy ", fixed(done.figures.front().second, 4)));
     return done;
   }
 
   void train(const BabylmTuning& tuning, const std::string& run) const {
     const auto log = run + ".log";
-    log_info("babylm", words(tuning.task.name, ", ", tuning.name, " is fine-tuned; its log is ", log));
+    log_info("babylm", concat(tuning.task.name, ", ", tuning.name, " is fine-tuned; its log is ", log));
     fs::create_directories(fs::path(run).parent_path());
     const auto child = start_process(command_of(tuning, run), log, /*inherited=*/-1);
     int status = 0;
@@ -193,7 +193,7 @@ class BabylmTuner {
     std::vector<std::string> command{program_path(), "finetune", request_.run, task_file(tuning.task),
                                      "--like",       recipe,     "--run",      run};
     const auto set = [&](const std::string& value) { command.insert(command.end(), {"--set", value}); };
-    set(words("train.seed=", tuning.seed));
+    set(concat("train.seed=", tuning.seed));
     for (const auto* values : {&tuning.set, &request_.set})
       for (const auto& value : *values) set(value);
     return command;
@@ -242,10 +242,10 @@ nlohmann::json json_of_figures(const BabylmFigures& figures) {
 std::string babylm_task_file(const BabylmGlueTask& task, const std::string& data) {
   std::string labels;
   for (int label = 0; label < task.labels; ++label)
-    labels += words(label > 0 ? ", " : "", "\"", label, "\": \"", label, "\"");
+    labels += concat(label > 0 ? ", " : "", "\"", label, "\": \"", label, "\"");
   const std::string metric = task.metric;
   const auto file = [&](const char* part) { return in_quotes(data + "/" + file_of(task, part)); };
-  return words(
+  return concat(
       "# ", task.name, " of the BabyLM Challenge.\ntask: ", task.name,
       "\nkind: classification\ndata:\n  train: ", file("train"), "\n  test: ", file("valid"),
       "\n  text: ", in_quotes(task.text), "\n  second: ", in_quotes(task.second), "\n  label: label\nlabels: {", labels,

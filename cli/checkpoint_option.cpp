@@ -25,8 +25,8 @@ std::string known_checkpoint(const std::string& name) {
 void add_checkpoint_option(CLI::App& verb, CheckpointChoice& choice) {
   std::string names, help = "checkpoint of the run:";
   for (const auto& one : choices(CheckpointChoice{})) {
-    help += words(names.empty() ? " " : ", ", one.name, " = ", one.words);
-    names += words(names.empty() ? "" : ",", one.name);
+    help += concat(names.empty() ? " " : ", ", one.name, " = ", one.words);
+    names += concat(names.empty() ? "" : ",", one.name);
   }
   const auto choose = [&choice](const std::string& name) { choice = choice_of<CheckpointChoice>(name); };
   verb.add_option_function<std::string>("--checkpoint", choose, help)

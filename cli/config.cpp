@@ -26,7 +26,7 @@ std::string explained_values(const ConfigTree& tree, const RunConfig& config) {
     const auto at = told.find(marker);
     const auto begin = at + marker.size();
     const auto origin = at == std::string::npos ? "" : told.substr(begin, told.find('\n', begin) - begin);
-    text += words(entry.path, " = ", entry.value, "  (", origin, ")\n");
+    text += concat(entry.path, " = ", entry.value, "  (", origin, ")\n");
   }
   return text;
 }
@@ -51,7 +51,7 @@ RunConfig with_tokens_of(const std::string& run, RunConfig config) {
   auto& data = config.data;
   if (is_recorded("data.tokens", data.tokens)) data.tokens = tokens_of_run(run, data.tokens);
   for (size_t part = 0; part < data.mixture.size(); ++part)
-    if (auto& tokens = data.mixture[part].tokens; is_recorded(words("data.mixture.", part, ".tokens"), tokens))
+    if (auto& tokens = data.mixture[part].tokens; is_recorded(concat("data.mixture.", part, ".tokens"), tokens))
       tokens = mixture_tokens_of_run(run, part, tokens);
   return config;
 }
@@ -93,7 +93,7 @@ std::string other_kinds(const char* key, const std::variant<Kinds...>& standard)
     std::string line;
     if (kind.kind == kind_in(standard)) return;
     std::istringstream lines(document(kind));
-    text += words("\n# ", key, ": ", kind.kind, "\n");
+    text += concat("\n# ", key, ": ", kind.kind, "\n");
     while (std::getline(lines, line)) text += "# " + line + "\n";
   };
   (add(Kinds{}), ...);

@@ -59,10 +59,10 @@ std::string sections(const std::string& path, const char* title, const std::vari
     const auto same = find(shared, key.path);
     return same == shared.end() || same->value != key.value || same->rule != key.rule || same->words != key.words;
   };
-  std::string text = section(words(title, ", as ", First::kind, " has them"), shared);
+  std::string text = section(concat(title, ", as ", First::kind, " has them"), shared);
   const auto add = [&]<class Kind>(const Kind& part) {
     const auto keys = keys_of(path, part);
-    text += section(words("`", path, ".kind: ", part.kind, "`"), has_shared_keys<Kind> ? kept(keys, own) : keys);
+    text += section(concat("`", path, ".kind: ", part.kind, "`"), has_shared_keys<Kind> ? kept(keys, own) : keys);
   };
   add(First{});
   (add(Others{}), ...);
@@ -73,7 +73,7 @@ std::string sections(const std::string& path, const char* title, const std::vari
 template <class... Kinds>
 std::string sections_of_kinds(const std::string& path, const char* key, const std::variant<Kinds...>*) {
   std::string text;
-  ((text += section(words("`", path, ".", key, ": ", Kinds::kind, "`"), keys_of(path, Kinds{}))), ...);
+  ((text += section(concat("`", path, ".", key, ": ", Kinds::kind, "`"), keys_of(path, Kinds{}))), ...);
   return text;
 }
 
@@ -160,10 +160,10 @@ std::string with_letters(const std::string& key) {
 
 std::string text_of_key(const DocumentedKey& key) {
   const auto& e = key.entry;
-  auto text = words(e.path, "\n  meaning  ", e.words, "\n");
-  if (!e.rule.empty()) text += words("  allowed  ", e.rule, "\n");
-  text += words("  default  ", e.value.empty() ? "none" : e.value, "\n");
-  if (!key.kinds.empty()) text += words("  of       ", listed(key.kinds), "\n");
+  auto text = concat(e.path, "\n  meaning  ", e.words, "\n");
+  if (!e.rule.empty()) text += concat("  allowed  ", e.rule, "\n");
+  text += concat("  default  ", e.value.empty() ? "none" : e.value, "\n");
+  if (!key.kinds.empty()) text += concat("  of       ", listed(key.kinds), "\n");
   return text;
 }
 

@@ -90,7 +90,7 @@ void add_fill(CLI::App& app, Globals& globals) {
     const auto name = file->empty() || *file == "-" ? "standard input" : *file;
     std::vector<std::string> texts;
     for (size_t line = 1; const auto& text : command->texts) {
-      const auto where = are_arguments ? "" : words(name, ":", line++, ": ");
+      const auto where = are_arguments ? "" : concat(name, ":", line++, ": ");
       if (!are_arguments && is_blank(text)) continue;
       texts.push_back(with_masks(text, where, are_arguments ? command->texts : std::vector<std::string>{}));
       command->locations.push_back(where);

@@ -204,8 +204,8 @@ void log_task(const Task& task, const PreparedTask& prepared) {
 
 void log_deviations(const RunConfig& before, const RunConfig& now) {
   for (const auto& changed : changed_keys(before, now))
-    log_info("task", words("differs from the recipe: ", changed.key, " is ", changed.is, ", ", now.task.like, " has ",
-                           changed.was));
+    log_info("task", concat("differs from the recipe: ", changed.key, " is ", changed.is, ", ", now.task.like, " has ",
+                            changed.was));
 }
 
 /// What a command asks for, open.
@@ -260,9 +260,9 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
                                          const std::vector<RecipePoint>& points, const std::vector<std::string>& set) {
   const auto folder = a.command.run + "-grid";
   log_info("task",
-           words(opened.task.config.like, " is a grid of ", points.size(), " settings: each is a run in ", folder,
-                 ", then ", a.command.run, " is made with those of the best one on the valid part; `--set ",
-                 "train.batch_size=N --set optimizer.learning_rate=RATE` takes one"));
+           concat(opened.task.config.like, " is a grid of ", points.size(), " settings: each is a run in ", folder,
+                  ", then ", a.command.run, " is made with those of the best one on the valid part; `--set ",
+                  "train.batch_size=N --set optimizer.learning_rate=RATE` takes one"));
   const auto set_of = [&](const RecipePoint& point) {
     auto all = set;
     all.insert(all.end(), point.set.begin(), point.set.end());
@@ -284,7 +284,7 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
         }
         run_engine(command);
       });
-  log_info("task", words("the best of the grid is ", best.name));
+  log_info("task", concat("the best of the grid is ", best.name));
   return set_of(best);
 }
 

@@ -76,8 +76,8 @@ RecipePoint best_of_grid(
     if (resume) check_same_point(run, config_of(point), task);
     if (!std::filesystem::exists(run + "/summary.json")) make(point, run, resume);
     const auto figure = figure_of_run(run);
-    log_info("task", words(point.name, ": ", figure.metric, " ", figure.value ? digits(*figure.value, 4) : "undefined",
-                           " on the valid part"));
+    log_info("task", concat(point.name, ": ", figure.metric, " ", figure.value ? digits(*figure.value, 4) : "undefined",
+                            " on the valid part"));
     if (best && !is_better(figure, best_figure)) continue;
     best = &point;
     best_figure = figure;

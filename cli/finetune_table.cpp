@@ -58,7 +58,7 @@ int finetune_table(const FinetuneTable& asked, const std::string& program) {
     if (!json) print_text(to_text(table) + "\n");
   for (const auto& note : notes) log_info("task", note);
   log_result("task",
-             words(out, "/table.md, .csv, .tex, .json: ", progress.done, " runs done, ", progress.failed, " failed"));
+             concat(out, "/table.md, .csv, .tex, .json: ", progress.done, " runs done, ", progress.failed, " failed"));
   if (json) print_data(json_text(fields) + "\n");
   return progress.failed > 0 ? 1 : 0;
 }

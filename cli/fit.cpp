@@ -41,7 +41,7 @@ std::vector<ScalingPoint> points_of(FitArguments& a) {
   require<ConfigError>(a.inputs.size() == 1, "a fit takes one study, one CSV file, or run directories; '", a.inputs[1],
                        "' is one too many");
   if (is_study) return points_of_study(first, a.folder, count);
-  if (!a.columns.flops.empty()) a.question.counted = words("D is ", a.columns.flops, " / 6 N");
+  if (!a.columns.flops.empty()) a.question.counted = concat("D is ", a.columns.flops, " / 6 N");
   return read_points(first, a.columns);
 }
 

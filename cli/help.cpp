@@ -82,7 +82,7 @@ std::string WrappedHelp::make_first_part(const CLI::App& verb) const {
   const auto options = verb.get_options(
       [](const CLI::Option* option) { return option->get_group() == "Options" && option->nonpositional(); });
   auto text = make_group("Options", false, options) +
-              words("\nMore options (cloze ", verb.get_name(), " --help PART, or --help all):\n");
+              concat("\nMore options (cloze ", verb.get_name(), " --help PART, or --help all):\n");
   for (const auto& [group, of_group] : parts_of(verb)) {
     std::string names;
     for (const auto* option : of_group) names += (names.empty() ? "--" : " --") + option->get_lnames().front();

@@ -66,7 +66,7 @@ std::string help_part(int argc, char** argv) {
 constexpr const char* out_of_memory =
     "cloze: error: out of memory; end other programs, give this one more (ulimit -v), or train with a smaller model, a "
     "lower train.batch_size or train.gradient_checkpointing=true";
-const std::string no_thread = words("cloze: error: a thread cannot be started; ", threads_remedy);
+const std::string no_thread = concat("cloze: error: a thread cannot be started; ", threads_remedy);
 
 /// The sentence of an error for want of memory or threads; null for another one.
 const char* shortage_of(const std::exception& error) {
@@ -163,7 +163,8 @@ void log_options(const CLI::App& app) {
     const bool is_given = option->count() > 0;
     if (!is_given && option->get_default_str().empty()) continue;
     const auto value = is_given ? listed(option->results()) : option->get_default_str();
-    log_debug("options", words(option->get_name(), " = ", readable(in_one_line(value)), is_given ? "" : "  (default)"));
+    log_debug("options",
+              concat(option->get_name(), " = ", readable(in_one_line(value)), is_given ? "" : "  (default)"));
   }
 }
 
@@ -235,8 +236,8 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     if (const char* sentence = shortage_of(error))
       print_sentence(sentence);
     else
-      print_sentence(words("cloze: error: ", readable(first_lines(error.what())),
-                           "\nThis is a bug in Cloze; please report it with the command and its input."));
+      print_sentence(concat("cloze: error: ", readable(first_lines(error.what())),
+                            "\nThis is a bug in Cloze; please report it with the command and its input."));
   }
   return 1;
 }
@@ -281,8 +282,8 @@ int main(int argc, char** argv) {
   name_verbs(app);
   int code = run_verb(app, globals, argc, argv);
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
-    const auto reason = written ? words(" (", system_reason(), ")") : "";
-    print_sentence(words("cloze: error: cannot write to standard output", reason, "; the output is incomplete"));
+    const auto reason = written ? concat(" (", system_reason(), ")") : "";
+    print_sentence(concat("cloze: error: cannot write to standard output", reason, "; the output is incomplete"));
     code = 1;
   }
   std::fflush(nullptr);

@@ -318,7 +318,7 @@ std::string config_file(const std::string& path) {
   }
   if (kind != PathKind::absent) return path;
   if (auto named = config_of_name(path); !named.empty()) {
-    log_info("config", words(path, ": ", named));
+    log_info("config", concat(path, ": ", named));
     return named;
   }
   const bool is_value = path.find('=') != std::string::npos;
@@ -330,7 +330,7 @@ std::string config_file(const std::string& path) {
 std::string task_file(const std::string& name) {
   if (kind_of_path(name) != PathKind::absent) return name;
   const auto shipped = task_of_name(name);
-  if (!shipped.empty()) log_info("config", words(name, ": ", shipped));
+  if (!shipped.empty()) log_info("config", concat(name, ": ", shipped));
   return shipped;
 }
 

@@ -37,13 +37,13 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                "\n");
     return;
   }
-  log_result("data", words(options.out, r.reused ? ": already exists" : ": created", ", ",
-                           counted(r.documents, "document"), ", ", counted(r.tokens, "token"), "; held out: ",
-                           counted(r.valid_documents, "document"), ", ", counted(r.valid_tokens, "token")));
+  log_result("data", concat(options.out, r.reused ? ": already exists" : ": created", ", ",
+                            counted(r.documents, "document"), ", ", counted(r.tokens, "token"), "; held out: ",
+                            counted(r.valid_documents, "document"), ", ", counted(r.valid_tokens, "token")));
   if (!r.reused)
-    log_info("data", words(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ",
-                           counted(r.unknown_tokens, "unknown token"), ", ", thousands(r.duplicate_documents),
-                           " duplicate and ", counted(r.near_duplicates, "near-duplicate document")));
+    log_info("data", concat(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ",
+                            counted(r.unknown_tokens, "unknown token"), ", ", thousands(r.duplicate_documents),
+                            " duplicate and ", counted(r.near_duplicates, "near-duplicate document")));
 }
 
 /// An option whose value is a choice by name.
@@ -128,7 +128,7 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
           "--character-coverage", options.character_coverage,
           "all but byte_bpe: share of the text that the characters of the vocabulary cover, the most frequent ones; 1 "
           "keeps all; by default wordpiece keeps 1,000 even where fewer cover that share")
-      ->default_str(words(default_coverage));
+      ->default_str(concat(default_coverage));
   verb.add_option("--seed", options.seed, "random seed for the sentences that the tokenizer is trained on")
       ->capture_default_str();
 }

@@ -24,7 +24,7 @@ void require_tokens(const RunConfig& config, const std::string& run) {
   };
   check("data.tokens", config.data.tokens);
   for (size_t part = 0; part < config.data.mixture.size(); ++part)
-    check(words("data.mixture.", part, ".tokens"), config.data.mixture[part].tokens);
+    check(concat("data.mixture.", part, ".tokens"), config.data.mixture[part].tokens);
 }
 
 void branch(PretrainArguments& a) {

@@ -32,7 +32,7 @@ void add_beams(CLI::App& verb, SearchConfig& s) {
   std::vector<std::string> names;
   std::string help = "when a search ends:";
   for (const auto& choice : choices(EarlyStopping{})) {
-    help += words(names.empty() ? " " : ", ", choice.name, " = ", choice.words);
+    help += concat(names.empty() ? " " : ", ", choice.name, " = ", choice.words);
     names.emplace_back(choice.name);
   }
   const auto choose = [&s](const std::string& name) { s.early_stopping = choice_of<EarlyStopping>(name); };

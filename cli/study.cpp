@@ -37,7 +37,7 @@ void print_status(const Plan& plan, bool is_stage) {
   print_text(progress_table(plan, statuses, terminal_columns()));
   for (size_t i = 0; i < statuses.size(); ++i)
     if (!statuses[i].message.empty())
-      print_text(words(plan.runs[i].arm, "/", plan.runs[i].seed, ": ", statuses[i].message, "\n"));
+      print_text(concat(plan.runs[i].arm, "/", plan.runs[i].seed, ": ", statuses[i].message, "\n"));
 }
 
 CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArguments& arguments) {
@@ -114,7 +114,7 @@ void check_runs(const Stages& stages, bool yes) {
   }
   constexpr size_t many = 1000;
   if (runs < many || yes) return;
-  require<ConfigError>(agrees(words("Train ", thousands(runs), " runs?")), file, ": asks for ", thousands(runs),
+  require<ConfigError>(agrees(concat("Train ", thousands(runs), " runs?")), file, ": asks for ", thousands(runs),
                        " runs; if that is meant, give --yes");
 }
 
@@ -147,8 +147,8 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
     if (&plan != &stages.plans.front()) print_text("\n");
     if (plan.runs.empty()) {
       const size_t most = static_cast<size_t>(plan.study.trials) * plan.seeds.size();
-      print_text(words(name, ": ", most, most == 1 ? " run" : " runs", " at most in ", plan.folder, ", waits for ",
-                       plan.waits_for, "\n"));
+      print_text(concat(name, ": ", most, most == 1 ? " run" : " runs", " at most in ", plan.folder, ", waits for ",
+                        plan.waits_for, "\n"));
       continue;
     }
     if (stages.plans.size() > 1)
@@ -214,8 +214,8 @@ void run(const StudyArguments& arguments, RunArguments& options, Globals& global
     runner.run_memory = check_size(stages, globals.program, concurrent_runs(runner.jobs, stages.plans.front()));
   }
   const auto progress = run_stages(arguments.file, arguments.folder, runner);
-  log_info("study", words(progress.done, progress.done == 1 ? " run done, " : " runs done, ", progress.failed,
-                          " failed, ", progress.elsewhere, " run by other processes, ", progress.waiting, " waiting"));
+  log_info("study", concat(progress.done, progress.done == 1 ? " run done, " : " runs done, ", progress.failed,
+                           " failed, ", progress.elsewhere, " run by other processes, ", progress.waiting, " waiting"));
   globals.exit_code = progress.failed > 0 ? 1 : 0;
 }
 
@@ -258,7 +258,7 @@ void print_commands(const Stages& stages, bool slurm, const std::string& program
   print_data(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
   for (const auto& later : stages.plans)
     if (const auto last = fine_tunes(later) ? std::string("the stage before") : later.waits_for; !last.empty())
-      log_info("study", words(later.stage, ": its commands are known when ", last, " has ended"));
+      log_info("study", concat(later.stage, ": its commands are known when ", last, " has ended"));
 }
 
 void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments) {

@@ -42,9 +42,9 @@ void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json,
   }
   print_text("      id  token                    bytes\n");
   for (const auto& token : tokens)
-    print_text(words(aligned_right(std::to_string(token.id), 8), "  ",
-                     padded(visible(tokenizer.readable_piece(token.id)), 24), " ", token.begin, "..", token.end, "  ",
-                     visible(text.substr(token.begin, token.end - token.begin)), "\n"));
+    print_text(concat(aligned_right(std::to_string(token.id), 8), "  ",
+                      padded(visible(tokenizer.readable_piece(token.id)), 24), " ", token.begin, "..", token.end, "  ",
+                      visible(text.substr(token.begin, token.end - token.begin)), "\n"));
 }
 
 }  // namespace

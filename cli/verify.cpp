@@ -18,9 +18,9 @@ void verify_data(const std::string& folder) {
     const TokenStore store(folder, split);
     store.verify();
     const bool is_one = store.num_documents() == 1;
-    log_result("data", words(folder, " ", split, ": ", thousands(store.num_documents()),
-                             is_one ? " document, " : " documents, ", thousands(store.num_tokens()),
-                             " tokens, checksums match"));
+    log_result("data", concat(folder, " ", split, ": ", thousands(store.num_documents()),
+                              is_one ? " document, " : " documents, ", thousands(store.num_tokens()),
+                              " tokens, checksums match"));
   }
 }
 

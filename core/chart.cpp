@@ -60,7 +60,7 @@ std::string chart_text(const std::string& text, size_t columns) {
 /// A length in pixels, to a tenth.
 std::string pixels(double length) {
   const auto tenths = std::llround(10 * length), size = std::abs(tenths);
-  return words(tenths < 0 ? "-" : "", size / 10, size % 10 == 0 ? "" : "." + std::to_string(size % 10));
+  return concat(tenths < 0 ? "-" : "", size / 10, size % 10 == 0 ? "" : "." + std::to_string(size % 10));
 }
 
 /// A share of the width or the height.
@@ -109,7 +109,7 @@ struct Drawing {
       const auto at = position(point);
       if (!at) continue;
       const auto to_x = std::llround(at->x * grid_width), to_y = std::llround(at->y * grid_height);
-      path += path.empty() ? words("M", to_x, " ", to_y) : words("l", to_x - last_x, " ", to_y - last_y);
+      path += path.empty() ? concat("M", to_x, " ", to_y) : concat("l", to_x - last_x, " ", to_y - last_y);
       last_x = to_x;
       last_y = to_y;
     }
@@ -124,20 +124,21 @@ struct Drawing {
       outline.insert(outline.end(), series.low.rbegin(), series.low.rend());
       const auto drawn = path(outline);
       const auto classes = series.mark == ChartMark::margin ? "margin" : "band " + colour_classes(series.colour);
-      return drawn.empty() ? "" : words("<path class=\"", classes, "\" d=\"", drawn, "z\"/>");
+      return drawn.empty() ? "" : concat("<path class=\"", classes, "\" d=\"", drawn, "z\"/>");
     }
     const auto drawn = is_line(series.mark) ? path(series.points) : "";
     if (drawn.empty()) return "";
     const auto* style = series.mark == ChartMark::faint ? " thin" : series.mark == ChartMark::dashes ? " dash" : "";
     const auto classes = series.mark == ChartMark::zero ? "zero" : "line " + colour_classes(series.colour) + style;
-    return words("<path class=\"", classes, "\" d=\"", drawn, "\"", title);
+    return concat("<path class=\"", classes, "\" d=\"", drawn, "\"", title);
   }
 
   std::string hint(const ChartSeries& series, size_t i) const {
     const auto& [at, value] = series.points[i];
-    const auto text = i < series.hints.size() ? chart_text(series.hints[i], 120)
-                                              : words(chart_text(series.title, 60), ", ", chart_text(chart.x_label, 20),
-                                                      " ", digits(at, 10), ": ", digits(value, 5));
+    const auto text = i < series.hints.size()
+                          ? chart_text(series.hints[i], 120)
+                          : concat(chart_text(series.title, 60), ", ", chart_text(chart.x_label, 20), " ",
+                                   digits(at, 10), ": ", digits(value, 5));
     return "<title>" + text + "</title>";
   }
 
@@ -150,14 +151,14 @@ struct Drawing {
       if (series.mark == ChartMark::bars && series.points[i].y != 0) {
         const double half = series.bar_width / 2, left = x.share(series.points[i].x - half),
                      right = x.share(series.points[i].x + half), foot = 1 - y.share(0);
-        svg += words("<rect class=\"bar ", colour, "\" x=\"", part_of(left), "\" y=\"", part_of(std::min(at->y, foot)),
-                     "\" width=\"", part_of(right - left), "\" height=\"", part_of(std::abs(foot - at->y)), "\">",
-                     hint(series, i), "</rect>");
+        svg += concat("<rect class=\"bar ", colour, "\" x=\"", part_of(left), "\" y=\"", part_of(std::min(at->y, foot)),
+                      "\" width=\"", part_of(right - left), "\" height=\"", part_of(std::abs(foot - at->y)), "\">",
+                      hint(series, i), "</rect>");
       }
       if (!is_dotted(series.mark) || at->x < 0 || at->x > 1 || at->y < 0 || at->y > 1) continue;
-      svg += words("<circle class=\"dot ", series.mark == ChartMark::rings ? "ring " : "", colour, "\" cx=\"",
-                   part_of(at->x), "\" cy=\"", part_of(at->y), "\" r=\"", series.points.size() > 60 ? 2.5 : 4, "\">",
-                   hint(series, i), "</circle>");
+      svg += concat("<circle class=\"dot ", series.mark == ChartMark::rings ? "ring " : "", colour, "\" cx=\"",
+                    part_of(at->x), "\" cy=\"", part_of(at->y), "\" r=\"", series.points.size() > 60 ? 2.5 : 4, "\">",
+                    hint(series, i), "</circle>");
     }
     return svg;
   }
@@ -167,17 +168,17 @@ struct Drawing {
     std::string svg;
     for (const double tick : y.ticks) {
       const auto at = part_of(1 - y.share(tick));
-      svg += words("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"", at, "\" y2=\"", at,
-                   "\"/><text class=\"tick\" x=\"-8\" y=\"", at, "\" dy=\".32em\" text-anchor=\"end\">",
-                   tick_text(y, tick), "</text>");
+      svg += concat("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"", at, "\" y2=\"", at,
+                    "\"/><text class=\"tick\" x=\"-8\" y=\"", at, "\" dy=\".32em\" text-anchor=\"end\">",
+                    tick_text(y, tick), "</text>");
     }
     for (const double tick : x.ticks)
-      svg += words("<text class=\"tick\" x=\"", part_of(x.share(tick)),
-                   "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(x, tick), "</text>");
-    svg += words("<line class=\"axis\" x1=\"0\" x2=\"100%\" y1=\"100%\" y2=\"100%\"/><text class=\"label\" x=\"50%\" ",
-                 "y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">", chart_text(chart.x_label, 80), "</text>",
-                 "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 ", grid_width, " ", grid_height,
-                 "\" preserveAspectRatio=\"none\">");
+      svg += concat("<text class=\"tick\" x=\"", part_of(x.share(tick)),
+                    "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(x, tick), "</text>");
+    svg += concat("<line class=\"axis\" x1=\"0\" x2=\"100%\" y1=\"100%\" y2=\"100%\"/><text class=\"label\" x=\"50%\" ",
+                  "y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">", chart_text(chart.x_label, 80), "</text>",
+                  "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 ", grid_width, " ", grid_height,
+                  "\" preserveAspectRatio=\"none\">");
     for (const auto& series : chart.series) svg += shape(series);
     svg += "</svg>";
     for (const auto& series : chart.series) svg += marks(series);
@@ -189,13 +190,13 @@ struct Drawing {
 std::string sign_of(const ChartSeries& series, double x, double y) {
   const auto colour = colour_classes(series.colour);
   if (series.mark == ChartMark::bars)
-    return words("<rect class=\"bar ", colour, "\" x=\"", pixels(x + 5), "\" y=\"", pixels(y - 9),
-                 "\" width=\"12\" height=\"10\"/>");
+    return concat("<rect class=\"bar ", colour, "\" x=\"", pixels(x + 5), "\" y=\"", pixels(y - 9),
+                  "\" width=\"12\" height=\"10\"/>");
   const auto* style = series.mark == ChartMark::faint ? " thin" : series.mark == ChartMark::dashes ? " dash" : "";
-  auto svg = words("<path class=\"line ", colour, style, "\" d=\"M", pixels(x), " ", pixels(y - 4), "h22\"/>");
+  auto svg = concat("<path class=\"line ", colour, style, "\" d=\"M", pixels(x), " ", pixels(y - 4), "h22\"/>");
   if (is_dotted(series.mark))
     svg +=
-        words("<circle class=\"dot ", colour, "\" cx=\"", pixels(x + 11), "\" cy=\"", pixels(y - 4), "\" r=\"3.5\"/>");
+        concat("<circle class=\"dot ", colour, "\" cx=\"", pixels(x + 11), "\" cy=\"", pixels(y - 4), "\" r=\"3.5\"/>");
   return svg;
 }
 
@@ -217,9 +218,9 @@ std::pair<std::string, size_t> legend_of(const std::vector<ChartSeries>& series,
       ++rows;
     }
     const double y = top + row_height * static_cast<double>(rows) - 5;
-    svg += words(sign_of(one, x, y), "<text x=\"", pixels(x + sign_width), "\" y=\"", pixels(y), "\"><tspan>",
-                 chart_text(one.title, 60), "</tspan>");
-    if (!value.empty()) svg += words("<tspan class=\"label\" dx=\"6\">", value, "</tspan>");
+    svg += concat(sign_of(one, x, y), "<text x=\"", pixels(x + sign_width), "\" y=\"", pixels(y), "\"><tspan>",
+                  chart_text(one.title, 60), "</tspan>");
+    if (!value.empty()) svg += concat("<tspan class=\"label\" dx=\"6\">", value, "</tspan>");
     svg += "</text>\n";
     x += width + gap;
   }
@@ -229,19 +230,19 @@ std::pair<std::string, size_t> legend_of(const std::vector<ChartSeries>& series,
 /// A chart of a picture, and the height that it takes.
 std::pair<std::string, double> panel_svg(Chart chart, double top) {
   if (chart.series.size() > most_series) {
-    chart.title += words(" (", chart.series.size() - most_series, " more series are not drawn)");
+    chart.title += concat(" (", chart.series.size() - most_series, " more series are not drawn)");
     chart.series.resize(most_series);
   }
   const double head = chart.title.empty() ? 6 : title_height;
   const auto [legend, rows] = legend_of(chart.series, top + head);
   const double plot_top = top + head + row_height * static_cast<double>(rows) + 10;
-  auto svg = words("<svg x=\"", left_edge, "\" y=\"", pixels(plot_top), "\" width=\"", plot_width, "\" height=\"",
-                   plot_height, "\" overflow=\"visible\">", Drawing(chart).svg(),
-                   "</svg>\n<text class=\"label\" transform=\"translate(18 ", pixels(plot_top + plot_height / 2),
-                   ") rotate(-90)\" text-anchor=\"middle\">", chart_text(chart.y_label, 34), "</text>\n");
+  auto svg = concat("<svg x=\"", left_edge, "\" y=\"", pixels(plot_top), "\" width=\"", plot_width, "\" height=\"",
+                    plot_height, "\" overflow=\"visible\">", Drawing(chart).svg(),
+                    "</svg>\n<text class=\"label\" transform=\"translate(18 ", pixels(plot_top + plot_height / 2),
+                    ") rotate(-90)\" text-anchor=\"middle\">", chart_text(chart.y_label, 34), "</text>\n");
   if (!chart.title.empty())
-    svg += words("<text class=\"title\" x=\"", left_edge, "\" y=\"", pixels(top + 20), "\">",
-                 chart_text(chart.title, 90), "</text>\n");
+    svg += concat("<text class=\"title\" x=\"", left_edge, "\" y=\"", pixels(top + 20), "\">",
+                  chart_text(chart.title, 90), "</text>\n");
   return {svg + legend, plot_top - top + plot_height + 58};
 }
 
@@ -250,14 +251,14 @@ std::pair<std::string, double> panel_svg(Chart chart, double top) {
 std::string colour_classes(size_t colour) {
   if (colour == 0) return "a0";
   const size_t dashes = (colour - 1) / 6 % 3;
-  return words("a", 1 + (colour - 1) % 6, dashes > 0 ? words(" d", dashes) : "");
+  return concat("a", 1 + (colour - 1) % 6, dashes > 0 ? concat(" d", dashes) : "");
 }
 
 std::string chart_html(const Chart& chart) {
   const auto label = chart.y_label.empty() ? "" : "<p class=\"soft\">" + escaped_html(chart.y_label) + "</p>\n";
-  return words(label, "<div class=\"plot", chart.is_low ? " low" : "",
-               "\"><svg class=\"chart\" role=\"img\" aria-label=\"", chart_text(chart.title, 120), "\">",
-               Drawing(chart).svg(), "</svg></div>\n");
+  return concat(label, "<div class=\"plot", chart.is_low ? " low" : "",
+                "\"><svg class=\"chart\" role=\"img\" aria-label=\"", chart_text(chart.title, 120), "\">",
+                Drawing(chart).svg(), "</svg></div>\n");
 }
 
 std::string chart_svg(const std::string& title, const std::vector<Chart>& charts) {
@@ -269,55 +270,55 @@ std::string chart_svg(const std::string& title, const std::vector<Chart>& charts
     height += of_panel;
   }
   if (charts.size() > most_charts) {
-    svg += words("<text class=\"label\" x=\"", left_edge, "\" y=\"", pixels(height), "\">", charts.size() - most_charts,
-                 " more panels are not drawn</text>\n");
+    svg += concat("<text class=\"label\" x=\"", left_edge, "\" y=\"", pixels(height), "\">",
+                  charts.size() - most_charts, " more panels are not drawn</text>\n");
     height += row_height;
   }
   const auto name = chart_text(title, 80);
   const auto head =
-      title.empty() ? "" : words("<text class=\"head\" x=\"", left_edge, "\" y=\"32\">", name, "</text>\n");
-  return words("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", chart_width, "\" height=\"", pixels(height),
-               "\" viewBox=\"0 0 ", chart_width, " ", pixels(height), "\" role=\"img\" aria-label=\"", name,
-               "\">\n<style>", chart_style, "</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n", head,
-               svg, "</svg>\n");
+      title.empty() ? "" : concat("<text class=\"head\" x=\"", left_edge, "\" y=\"32\">", name, "</text>\n");
+  return concat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", chart_width, "\" height=\"", pixels(height),
+                "\" viewBox=\"0 0 ", chart_width, " ", pixels(height), "\" role=\"img\" aria-label=\"", name,
+                "\">\n<style>", chart_style, "</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n", head,
+                svg, "</svg>\n");
 }
 
 std::string legend_html(const std::vector<std::pair<std::string, std::string>>& names) {
   std::string html = "<ul class=\"key\">";
   for (const auto& [classes, name] : names)
-    html += words("<li><svg aria-hidden=\"true\"><line class=\"", classes,
-                  "\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/></svg>", escaped_html(name), "</li>");
+    html += concat("<li><svg aria-hidden=\"true\"><line class=\"", classes,
+                   "\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/></svg>", escaped_html(name), "</li>");
   return html + "</ul>\n";
 }
 
 std::string row_chart_html(const RowChart& chart) {
   const auto at = [&](double value) { return part_of(chart.axis.share(value)); };
   const auto line = [&](const std::string& style, double low, double high, const char* y1, const char* y2) {
-    return words("<line class=\"", style, "\" x1=\"", at(low), "\" x2=\"", at(high), "\" y1=\"", y1, "\" y2=\"", y2,
-                 "\"/>");
+    return concat("<line class=\"", style, "\" x1=\"", at(low), "\" x2=\"", at(high), "\" y1=\"", y1, "\" y2=\"", y2,
+                  "\"/>");
   };
   std::string grid, ticks;
   for (const double tick : chart.axis.ticks) {
     grid += line("grid", tick, tick, "0", "100%");
-    ticks += line("grid", tick, tick, "0", "6") + words("<text class=\"tick\" x=\"", at(tick),
-                                                        "\" y=\"20\" text-anchor=\"middle\">",
-                                                        tick_text(chart.axis, tick), "</text>");
+    ticks += line("grid", tick, tick, "0", "6") + concat("<text class=\"tick\" x=\"", at(tick),
+                                                         "\" y=\"20\" text-anchor=\"middle\">",
+                                                         tick_text(chart.axis, tick), "</text>");
   }
   if (chart.margin > 0)
-    grid += words("<rect class=\"margin\" x=\"", at(-chart.margin), "\" width=\"",
-                  part_of(chart.axis.share(chart.margin) - chart.axis.share(-chart.margin)),
-                  "\" y=\"0\" height=\"100%\"/>");
+    grid += concat("<rect class=\"margin\" x=\"", at(-chart.margin), "\" width=\"",
+                   part_of(chart.axis.share(chart.margin) - chart.axis.share(-chart.margin)),
+                   "\" y=\"0\" height=\"100%\"/>");
   if (chart.has_zero) grid += line("zero", 0, 0, "0", "100%");
   const auto title = escaped_html(chart.title);
   std::string html = "<div class=\"rows\">\n";
   for (const auto& row : chart.rows) {
-    html += words("<div class=\"name\">", escaped_html(row.name), "</div><div class=\"said\">", escaped_html(row.said),
-                  "</div><div class=\"draw\"><svg role=\"img\" aria-label=\"", title, ": ", escaped_html(row.name),
-                  "\">", grid, "<g class=\"", colour_classes(row.colour), "\">");
+    html += concat("<div class=\"name\">", escaped_html(row.name), "</div><div class=\"said\">", escaped_html(row.said),
+                   "</div><div class=\"draw\"><svg role=\"img\" aria-label=\"", title, ": ", escaped_html(row.name),
+                   "\">", grid, "<g class=\"", colour_classes(row.colour), "\">");
     for (const auto& mark : row.marks) {
       if (mark.radius > 0)
-        html += words("<circle class=\"", mark.style, "\" cx=\"", at(mark.low), "\" cy=\"50%\" r=\"", mark.radius,
-                      "\"><title>", escaped_html(mark.hint), "</title></circle>");
+        html += concat("<circle class=\"", mark.style, "\" cx=\"", at(mark.low), "\" cy=\"50%\" r=\"", mark.radius,
+                       "\"><title>", escaped_html(mark.hint), "</title></circle>");
       else if (mark.low == mark.high)
         html += line(mark.style, mark.low, mark.low, "20%", "80%");
       else
@@ -325,11 +326,11 @@ std::string row_chart_html(const RowChart& chart) {
     }
     html += "</g></svg></div>\n";
   }
-  html += words("<div class=\"draw axis\"><svg role=\"img\" aria-label=\"axis\">", ticks, "</svg></div>\n");
+  html += concat("<div class=\"draw axis\"><svg role=\"img\" aria-label=\"axis\">", ticks, "</svg></div>\n");
   const auto& [left, middle, right] = chart.sides;
   if (!middle.empty())
-    html += words("<div class=\"draw axis\"><span class=\"sides\"><span>", escaped_html(left), "</span><span>",
-                  escaped_html(middle), "</span><span>", escaped_html(right), "</span></span></div>\n");
+    html += concat("<div class=\"draw axis\"><span class=\"sides\"><span>", escaped_html(left), "</span><span>",
+                   escaped_html(middle), "</span><span>", escaped_html(right), "</span></span></div>\n");
   return html + "</div>\n";
 }
 

@@ -49,7 +49,7 @@ std::string meant_by_number(std::string text) {
   value *= static_cast<double>(unit);
   const double whole = std::round(value);
   const bool is_meant = std::abs(whole) < 1e15 && std::abs(value - whole) <= 1e-9 * std::abs(whole);
-  return is_meant ? words("; write ", static_cast<int64_t>(whole)) : "";
+  return is_meant ? concat("; write ", static_cast<int64_t>(whole)) : "";
 }
 
 bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
@@ -263,9 +263,9 @@ bool is_of_former_kind(const ConfigNode* chooser, const ConfigNode& option) {
 
 Issue of_another_kind(const ConfigNode& node, const std::string& path, const std::string& name, const std::string& key,
                       const std::string& chosen, const std::vector<std::string>& others) {
-  return {node.key_where, words("'", join_path(path, name), "' is an option of ", listed(others, "and"), ", and '",
-                                join_path(path, key), "' is ", chosen, "; leave it out, or choose ",
-                                others.size() > 1 ? "one of them" : others[0])};
+  return {node.key_where, concat("'", join_path(path, name), "' is an option of ", listed(others, "and"), ", and '",
+                                 join_path(path, key), "' is ", chosen, "; leave it out, or choose ",
+                                 others.size() > 1 ? "one of them" : others[0])};
 }
 
 std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& path,
@@ -282,8 +282,8 @@ std::optional<Issue> mistaken_element(const ConfigNode& map, const std::string& 
     for (const auto* at = &value; at->type == Type::map && at->items.size() == 1; at = &at->items[0].second)
       meant = join_path(meant, at->items[0].first);
     const auto mend = value.type == Type::map ? "; did you mean '" + meant + "'?"
-                                              : words("; ", key, " is ", meant,
-                                                      ", of which a key is to be named, such as ", meant, ".weight");
+                                              : concat("; ", key, " is ", meant,
+                                                       ", of which a key is to be named, such as ", meant, ".weight");
     return Issue{value.key_where, wrong + mend};
   }
   return std::nullopt;
@@ -302,7 +302,7 @@ void throw_issues(std::vector<Issue> issues) {
   std::string text;
   for (size_t i = 0; i < std::min(issues.size(), most_told); ++i)
     text += (text.empty() ? "" : "\n") + issues[i].where + ": " + issues[i].what + issues[i].mend;
-  if (issues.size() > most_told) text += words("\nand ", issues.size() - most_told, " more mistakes");
+  if (issues.size() > most_told) text += concat("\nand ", issues.size() - most_told, " more mistakes");
   throw ConfigError(text);
 }
 

@@ -29,7 +29,7 @@ using Type = ConfigNode::Type;
 constexpr size_t max_bytes = 1 << 20, max_nodes = 100000, max_keys = 10000;
 constexpr int max_depth = 64, max_bases = 16, max_files = 64;
 
-std::string location(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
+std::string location(const std::string& name, int line, int column) { return concat(name, ":", line, ":", column); }
 
 void check_size(size_t bytes, const std::string& name) {
   require<ConfigError>(bytes <= max_bytes, name, ": ", bytes, " bytes are too many for a config (at most ", max_bytes,
@@ -332,9 +332,9 @@ std::string numbered(const ConfigNode& list, const std::string& path, const std:
     if (found == nullptr || found->text != kind) continue;
     const auto at = path.find("." + kind);
     if (at + 1 + kind.size() == path.size())
-      return words("; ", kind, " is ", path.substr(0, at), ".", i, ", of which a key is to be named, such as ",
-                   path.substr(0, at), ".", i, ".weight");
-    return words("; did you mean '", path.substr(0, at), ".", i, path.substr(at + 1 + kind.size()), "'?");
+      return concat("; ", kind, " is ", path.substr(0, at), ".", i, ", of which a key is to be named, such as ",
+                    path.substr(0, at), ".", i, ".weight");
+    return concat("; did you mean '", path.substr(0, at), ".", i, path.substr(at + 1 + kind.size()), "'?");
   }
   return "";
 }

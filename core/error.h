@@ -50,7 +50,7 @@ struct Interrupted : Error {
 
 /// The parts concatenated as text.
 template <class... Parts>
-std::string words(const Parts&... parts) {
+std::string concat(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return out.str();
@@ -59,7 +59,7 @@ std::string words(const Parts&... parts) {
 /// Throws `E` with the parts as its message.
 template <class E = Error, class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
-  throw E(words(parts...));
+  throw E(concat(parts...));
 }
 
 /// Throws `E` unless `condition`.

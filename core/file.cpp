@@ -192,7 +192,7 @@ std::string staged_name(const std::string& path) {
   uint64_t draw = 0;
   if (getrandom(&draw, sizeof draw, 0) != sizeof draw)
     draw = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  return words(path, ".tmp-", least + draw % (9 * least));
+  return concat(path, ".tmp-", least + draw % (9 * least));
 }
 
 bool swap_paths(const std::string& one, const std::string& other) {
@@ -218,7 +218,7 @@ StagedFolder::StagedFolder(const std::string& final_path, unsigned mode)
 StagedFolder::~StagedFolder() {
   std::error_code error;
   if (!committed_) fs::remove_all(staged_, error);
-  if (error) log_warning("files", words(staged_, ": cannot be removed (", error.message(), "); remove it"));
+  if (error) log_warning("files", concat(staged_, ": cannot be removed (", error.message(), "); remove it"));
   if (lock_ >= 0) close(lock_);
 }
 

@@ -20,14 +20,15 @@ struct JsonFault {
 };
 /// The bound that a text exceeds.
 JsonFault excess_of(std::string_view text) {
-  if (text.size() > max_json_bytes) return {words("longer than ", max_json_bytes >> 20, " MiB"), {}};
+  if (text.size() > max_json_bytes) return {concat("longer than ", max_json_bytes >> 20, " MiB"), {}};
   const auto deep = too_deep(text);
-  if (deep != std::string_view::npos) return {words("nested deeper than ", max_json_depth, " lists and objects"), deep};
+  if (deep != std::string_view::npos)
+    return {concat("nested deeper than ", max_json_depth, " lists and objects"), deep};
   // Each value or key follows one of these; inside strings they are counted too.
   const auto follows = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
   const bool has_many = text.size() > max_json_values &&
                         static_cast<size_t>(std::count_if(text.begin(), text.end(), follows)) > max_json_values;
-  return has_many ? JsonFault{words("more than ", max_json_values, " values"), {}} : JsonFault{};
+  return has_many ? JsonFault{concat("more than ", max_json_values, " values"), {}} : JsonFault{};
 }
 
 JsonFault fault_in(std::string_view text) {
@@ -120,13 +121,13 @@ std::string json_fault(std::string_view text) {
   const auto before = text.substr(0, *at);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const auto column = *at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-  return words(" (line ", line, ", column ", column, ": ", reason, ")");
+  return concat(" (line ", line, ", column ", column, ": ", reason, ")");
 }
 
 std::string json_line_fault(std::string_view line) {
   const auto [reason, at] = fault_in(line);
   if (reason.empty()) return "";
-  return at ? words(" (column ", *at + 1, ": ", reason, ")") : " (" + reason + ")";
+  return at ? concat(" (column ", *at + 1, ": ", reason, ")") : " (" + reason + ")";
 }
 
 }  // namespace cloze

@@ -13,7 +13,7 @@ class Limits {
   /// Adds the sentence of a rule that is `broken`.
   template <class... Parts>
   void forbid(bool broken, const Parts&... sentence) {
-    if (broken) broken_.push_back(words(sentence...));
+    if (broken) broken_.push_back(concat(sentence...));
   }
   const std::vector<std::string>& broken() const { return broken_; }
 

@@ -56,7 +56,7 @@ int open_locked(const std::string& path) {
 }  // namespace
 
 std::string to_text(const Owner& owner) {
-  return owner.pid == 0 ? "another process" : words("process ", owner.pid, " on ", owner.host);
+  return owner.pid == 0 ? "another process" : concat("process ", owner.pid, " on ", owner.host);
 }
 
 std::optional<Lock> Lock::take(const std::string& path, LockFile left) {

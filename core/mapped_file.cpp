@@ -69,7 +69,7 @@ void listen_for_bus_errors() {
 }  // namespace
 
 GuardedMapping::GuardedMapping(const void* base, size_t bytes, const std::string& path, const std::string& remedy)
-    : sentence_(words("\ncloze: error: ", visible(path), ": became shorter while it was read; ", remedy, "\n")),
+    : sentence_(concat("\ncloze: error: ", visible(path), ": became shorter while it was read; ", remedy, "\n")),
       slot_(mapping_slots.size()) {
   listen_for_bus_errors();
   for (size_t i = 0; i < mapping_slots.size(); ++i) {

@@ -58,9 +58,9 @@ std::string to_text(const Report& report, int64_t columns) {
 }
 
 std::string to_markdown(const Report& report) {
-  auto text = words("# ", escaped_markdown(report.title), "\n\n", escaped_markdown(report.question), "\n");
+  auto text = concat("# ", escaped_markdown(report.title), "\n\n", escaped_markdown(report.question), "\n");
   if (!report.facts.empty()) text += "\n";
-  for (const auto& [name, value] : report.facts) text += words("- ", name, ": ", escaped_markdown(value), "\n");
+  for (const auto& [name, value] : report.facts) text += concat("- ", name, ": ", escaped_markdown(value), "\n");
   return text + of_parts(report, Shown::documents, [](const ReportPart& part) {
            auto body = "\n## " + escaped_markdown(part.heading) + "\n\n";
            for (const auto& table : part.tables) body += to_markdown(table);
@@ -75,25 +75,26 @@ std::string to_markdown(const Report& report) {
 
 std::string to_html(const Report& report) {
   auto head =
-      words("<header>\n", report.kicker.empty() ? "" : "<p class=\"kicker\">" + report.kicker + "</p>\n", "<h1>",
-            escaped_html(report.title), "</h1>\n<p class=\"question\">", escaped_html(report.question), "</p>\n");
+      concat("<header>\n", report.kicker.empty() ? "" : "<p class=\"kicker\">" + report.kicker + "</p>\n", "<h1>",
+             escaped_html(report.title), "</h1>\n<p class=\"question\">", escaped_html(report.question), "</p>\n");
   if (!report.facts.empty()) head += "<dl class=\"facts\">\n";
   for (const auto& [name, value] : report.facts)
-    head += words("<div><dt>", escaped_html(name), "</dt><dd>", escaped_html(value), "</dd></div>\n");
+    head += concat("<div><dt>", escaped_html(name), "</dt><dd>", escaped_html(value), "</dd></div>\n");
   if (!report.facts.empty()) head += "</dl>\n";
   return html_page(report.title + ": " + report.question,
                    head + "</header>\n" + of_parts(report, Shown::pages, html_of));
 }
 
 std::string html_page(const std::string& title, const std::string& body) {
-  return words("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ",
-               "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"cloze\">\n<title>",
-               escaped_html(title), "</title>\n<style>", page_style, "</style>\n</head>\n<body>\n<main>\n", body,
-               "</main>\n</body>\n</html>\n");
+  return concat(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ",
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"cloze\">\n<title>",
+      escaped_html(title), "</title>\n<style>", page_style, "</style>\n</head>\n<body>\n<main>\n", body,
+      "</main>\n</body>\n</html>\n");
 }
 
 std::string html_section(const std::string& heading, const std::string& body) {
-  return words("<section>\n<h2>", escaped_html(heading), "</h2>\n", body, "</section>\n");
+  return concat("<section>\n<h2>", escaped_html(heading), "</h2>\n", body, "</section>\n");
 }
 
 std::string html_note(const std::string& text) { return "<p class=\"soft\">" + escaped_html(text) + "</p>\n"; }

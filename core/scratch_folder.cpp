@@ -16,7 +16,7 @@ ScratchFolder::ScratchFolder() {
   const bool is_writable = access(parent.c_str(), W_OK | X_OK) == 0;
   require<Error>(is_writable, parent.string(), ": cannot create a temporary folder there (", system_reason(),
                  "); set TMPDIR to another folder");
-  folder_.emplace((parent / words("cloze-", geteuid())).string(), 0700);
+  folder_.emplace((parent / concat("cloze-", geteuid())).string(), 0700);
 }
 
 }  // namespace cloze

@@ -173,13 +173,13 @@ std::string to_markdown(const Table& table) {
 std::string to_latex(const Table& table) {
   std::string columns;
   for (const auto& column : table.header) columns += is_number(column) ? 'r' : 'l';
-  auto text = words("\\begin{tabular}{", columns, "}\n\\toprule\n", joined(table, heads_of(table), " & ", latex_cell),
-                    " \\\\\n\\midrule\n");
+  auto text = concat("\\begin{tabular}{", columns, "}\n\\toprule\n", joined(table, heads_of(table), " & ", latex_cell),
+                     " \\\\\n\\midrule\n");
   for (const auto& row : table.rows) text += joined(table, row, " & ", latex_cell) + " \\\\\n";
   text += "\\bottomrule\n\\end{tabular}\n";
   if (table.caption.empty()) return "% " + in_one_line(table.title) + "\n" + text;
-  return words("\\begin{table}\n\\centering\n\\footnotesize\n\\setlength{\\tabcolsep}{3pt}\n", text, "\\caption{",
-               latex_number(table.caption), "}\n\\end{table}\n");
+  return concat("\\begin{table}\n\\centering\n\\footnotesize\n\\setlength{\\tabcolsep}{3pt}\n", text, "\\caption{",
+                latex_number(table.caption), "}\n\\end{table}\n");
 }
 
 std::string to_csv(const Table& table) {
@@ -191,10 +191,10 @@ std::string to_csv(const Table& table) {
 
 std::string to_html(const Table& table, bool is_tall) {
   const auto name = escaped_html(table.title.empty() && !table.header.empty() ? table.header[0].name : table.title);
-  auto html = words("<div class=\"scroll", is_tall ? " tall" : "",
-                    "\" tabindex=\"0\" role=\"region\" aria-label=\"Table of ", name, "\"><table>\n<thead><tr>");
+  auto html = concat("<div class=\"scroll", is_tall ? " tall" : "",
+                     "\" tabindex=\"0\" role=\"region\" aria-label=\"Table of ", name, "\"><table>\n<thead><tr>");
   for (const auto& column : table.header)
-    html += words("<th", is_number(column) ? " class=\"n\">" : ">", escaped_html(column.name), "</th>");
+    html += concat("<th", is_number(column) ? " class=\"n\">" : ">", escaped_html(column.name), "</th>");
   html += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows)
     html +=

@@ -101,8 +101,8 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
   progress_.report.first_null = reader.first_null();
   progress_.report.incomplete_pairs += reader.incomplete_pairs();
   if (reader.split_documents() > 0)
-    log_info("data", words(counted(reader.split_documents(), "document"),
-                           reader.split_documents() == 1 ? " was" : " were", " longer than 16 MB and split there"));
+    log_info("data", concat(counted(reader.split_documents(), "document"),
+                            reader.split_documents() == 1 ? " was" : " were", " longer than 16 MB and split there"));
   return progress_;
 }
 
@@ -197,11 +197,11 @@ void EncodePass::resume() {
   for (const auto& [split, shards] : progress_.splits)
     for (const auto& facts : shards)
       if (const auto file = damaged_file(folder_, facts); !file.empty()) {
-        log_warning("data", words(file, ": its content does not match its checksum; the text is encoded again"));
+        log_warning("data", concat(file, ": its content does not match its checksum; the text is encoded again"));
         return start_again();
       }
   if (progress_.documents_read > 0)
-    log_info("data", words("resuming after ", counted(progress_.documents_read, "document")));
+    log_info("data", concat("resuming after ", counted(progress_.documents_read, "document")));
 }
 
 void EncodePass::show(uint64_t bytes_done, uint64_t total) {
@@ -211,7 +211,7 @@ void EncodePass::show(uint64_t bytes_done, uint64_t total) {
   if (plain) shown_plain_ = now;
   shown_ = now;
   const auto done = static_cast<double>(bytes_done), whole = static_cast<double>(total);
-  Progress shown{{words("[data]    ", bytes(done), total > 0 ? " of " + bytes(whole) : "")},
+  Progress shown{{concat("[data]    ", bytes(done), total > 0 ? " of " + bytes(whole) : "")},
                  total > 0 ? done / whole : -1};
   if (total > bytes_done) shown.fields.push_back("eta " + duration(now * (whole - done) / done));
   shown.fields.push_back(counted(progress_.report.tokens + progress_.report.valid_tokens, "token"));

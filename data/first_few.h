@@ -14,7 +14,7 @@ inline std::string first_few(const std::vector<std::string>& all, std::string_vi
   constexpr size_t most = 3;
   std::string list;
   for (size_t i = 0; i < std::min(all.size(), most); ++i) list += (i > 0 ? std::string(between) : "") + all[i];
-  return all.size() > most ? words(list, " and ", all.size() - most, " more") : list;
+  return all.size() > most ? concat(list, " and ", all.size() - most, " more") : list;
 }
 
 }  // namespace cloze

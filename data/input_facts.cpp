@@ -60,7 +60,7 @@ std::string xxh3_of(const std::string& file, ReadingProgress* progress = nullptr
   StreamHash hash;
   std::vector<char> block(hashed_block_bytes);
   while (in) {
-    if (interrupted) throw Interrupted(words("stopped while ", file, " was read again; run the same command again"));
+    if (interrupted) throw Interrupted(concat("stopped while ", file, " was read again; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
     const auto size = static_cast<size_t>(in.gcount());
     hash.add(block.data(), size);
@@ -88,7 +88,7 @@ bool differ_in_time_alone(json one, json other) {
 
 std::string change_of(const json& was, const json& is) {
   const auto before = was.value("bytes", uint64_t{0}), now = is.value("bytes", uint64_t{0});
-  if (before != now) return words("other size (", thousands(before), " bytes before, ", thousands(now), " now)");
+  if (before != now) return concat("other size (", thousands(before), " bytes before, ", thousands(now), " now)");
   return was.contains("mtime") && is.contains("mtime") ? "modified since" : "other content";
 }
 

@@ -77,9 +77,9 @@ std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions&
     for (const auto& folder : folders) {
       if (!fs::is_directory(folder) || !is_in(file, folder)) continue;
       const auto glob = glob_of_others(files, folder, file);
-      return words("; the folder ", folder, " stands for all its files: name its text alone",
-                   glob.empty() ? "" : words(" by a glob, such as '", glob, "'"),
-                   ", or leave it out with --skip-unreadable");
+      return concat("; the folder ", folder, " stands for all its files: name its text alone",
+                    glob.empty() ? "" : concat(" by a glob, such as '", glob, "'"),
+                    ", or leave it out with --skip-unreadable");
     }
   return "";
 }
@@ -131,8 +131,8 @@ class FileSurvey {
     } catch (const NotText& refusal) {
       found.kind = refusal.kind;
       found.fault = refusal.command.empty() ? refusal.what()
-                                            : words(file, refusal.fault, ": mkdir -p converted && ", refusal.command,
-                                                    shell_word(name_elsewhere(file, given_)));
+                                            : concat(file, refusal.fault, ": mkdir -p converted && ", refusal.command,
+                                                     shell_word(name_elsewhere(file, given_)));
     } catch (const DataError& refusal) {
       if (is_named_json(file)) found.kind = "JSON metadata";
       found.fault = refusal.what();
@@ -164,8 +164,8 @@ class FileSurvey {
       return;
     }
     found.kind = like.kind == "JSON" && is_named_json(found.path) ? "JSON metadata" : like.kind;
-    found.fault = words(found.path, ": is ", like.kind, ", not prose; ", way_out_of(like.kind),
-                        ", or read all files as prose with --format text");
+    found.fault = concat(found.path, ": is ", like.kind, ", not prose; ", way_out_of(like.kind),
+                         ", or read all files as prose with --format text");
   }
 
   bool is_named(const std::string& file) const { return std::find(given_.begin(), given_.end(), file) != given_.end(); }
@@ -182,7 +182,7 @@ std::string counts_of_kinds(const std::vector<SurveyedFile>& files) {
   for (const auto& [kind, count] : counts) order.emplace_back(count, kind);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string list;
-  for (const auto& [count, kind] : order) list += words(list.empty() ? "" : ", ", count, " ", kind);
+  for (const auto& [count, kind] : order) list += concat(list.empty() ? "" : ", ", count, " ", kind);
   return list;
 }
 
@@ -247,22 +247,23 @@ InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given) {
 
 void announce(const InputSurvey& survey) {
   if (survey.is_whole && !survey.options.for_scoring)
-    log_info("data", words(counted(survey.files.size(), "file"), ": ", counts_of_kinds(survey.files)));
+    log_info("data", concat(counted(survey.files.size(), "file"), ": ", counts_of_kinds(survey.files)));
   if (!survey.left_out.empty()) {
     std::string names;
     for (const auto& file : survey.left_out) names += (names.empty() ? "" : ", ") + file.path;
-    log_warning("data", words(survey.left_out.size(), " of ", counted(survey.files.size(), "file"), " left out (",
-                              counts_of_kinds(survey.left_out), "): ", names));
+    log_warning("data", concat(survey.left_out.size(), " of ", counted(survey.files.size(), "file"), " left out (",
+                               counts_of_kinds(survey.left_out), "): ", names));
   }
   std::vector<const SurveyedFile*> alike;
   for (const auto& file : survey.files)
     if (!file.like.empty()) alike.push_back(&file);
   if (alike.empty()) return;
   const auto& first = *alike.front();
-  log_warning("data", words(first.path, alike.size() > 1 ? words(" and ", counted(alike.size() - 1, "other file")) : "",
-                            alike.size() > 1 ? " look like " : " looks like ", first.like,
-                            alike.size() > 1 ? " and are" : " and is", " read as prose, markup and all; ",
-                            way_out_of(first.like), ", or confirm it with --format text"));
+  log_warning(
+      "data",
+      concat(first.path, alike.size() > 1 ? concat(" and ", counted(alike.size() - 1, "other file")) : "",
+             alike.size() > 1 ? " look like " : " looks like ", first.like, alike.size() > 1 ? " and are" : " and is",
+             " read as prose, markup and all; ", way_out_of(first.like), ", or confirm it with --format text"));
 }
 
 }  // namespace cloze

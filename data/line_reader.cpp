@@ -19,7 +19,7 @@ constexpr size_t read_block_bytes = 1 << 20, max_line = 16 << 20, searched_bytes
 void check(std::string_view line, const LineReader& reader) {
   if (std::memchr(line.data(), 0, line.size()))
     throw NotText(reader.name,
-                  words(":", reader.number, ": a NUL byte: the file looks binary; name a text file (UTF-8)"));
+                  concat(":", reader.number, ": a NUL byte: the file looks binary; name a text file (UTF-8)"));
 }
 
 /// A kind of file that is not text.
@@ -71,7 +71,7 @@ bool is_utf32(std::string_view begin, size_t low) {
 
 /// The command that makes text of a file, up to the name of its output, with which it ends.
 std::string command_for(const OtherKind& kind, const std::string& name) {
-  auto command = kind.command.empty() ? words(kind.filter, " IN > OUT") : std::string(kind.command);
+  auto command = kind.command.empty() ? concat(kind.filter, " IN > OUT") : std::string(kind.command);
   command.resize(command.find("OUT"));
   return command.replace(command.find("IN"), 2, shell_word(name));
 }
@@ -85,18 +85,18 @@ std::string kind_in_list(std::string_view name) {
 }
 
 [[noreturn]] void refuse(const std::string& name, const OtherKind& kind) {
-  const auto what = words(": is ", kind.name, "; ");
+  const auto what = concat(": is ", kind.name, "; ");
   const auto refusal = [&](const std::string& of_file, const std::string& of_stream) {
     NotText refused(name, of_file, of_stream);
     refused.kind = kind_in_list(kind.name);
     return refused;
   };
-  if (kind.filter.empty()) throw refusal(words(what, kind.remedy), "");
-  const auto renamed = kind.ending.empty() ? "" : words("give it a name that ends in ", kind.ending, ", or ");
+  if (kind.filter.empty()) throw refusal(concat(what, kind.remedy), "");
+  const auto renamed = kind.ending.empty() ? "" : concat("give it a name that ends in ", kind.ending, ", or ");
   const auto command = command_for(kind, name);
-  auto refused = refusal(words(what, renamed, kind.remedy, ": ", command, shell_word(name + ending_of_text(name))),
-                         words(what, kind.remedy, " in the pipe: ... | ", kind.filter, " | ..."));
-  refused.fault = words(what, renamed, kind.remedy);
+  auto refused = refusal(concat(what, renamed, kind.remedy, ": ", command, shell_word(name + ending_of_text(name))),
+                         concat(what, kind.remedy, " in the pipe: ... | ", kind.filter, " | ..."));
+  refused.fault = concat(what, renamed, kind.remedy);
   refused.command = command;
   throw refused;
 }

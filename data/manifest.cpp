@@ -61,7 +61,7 @@ bool is_as_written(const Manifest& m) {
   const auto is_count = [](const json& value) { return value.is_null() || value.is_number_unsigned(); };
   if (!m.made_from.is_object() || !m.report.is_object() || !m.contents.is_object()) return false;
   for (const auto* name : {"documents", "tokens", "sentences", "valid_documents", "valid_tokens"})
-    if (!is_count(value_at(m.report, words("/", name).c_str()))) return false;
+    if (!is_count(value_at(m.report, concat("/", name).c_str()))) return false;
   for (const auto& list : m.made_from) {
     if (!list.is_array()) continue;
     for (const auto& fact : list) {
@@ -78,7 +78,7 @@ SplitText split_text(const Manifest& manifest, const std::string& split) {
   SplitText text;
   auto facts = manifest.tokenizer_fingerprint;
   for (const auto& shard : manifest.splits.at(split)) {
-    facts += words(" ", shard.tokens, " ", shard.documents, " ", shard.xxh3);
+    facts += concat(" ", shard.tokens, " ", shard.documents, " ", shard.xxh3);
     text.documents += shard.documents;
   }
   text.fingerprint = hash_hex(facts);

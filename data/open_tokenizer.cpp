@@ -94,7 +94,7 @@ std::unique_ptr<TokenizerModel> open_wordpiece(std::string content, const std::s
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
   if (!facts.lowercase)
     log_info("data",
-             words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: the case of text is kept"));
+             concat(file, fold ? " has no capitals: text is lower-cased" : " has capitals: the case of text is kept"));
   for (const auto& warning : facts.warnings) log_warning("data", warning);
   auto rules = facts.words;
   rules.lowercase = fold;
@@ -132,9 +132,9 @@ bool has_taken_over(const Tokenizer::Impl& parts) {
 /// Throws ChangedTokenizer unless the tokenizer is the one that was saved in its folder.
 void require_recorded(const Tokenizer& tokenizer, const std::string& recorded, const std::string& file) {
   if (tokenizer.has_fingerprint(recorded)) return;
-  throw ChangedTokenizer(words(file, ": has changed since it was saved (", facts_file, " records the fingerprint ",
-                               recorded, ", it is ", tokenizer.fingerprint(), ")"),
-                         words("; restore it, or remove ", facts_file, " to take it as it is"));
+  throw ChangedTokenizer(concat(file, ": has changed since it was saved (", facts_file, " records the fingerprint ",
+                                recorded, ", it is ", tokenizer.fingerprint(), ")"),
+                         concat("; restore it, or remove ", facts_file, " to take it as it is"));
 }
 
 }  // namespace

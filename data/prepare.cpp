@@ -150,7 +150,7 @@ std::string differences(json was, json is) {
                new_text = after.is_null() ? "none" : json_text(after);
     const bool is_short = !before.is_structured() && !after.is_structured() && old_text.size() + new_text.size() < 80;
     list += key;
-    if (is_short) list += words(" was ", old_text, ", is ", new_text);
+    if (is_short) list += concat(" was ", old_text, ", is ", new_text);
     if (before.is_object() && after.is_object()) list += ": " + differences(before, after);
   }
   return list;
@@ -162,8 +162,8 @@ std::string remedy(json was, json is, const std::string& out) {
   if (!is.contains("sentinels") || is["sentinels"] == 0) return "";
   is.erase("sentinels");
   if (was != is) return "";
-  return words("; span corruption adds 100 sentinels by itself where tokens have none; another number needs no new ",
-               "tokenizer: --tokenizer ", out, "/tokenizer with another --out");
+  return concat("; span corruption adds 100 sentinels by itself where tokens have none; another number needs no new ",
+                "tokenizer: --tokenizer ", out, "/tokenizer with another --out");
 }
 
 /// Throws DataError unless the tokenizer of a complete folder is the one that made its tokens.
@@ -235,9 +235,9 @@ const char* lacking(TokenizerKind kind) {
 /// Warns of a trained vocabulary that is smaller than was asked for.
 void warn_of_few_pieces(const Tokenizer& tokenizer, const PrepareOptions& options) {
   if (tokenizer.size() >= options.vocab_size) return;
-  log_warning("data", words("the tokenizer has ", thousands(static_cast<uint64_t>(tokenizer.size())),
-                            " pieces, fewer than the ", thousands(static_cast<uint64_t>(options.vocab_size)),
-                            " asked for: the text has no more ", lacking(options.train_kind)));
+  log_warning("data", concat("the tokenizer has ", thousands(static_cast<uint64_t>(tokenizer.size())),
+                             " pieces, fewer than the ", thousands(static_cast<uint64_t>(options.vocab_size)),
+                             " asked for: the text has no more ", lacking(options.train_kind)));
 }
 
 /// The tokenizer of a run in `partial`, saved there: the one given, or one trained on the text. A resumed run keeps the

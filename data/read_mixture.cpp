@@ -48,7 +48,7 @@ std::vector<MixtureFacts> read_mixture(const DataConfig& data) {
   double weights = 0, all = 0;
   for (size_t i = 0; i < data.mixture.size(); ++i) {
     const auto& [folder, weight] = data.mixture[i];
-    const auto where = words("data.mixture.", i);
+    const auto where = concat("data.mixture.", i);
     const auto manifest = read_manifest(folder);
     check_tokenizer(data, expected, where, folder, manifest.tokenizer_fingerprint);
     const auto tokens = static_cast<double>(training_tokens(manifest));
@@ -85,9 +85,9 @@ uint64_t shared_documents(const TokenStore& held_out, const TokenStore& train) {
 std::string repeats_warning(const std::string& tokens, double passes) {
   constexpr double most = 40;
   if (passes <= most) return "";
-  return words(tokens, ": is read about ", shortest(std::round(passes)),
-               " times within the budget, and after 40 passes repeated text teaches almost nothing; lower its weight, "
-               "add text to it, or train for less");
+  return concat(tokens, ": is read about ", shortest(std::round(passes)),
+                " times within the budget, and after 40 passes repeated text teaches almost nothing; lower its weight, "
+                "add text to it, or train for less");
 }
 
 }  // namespace cloze

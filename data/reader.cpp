@@ -65,9 +65,9 @@ bool add_dataset(const std::string& folder, std::vector<std::string>& files) {
 
 /// Warns that the splits in a folder are one text.
 void warn_of_splits(const std::string& folder) {
-  log_warning("data", words(folder,
-                            ": the splits of this folder of datasets are read as one text; name the folder of "
-                            "each one to train on, and held-out text with --valid"));
+  log_warning("data", concat(folder,
+                             ": the splits of this folder of datasets are read as one text; name the folder of "
+                             "each one to train on, and held-out text with --valid"));
 }
 
 /// Appends the files of a folder and of the folders in it, sorted by path, without hidden ones and what Cloze made.
@@ -95,10 +95,10 @@ void add_folder(const std::string& folder, const std::vector<std::string>& own, 
   require<DataError>(!error, folder, ": cannot be read (", error.message(), ")");
   std::sort(left_out.begin(), left_out.end());
   require<DataError>(files.size() > before, folder, ": is a folder without files",
-                     left_out.empty() ? "" : words(" but those of Cloze (", first_few(left_out), ")"),
+                     left_out.empty() ? "" : concat(" but those of Cloze (", first_few(left_out), ")"),
                      "; name one with text");
   if (!left_out.empty())
-    log_info("data", words("prepared text and runs in ", folder, " are left out: ", first_few(left_out)));
+    log_info("data", concat("prepared text and runs in ", folder, " are left out: ", first_few(left_out)));
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
 }
 
@@ -152,7 +152,7 @@ std::string remedy_of_line(const nlohmann::json& object) {
   if (keys.empty()) return "; no other key of the line has a text: give it one, or leave the line out";
   std::string list;
   for (size_t i = 0; i < std::min(keys.size(), most); ++i) list += (i > 0 ? ", " : "") + keys[i].substr(0, 60);
-  return words("; name the key of the text with --field; its texts: ", list, keys.size() > most ? ", ..." : "");
+  return concat("; name the key of the text with --field; its texts: ", list, keys.size() > most ? ", ..." : "");
 }
 
 /// What a value is that is no text.
@@ -251,7 +251,7 @@ struct DocumentReader::Impl {
   /// The name of the file that is read, and the number of its line or row that was read last.
   const std::string& file_name() const { return lines ? lines->name : files[next_file - 1]; }
   uint64_t number() const { return lines ? lines->number : rows; }
-  std::string where() const { return words(file_name(), ":", number()); }
+  std::string where() const { return concat(file_name(), ":", number()); }
 
   /// `file`: with the line that was read last.
   void add(std::string_view text, RawDocument& document, const std::string& file) {

@@ -129,9 +129,9 @@ void put_space_before_text(Json& whole, const std::string& folder) {
   if (first->is_object() && first->contains("pretokenizers") && !(*first)["pretokenizers"].empty())
     first = &(*first)["pretokenizers"][0];
   if (!first->is_object() || first->value("type", "") != "ByteLevel")
-    return log_warning("data", words(folder,
-                                     ": tokenizer.json cuts a text before its byte-level step and inserts no "
-                                     "space; give transformers texts that begin with one"));
+    return log_warning("data", concat(folder,
+                                      ": tokenizer.json cuts a text before its byte-level step and inserts no "
+                                      "space; give transformers texts that begin with one"));
   set_prefix_space(*first);
   set_prefix_space(whole["post_processor"]);
 }
@@ -152,9 +152,9 @@ Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, co
     auto token = added_token(tokenizer, parts, id);
     // Differs: SentencePiece's normalisation marks word starts, so that the token is searched before it.
     if (sentencepiece && std::exchange(token.normalized, false))
-      log_warning("data", words(folder, ": the added token '", token.content,
-                                "' is searched in normalised text; the exported tokenizer.json finds only its exact "
-                                "spelling"));
+      log_warning("data", concat(folder, ": the added token '", token.content,
+                                 "' is searched in normalised text; the exported tokenizer.json finds only its exact "
+                                 "spelling"));
     whole["added_tokens"].push_back(as_json(token));
   }
   if (frame) whole["post_processor"] = template_of(tokenizer, *frame);

@@ -24,7 +24,7 @@ bool has_checksum(const std::string& path, uint64_t xxh3) {
   StreamHash hash;
   std::vector<char> block(size_t{1} << 20);
   while (in) {
-    if (interrupted) throw Interrupted(words("stopped while ", path, " was checked; run the same command again"));
+    if (interrupted) throw Interrupted(concat("stopped while ", path, " was checked; run the same command again"));
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
     hash.add(block.data(), static_cast<size_t>(in.gcount()));
   }

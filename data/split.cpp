@@ -210,9 +210,9 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     split.tail_bytes = static_cast<uint64_t>((single ? share.max : share.wanted) - held);
     log_info(
         "data",
-        words(single
-                  ? "the text is one document: its last sentences are held out"
-                  : "no document is short enough for that share: the last sentences of the longest one are held out"));
+        concat(single
+                   ? "the text is one document: its last sentences are held out"
+                   : "no document is short enough for that share: the last sentences of the longest one are held out"));
   } else if (!share.is_met_by(held) && !single) {  // documents of one sentence each
     smallest_open(groups.all).held_out = true;
   }
@@ -239,7 +239,7 @@ void Split::require_unchanged() const {
     const bool same =
         std::tie(now.bytes, now.seconds, now.nanoseconds) == std::tie(before.bytes, before.seconds, before.nanoseconds);
     const auto how = now.bytes == before.bytes ? std::string("it was modified")
-                                               : words(before.bytes, " bytes before, ", now.bytes, " now");
+                                               : concat(before.bytes, " bytes before, ", now.bytes, " now");
     require<DataError>(same, before.path, ": has changed while it was prepared (", how,
                        "); prepare it again when nothing writes to it");
   }

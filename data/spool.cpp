@@ -65,7 +65,7 @@ Spooled copy_of(const std::string& input, const std::string& path) {
     fs::remove(path, ignored);
     fs::remove(fs::path(path).parent_path(), ignored);  // unless it has other files
   }
-  if (interrupted) throw Interrupted(words("stopped before the end of ", name));
+  if (interrupted) throw Interrupted(concat("stopped before the end of ", name));
   require<DataError>(!is_endless, name, ":", lines + 1,
                      ": the line is longer than 16 MB; break the text into lines, one per paragraph");
   require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
@@ -91,7 +91,7 @@ std::map<std::string, Spooled> spool(std::span<std::vector<std::string>* const> 
         fs::remove(folder, ignored);  // unless it has other files
         fail<ConfigError>(input_name(input), ": is named twice, but can be read only once; name a file");
       }
-      const auto path = folder + (input == "-" ? "/standard-input" : words("/pipe-", spooled.size()));
+      const auto path = folder + (input == "-" ? "/standard-input" : concat("/pipe-", spooled.size()));
       input = spooled.emplace(input, copy_of(input, path)).first->second.path;
     }
   return spooled;

@@ -104,7 +104,7 @@ bool is_named_table(const std::string& name) {
   return plain.ends_with(".csv") || plain.ends_with(".tsv");
 }
 
-std::string TableReader::where() const { return words(name_, ":", first_line_); }
+std::string TableReader::where() const { return concat(name_, ":", first_line_); }
 
 const std::string* TableReader::read(std::string_view line, uint64_t number) {
   if (separator_ == 0) separator_ = table_separator(name_, line);

@@ -68,8 +68,8 @@ void read_word_rules(const Json& facts, const std::string& path, bool saved_by_c
   if (saved_by_cloze) return;
   const auto value = [&](const char* key) { return facts.value(key, Json()); };
   const auto ignore = [&](const char* key) {
-    found.warnings.push_back(words(path, ": ", key, " is ", json_text(value(key)).substr(0, 60),
-                                   ", which transformers ignores since version 5; so does Cloze"));
+    found.warnings.push_back(concat(path, ": ", key, " is ", json_text(value(key)).substr(0, 60),
+                                    ", which transformers ignores since version 5; so does Cloze"));
   };
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
     if (value(key) == false) ignore(key);

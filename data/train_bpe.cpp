@@ -37,7 +37,7 @@ class TrainingProgress {
     const double passed = seconds_since(start_);
     if (passed - shown_ < 0.5) return;
     shown_ = passed;
-    const auto counted = words(thousands(done), " of ", thousands(total), " ", units);
+    const auto counted = concat(thousands(done), " of ", thousands(total), " ", units);
     const double share = static_cast<double>(done) / static_cast<double>(std::max<size_t>(total, 1));
     log_progress(Progress{{"[data]    tokenizer", counted, duration(shown_)}, share}, false);
   }
@@ -267,9 +267,9 @@ size_t kept_characters(const Frequencies& characters, const Alphabet& alphabet) 
 
 void say_what_is_left_out(const Frequencies& characters, size_t kept, const Alphabet& alphabet) {
   if (kept == characters.size()) return;
-  log_info("data", words("the vocabulary has the ", thousands(kept), " most frequent of ", thousands(characters.size()),
-                         " characters, which cover a share of ", alphabet.coverage,
-                         " of the text or more (--character-coverage); words with rarer ones are unknown"));
+  log_info("data", concat("the vocabulary has the ", thousands(kept), " most frequent of ",
+                          thousands(characters.size()), " characters, which cover a share of ", alphabet.coverage,
+                          " of the text or more (--character-coverage); words with rarer ones are unknown"));
 }
 
 /// The entries before any merge: special tokens, the characters of the alphabet, and those of them that continue a

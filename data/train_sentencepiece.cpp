@@ -225,7 +225,7 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
   const int status = child.wait();
   // What a killed process has sent may be the beginning of a model.
   require<Error>(status == 0 && !sent.empty(), "the process that trains the tokenizer was ended by ",
-                 WIFSIGNALED(status) ? words("signal ", WTERMSIG(status)) : words("exit code ", WEXITSTATUS(status)),
+                 WIFSIGNALED(status) ? concat("signal ", WTERMSIG(status)) : concat("exit code ", WEXITSTATUS(status)),
                  "; if memory was short, lower --vocab-size or name less text");
   const auto content = sent.substr(1);
   require<Error>(sent[0] != lacks_threads, "a thread that trains the tokenizer cannot be started (", content, "); ",

@@ -107,9 +107,9 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
   }
   split.require_unchanged();
   if (left_out > 0)
-    log_warning("data", words(counted(left_out, "word"), " of more than ", thousands(max_sentence_bytes),
-                              " bytes between spaces ", left_out == 1 ? "is" : "are",
-                              " left out of the training of the tokenizer"));
+    log_warning("data", concat(counted(left_out, "word"), " of more than ", thousands(max_sentence_bytes),
+                               " bytes between spaces ", left_out == 1 ? "is" : "are",
+                               " left out of the training of the tokenizer"));
   return kept;
 }
 
@@ -152,8 +152,8 @@ std::string coverage_of(const PrepareOptions& options) {
   const bool has_coverage = options.train_kind == TokenizerKind::unigram || options.train_kind == TokenizerKind::bpe;
   const double coverage = options.character_coverage.value_or(default_coverage);
   if (!has_coverage || coverage == 1) return "";
-  return words("; its characters cover a share of ", coverage, " of the text (--character-coverage), rarer ones ",
-               options.byte_fallback ? "become bytes" : "are unknown");
+  return concat("; its characters cover a share of ", coverage, " of the text (--character-coverage), rarer ones ",
+                options.byte_fallback ? "become bytes" : "are unknown");
 }
 
 }  // namespace
@@ -164,9 +164,9 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
                      ": has no text to train a tokenizer on; name files with text");
   require<DataError>(std::any_of(sentences.begin(), sentences.end(), has_visible_text), options.inputs.front(),
                      ": has no text that can be seen to train a tokenizer on; name files with text");
-  log_info("data", words("training a ", options.train_kind, " tokenizer of ",
-                         thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
-                         counted(sentences.size(), "sentence"), coverage_of(options)));
+  log_info("data", concat("training a ", options.train_kind, " tokenizer of ",
+                          thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
+                          counted(sentences.size(), "sentence"), coverage_of(options)));
   std::filesystem::create_directories(folder);
   if (options.train_kind == TokenizerKind::byte_bpe) {
     const auto files = train_byte_bpe(sentences, options.vocab_size);
@@ -178,21 +178,21 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
     write_atomic(folder + "/vocab.txt",
                  train_wordpiece(sentences, options.vocab_size, options.lowercase, wordpiece_alphabet(options)));
     write_atomic(folder + "/tokenizer_config.json",
-                 words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
+                 concat("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
     return;
   }
   constexpr int64_t threads =
       8;  // fixed: SentencePiece partitions its sums by threads, so that scores depend on their number
   std::string spec =
-      words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
-            " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 "
-            "--eos_piece=[SEP]"
-            " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=0 --max_sentence_length=8192"
-            " --normalization_rule_name=",
-            options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
+      concat("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
+             " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 "
+             "--eos_piece=[SEP]"
+             " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=0 --max_sentence_length=8192"
+             " --normalization_rule_name=",
+             options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
   // Only what the user chose is said: the library writes what it is told into the model.
   if (options.byte_fallback) spec += " --byte_fallback=true";
-  if (options.character_coverage) spec += words(" --character_coverage=", *options.character_coverage);
+  if (options.character_coverage) spec += concat(" --character_coverage=", *options.character_coverage);
   const auto trained = train_sentencepiece(spec, sentences, options.vocab_size);
   require_trained(options, trained);
   write_atomic(folder + "/spiece.model", trained.model);

@@ -112,8 +112,8 @@ std::string missing_sequences(const std::vector<Measure>& measures, int64_t requ
   std::string text;
   for (const auto& measure : measures) {
     if (measure.sequences >= requested) continue;
-    const auto available = words(thousands(static_cast<uint64_t>(measure.sequences)), " of ",
-                                 thousands(static_cast<uint64_t>(requested)), " sequences exist");
+    const auto available = concat(thousands(static_cast<uint64_t>(measure.sequences)), " of ",
+                                  thousands(static_cast<uint64_t>(requested)), " sequences exist");
     text += (text.empty() ? "" : ", ") + (measures.size() > 1 ? measure.name + ": " : "") + available;
   }
   return text;
@@ -199,13 +199,13 @@ json to_json(const std::vector<HeldOut>& losses) {
 std::string to_text(const std::vector<HeldOut>& losses) {
   std::string text;
   for (const auto& part : losses) {
-    text += words("  ", part.name, " loss ", fixed(part.loss, 4));
+    text += concat("  ", part.name, " loss ", fixed(part.loss, 4));
     if (part.standard_error) text += " +- " + fixed(*part.standard_error, 4);
     if (part.accuracy) text += " accuracy " + fixed(*part.accuracy, 4);
     if (part.f1) text += " F1 " + fixed(*part.f1, 4);
     if (part.baseline)
-      text += words(" (", part.baseline->name, " ", fixed(part.baseline->loss, 4), ", ",
-                    fixed(part.baseline->accuracy, 4), ")");
+      text += concat(" (", part.baseline->name, " ", fixed(part.baseline->loss, 4), ", ",
+                     fixed(part.baseline->accuracy, 4), ")");
   }
   return text;
 }

@@ -45,9 +45,10 @@ GeneratedPairs pairs_of_tokens(const TokenStore& store, const Tokenizer& tokeniz
     found.references.push_back(text(2 * d + 1));
   }
   if (unknown > 0)
-    log_warning("evaluate", words(unknown,
-                                  " sources and references contain unknown tokens; to score against the raw text, give "
-                                  "the files with --text and --target"));
+    log_warning("evaluate",
+                concat(unknown,
+                       " sources and references contain unknown tokens; to score against the raw text, give "
+                       "the files with --text and --target"));
   return found;
 }
 
@@ -81,7 +82,7 @@ void print_pairs(const GeneratedPairs& pairs, const json& measures) {
               percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.generated.size(),
               pairs.generated.size() == 1 ? "text" : "texts");
   for (size_t i = 0; i < std::min<size_t>(3, pairs.generated.size()); ++i)
-    print_text(words("\n  ", pairs.sources[i], "\n  ", pairs.generated[i], "\n  (", pairs.references[i], ")\n"));
+    print_text(concat("\n  ", pairs.sources[i], "\n  ", pairs.generated[i], "\n  (", pairs.references[i], ")\n"));
 }
 
 }  // namespace cloze

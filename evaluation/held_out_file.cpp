@@ -12,8 +12,8 @@ std::string evaluation_protocol(const RunConfig& config, const TokenStore& store
   std::string names;
   for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
   if (!config.task.name.empty()) names += ", best by " + config.task.metric;
-  return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
-               evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.split_fingerprint());
+  return concat(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
+                evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.split_fingerprint());
 }
 
 std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,

@@ -37,8 +37,8 @@ Table table_of(const LayerCurve& curve) {
   for (const auto& [layer, valid, test] : curve.points) {
     const bool has_interval = test.low && test.high;
     table.rows.push_back({std::to_string(layer), cell_of(valid.value, curve.metric), cell_of(test.value, curve.metric),
-                          has_interval ? words("[", figure_cell(*test.low, curve.metric), ", ",
-                                               figure_cell(*test.high, curve.metric), "]")
+                          has_interval ? concat("[", figure_cell(*test.low, curve.metric), ", ",
+                                                figure_cell(*test.high, curve.metric), "]")
                                        : ""});
   }
   drop_empty_columns(table);
@@ -48,9 +48,9 @@ Table table_of(const LayerCurve& curve) {
 std::string verdict_of(const LayerCurve& curve) {
   const auto& best = curve.points.at(curve.best);
   const auto* unit = is_share(curve.metric) ? " %" : "";
-  return words("the best of ", curve.points.size(), " layers on the valid part is ", best.layer, ", with ",
-               curve.metric, " ", cell_of(best.valid.value, curve.metric), unit, "; its test figure is ",
-               cell_of(best.test.value, curve.metric), unit);
+  return concat("the best of ", curve.points.size(), " layers on the valid part is ", best.layer, ", with ",
+                curve.metric, " ", cell_of(best.valid.value, curve.metric), unit, "; its test figure is ",
+                cell_of(best.test.value, curve.metric), unit);
 }
 
 json to_json(const LayerCurve& curve) {

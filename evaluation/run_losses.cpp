@@ -47,11 +47,11 @@ TrainingCounts training_counts(const std::string& tokens, const Tokenizer& token
   if (tokens.empty()) return {.why = "its training tokens are not named"};
   std::error_code error;
   if (!fs::exists(tokens + "/manifest.json", error))
-    return {.why = words("its training tokens, ", tokens, error ? ", cannot be reached" : ", no longer exist")};
+    return {.why = concat("its training tokens, ", tokens, error ? ", cannot be reached" : ", no longer exist")};
   try {
     auto manifest = read_manifest(tokens);
     if (!tokenizer.has_fingerprint(manifest.tokenizer_fingerprint))
-      return {.why = words(tokens, " has another tokenizer")};
+      return {.why = concat(tokens, " has another tokenizer")};
     TrainingCounts found{.counts = std::move(manifest.counts)};
     if (!found.counts.empty()) found.counts.resize(static_cast<size_t>(tokenizer.size()));
     return found;
@@ -71,7 +71,7 @@ void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& 
     const auto name = short_form(objective);
     for (size_t r = 1; r < runs.size(); ++r) {
       if (std::find(of_runs[r].begin(), of_runs[r].end(), name) != of_runs[r].end()) continue;
-      log_info("evaluate", words(name, " is skipped: ", runs[r].path, " is scored by ", listed(of_runs[r])));
+      log_info("evaluate", concat(name, " is skipped: ", runs[r].path, " is scored by ", listed(of_runs[r])));
       return true;
     }
     return false;
@@ -122,8 +122,8 @@ void skip_document_pairs(std::vector<EvaluatedRun>& runs, const std::string& tex
   require<DataError>(!left.empty(), text, ": is a single document, and ", listed(skipped),
                      " needs two; separate documents by blank lines");
   for (const auto& name : skipped)
-    log_info("evaluate", words(name, " is skipped: it needs two documents, and ", text,
-                               " is a single one; separate documents by blank lines"));
+    log_info("evaluate", concat(name, " is skipped: it needs two documents, and ", text,
+                                " is a single one; separate documents by blank lines"));
   for (auto& one : runs) one.config.evaluation.objectives = left;
 }
 
@@ -180,8 +180,8 @@ void check_same_text(const EvaluatedRun& one, const EvaluatedRun& first) {
                        first.path, " (", one.tokens, ", ", first.tokens,
                        "); name the text to score both on with --text or --tokens");
   if (!same_tokenizer)
-    log_warning("evaluate", words(one.path, " has another tokenizer than ", first.path,
-                                  ": losses per token cannot be compared, bits per byte can"));
+    log_warning("evaluate", concat(one.path, " has another tokenizer than ", first.path,
+                                   ": losses per token cannot be compared, bits per byte can"));
 }
 
 /// Opens the text to score on, the same for every run. Throws ConfigError, CheckpointError, DataError.
@@ -195,7 +195,7 @@ void open_texts(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c, con
       require<CheckpointError>(one.run.has_tokenizer, one.path,
                                ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
       const auto [folder, is_new] =
-          prepared.emplace(one.run.tokenizer.fingerprint(), words(scratch.path(), "/tokens-", prepared.size()));
+          prepared.emplace(one.run.tokenizer.fingerprint(), concat(scratch.path(), "/tokens-", prepared.size()));
       one.tokens = folder->second;
       if (is_new) prepare_texts(one, c, texts, one.tokens);
     }
@@ -211,7 +211,7 @@ void open_texts(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c, con
 /// Token counts of the run's training text, for its unigram baseline. Empty if they are unknown; the reason is logged.
 std::vector<uint64_t> baseline_counts(const EvaluatedRun& one) {
   auto known = training_counts(one.run.config.data.tokens, one.store->tokenizer());
-  if (!known.why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, because ", known.why));
+  if (!known.why.empty()) log_info("evaluate", concat(one.path, ": no unigram baseline, because ", known.why));
   return std::move(known.counts);
 }
 
@@ -224,9 +224,9 @@ std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<M
         std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
     const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);
     if (!bytes)
-      log_info("evaluate", words(one.tokens,
-                                 ": lacks the byte counts of its source, so no bits per byte; prepare the text "
-                                 "again with --force"));
+      log_info("evaluate", concat(one.tokens,
+                                  ": lacks the byte counts of its source, so no bits per byte; prepare the text "
+                                  "again with --force"));
     if (!bytes || *bytes == 0) return {};
     return part->loss * static_cast<double>(part->count) / std::log(2.0) / static_cast<double>(*bytes);
   }
@@ -239,7 +239,7 @@ std::vector<Measure> measures_of_run(const EvaluatedRun& one) {
   require<ConfigError>(wrong.empty(), one.path, ": ", wrong.empty() ? "" : wrong[0]);
   auto measures = held_out_measures(one.config, *one.store, baseline_counts(one));
   const auto missing = missing_sequences(measures, one.config.evaluation.sequences);
-  if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
+  if (!missing.empty()) log_info("evaluate", concat(one.path, ": ", missing));
   return measures;
 }
 

@@ -25,11 +25,11 @@ void print_evaluation(const std::vector<EvaluatedRun>& runs) {
       std::all_of(runs.begin(), runs.end(), [&](const EvaluatedRun& one) { return same_sequences(one, runs[0]); });
   const auto sequences = thousands(static_cast<uint64_t>(evaluation.sequences)),
              length = thousands(static_cast<uint64_t>(evaluation.max_seq_length));
-  const auto text = same ? words("each on the same sequences, at most ", sequences, " of up to ", length,
-                                 " tokens, with the same masks")
-                         : words("each on its own tokens of the text, at most ", sequences, " sequences of up to ",
-                                 length, " tokens");
-  print_text(words(text, " (seed ", evaluation.seed, ")\n"));
+  const auto text = same ? concat("each on the same sequences, at most ", sequences, " of up to ", length,
+                                  " tokens, with the same masks")
+                         : concat("each on its own tokens of the text, at most ", sequences, " sequences of up to ",
+                                  length, " tokens");
+  print_text(concat(text, " (seed ", evaluation.seed, ")\n"));
 }
 
 /// A table of losses, whose last columns are there where a loss has them.
@@ -141,8 +141,8 @@ void print_losses(const std::vector<EvaluatedRun>& runs) {
   print_table(runs);
   for (const auto& one : runs) {
     if (!one.bits_per_byte) continue;
-    print_text(words(runs.size() > 1 ? one.path + ": " : "", fixed(*one.bits_per_byte, 4),
-                     " bits per byte of the predicted text\n"));
+    print_text(concat(runs.size() > 1 ? one.path + ": " : "", fixed(*one.bits_per_byte, 4),
+                      " bits per byte of the predicted text\n"));
   }
 }
 

@@ -51,8 +51,8 @@ Objectives objectives_of_class(const std::string& architecture, ModelConfig& mod
     keep_stack(*both, stacks);
     return one.objectives;
   }
-  log_warning("import", words(path, ": ", architecture,
-                              " without is_decoder is bidirectional; it is imported as a masked language model"));
+  log_warning("import", concat(path, ": ", architecture,
+                               " without is_decoder is bidirectional; it is imported as a masked language model"));
   return huggingface::masked_class().objectives;
 }
 

@@ -28,8 +28,8 @@ void read_generation_ids(const json& config, const Family& family, ModelConfig& 
     if (forced || (!given && !value.is_null()))
       key.read(model, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
     else if (given && !value.is_null() && value != config[key.name])
-      log_warning("import", words(path, ": '", key.name, "' is ", json_text(value), ", but ",
-                                  json_text(config[key.name]), " in config.json, which is used"));
+      log_warning("import", concat(path, ": '", key.name, "' is ", json_text(value), ", but ",
+                                   json_text(config[key.name]), " in config.json, which is used"));
   }
 }
 
@@ -70,8 +70,8 @@ std::string model_type_of(const json& config, const std::string& path) {
 ModelConfig read_model(const json& j, const std::string& path) {
   const auto name = model_type_of(j, path);
   if (!j.contains("model_type") || j["model_type"].is_null())
-    log_warning("import", words(path, ": has no model_type, and is read as that of a model of the type '", name,
-                                "'; if it is another one, write its model_type into the file"));
+    log_warning("import", concat(path, ": has no model_type, and is read as that of a model of the type '", name,
+                                 "'; if it is another one, write its model_type into the file"));
   const auto& family = huggingface::family_named(name, path);
   ModelConfig model = family.table.model;
   auto& c = transformer_of(model);

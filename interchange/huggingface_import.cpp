@@ -122,10 +122,10 @@ void require_as_exported(const std::string& folder) {
 void warn_of_differences(const ModelConfig& model, const std::string& folder) {
   const auto* streams = as<TwoStreamConfig>(model);
   if (streams == nullptr || !streams->bi_data) return;
-  log_warning("import", words(folder,
-                              "/config.json: bi_data is true: outputs differ from those of transformers, which "
-                              "reads the second half of every batch backwards in evaluation too, not only in "
-                              "training"));
+  log_warning("import", concat(folder,
+                               "/config.json: bi_data is true: outputs differ from those of transformers, which "
+                               "reads the second half of every batch backwards in evaluation too, not only in "
+                               "training"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string kept_file(const std::string& run, const char* name) { return words(run, "/", imported_folder, "/", name); }
+std::string kept_file(const std::string& run, const char* name) { return concat(run, "/", imported_folder, "/", name); }
 
 void write_json(const std::string& path, const json& content) { write_atomic(path, json_text(content, 2) + "\n"); }
 
@@ -51,7 +51,7 @@ void remove_outdated(json& config, int64_t vocab_size, const std::string& path) 
   config.erase("torch_dtype");
   config["dtype"] = "float32";
   if (config.erase("auto_map") > 0)
-    log_warning("export", words(path, ": auto_map names code that does not come along; it is left out"));
+    log_warning("export", concat(path, ": auto_map names code that does not come along; it is left out"));
   for (const auto* key : {"bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"})
     if (const auto found = config.find(key); found != config.end() && found->is_number() && *found >= vocab_size)
       *found = nullptr;

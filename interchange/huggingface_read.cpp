@@ -58,7 +58,7 @@ void tie_tables(ModelConfig& model, TensorMap& tensors) {
   const bool same = tables.head.defined() && at::equal(tables.head, tables.decoder);
   if (tables.head.defined() && !same && c.tie_word_embeddings && !always_tied)
     log_warning("import",
-                words(names.back(), " differs from ", names[0], ", although config.json ties them; both are kept"));
+                concat(names.back(), " differs from ", names[0], ", although config.json ties them; both are kept"));
   if (tables.head.defined()) c.tie_word_embeddings = c.tie_word_embeddings && same;
   tensors[huggingface_names(model, "backbone.embeddings.word")[0]] = tables.encoder;
   if (!one_table) tensors[huggingface_names(model, "backbone.decoder_embeddings.word")[0]] = tables.decoder;

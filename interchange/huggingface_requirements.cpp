@@ -24,7 +24,7 @@ bool contains(const std::vector<T>& list, const T& value) {
 template <class T>
 std::string text_of(const T& value) {
   if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
-  return words(value);
+  return concat(value);
 }
 
 /// Throws ConfigError naming an option of the model unless some class has this value.
@@ -53,8 +53,8 @@ void require_stack(const ModelConfig& model, const Family& family) {
   const bool shares_parts = sharing.num_hidden_groups > 0 && sharing.num_hidden_groups != c.num_hidden_layers;
   option("share", sharing.share, !shares_parts || sharing.share == Sharing::all);
   if (std::holds_alternative<RelativeKeys>(c.positions.relative))
-    log_warning("export", words("position_embedding_type ", positions.position_embeddings,
-                                " is computed by transformers 4, but ignored by transformers 5"));
+    log_warning("export", concat("position_embedding_type ", positions.position_embeddings,
+                                 " is computed by transformers 4, but ignored by transformers 5"));
 }
 
 void require_attention(const ModelConfig& model, const Family& family) {

@@ -32,7 +32,7 @@ std::vector<std::string> labels_in(const json& config, const std::string& path) 
     int64_t count = named_class(config).starts_with("Bart") ? 3 : 2;
     take(config, "num_labels", count, path);
     require<ConfigError>(count >= 1, path, ": num_labels is ", count, ", must be at least 1");
-    for (int64_t i = 0; i < count; ++i) labels.push_back(words("LABEL_", i));
+    for (int64_t i = 0; i < count; ++i) labels.push_back(concat("LABEL_", i));
     return labels;
   }
   for (size_t i = 0; i < found->size(); ++i) {
@@ -146,7 +146,7 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
   if (!terms) return;
   auto names = terms->labels;
   for (int64_t i = static_cast<int64_t>(names.size()); i < outputs_of(task, *terms); ++i)
-    names.push_back(words("LABEL_", i));
+    names.push_back(concat("LABEL_", i));
   json id2label = json::object(), label2id = json::object();
   for (size_t i = 0; i < names.size(); ++i) {
     id2label[std::to_string(i)] = names[i];
@@ -171,7 +171,7 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
 at::Tensor value_in_class(const RunConfig& run, const std::string& name, const at::Tensor& value) {
   TaskKind task{};
   const auto* terms = head_in(run, task);
-  const bool is_output = name.starts_with(words(RegressionConfig::kind, ".output."));
+  const bool is_output = name.starts_with(concat(RegressionConfig::kind, ".output."));
   if (!terms || terms->scale.empty() || !is_output) return value;
   const auto range = terms->scale[1] - terms->scale[0];
   return name.ends_with(".bias") ? value * range + terms->scale[0] : value * range;

@@ -80,7 +80,7 @@ StoredWeights read_weights(const std::string& folder) {
     for (const auto& [name, of_index] : files.file_of)
       if (of_index == file && !tensors.count(name))
         found.absent.emplace(current_name(name),
-                             words(files.index, ": names tensor '", name, "' in ", file, ", which does not hold it"));
+                             concat(files.index, ": names tensor '", name, "' in ", file, ", which does not hold it"));
   }
   std::erase_if(found.absent, [&](const auto& one) {
     const bool held = found.tensors.count(one.first) > 0;

@@ -115,9 +115,10 @@ std::string first_weights(const RunConfig& config, const json& provenance) {
 
 std::string data_of_training(const json& provenance) {
   const auto since = value_at(provenance, "/data/since_step");
-  return words(count_at(provenance, "/data/documents", "document"), ", ", count_at(provenance, "/data/tokens", "token"),
-               ", fingerprint ", text_at(provenance, "/data/fingerprint", not_recorded),
-               since.is_number_integer() ? words("; other data before step ", since.get<int64_t>()) : "");
+  return concat(count_at(provenance, "/data/documents", "document"), ", ",
+                count_at(provenance, "/data/tokens", "token"), ", fingerprint ",
+                text_at(provenance, "/data/fingerprint", not_recorded),
+                since.is_number_integer() ? concat("; other data before step ", since.get<int64_t>()) : "");
 }
 
 /// What resumes changed in the midst of the training; empty without any.
@@ -134,11 +135,11 @@ std::string training(const LoadedRun& run, const json& provenance) {
   for (const auto& one : config.objectives) objectives += (objectives.empty() ? "" : " + ") + short_form(one);
   const auto phases = config.train.phases.size();
   const auto sequences = static_cast<uint64_t>(config.train.batch_size * config.train.accumulation);
-  const auto rows = words(counted(sequences, "row"), " a step, of up to ",
-                          counted(static_cast<uint64_t>(config.data.max_seq_length), "token"),
-                          phases > 0 ? words("; other ones in ", counted(phases, "later phase")) : "");
-  const auto tokens = words(thousands(static_cast<uint64_t>(state.tokens)), ", of which losses predicted ",
-                            thousands(static_cast<uint64_t>(state.predicted_tokens)));
+  const auto rows = concat(counted(sequences, "row"), " a step, of up to ",
+                           counted(static_cast<uint64_t>(config.data.max_seq_length), "token"),
+                           phases > 0 ? concat("; other ones in ", counted(phases, "later phase")) : "");
+  const auto tokens = concat(thousands(static_cast<uint64_t>(state.tokens)), ", of which losses predicted ",
+                             thousands(static_cast<uint64_t>(state.predicted_tokens)));
   Table table{.title = "Training",
               .header = {"what", "value"},
               .rows = {{"text, its source and its licence", "to fill in"},
@@ -150,9 +151,9 @@ std::string training(const LoadedRun& run, const json& provenance) {
                        {"tokens read", tokens},
                        {"FLOPs", digits(state.flops, 3)},
                        {"rows", rows},
-                       {"optimizer", words(rules_of(config.optimizer), ", peak learning rate ",
-                                           digits(config.optimizer.learning_rate, 4))},
-                       {"seed", words(config.train.seed)}}};
+                       {"optimizer", concat(rules_of(config.optimizer), ", peak learning rate ",
+                                            digits(config.optimizer.learning_rate, 4))},
+                       {"seed", concat(config.train.seed)}}};
   if (const auto changes = changes_of(provenance); !changes.empty()) table.rows.push_back({"changed", changes});
   return to_markdown(table);
 }
@@ -164,7 +165,7 @@ std::string interval(double low, double high, const std::string& metric) {
 /// The held-out losses of a step, each with its interval, accuracy and baseline; empty where there is none.
 std::string held_out_losses(const json& held_out, int64_t step) {
   constexpr double quantile = 1.96;  // of the normal distribution, for 95 %
-  Table table{.title = words("Held-out losses at step ", step),
+  Table table{.title = concat("Held-out losses at step ", step),
               .header = {"objective", "loss", "95 % interval", "accuracy %", "baseline"}};
   const auto number = [&](const std::string& key) {
     const auto found = held_out.find(key);
@@ -209,7 +210,7 @@ std::string suite_answers(const json& suites) {
 std::string making(const json& provenance) {
   const auto command = in_one_line(text_at(provenance, "/command", not_recorded));
   const auto made_by = printable(history_of(provenance).made_by);
-  const auto versions = words(
+  const auto versions = concat(
       made_by.empty() ? "program: not recorded" : made_by, "; commit ", text_at(provenance, "/commit", not_recorded),
       "; compiler ", text_at(provenance, "/compiler", not_recorded), "; instruction set ",
       text_at(provenance, "/machine/isa", not_recorded), "; begun ", text_at(provenance, "/date", not_recorded));
@@ -220,13 +221,13 @@ std::string making(const json& provenance) {
 std::string not_evaluated(const LoadedRun& run, bool has_losses) {
   const auto longest = backbone_of(run.config.model).max_input_length();
   const bool has_limit = longest < BackboneConfig::unlimited_length;
-  return words(
+  return concat(
       "## Not evaluated\n\n", has_losses ? "" : "- The loss on held-out text: none was measured at this step.\n",
       run.config.task.name.empty() ? "- Tasks: no score of GLUE or its like, and nothing after fine-tuning.\n"
                                    : "- Tasks: none but that which it was fine-tuned on.\n",
       "- Text of other kinds, domains and languages than that of the training",
       has_limit
-          ? words("; inputs of more than ", thousands(static_cast<uint64_t>(longest)), " tokens are not possible.\n")
+          ? concat("; inputs of more than ", thousands(static_cast<uint64_t>(longest)), " tokens are not possible.\n")
           : std::string(".\n"),
       "- What it repeats of its text: personal data, whole passages, insults, prejudice.\n",
       "- Other seeds: this is one run.\n");

@@ -44,7 +44,7 @@ struct Comparison {
   }
   void missing(const std::string& name, const std::string& why) { rows.push_back({name, 0, 0, false, why}); }
   void other_shape(const std::string& name, at::IntArrayRef shape, at::IntArrayRef wanted) {
-    missing(name, words("shape ", shape, " instead of ", wanted));
+    missing(name, concat("shape ", shape, " instead of ", wanted));
   }
 };
 
@@ -191,14 +191,14 @@ TensorMap computed_outputs(Network& network, const Batch& batch) {
   list(two ? "encoder_hidden_states" : "hidden_states", traces.encoder.hidden_states);
   if (batch.target_positions.defined())  // the two streams alternate
     alternating(traces.encoder.attentions,
-                [](size_t i, size_t stream) { return words("attentions.", i, ".", stream); });
+                [](size_t i, size_t stream) { return concat("attentions.", i, ".", stream); });
   else
     list(two ? "encoder_attentions" : "attentions", traces.encoder.attentions);
   for (auto& mem : mems) mem = mem.transpose(0, 1);
   list("mems", mems);
   list("decoder_hidden_states", traces.decoder.hidden_states);
   alternating(traces.decoder.attentions, [](size_t i, size_t cross) {  // self- and cross-attention alternate
-    return words(cross ? "cross_attentions." : "decoder_attentions.", i);
+    return concat(cross ? "cross_attentions." : "decoder_attentions.", i);
   });
   const auto* window = std::get_if<WindowAttention>(&*model.attention);
   if (window && model.num_hidden_layers > 0)

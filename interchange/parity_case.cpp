@@ -21,7 +21,7 @@ void warn_about_ignored(const SafeTensors& in, const RunConfig& config, const st
     known.insert({"token_type_ids", "global_attention_mask", pair_label_of(config.objectives)});
   for (const auto& name : in.names())
     if (known.count(name) == 0 && !(model.is_two_stream() && name.starts_with("mems.")))
-      log_warning("verify", words(file, ": '", name, "' is ignored for ", kind_of(config.model)));
+      log_warning("verify", concat(file, ": '", name, "' is ignored for ", kind_of(config.model)));
 }
 
 /// Adds the inputs that two-stream models alone take.

@@ -55,7 +55,7 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
   require<ConfigError>(!samples, path, ": do_sample is true; sampled text cannot be compared");
   for (const auto& [key, value] : settings.items())
     if (!value.is_object() && known.count(key) == 0)
-      log_warning("verify", words(path, ": '", key, "' is ignored", did_you_mean(key, {known.begin(), known.end()})));
+      log_warning("verify", concat(path, ": '", key, "' is ignored", did_you_mean(key, {known.begin(), known.end()})));
 }
 
 /// The first row of the inputs as a prompt, up to its last token; padding before that is kept, as in transformers.

@@ -107,7 +107,7 @@ void check_mems(const CaseInputs& inputs) {
       std::count_if(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("mems."); });
   const int64_t layers = inputs.model().num_hidden_layers;
   for (int64_t i = 0; i < layers && count > 0; ++i) {
-    const auto name = words("mems.", i);
+    const auto name = concat("mems.", i);
     require<CheckpointError>(inputs.in.contains(name), inputs.path, ": has no ", name, ", but others; the model has ",
                              layers, " layers, and each of them needs its own");
     const int64_t length = i == 0 ? any : inputs.size("mems.0", 0);

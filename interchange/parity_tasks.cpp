@@ -181,7 +181,7 @@ void warn_about_unread(const TaskCase& c) {
   if (c.windows()) known.insert("global_attention_mask");
   for (const auto& name : c.in.names())
     if (known.count(name) == 0)
-      log_warning("verify", words(c.path, ": '", name, "' is ignored for ", kind_of(c.config.model)));
+      log_warning("verify", concat(c.path, ": '", name, "' is ignored for ", kind_of(c.config.model)));
 }
 
 void require_targets(const TaskCase& c) {

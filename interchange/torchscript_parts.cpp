@@ -42,7 +42,7 @@ void add_traced(torch::jit::Module& module, const std::string& name, const torch
 
 std::string outputs_code(const std::vector<std::string>& names) {
   std::string code;
-  for (size_t i = 0; i < names.size(); ++i) code += words(i ? ", " : "{", '"', names[i], "\": out[", i, "]");
+  for (size_t i = 0; i < names.size(); ++i) code += concat(i ? ", " : "{", '"', names[i], "\": out[", i, "]");
   return code + "}";
 }
 
@@ -59,8 +59,8 @@ std::string ids_check(const BackboneConfig& model, const std::string& name, cons
 
 std::string length_check(const BackboneConfig& model, const std::string& length, const std::string& message) {
   if (model.max_input_length() == BackboneConfig::unlimited_length) return "";
-  return words("    assert ", length, " <= ", model.max_input_length(), ", \"this model accepts at most ",
-               model.max_input_length(), " tokens: ", message, "\"\n");
+  return concat("    assert ", length, " <= ", model.max_input_length(), ", \"this model accepts at most ",
+                model.max_input_length(), " tokens: ", message, "\"\n");
 }
 
 std::string substituted(std::string text, const Placeholders& placeholders) {

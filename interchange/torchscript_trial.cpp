@@ -117,7 +117,7 @@ bool generates_from(const ExportTrial& trial, const Inputs& texts, const TestSea
          forbidden + 2 * search.num_beams <= model.vocab_size;
 }
 
-std::string shape_text(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
+std::string shape_text(const Tensor& ids) { return concat(ids.size(0), "x", ids.size(1)); }
 
 /// The largest error of each output of case `k`. Throws CheckpointError if one is beyond the tolerance.
 void compare_outputs(const ExportTrial& trial, size_t k, const SafeTensors& results, double tolerance,
@@ -142,11 +142,11 @@ void compare_searches(const ExportTrial& trial, size_t k, const SafeTensors& res
   const int64_t prompt = trial.model().is_encoder_decoder() ? 1 : texts.input_ids.size(1);
   for (const auto& search : test_searches) {
     if (!generates_from(trial, texts, search)) continue;
-    const auto got = results.get(words("generate.", search.name, ".", k)).slice(1, prompt);
+    const auto got = results.get(concat("generate.", search.name, ".", k)).slice(1, prompt);
     require<CheckpointError>(at::equal(got, generated_tokens(trial.network, texts, search)),
                              "the exported file generates other text than the model, with ", search.name, ", at shape ",
                              shape_text(texts.input_ids), "; nothing was written");
-    errors[words("generate, ", search.name)] = 0;
+    errors[concat("generate, ", search.name)] = 0;
   }
 }
 
@@ -179,7 +179,7 @@ std::vector<NamedTensor> stored_inputs(const ExportTrial& trial) {
       if (!generates_from(trial, one, search)) continue;
       const auto mask = prompt_mask(trial.model(), one, search);
       inputs.push_back(
-          {words("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
+          {concat("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
     }
   }
   return inputs;
@@ -214,7 +214,7 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
     for (const char* optional : {"decoder_input_ids.", "prefix."})
       if (stored.contains(optional + number)) arguments.emplace_back(stored.get(optional + number));
     for (const auto& search : test_searches) {
-      const auto key = words("generate.", search.name, ".", number);
+      const auto key = concat("generate.", search.name, ".", number);
       if (!stored.contains(key)) continue;
       const auto mask = stored.get(key);
       const torch::jit::Stack settings{stored.get("input_ids." + number),

@@ -106,8 +106,8 @@ struct BackboneConfig : virtual LayerSizes, EmbeddingConfig, TokenHeadConfig, Ne
   virtual double carried_numbers() const { return 0; }
   /// The keys that its memory depends on, for messages: `model.hidden_size 768, model.num_hidden_layers 12, ...`.
   virtual std::string sizes() const {
-    return words("model.hidden_size ", hidden_size, ", model.num_hidden_layers ", num_hidden_layers,
-                 ", model.vocab_size ", vocab_size);
+    return concat("model.hidden_size ", hidden_size, ", model.num_hidden_layers ", num_hidden_layers,
+                  ", model.vocab_size ", vocab_size);
   }
 
  protected:

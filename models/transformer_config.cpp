@@ -80,9 +80,9 @@ double TransformerConfig::activations(const std::vector<RowSizes>& rows, bool re
 }
 
 std::string TransformerConfig::sizes() const {
-  return words("model.hidden_size ", hidden_size, ", model.num_hidden_layers ", num_hidden_layers,
-               ", model.intermediate_size ", intermediate_size, ", model.vocab_size ", vocab_size,
-               ", model.max_position_embeddings ", max_position_embeddings);
+  return concat("model.hidden_size ", hidden_size, ", model.num_hidden_layers ", num_hidden_layers,
+                ", model.intermediate_size ", intermediate_size, ", model.vocab_size ", vocab_size,
+                ", model.max_position_embeddings ", max_position_embeddings);
 }
 
 StackConfig EncoderDecoderConfig::decoder_stack() const {

@@ -116,8 +116,8 @@ void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& lim
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
                       Limits& limits) {
   const auto& model = in.backbone();
-  const auto found = model.token_types ? words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2")
-                                       : words(kind_of(in.model), " has none; choose another model");
+  const auto found = model.token_types ? concat("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2")
+                                       : concat(kind_of(in.model), " has none; choose another model");
   limits.forbid(!model.token_types || model.type_vocab_size < 2, subject, " needs two segment types, ", found, ", or ",
                 remedy);
   limits.forbid(in.data.max_seq_length < 5, subject, " needs room for two segments, data.max_seq_length is ",

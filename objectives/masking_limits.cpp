@@ -19,11 +19,11 @@ std::string unit_words(const Masking& c) {
     case MaskingUnit::word:
       return ", whole words";
     case MaskingUnit::ngram:
-      return words(", n-grams of up to ", c.max_ngram, " words");
+      return concat(", n-grams of up to ", c.max_ngram, " words");
     case MaskingUnit::span:
-      return words(", spans of up to ", c.max_span_length, " words");
+      return concat(", spans of up to ", c.max_span_length, " words");
     case MaskingUnit::token_span:
-      return words(", spans of up to ", c.max_span_length, " tokens");
+      return concat(", spans of up to ", c.max_span_length, " tokens");
   }
   return "";
 }
@@ -33,13 +33,13 @@ std::string unit_words(const Masking& c) {
 std::string masking_words(const Masking& c) {
   std::string outcomes;
   const auto add = [&](double share, const char* name) {
-    if (share > 1e-9) outcomes += words(outcomes.empty() ? "" : ", ", in_percent(share), " ", name);
+    if (share > 1e-9) outcomes += concat(outcomes.empty() ? "" : ", ", in_percent(share), " ", name);
   };
   add(c.mask_prob, "[MASK]");
   add(c.random_prob, "random");
   add(1 - c.mask_prob - c.random_prob, "kept");
   const auto first = c.initial_mlm_probability > 0 ? in_percent(c.initial_mlm_probability) + " and in the end " : "";
-  return words(first, in_percent(c.mlm_probability), " of the tokens", unit_words(c), ": ", outcomes);
+  return concat(first, in_percent(c.mlm_probability), " of the tokens", unit_words(c), ": ", outcomes);
 }
 
 void check_masking(const std::string& name, const Masking& m, const ObjectiveSetting& in, Limits& limits) {

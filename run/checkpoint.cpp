@@ -59,7 +59,7 @@ std::optional<std::string> find_whole(const std::string& run, const std::vector<
     const auto damage = damage_if_there(folder);
     if (!damage) return std::nullopt;
     if (damage->empty()) return folder;
-    log_warning("train", words(folder, ": ", *damage, "; this checkpoint is skipped"));
+    log_warning("train", concat(folder, ": ", *damage, "; this checkpoint is skipped"));
   }
   return "";
 }
@@ -79,7 +79,7 @@ std::string pointer_fault(const std::string& run, const std::string& text) {
   if (is_step_name(text) && fs::is_directory(run + "/" + text, none)) return "";
   const auto prints = [](unsigned char byte) { return std::isprint(byte) != 0; };
   const bool is_shown = std::all_of(text.begin(), text.end(), prints);
-  return is_shown ? words("'", shortened(text), "' is no checkpoint of this run") : "names no checkpoint of this run";
+  return is_shown ? concat("'", shortened(text), "' is no checkpoint of this run") : "names no checkpoint of this run";
 }
 
 /// The step folder that the file `name` (`latest`, `best`) names; empty without that file, and for one that names none,
@@ -96,14 +96,14 @@ std::string read_pointer(const std::string& run, const std::string& name) {
       require(fs::is_regular_file(path, unknown), path, ": is no file");
       text = read_text(path, 4096);
     } catch (const Error& e) {
-      log_warning("train", words(e.what(), "; it is ignored"));
+      log_warning("train", concat(e.what(), "; it is ignored"));
       return "";
     }
     while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
     fault = pointer_fault(run, text);
     if (fault.empty()) return text;
   } while (text != before);  // a run that trains may have written another one, and removed what this one named
-  log_warning("train", words(path, ": ", fault, "; it is ignored"));
+  log_warning("train", concat(path, ": ", fault, "; it is ignored"));
   return "";
 }
 
@@ -111,11 +111,11 @@ std::string read_pointer(const std::string& run, const std::string& name) {
 void move_aside(const std::string& path) {
   std::error_code error, unknown;
   auto aside = path + ".aside";
-  for (int i = 2; fs::exists(fs::symlink_status(aside, unknown)); ++i) aside = words(path, ".aside-", i);
+  for (int i = 2; fs::exists(fs::symlink_status(aside, unknown)); ++i) aside = concat(path, ".aside-", i);
   fs::rename(path, aside, error);
   require(!error, path, ": is a folder where the run writes a file, and cannot be moved (", error.message(),
           "); move it away");
-  log_warning("train", words(path, ": is a folder where the run writes a file; it is ", aside, " now"));
+  log_warning("train", concat(path, ": is a folder where the run writes a file; it is ", aside, " now"));
 }
 
 /// All tensors of a file; empty if the file does not exist.
@@ -220,12 +220,12 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   const bool suggests = names.size() < 10'000;  // each name is compared with all of them
   for (const auto& [name, param] : params) {
     if (unused.erase(name) == 0) {
-      mismatches.push_back(words("missing: ", name, suggests ? did_you_mean(name, names) : ""));
+      mismatches.push_back(concat("missing: ", name, suggests ? did_you_mean(name, names) : ""));
       continue;
     }
     const auto tensor = stored.get(name);
     if (tensor.sizes() != param.value().sizes())
-      mismatches.push_back(words(name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes()));
+      mismatches.push_back(concat(name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes()));
     else
       param.value().copy_(tensor);
   }
@@ -233,7 +233,7 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   constexpr size_t shown = 1000;
   std::string list;
   for (size_t i = 0; i < std::min(mismatches.size(), shown); ++i) list += "\n  " + mismatches[i];
-  if (mismatches.size() > shown) list += words("\n  and ", mismatches.size() - shown, " more");
+  if (mismatches.size() > shown) list += concat("\n  and ", mismatches.size() - shown, " more");
   require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", list);
 }
 
@@ -269,10 +269,10 @@ std::optional<Tokenizer> verified_tokenizer(const std::string& run, int64_t voca
   require_fitting(*tokenizer, vocab_size, run);
   const auto fingerprint = tokenizer->fingerprint();
   if (recorded.fingerprint.empty())
-    log_warning("verify", words(run, "/tokenizer: has the fingerprint ", fingerprint,
-                                ", and provenance.json does not say which one the run was trained with"));
+    log_warning("verify", concat(run, "/tokenizer: has the fingerprint ", fingerprint,
+                                 ", and provenance.json does not say which one the run was trained with"));
   else if (tokenizer->has_fingerprint(recorded.fingerprint))
-    log_info("verify", words(run, "/tokenizer: has the recorded fingerprint ", fingerprint));
+    log_info("verify", concat(run, "/tokenizer: has the recorded fingerprint ", fingerprint));
   return tokenizer;
 }
 
@@ -288,8 +288,8 @@ void check_metrics(const std::string& run) {
     if (damaged++ == 0) first = number;
   }
   if (damaged > 0)
-    log_warning("verify", words(path, ": ", damaged, " damaged lines, the first of them line ", first,
-                                "; curves and reports are made without them"));
+    log_warning("verify", concat(path, ": ", damaged, " damaged lines, the first of them line ", first,
+                                 "; curves and reports are made without them"));
 }
 
 }  // namespace
@@ -301,7 +301,7 @@ void verify_run(const std::string& run) {
     const auto damage = damage_if_there(run + "/" + name);
     if (!damage) continue;
     require<CheckpointError>(damage->empty(), run, "/", name, ": ", *damage);
-    log_result("verify", words(run, "/", name, ": sizes and checksums match the manifest"));
+    log_result("verify", concat(run, "/", name, ": sizes and checksums match the manifest"));
   }
   require_own_files(run);
   const auto path = run + "/run.yaml";

@@ -66,7 +66,7 @@ std::string checksums_fault(const std::string& folder, const std::string& name) 
     std::error_code none;  // a damaged list can name anything
     if (!fs::is_regular_file(file, none)) return listed + " is missing";
     if (!facts.is_object() || facts.value("bytes", json()) != fs::file_size(file, none))
-      return words(listed, " differs in size from its entry in ", name);
+      return concat(listed, " differs in size from its entry in ", name);
     if (facts.value("xxh3", json()) != file_hash(file)) return listed + " does not match its checksum";
   }
   std::error_code unknown;
@@ -74,7 +74,7 @@ std::string checksums_fault(const std::string& folder, const std::string& name) 
     for (const auto& entry : fs::directory_iterator(folder, unknown)) {
       const auto file = entry.path().filename().string();
       if (file != name && is_kept_file(file) && !content["files"].contains(file))
-        return words(file, " is not in ", name, ", so that it is of something else");
+        return concat(file, " is not in ", name, ", so that it is of something else");
     }
   return "";
 }

@@ -19,7 +19,7 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) 
   const auto found =
       choice == CheckpointChoice::best ? find_best_checkpoint(path) : FoundCheckpoint{.folder = find_checkpoint(path)};
   require<CheckpointError>(!found.folder.empty(), path, ": holds no valid checkpoint; train it, or import it again");
-  log_info("run", words(found.folder, ": the ", found.is_best ? "best" : "newest", " checkpoint"));
+  log_info("run", concat(found.folder, ": the ", found.is_best ? "best" : "newest", " checkpoint"));
   return found.folder;
 }
 

@@ -43,12 +43,12 @@ void check_data(const RunConfig& c, Limits& limits) {
     limits.forbid(c.data.max_seq_length > model->max_input_length(), "data.max_seq_length ", c.data.max_seq_length,
                   " is longer than model.max_position_embeddings ", model->max_position_embeddings,
                   model->positions_after_padding
-                      ? words(" allows: ", model->max_input_length(), " (positions start at pad_token_id + 1)")
+                      ? concat(" allows: ", model->max_input_length(), " (positions start at pad_token_id + 1)")
                       : "",
                   "; shorten the sequences or give the model more positions");
   const auto in = setting_of(c);
   if (is_pair(c.data.packing) && !pairs_of(c.objectives))
-    require_segments(words("data.packing ", c.data.packing), "choose another packing", in, limits);
+    require_segments(concat("data.packing ", c.data.packing), "choose another packing", in, limits);
 }
 
 void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limits& limits) {
@@ -99,7 +99,7 @@ void check_phases(const RunConfig& c, Limits& limits) {
       "to step; remove the phases, or set model.mem_len to 0");
   double before = 0;
   for (size_t i = 0; i < phases.size(); ++i) {
-    const auto name = words("train.phases.", i);
+    const auto name = concat("train.phases.", i);
     const int64_t length = phases[i].max_seq_length;
     limits.forbid(phases[i].from <= before, name, ".from ", shortest(phases[i].from), " is not after ",
                   shortest(before), ", where the phase before it begins; list phases in their order");

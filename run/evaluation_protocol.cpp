@@ -70,9 +70,9 @@ std::vector<std::string> evaluation_errors(const RunConfig& config) {
     if (!named.insert(name).second)
       broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
     if (heads.count(head_of(objective)) == 0) {
-      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", only for ", listed(kinds),
-                             "; evaluate an objective that it has a head for, or train it with ", kind_of(objective),
-                             " too"));
+      broken.push_back(concat("evaluation.objectives: the network has no head for ", name, ", only for ", listed(kinds),
+                              "; evaluate an objective that it has a head for, or train it with ", kind_of(objective),
+                              " too"));
       continue;
     }
     RunConfig single;
@@ -84,7 +84,7 @@ std::vector<std::string> evaluation_errors(const RunConfig& config) {
     try {
       validate(single);
     } catch (const ConfigError& e) {
-      broken.push_back(words("evaluation.objectives, ", name, ": ", e.what()));
+      broken.push_back(concat("evaluation.objectives, ", name, ": ", e.what()));
     }
   }
   return broken;

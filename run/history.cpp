@@ -64,8 +64,8 @@ std::string maker_of(const json& entry) {
   constexpr size_t shown = 12;  // digits
   const auto of_commit = commit.empty() ? "" : " at " + commit.substr(0, shown) + (is_dirty(commit) ? dirty : "");
   return version.empty() ? ""
-                         : words("cloze ", version, of_commit, ", LibTorch ", string_at(entry, "/libtorch"), ", ",
-                                 string_at(entry, "/machine/processor"));
+                         : concat("cloze ", version, of_commit, ", LibTorch ", string_at(entry, "/libtorch"), ", ",
+                                  string_at(entry, "/machine/processor"));
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ std::string maker_of(const json& entry) {
 std::string to_text(const Changes& changes) {
   std::string list;
   for (const auto& [key, was, is] : changes.keys)
-    list += words(list.empty() ? "" : ", ", key, " ", is, " (was ", was, ")");
-  return list.empty() ? "" : words("step ", changes.step, " with ", list);
+    list += concat(list.empty() ? "" : ", ", key, " ", is, " (was ", was, ")");
+  return list.empty() ? "" : concat("step ", changes.step, " with ", list);
 }
 
 Changes telling(const Changes& changes) {
@@ -118,7 +118,7 @@ History history_of(const json& provenance) {
     const auto maker = maker_of(entry);
     history.is_dirty = history.is_dirty || is_dirty(string_at(entry, "/commit"));
     if (maker.empty() || maker == last) continue;
-    history.made_by += words(history.made_by.empty() ? "" : "; ", "from step ", changes.step, " on ", maker);
+    history.made_by += concat(history.made_by.empty() ? "" : "; ", "from step ", changes.step, " on ", maker);
     last = maker;
   }
   for (auto& changes : history.changes) changes = telling(changes);

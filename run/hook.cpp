@@ -25,7 +25,8 @@ namespace {
 /// Why a command failed, by the status of waitpid; empty where it did not.
 std::string failure_in(int status, std::string output) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
-  const auto how = WIFSIGNALED(status) ? words("signal ", WTERMSIG(status)) : words("exit code ", WEXITSTATUS(status));
+  const auto how =
+      WIFSIGNALED(status) ? concat("signal ", WTERMSIG(status)) : concat("exit code ", WEXITSTATUS(status));
   output.erase(output.find_last_not_of(" \n\r") + 1);
   const auto line = output.substr(output.rfind('\n') + 1);
   return line.empty() ? how : how + ": " + line;
@@ -78,7 +79,7 @@ void Hook::finish() {
     if (is_late()) {
       kill(-child_, SIGKILL);
       waitpid(child_, &status, 0);
-      warn(words("it took more than ", shortest(patience_), " s and was killed"));
+      warn(concat("it took more than ", shortest(patience_), " s and was killed"));
       child_ = 0;
       return;
     }
@@ -92,8 +93,8 @@ void Hook::finish() {
 void Hook::warn(const std::string& reason) {
   if (!warned_.insert(kind_).second) return;
   end_progress();
-  log_warning("train", words("the hook failed at the event '", kind_, "' (", reason,
-                             "); the run goes on, and later failures at this event are not told"));
+  log_warning("train", concat("the hook failed at the event '", kind_, "' (", reason,
+                              "); the run goes on, and later failures at this event are not told"));
 }
 
 }  // namespace cloze

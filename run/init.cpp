@@ -67,9 +67,9 @@ void copy_same_name(const std::string& name, const Tensor& from, int64_t source_
   } else if (from.dim() == value.dim() && have_equal_columns(from, value) && is_table(name)) {
     const int64_t rows = std::min(from.size(0), value.size(0));
     value.narrow(0, 0, rows).copy_(from.narrow(0, 0, rows));
-    report.partly.push_back(words(name, " (", rows, " of ", value.size(0), " rows)"));
+    report.partly.push_back(concat(name, " (", rows, " of ", value.size(0), " rows)"));
   } else {
-    report.fresh.push_back(words(name, " (shape ", from.sizes(), " there, ", value.sizes(), " here)"));
+    report.fresh.push_back(concat(name, " (shape ", from.sizes(), " there, ", value.sizes(), " here)"));
   }
 }
 
@@ -163,15 +163,15 @@ std::string to_text(const InitReport& r) {
   const auto examples = [](const std::vector<std::string>& names) {
     std::string list;
     for (size_t i = 0; i < names.size() && i < 4; ++i) list += (i ? ", " : ": ") + names[i];
-    return list + (names.size() > 4 ? words(" and ", names.size() - 4, " more") : "");
+    return list + (names.size() > 4 ? concat(" and ", names.size() - 4, " more") : "");
   };
-  std::string text = words("initialized from ", r.from, ": ", r.copied.size(), " tensors copied");
-  if (!r.tiled.empty()) text += words("; ", r.tiled.size(), " tiled", examples(r.tiled));
+  std::string text = concat("initialized from ", r.from, ": ", r.copied.size(), " tensors copied");
+  if (!r.tiled.empty()) text += concat("; ", r.tiled.size(), " tiled", examples(r.tiled));
   if (!r.from_local.empty())
-    text += words("; ", r.from_local.size(), " projections of global tokens copied from those of all tokens");
-  if (!r.partly.empty()) text += words("; partly copied", examples(r.partly));
-  if (!r.fresh.empty()) text += words("; ", r.fresh.size(), " drawn", examples(r.fresh));
-  if (!r.unused.empty()) text += words("; ", r.unused.size(), " of the source run not used", examples(r.unused));
+    text += concat("; ", r.from_local.size(), " projections of global tokens copied from those of all tokens");
+  if (!r.partly.empty()) text += concat("; partly copied", examples(r.partly));
+  if (!r.fresh.empty()) text += concat("; ", r.fresh.size(), " drawn", examples(r.fresh));
+  if (!r.unused.empty()) text += concat("; ", r.unused.size(), " of the source run not used", examples(r.unused));
   return text;
 }
 

@@ -114,8 +114,8 @@ std::vector<Panel> panels_of(const std::string& metrics) {
     if (damaged++ == 0) first = number;
   }
   if (damaged > 0)
-    log_warning("train", words(metrics, ": ", damaged, " damaged lines, the first of them line ", first,
-                               "; the loss curve is drawn without them"));
+    log_warning("train", concat(metrics, ": ", damaged, " damaged lines, the first of them line ", first,
+                                "; the loss curve is drawn without them"));
   return panels;
 }
 
@@ -181,7 +181,7 @@ Chart chart_of(const Panel& panel, bool is_last) {
          .points = points});
   }
   if (panel.baseline > 0 && first <= last)
-    add({.title = words(panel.of_tokens ? "unigram" : "majority", ", held out"),
+    add({.title = concat(panel.of_tokens ? "unigram" : "majority", ", held out"),
          .mark = ChartMark::dashes,
          .colour = 0,
          .points = {{first, panel.baseline}, {last, panel.baseline}}});
@@ -207,7 +207,7 @@ bool draw_loss(const std::string& run, const Objectives& objectives, double unig
     write_atomic(run + "/loss.svg", chart_svg((name.has_filename() ? name : name.parent_path()).filename(), charts));
     return true;
   } catch (const Error& error) {
-    log_warning("train", words("no plot of the loss: ", error.what()));
+    log_warning("train", concat("no plot of the loss: ", error.what()));
     return false;
   }
 }

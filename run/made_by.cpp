@@ -74,9 +74,9 @@ std::string network_changes(const std::string& made, const std::string& run_yaml
   for (const auto& key : keys) {
     const auto was = value_of(before, key), is = value_of(now, key);
     if (was == is || ++found > shown) continue;
-    list += words(list.empty() ? "" : ", ", key, ": ", was, " -> ", is);
+    list += concat(list.empty() ? "" : ", ", key, ": ", was, " -> ", is);
   }
-  return found > shown ? words(list, " and ", found - shown, " more") : list;
+  return found > shown ? concat(list, " and ", found - shown, " more") : list;
 }
 
 /// The fingerprint of the tokenizer in the manifest of a checkpoint; empty where it has none.

@@ -61,9 +61,9 @@ double shown_tokens(const RunConfig& config, double row_tokens) {
 
 /// What a step is likely to take, and what the machine has.
 std::string likely_need(const RunConfig& config, double row_tokens, double machine) {
-  return words("a step with train.batch_size ", config.train.batch_size, " and rows of ",
-               shown_tokens(config, row_tokens), " tokens takes about ", bytes(likely_memory(config, row_tokens)),
-               ", and the machine has ", bytes(machine), " of memory");
+  return concat("a step with train.batch_size ", config.train.batch_size, " and rows of ",
+                shown_tokens(config, row_tokens), " tokens takes about ", bytes(likely_memory(config, row_tokens)),
+                ", and the machine has ", bytes(machine), " of memory");
 }
 
 constexpr const char* memory_remedy =
@@ -89,7 +89,7 @@ void require_memory(const RunConfig& config, double row_tokens, double machine) 
 
 void warn_of_memory(const RunConfig& config, double row_tokens, double machine) {
   if (config.train.device != "cpu" || machine <= 0 || likely_memory(config, row_tokens) <= machine) return;
-  log_warning("train", words(likely_need(config, row_tokens, machine), ": the system may kill it; ", memory_remedy));
+  log_warning("train", concat(likely_need(config, row_tokens, machine), ": the system may kill it; ", memory_remedy));
 }
 
 }  // namespace cloze

@@ -36,7 +36,7 @@ Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : pa
   require<CheckpointError>(is_cut, path_, ": cannot be cut to what its checkpoint knows (", reason, ")");
   char host[64] = "host";
   gethostname(host, sizeof host - 1);
-  events_path_ = words(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
+  events_path_ = concat(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
   add_event(file_version_event(now()));
   add_event(session_start_event(now(), step));
 }
@@ -82,8 +82,8 @@ void Metrics::write_pending() {
     const auto written = ::write(fileno(out_), pending_.data(), pending_.size());
     if (written <= 0) {
       if (!std::exchange(lost_, true))
-        log_warning("train", words(path_, " cannot be written (", system_reason(),
-                                   "); the run continues, and its lines are written when that is possible again"));
+        log_warning("train", concat(path_, " cannot be written (", system_reason(),
+                                    "); the run continues, and its lines are written when that is possible again"));
       return;
     }
     const auto count = static_cast<size_t>(written);
@@ -113,7 +113,7 @@ uint64_t Metrics::sync() {
   const bool removed = fstat(fileno(out_), &info) != 0 || info.st_nlink == 0;
   if (!removed) return static_cast<uint64_t>(info.st_size) - begun_;
   if (!std::exchange(lost_, true))
-    log_warning("train", words(path_, " was removed while the run writes it; its lines so far are lost"));
+    log_warning("train", concat(path_, " was removed while the run writes it; its lines so far are lost"));
   return 0;
 }
 

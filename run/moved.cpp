@@ -103,7 +103,7 @@ std::string found_tokens(const std::string& run, const std::string& recorded, co
   if (fingerprint.empty() || recorded.empty()) return recorded;
   for (const auto& path : token_paths(run, recorded)) {
     if (!has_fingerprint(path, fingerprint)) continue;
-    if (path != recorded) log_info("data", words(run, ": its tokens, ", recorded, ", are found in ", path));
+    if (path != recorded) log_info("data", concat(run, ": its tokens, ", recorded, ", are found in ", path));
     return path;
   }
   return recorded;
@@ -117,7 +117,7 @@ std::string tokens_of_run(const std::string& run, const std::string& recorded) {
 }
 
 std::string mixture_tokens_of_run(const std::string& run, size_t part, const std::string& recorded) {
-  return found_tokens(run, recorded, recorded_text(run, words("/data/mixture/", part, "/fingerprint").c_str()));
+  return found_tokens(run, recorded, recorded_text(run, concat("/data/mixture/", part, "/fingerprint").c_str()));
 }
 
 }  // namespace cloze

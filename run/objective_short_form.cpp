@@ -169,8 +169,8 @@ void refuse_ignored_options(const RunConfig& config) {
       // The weight counts in the sum of the held-out losses.
       if (!entry.leaf || scope == Scope::held_out || entry.path == "weight" || has_value(plain, entry)) continue;
       if (scope == Scope::network && is_of_own(entry)) continue;
-      ignored += words(ignored.empty() ? "" : "\n", "evaluation.objectives, ", short_form(objective), ": ", entry.path,
-                       " is ", entry.value, ", which", why_ignored(scope));
+      ignored += concat(ignored.empty() ? "" : "\n", "evaluation.objectives, ", short_form(objective), ": ", entry.path,
+                        " is ", entry.value, ", which", why_ignored(scope));
     }
   }
   if (!ignored.empty()) throw ConfigError(ignored);

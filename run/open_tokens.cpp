@@ -16,8 +16,8 @@ TokenStore with_sentinels(const TokenStore& store, const RunConfig& config, bool
   const auto sentinels = std::max(needed_sentinels(config.objectives), needed_sentinels(config.evaluation.objectives));
   if (sentinels == 0 || !tokenizer.sentinels().empty()) return store;
   if (is_told)
-    log_info("data", words(store.folder(), ": has no sentinels; <extra_id_0> to <extra_id_", sentinels - 1,
-                           "> follow its ", thousands(static_cast<uint64_t>(tokenizer.size())), " tokens"));
+    log_info("data", concat(store.folder(), ": has no sentinels; <extra_id_0> to <extra_id_", sentinels - 1,
+                            "> follow its ", thousands(static_cast<uint64_t>(tokenizer.size())), " tokens"));
   return store.with_tokenizer(tokenizer.followed_by_sentinels(sentinels));
 }
 

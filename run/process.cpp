@@ -40,8 +40,8 @@ int64_t allowed_threads(int64_t wanted, bool is_asked) {
                  threads_remedy);
   constexpr int64_t of_others = 2;  // such as those that prepare batches
   const int64_t possible = 1 + std::max<int64_t>(0, left - of_others) / pools;
-  log_warning("threads", words("the system starts only ", left, " more threads, so that ", possible, " of ", wanted,
-                               " compute; ", threads_remedy));
+  log_warning("threads", concat("the system starts only ", left, " more threads, so that ", possible, " of ", wanted,
+                                " compute; ", threads_remedy));
   return possible;
 }
 
@@ -53,9 +53,9 @@ void configure_threads(int64_t threads) {
   require<ConfigError>(threads <= most_threads, "train.threads is ", threads, ", must be at most ", most_threads,
                        "; this machine has ", cores, " cores");
   if (threads > cores)
-    log_warning("threads", words("train.threads is ", threads, ", and this process may use ", cores,
-                                 cores == 1 ? " core" : " cores",
-                                 ": lower it, since threads that share a core wait for each other"));
+    log_warning("threads", concat("train.threads is ", threads, ", and this process may use ", cores,
+                                  cores == 1 ? " core" : " cores",
+                                  ": lower it, since threads that share a core wait for each other"));
   at::globalContext().setFlushDenormal(true);
   at::set_num_threads(static_cast<int>(allowed_threads(threads > 0 ? threads : cores, threads > 0)));
   // They start here, and what is started later finds the system full and says so.
@@ -80,8 +80,8 @@ std::string shared_cores_warning(const CoreTime& before, const CoreTime& now) {
   constexpr double much = 0.1, long_enough = 1;  // a share of the time in which threads could have run; [s]
   const double used = now.used - before.used, waited = now.waited - before.waited;
   if (used + waited < long_enough || waited < much * (used + waited)) return {};
-  return words("threads waited for a core ", std::lround(100 * waited / (used + waited)),
-               " % of the time: end the other processes on these cores, or expect steps to take so much longer");
+  return concat("threads waited for a core ", std::lround(100 * waited / (used + waited)),
+                " % of the time: end the other processes on these cores, or expect steps to take so much longer");
 }
 
 double peak_memory() {

@@ -28,8 +28,8 @@ std::string weights_checksum(const std::string& checkpoint) {
 void log_checkpoint(const LoadedRun& run) {
   if (log_level() != LogLevel::verbose) return;
   const auto checksum = weights_checksum(run.checkpoint);
-  log_debug("run", words(run.checkpoint, ": ", kind_of(run.config.model), ", step ", run.state.step,
-                         ", weights with the XXH3 ", checksum.empty() ? "of no manifest" : checksum));
+  log_debug("run", concat(run.checkpoint, ": ", kind_of(run.config.model), ", step ", run.state.step,
+                          ", weights with the XXH3 ", checksum.empty() ? "of no manifest" : checksum));
 }
 
 /// Opens the tokenizer of the run, whose config is known.

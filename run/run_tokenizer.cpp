@@ -23,7 +23,7 @@ std::string tokenizer_remedy(const std::string& run) {
   const auto origin = fs::is_regular_file(path, unknown) ? parse_json(read_text(path, 16 << 20)) : json();
   const bool is_imported = origin.is_object() && origin.contains("imported_from") && !origin.contains("data");
   if (is_imported) return "import it again with its tokenizer files";
-  return words("restore ", run, "/tokenizer, or resume the run with its tokens");
+  return concat("restore ", run, "/tokenizer, or resume the run with its tokens");
 }
 
 /// The tokenizer of a run, whose fingerprint is that of its facts.
@@ -64,11 +64,11 @@ std::optional<Tokenizer> open_run_tokenizer(const std::string& run, const Record
   auto tokenizer = is_recorded ? open_unchanged(run) : Tokenizer::open(folder);
   if (!is_recorded || tokenizer.has_fingerprint(recorded.fingerprint)) return tokenizer;
   const auto difference =
-      words(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ", recorded.fingerprint);
+      concat(folder, ": has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ", recorded.fingerprint);
   if (recorded.is_current)
     fail<CheckpointError>(difference, ", so that it is another tokenizer than that of the run; ",
                           tokenizer_remedy(run));
-  log_warning("train", words(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));
+  log_warning("train", concat(difference, "; unless the run was resumed on other tokens, restore its tokenizer"));
   return tokenizer;
 }
 

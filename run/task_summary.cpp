@@ -32,7 +32,7 @@ void seal_task_summary(json& task, const std::string& rows, const std::string& p
 
 json read_task_summary(const std::string& run) {
   const auto path = run + "/summary.json", predicted = run + "/predictions.jsonl";
-  const auto again = words("; resume the run with `cloze pretrain --run ", run, " --resume`, which judges it again");
+  const auto again = concat("; resume the run with `cloze pretrain --run ", run, " --resume`, which judges it again");
   require<DataError>(fs::exists(path), path, ": is missing, so that the run has no figure of its task", again);
   const auto task = value_at(parse_json(read_text(path, most_summary_bytes)), "/task");
   require<DataError>(value_at(task, "/test").is_object() && !string_at(task, "/metric").empty(), path,

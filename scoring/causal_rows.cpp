@@ -22,7 +22,7 @@ class CausalScoring final : public RowsOfPassages {
   PassageText text() const override { return PassageText::to_scored; }
   size_t room(size_t stride) const override { return stride > 0 ? room_of_windows_ : room_; }
   std::string description() const override {
-    return words("log-likelihood: each token given those before it, the first given ", begin_name_);
+    return concat("log-likelihood: each token given those before it, the first given ", begin_name_);
   }
 
   void add(const EncodedPassage& passage, const Window& window, uint32_t number,

@@ -69,14 +69,14 @@ int64_t num_layers(const RunConfig& config) { return backbone_of(config.model).n
 std::string embedding_fault(const RunConfig& config, const EmbeddingOptions& options) {
   const auto layers = num_layers(config);
   if (options.layer && (*options.layer < 0 || *options.layer > layers))
-    return words("layer ", *options.layer, " does not exist; the model has layers 0 (its embeddings) to ", layers);
+    return concat("layer ", *options.layer, " does not exist; the model has layers 0 (its embeddings) to ", layers);
   const auto& model = backbone_of(config.model);
   if (options.pooling == Pooling::cls && (model.is_encoder_decoder() || (model.is_decoder() && !model.prepend_bos)))
     return "its texts have no [CLS] to pool; take --pooling mean or first-last";
   const auto layer = options.layer.value_or(layers);
   if (options.pooling == Pooling::first_last && layer < 2)
-    return words("first-last is the mean over layer 1 and a later one, and layer ", layer,
-                 " is none; take --pooling mean", layers > 1 ? ", or a --layer from 2 on" : "");
+    return concat("first-last is the mean over layer 1 and a later one, and layer ", layer,
+                  " is none; take --pooling mean", layers > 1 ? ", or a --layer from 2 on" : "");
   return "";
 }
 

@@ -42,8 +42,8 @@ std::string no_form(const RunConfig& config) {
   if (config.objectives.empty()) return "it has no head that predicts tokens; import a model with its prediction head";
   std::vector<std::string> kinds;
   for (const auto& objective : config.objectives) kinds.push_back(kind_of(objective));
-  return words("it has no head that gives probabilities of tokens, only that of ", listed(kinds, "and"),
-               "; score a run of mlm, mntp, rtd, clm, plm, span_corruption, denoising, gap_sentences or pairs");
+  return concat("it has no head that gives probabilities of tokens, only that of ", listed(kinds, "and"),
+                "; score a run of mlm, mntp, rtd, clm, plm, span_corruption, denoising, gap_sentences or pairs");
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ std::string scoring_fault(const RunConfig& config, std::optional<ScoringForm> fo
   if (!form || std::find(forms.begin(), forms.end(), *form) != forms.end()) return "";
   std::vector<std::string> others;
   for (const auto other : forms) others.emplace_back(name_of(other));
-  return words("the run cannot be scored by ", name_of(*form), ", because ", reason(*form), "; choose ",
-               listed(others, "or"));
+  return concat("the run cannot be scored by ", name_of(*form), ", because ", reason(*form), "; choose ",
+                listed(others, "or"));
 }
 
 }  // namespace cloze

@@ -156,17 +156,18 @@ struct Scorer::Impl {
     if (encoded.begin == encoded.end || !rows->windows(encoded, stride()).empty()) return;
     const bool takes_stride = options.takes_stride && form != ScoringForm::pll_span;
     throw PassageError(
-        index, words("the text '", shortened(passages[index].text()), "' has ", encoded.tokens.size(), " tokens, and ",
-                     run.folder, " reads at most ", rows->room(stride()), " of a text",
-                     is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
-                     takes_stride ? "score it in windows with a stride (--stride N)" : "take a model that reads more"));
+        index,
+        concat("the text '", shortened(passages[index].text()), "' has ", encoded.tokens.size(), " tokens, and ",
+               run.folder, " reads at most ", rows->room(stride()), " of a text",
+               is_unlimited(run.config) ? " in a gigabyte of attention scores" : "", "; shorten it, or ",
+               takes_stride ? "score it in windows with a stride (--stride N)" : "take a model that reads more"));
   }
 
   void check_finite(double value, std::span<const Passage> passages, size_t index) const {
     if (std::isfinite(value)) return;
-    throw PassageError(index, words(run.folder, ": its logits for the text '", shortened(passages[index].text()),
-                                    "' are not finite; the training diverged or the weights are damaged: take an "
-                                    "earlier checkpoint, or import it again"));
+    throw PassageError(index, concat(run.folder, ": its logits for the text '", shortened(passages[index].text()),
+                                     "' are not finite; the training diverged or the weights are damaged: take an "
+                                     "earlier checkpoint, or import it again"));
   }
 
   bool by_generator() const { return run.network != given; }
@@ -175,7 +176,7 @@ struct Scorer::Impl {
   /// The windows of a model that has no length of its own.
   std::string windows() const {
     if (stride() == 0 || !is_unlimited(run.config)) return "";
-    return words(", in windows of ", row_length(run, stride()), " tokens (data.max_seq_length)");
+    return concat(", in windows of ", row_length(run, stride()), " tokens (data.max_seq_length)");
   }
 
   /// Tokenizes the passages of a kind, and takes their score from the cache. Throws DataError if they do not fit.
@@ -216,7 +217,7 @@ struct Scorer::Impl {
     try {
       cache->flush();
     } catch (const Error& error) {
-      log_warning("score", words(error.what(), "; scores are no longer kept"));
+      log_warning("score", concat(error.what(), "; scores are no longer kept"));
       cache.reset();
       gave_up = true;
     }

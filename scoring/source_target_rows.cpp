@@ -164,28 +164,29 @@ class SourceTargetScoring final : public RowsOfPassages {
 std::string SourceTargetScoring::description() const {
   const std::string side = model_.is_encoder_decoder() ? "decoder" : "target";
   if (form_ == ScoringForm::pll_span)
-    return words("mask form: all tokens together replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
-                 " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
+    return concat("mask form: all tokens together replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
+                  " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
   if (form_ != ScoringForm::likelihood) {
     const std::string later = form_ == ScoringForm::pll_word_l2r ? ", together with the later tokens of its word," : "";
     const std::string given = layout_.target_has_text ? "the tokens before it" : "the sentinel";
-    return words("mask form: each token", later, " replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
-                 " in the source, and predicted by the ", side, " after ", given);
+    return concat("mask form: each token", later, " replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
+                  " in the source, and predicted by the ", side, " after ", given);
   }
   switch (layout_.prefix) {
     case Prefix::none:
     case Prefix::source:
-      return words("prefix form: log-likelihood of the text in the ", side, ", with its context as the source");
+      return concat("prefix form: log-likelihood of the text in the ", side, ", with its context as the source");
     case Prefix::sentinel:
-      return words("prefix form: log-likelihood of the text in the ", side,
-                   " after a sentinel, with its context and the sentinel as the source");
+      return concat("prefix form: log-likelihood of the text in the ", side,
+                    " after a sentinel, with its context and the sentinel as the source");
     case Prefix::placeholder:
-      return words("prefix form: log-likelihood of the text in the ", side,
-                   ", with its context and a masked sentence as the source");
+      return concat("prefix form: log-likelihood of the text in the ", side,
+                    ", with its context and a masked sentence as the source");
     case Prefix::repeated:
     case Prefix::masks:
-      return words("prefix form: log-likelihood of the text in the ", side, " after its context, with the context and ",
-                   layout_.prefix == Prefix::masks ? "a [MASK] for each token" : "[MASK]", " as the source");
+      return concat("prefix form: log-likelihood of the text in the ", side,
+                    " after its context, with the context and ",
+                    layout_.prefix == Prefix::masks ? "a [MASK] for each token" : "[MASK]", " as the source");
   }
   return "";
 }

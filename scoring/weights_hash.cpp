@@ -30,10 +30,10 @@ std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride, 
   RunConfig described;
   described.model = run.config.model;
   described.objectives = run.config.objectives;
-  return hash_hex(words("rules ", rules, "\nweights ", hash_of_weights(*run.network), "\ntokenizer ",
-                        run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride, "\nrow ",
-                        row_length(run, static_cast<size_t>(stride)),
-                        computes_in_bf16(*run.network, precision) ? "\nbf16\n" : "\n", to_yaml(described)));
+  return hash_hex(concat("rules ", rules, "\nweights ", hash_of_weights(*run.network), "\ntokenizer ",
+                         run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride, "\nrow ",
+                         row_length(run, static_cast<size_t>(stride)),
+                         computes_in_bf16(*run.network, precision) ? "\nbf16\n" : "\n", to_yaml(described)));
 }
 
 }  // namespace cloze

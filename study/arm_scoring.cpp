@@ -109,12 +109,12 @@ void set_metrics(Plan& plan) {
   check_margin(study.metric.better_by, plan.metric, plan.file + ": metric");
   std::set<std::string> names{facts_of(plan.metric).name};
   for (size_t i = 0; i < study.secondary.size(); ++i) {
-    const auto where = words(plan.file, ": secondary.", i);
+    const auto where = concat(plan.file, ": secondary.", i);
     const auto& named = study.secondary[i];
     require<ConfigError>(!named.objective.empty() || !named.suite.empty() || !named.task.empty(), where,
                          " names no metric; give an `objective`, a `suite` or a `task`");
     auto metric = metric_of(named, where);
-    complete_task(metric, plan, words(": secondary.", i));
+    complete_task(metric, plan, concat(": secondary.", i));
     require<ConfigError>(names.insert(facts_of(metric).name).second, where, ": ", facts_of(metric).name,
                          " is a metric of the study already; keep one of them");
     plan.secondary.push_back(metric);

@@ -38,16 +38,16 @@ std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, cons
   if (loss.unit == LossUnit::bits_per_byte) {
     const double covered = bytes_of(a.result), other = bytes_of(b.result);
     if (std::abs(covered - other) <= 0.02 * covered) return "";
-    return words("were scored on different text, of ", bytes(covered), " and ", bytes(other),
-                 "; prepare both folders of tokens from one text with the same held-out share, and score all of it "
-                 "(evaluation.sequences)");
+    return concat("were scored on different text, of ", bytes(covered), " and ", bytes(other),
+                  "; prepare both folders of tokens from one text with the same held-out share, and score all of it "
+                  "(evaluation.sequences)");
   }
   if (!a.tokenizer.empty() && !b.tokenizer.empty() && a.tokenizer != b.tokenizer)
-    return words("have different tokenizers (", a.tokenizer, " and ", b.tokenizer,
-                 "), so that their losses cannot be compared", remedy);
+    return concat("have different tokenizers (", a.tokenizer, " and ", b.tokenizer,
+                  "), so that their losses cannot be compared", remedy);
   if (a.result.text != b.result.text)
-    return words("were scored on different text or by different tokenizers (tokens ", a.result.text, " and ",
-                 b.result.text, "), so that their losses cannot be compared", remedy);
+    return concat("were scored on different text or by different tokenizers (tokens ", a.result.text, " and ",
+                  b.result.text, "), so that their losses cannot be compared", remedy);
   return "";
 }
 
@@ -57,13 +57,13 @@ std::string difference_of(const ReportedRun& a, const ReportedRun& b, const Stud
   if (!loss)
     return a.result.text == b.result.text
                ? ""
-               : words("answered other items of ", facts_of(by).name, "; give all runs the same ones");
+               : concat("answered other items of ", facts_of(by).name, "; give all runs the same ones");
   if (const auto texts = difference_of_texts(a, b, *loss); !texts.empty()) return texts;
   const auto said = parts_of(a.result.measured), other = parts_of(b.result.measured);
   for (size_t i = 0; i < std::max(said.size(), other.size()); ++i)
     if (i >= said.size() || i >= other.size() || said[i] != other[i])
-      return words("were scored differently, so that their losses cannot be compared: by ", a.result.measured,
-                   ", and by ", b.result.measured, "; give both the same `evaluation`");
+      return concat("were scored differently, so that their losses cannot be compared: by ", a.result.measured,
+                    ", and by ", b.result.measured, "; give both the same `evaluation`");
   return "";
 }
 

@@ -50,11 +50,11 @@ std::vector<std::string> changes_since_declaration(const Plan& plan) {
   for (const auto& [key, value] : now.items()) {
     const auto was = values.value(key, std::string("absent"));
     const auto is = value.get<std::string>();
-    if (was != is) changes.push_back(words(key, " was ", was, " before the first run, and is ", is));
+    if (was != is) changes.push_back(concat(key, " was ", was, " before the first run, and is ", is));
   }
   for (const auto& [key, value] : values.items())
     if (!now.contains(key))
-      changes.push_back(words(key, " was ", value.get<std::string>(), " before the first run, and is absent"));
+      changes.push_back(concat(key, " was ", value.get<std::string>(), " before the first run, and is absent"));
   return changes;
 }
 

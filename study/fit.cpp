@@ -315,26 +315,26 @@ std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<Scaling
   }
   for (const auto& point : points)
     if (!point.changed.empty())
-      found.push_back(words(point.name, " was ", point.changed, ": its loss is not that of a run that never changed"));
+      found.push_back(concat(point.name, " was ", point.changed, ": its loss is not that of a run that never changed"));
   const double negligible = 1e-3 * least;
   if (law.E < negligible)
-    found.push_back(words("E is ", digits(law.E, 3),
-                          ": the points show no floor of the loss; train longer and larger "
-                          "models, or take E for unknown"));
+    found.push_back(concat("E is ", digits(law.E, 3),
+                           ": the points show no floor of the loss; train longer and larger "
+                           "models, or take E for unknown"));
   if (law.alpha <= 0 || by_size < negligible)
     found.push_back("the loss does not fall with the size: A / N^alpha explains nothing; spread the sizes wider");
   if (law.beta <= 0 || by_tokens < negligible)
     found.push_back("the loss does not fall with the tokens: B / D^beta explains nothing; spread the budgets wider");
   const double together = correlation(problem);
   if (std::abs(together) > 0.95)
-    found.push_back(words("sizes and tokens move together (correlation of their logarithms ", digits(together, 3),
-                          "), which does not tell the two terms apart; train each size with several token counts"));
+    found.push_back(concat("sizes and tokens move together (correlation of their logarithms ", digits(together, 3),
+                           "), which does not tell the two terms apart; train each size with several token counts"));
   if (!fit.resampled.empty())
     for (size_t k = 0; k < law_names.size(); ++k) {
       const auto interval = fit.interval([&](const ScalingLaw& one) { return values_of(one)[k]; });
       if (interval.high - interval.low > std::abs(values_of(law)[k]))
-        found.push_back(words(law_names[k], " is uncertain by more than its value: ", digits(interval.low, 3), " to ",
-                              digits(interval.high, 3), "; more points would narrow it"));
+        found.push_back(concat(law_names[k], " is uncertain by more than its value: ", digits(interval.low, 3), " to ",
+                               digits(interval.high, 3), "; more points would narrow it"));
     }
   return found;
 }

@@ -150,7 +150,7 @@ std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std
 void add_points(std::vector<ScalingPoint>& points, const std::vector<CurvePoint>& earlier, const ScalingPoint& last) {
   for (const auto& end : earlier) {
     const auto tokens = static_cast<double>(end.tokens);
-    const auto name = words(last.name, " at ", with_prefix(tokens), " tokens");
+    const auto name = concat(last.name, " at ", with_prefix(tokens), " tokens");
     points.push_back({last.size, tokens, end.loss, name, last.changed, last.name});
   }
   points.push_back(last);
@@ -186,7 +186,7 @@ std::vector<ScalingPoint> read_points(const std::string& path, const PointColumn
   std::vector<ScalingPoint> points;
   for (size_t i = 1; i < records.size(); ++i) {
     const auto& cells = records[i].cells;
-    const auto where = words(path, ":", records[i].line);
+    const auto where = concat(path, ":", records[i].line);
     require<DataError>(cells.size() == head.cells.size(), where, ": has ", cells.size(), " cells, the first line has ",
                        head.cells.size());
     ScalingPoint point{.name = where};
@@ -237,7 +237,7 @@ std::vector<ScalingPoint> points_of_study(const std::string& file, const std::st
                {.size = parameters_of(result->folder, count),
                 .tokens = static_cast<double>(result->tokens),
                 .loss = result->value,
-                .name = words(run.arm, "/", run.seed),
+                .name = concat(run.arm, "/", run.seed),
                 .changed = changes_of(result->folder)});
   }
   require<DataError>(!points.empty(), plan.folder, ": has no finished runs; train them with `cloze study run ", file,

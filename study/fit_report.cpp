@@ -72,9 +72,9 @@ std::string points_text(const FitReport& report) {
     return with_prefix(low.*field) + " to " + with_prefix(high.*field);
   };
   const auto runs = std::ranges::max(runs_of(report.points)) + 1;
-  const auto of_runs = runs < report.points.size() ? words(" of ", runs, " runs") : "";
-  return words(report.points.size(), of_runs, ", N ", span(&ScalingPoint::size), " parameters, D ",
-               span(&ScalingPoint::tokens), " tokens");
+  const auto of_runs = runs < report.points.size() ? concat(" of ", runs, " runs") : "";
+  return concat(report.points.size(), of_runs, ", N ", span(&ScalingPoint::size), " parameters, D ",
+                span(&ScalingPoint::tokens), " tokens");
 }
 
 Table estimate_table(const FitReport& report) {
@@ -101,7 +101,7 @@ Table prediction_table(const FitReport& report, const std::vector<PredictedRun>&
     table.rows.push_back({three(one.flops.value), with_range(one.size, with_prefix),
                           with_range(one.tokens, with_prefix), three(one.tokens.value / one.size.value),
                           with_range(one.loss, five),
-                          beyond > 1.01 ? words(three(beyond), " times the largest point") : ""});
+                          beyond > 1.01 ? concat(three(beyond), " times the largest point") : ""});
   }
   drop_empty_columns(table);
   return table;
@@ -165,13 +165,13 @@ std::string isoflop_figure(const FitReport& report) {
         {.mark = ChartMark::rings,
          .colour = k + 1,
          .points = {{best.size, best.loss}},
-         .hints = {words("best of ", flops, ": ", with_prefix(best.size), " parameters, loss ", five(best.loss))}});
+         .hints = {concat("best of ", flops, ": ", with_prefix(best.size), " parameters, loss ", five(best.loss))}});
   }
   for (const auto& point : report.points) {
     auto& series = dots[nearest(budgets, flops_of(point))];
     series.points.push_back({point.size, point.loss});
-    series.hints.push_back(words(point.name, ": ", with_prefix(point.size), " parameters, ", with_prefix(point.tokens),
-                                 " tokens, loss ", five(point.loss)));
+    series.hints.push_back(concat(point.name, ": ", with_prefix(point.size), " parameters, ", with_prefix(point.tokens),
+                                  " tokens, loss ", five(point.loss)));
   }
   for (auto* marks : {&dots, &rings}) std::ranges::move(*marks, std::back_inserter(chart.series));
   chart.y = axis_over(losses, 0.05);
@@ -221,8 +221,8 @@ Report document_of(const FitReport& fit, bool has_figures) {
                 .facts = {{"points", points_text(fit)}}};
   if (!fit.counted.empty()) report.facts.emplace_back("counted", fit.counted);
   report.facts.emplace_back(
-      "deviation", words(percent(fit.deviation), " of the loss in the median, at most ", percent(fit.largest_deviation),
-                         fit.farthest.empty() ? "" : " (" + fit.farthest + ")"));
+      "deviation", concat(percent(fit.deviation), " of the loss in the median, at most ",
+                          percent(fit.largest_deviation), fit.farthest.empty() ? "" : " (" + fit.farthest + ")"));
   const auto figure = [&](std::string (*draw)(const FitReport&)) { return has_figures ? draw(fit) : ""; };
   report.parts = {{.heading = "Estimates", .tables = {estimate_table(fit)}},
                   {.heading = "The data do not support all of this", .sentences = fit.doubts},

@@ -79,15 +79,15 @@ std::string why_unfinished(const LooseRun& loose) {
   const auto& budget = loose.config.train.budget;
   const auto step = last_step(loose.folder);
   const auto resume = " resume it with `cloze pretrain --run " + shell_word(loose.folder) + " --resume`";
-  const auto of = budget.steps > 0 ? words(" of ", budget.steps) : "";
-  if (!fs::exists(loose.folder + "/held_out.json")) return words("it stands at step ", step, of, ";", resume);
+  const auto of = budget.steps > 0 ? concat(" of ", budget.steps) : "";
+  if (!fs::exists(loose.folder + "/held_out.json")) return concat("it stands at step ", step, of, ";", resume);
   const auto scored = loose.held_out.step;
   if (stopped_by(loose.folder) == "patience" && step <= scored)
-    return words("it stopped early at step ", step, of, " (evaluation.patience)");
+    return concat("it stopped early at step ", step, of, " (evaluation.patience)");
   auto others = budget;
   others.steps = 0;
   if (step > scored || (scored < budget.steps && !others.limited()))
-    return words("it went on after step ", scored, " and stands at step ", step, of, ";", resume);
+    return concat("it went on after step ", scored, " and stands at step ", step, of, ";", resume);
   return "";
 }
 
@@ -101,10 +101,10 @@ LooseRun open_run(const std::string& given) {
   run.result.seed = loose.config.train.seed;
   run.result.folder = trimmed;
   run.budget = budget_words(loose.config.train.budget);
-  run.command = words("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
+  run.command = concat("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
   read_provenance(trimmed, run);
   if (fs::exists(trimmed + "/held_out.json"))
-    loose.held_out = read_held_out(trimmed, words("remove ", trimmed, " and train the run again"));
+    loose.held_out = read_held_out(trimmed, concat("remove ", trimmed, " and train the run again"));
   run.message = why_unfinished(loose);
   run.state = run.message.empty() ? RunState::done : RunState::waiting;
   return loose;
@@ -157,8 +157,8 @@ CommonMetric common_metric(const std::vector<LooseRun>& runs, const std::string&
   if (wanted.empty()) {
     const auto name = first_of(common, first->config);
     return {.name = name,
-            .note = words("compared by ", name, ", the first of the held-out losses that all runs have (",
-                          listed(common), "); --metric names another")};
+            .note = concat("compared by ", name, ", the first of the held-out losses that all runs have (",
+                           listed(common), "); --metric names another")};
   }
   const auto near = did_you_mean(wanted, common);
   require<ConfigError>(std::find(common.begin(), common.end(), wanted) != common.end(), "--metric ", wanted,

@@ -33,7 +33,7 @@ constexpr uint64_t max_record = uint64_t{256} << 20;
 MetricFacts facts_of(const LossMetric& loss) {
   const bool is_of_labels = loss.name.starts_with("nsp") || loss.name.starts_with("sop");
   return {.name = loss.name,
-          .title = words("held-out ", loss.name, " loss"),
+          .title = concat("held-out ", loss.name, " loss"),
           .unit = unit_words(loss.unit),
           .floor = is_of_labels ? "the more frequent label" : "word frequencies",
           .has_curve_in_unit = loss.unit == LossUnit::nats};
@@ -58,7 +58,7 @@ void ask(RunConfig& run, const LossMetric& loss) {
 // -- A figure of a suite ---------------------------------------------------------------------------------------------
 
 MetricFacts facts_of(const SuiteMetric& suite) {
-  const auto name = words(suite.suite, " ", suite.figure);
+  const auto name = concat(suite.suite, " ", suite.figure);
   const bool is_fraction = is_share(suite.figure);
   return {.name = name,
           .title = name,
@@ -133,7 +133,7 @@ void ask(RunConfig& run, const SuiteMetric& metric) {
 
 MetricFacts facts_of(const TaskMetric& task) {
   return {.name = task.task,
-          .title = words(task.task, " ", task.figure.empty() ? "figure" : task.figure, " after fine-tuning"),
+          .title = concat(task.task, " ", task.figure.empty() ? "figure" : task.figure, " after fine-tuning"),
           .unit = task.is_error ? "" : "points",
           .higher_is_better = !task.is_error,
           .floor = task.floor,
@@ -208,7 +208,7 @@ bool is_better(double value, double other, const StudyMetric& metric) {
 std::string value_words(const StudyMetric& metric) {
   if (std::holds_alternative<LossMetric>(metric)) return "held-out loss";
   const auto facts = facts_of(metric);
-  return facts.unit.empty() ? facts.name : words(facts.name, " [", facts.unit, "]");
+  return facts.unit.empty() ? facts.name : concat(facts.name, " [", facts.unit, "]");
 }
 
 int64_t documents_in(const MetricValue& value) {
@@ -217,7 +217,7 @@ int64_t documents_in(const MetricValue& value) {
 }
 
 bool is_development(uint64_t document) {
-  const char first = hash_hex(words("held-out document ", document)).front();
+  const char first = hash_hex(concat("held-out document ", document)).front();
   return first >= '0' && first <= '3';  // of sixteen digits
 }
 

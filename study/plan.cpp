@@ -170,7 +170,7 @@ struct Scaler {
   void operator()(const char* name, T& limit, const char*, const Rule& = {}) {
     const T whole = limit;
     limit = static_cast<T>(static_cast<double>(limit) * factor);
-    if (whole > 0 && limit == 0) lost = words(name, " is ", whole);
+    if (whole > 0 && limit == 0) lost = concat(name, " is ", whole);
   }
 };
 
@@ -404,20 +404,20 @@ std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stag
 Plan later_plan(const Plan& before, size_t stage) {
   const auto& study = before.study;
   const auto& of = study.then.at(stage);
-  const auto where = words("then.", stage);
+  const auto where = concat("then.", stage);
   require<ConfigError>(of.budget.limited(), before.file, ": ", where,
                        " has no budget; say what every run gets in this stage, such as `budget: {tokens: 2M}`");
   const auto keys = keys_of_stage(before, of, where);
   const bool is_last = stage + 1 == study.then.size();
   std::vector<RunConfig> configs;
   for (size_t i = 0; i < before.arms.size(); ++i) {
-    auto tree = ConfigTree::parse(to_yaml(before.runs[i].config), words("the stage before ", where));
+    auto tree = ConfigTree::parse(to_yaml(before.runs[i].config), concat("the stage before ", where));
     for (const auto& [key, value] : keys[i]) tree.set(key, value);
     auto& config = configs.emplace_back(decode<RunConfig>(tree));
     config.init = {};
     config.train.budget = of.budget;
-    check_budget(config, words(before.file, ": ", where, ".budget, ", budget_words(of.budget), ", for arm '",
-                               before.arms[i].name, "'"));
+    check_budget(config, concat(before.file, ": ", where, ".budget, ", budget_words(of.budget), ", for arm '",
+                                before.arms[i].name, "'"));
     config.evaluation.objectives.clear();
     for (const auto& metric : before.metrics())
       if (is_last) ask(config, metric);
@@ -432,13 +432,13 @@ Plan later_plan(const Plan& before, size_t stage) {
     try {
       validate(configs[i]);
     } catch (const ConfigError& e) {
-      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", before.arms[i].name, "' in ", where, ": ", e.what());
+      mistakes += concat(mistakes.empty() ? "" : "\n", "arm '", before.arms[i].name, "' in ", where, ": ", e.what());
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
   Plan plan = before;
-  plan.folder = words(before.root, "/stage-", stage + 2);
-  plan.stage = words("stage ", stage + 2);
+  plan.folder = concat(before.root, "/stage-", stage + 2);
+  plan.stage = concat("stage ", stage + 2);
   check_mixtures(plan, configs);
   if (is_last) compare_scoring(plan, configs);
   for (size_t r = 0; r < plan.runs.size(); ++r) {
@@ -473,8 +473,8 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
     try {
       validate(config);
     } catch (const ConfigError& e) {
-      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what(),
-                        study.probe_head.share > 0 ? "" : probe_head_for(config, plan.metric));
+      mistakes += concat(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what(),
+                         study.probe_head.share > 0 ? "" : probe_head_for(config, plan.metric));
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
@@ -483,7 +483,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
   for (const int64_t seed : plan.seeds)
     for (size_t i = 0; i < configs.size(); ++i) {
       PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};
-      run.folder = words("runs/", folder_name(run.arm), "/seed-", seed);
+      run.folder = concat("runs/", folder_name(run.arm), "/seed-", seed);
       seed_streams(run.config.train, seed, plan.seeds.front(), study.vary);
       run.fingerprint = fingerprint_of(run.config);
       plan.runs.push_back(std::move(run));

@@ -137,7 +137,7 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
       if (is_equal(costs, field))
         equal.emplace_back(name);
       else
-        unequal.push_back(words(name, " (", range_of(costs, field), ")"));
+        unequal.push_back(concat(name, " (", range_of(costs, field), ")"));
     }
   }
   std::string text = labelled("equal", listed(equal), columns);
@@ -149,7 +149,7 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
       values += (values.empty() ? "" : ", ") + (value.empty() ? std::string("empty") : value);
     text += labelled(i == 0 ? "keys" : "", differing[i].key + ": " + values, columns);
   }
-  if (differing.size() > shown) text += labelled("", words("and ", differing.size() - shown, " more keys"), columns);
+  if (differing.size() > shown) text += labelled("", concat("and ", differing.size() - shown, " more keys"), columns);
   return text;
 }
 
@@ -160,7 +160,7 @@ std::string part_words(const Plan& plan) {
                                    : "the documents on which nothing was tuned";
   if (plan.documents == 0 || std::holds_alternative<SuiteMetric>(plan.metric)) return part;
   const auto own = is_development ? plan.development : plan.documents - plan.development;
-  return words(part, ": ", own, " of ", plan.documents);
+  return concat(part, ": ", own, " of ", plan.documents);
 }
 
 /// The metric that decides, and the others.
@@ -178,7 +178,7 @@ std::string repeats(const Plan& plan, const std::vector<RunCost>& costs, int64_t
   for (size_t i = 0; i < costs.size(); ++i)
     for (const auto& part : read_mixture(plan.runs[i].config.data))
       if (const auto warning = repeats_warning(part.tokens, costs[i].epochs * part.passes); !warning.empty())
-        text += labelled("warning", words("arm '", plan.arms[i].name, "': ", warning), columns);
+        text += labelled("warning", concat("arm '", plan.arms[i].name, "': ", warning), columns);
   return text;
 }
 
@@ -244,8 +244,8 @@ void require_disk(const std::string& folder, double needed, double free) {
 
 std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64_t jobs, int64_t columns) {
   const auto seeds = plan.seeds.size();
-  std::string text = words(plan.study.study, ": ", plan.arms.size(), " arms x ", seeds, seeds == 1 ? " seed" : " seeds",
-                           " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+  std::string text = concat(plan.study.study, ": ", plan.arms.size(), " arms x ", seeds,
+                            seeds == 1 ? " seed" : " seeds", " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   text += labelled("budget", budget_words(plan.runs.front().config.train.budget) + " a run", columns);
   if (!metric_name(plan).empty()) text += labelled("metric", metrics_text(plan), columns);
   if (plan.part != HeldOutPart::whole) text += labelled("held out", part_words(plan), columns);
@@ -261,10 +261,10 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
     }
     text += labelled(
         "in all",
-        words(with_prefix(flops), "FLOPs of training and ", with_prefix(evaluation_flops),
-              "FLOPs of evaluation, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
-              jobs == 1 ? " run" : " runs", " at once (", in_percent(seconds > 0 ? evaluation_seconds / seconds : 0),
-              " of it evaluation), ", bytes(disk_bytes_of(plan, probes)), " of disk"),
+        concat(with_prefix(flops), "FLOPs of training and ", with_prefix(evaluation_flops),
+               "FLOPs of evaluation, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
+               jobs == 1 ? " run" : " runs", " at once (", in_percent(seconds > 0 ? evaluation_seconds / seconds : 0),
+               " of it evaluation), ", bytes(disk_bytes_of(plan, probes)), " of disk"),
         columns);
     const auto by_currency = cost_columns(probes, costs);
     if (const auto common = common_costs(by_currency); !common.empty()) text += labelled("each run", common, columns);

@@ -41,7 +41,7 @@ void redirect(int descriptor, const char* path, int flags) {
 /// How a signal ended a process.
 std::string signal_words(int status) {
   const int signal = WTERMSIG(status);
-  return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
+  return concat("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
 }
 
 }  // namespace

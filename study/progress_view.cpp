@@ -86,8 +86,8 @@ std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statu
     failed += status.state == RunState::failed;
   }
   const double left = seconds_left(statuses);
-  table += words(done, " of ", statuses.size(), " runs done", failed > 0 ? words(", ", failed, " failed") : "",
-                 std::isfinite(left) && left > 0 ? ", about " + duration(left) + " left" : "", "\n");
+  table += concat(done, " of ", statuses.size(), " runs done", failed > 0 ? concat(", ", failed, " failed") : "",
+                  std::isfinite(left) && left > 0 ? ", about " + duration(left) + " left" : "", "\n");
   return table;
 }
 
@@ -117,12 +117,12 @@ void ProgressView::note(const PlannedRun& run, const std::string& failure) {
   const auto status = status_of(plan_, run);
   if (!failure.empty()) {
     drawn_ = 0;
-    log_warning("study", words(name, ": failed: ", failure, " (", log_path(plan_, run), ")"));
+    log_warning("study", concat(name, ": failed: ", failure, " (", log_path(plan_, run), ")"));
     return;
   }
   if (terminal_) return;
-  log_info("study",
-           words(name, ": ", fixed(status.loss, 4), " in ", duration(status.seconds), ", ", ended_, " of ", selected_));
+  log_info("study", concat(name, ": ", fixed(status.loss, 4), " in ", duration(status.seconds), ", ", ended_, " of ",
+                           selected_));
 }
 
 }  // namespace cloze

@@ -142,10 +142,10 @@ void mark_outlier(const ArmReport& arm, StudyReport& report) {
   const auto found = outlier(values);
   if (!found) return;
   for (auto& run : report.runs) run.outlying = run.outlying || run.result.folder == arm.runs[found->index].folder;
-  report.notes.push_back(words("run ", arm.name, "/", arm.runs[found->index].seed, " is an outlier (",
-                               significant(values[found->index], 5), ", the others of the arm have a mean of ",
-                               significant(found->others.mean, 5), "; p ", significant(found->p, 2),
-                               "); it counts like the others"));
+  report.notes.push_back(concat("run ", arm.name, "/", arm.runs[found->index].seed, " is an outlier (",
+                                significant(values[found->index], 5), ", the others of the arm have a mean of ",
+                                significant(found->others.mean, 5), "; p ", significant(found->p, 2),
+                                "); it counts like the others"));
 }
 
 /// What a report says of a run that is not done.
@@ -165,8 +165,8 @@ std::string note_on(const ReportedRun& run) {
     }
     return "is done";
   };
-  return words("run ", run.result.arm, "/", run.result.seed, " ", state(), run.message.empty() ? "" : ": ", run.message,
-               "; it is not in the table");
+  return concat("run ", run.result.arm, "/", run.result.seed, " ", state(), run.message.empty() ? "" : ": ",
+                run.message, "; it is not in the table");
 }
 
 /// Whether the verdict of an arm tells it from the baseline.
@@ -224,7 +224,7 @@ std::string budget_of(const Plan& plan, const PlannedRun& run) {
   for (const auto& stage : plan.study.then) later += ", then " + budget_words(stage.budget);
   if (plan.study.budget.limited()) return budget_words(plan.study.budget) + later;
   const auto network = budget_words(run.network_config().train.budget);
-  return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
+  return run.is_probe() ? concat(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
 
 /// A planned run with its result, where it is done. Throws DataError for one that had ended and lost its result.
@@ -234,8 +234,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   ReportedRun run{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
                   .state = status.state,
                   .message = status.message,
-                  .command = words("cloze pretrain ", shell_word(config_path(plan, planned)), " --run ",
-                                   shell_word(folder + "-again"))};
+                  .command = concat("cloze pretrain ", shell_word(config_path(plan, planned)), " --run ",
+                                    shell_word(folder + "-again"))};
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
   if (const auto missing = missing_finetunings(plan, plan.metric, planned); !missing.empty()) {
@@ -253,8 +253,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;
-  run.message = words("its ", std::holds_alternative<LossMetric>(plan.metric) ? "held-out loss" : metric_name(plan),
-                      " is not finite");
+  run.message = concat("its ", std::holds_alternative<LossMetric>(plan.metric) ? "held-out loss" : metric_name(plan),
+                       " is not finite");
   return run;
 }
 
@@ -285,7 +285,7 @@ void note_makers(StudyReport& report) {
   std::vector<std::string> of_precision;
   for (const auto& arm : report.arms)
     for (const std::string name = "train.precision: "; const auto& key : arm.differs)
-      if (key.starts_with(name)) of_precision.push_back(words(arm.name, " (", key.substr(name.size()), ")"));
+      if (key.starts_with(name)) of_precision.push_back(concat(arm.name, " (", key.substr(name.size()), ")"));
   for (const auto& run : report.runs) {
     if (run.state != RunState::done) continue;
     if (!run.changed.empty()) changed[run.result.arm] = run.changed;
@@ -295,18 +295,18 @@ void note_makers(StudyReport& report) {
     arms += (arms.empty() ? "" : ", ") + run.result.arm;
   }
   for (const auto& [arm, change] : changed)
-    report.notes.push_back(words("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
-                                 "; it is held apart from runs that never changed"));
+    report.notes.push_back(concat("arm ", arm, ": ", change.substr(change.find(" with ") + 1),
+                                  "; it is held apart from runs that never changed"));
   if (!dirty.empty())
     report.notes.push_back(
-        words("made by a program whose source had changes that no commit has, so that nobody else can "
-              "make the runs again: ",
-              listed(std::vector<std::string>(dirty.begin(), dirty.end()))));
+        concat("made by a program whose source had changes that no commit has, so that nobody else can "
+               "make the runs again: ",
+               listed(std::vector<std::string>(dirty.begin(), dirty.end()))));
   if (!of_precision.empty())
     report.notes.push_back("arms differ in train.precision, which alone moves a loss: " + listed(of_precision));
   if (arms_by.size() < 2) return;
   std::string makers;
-  for (const auto& [made_by, arms] : arms_by) makers += words(makers.empty() ? "" : "; ", arms, ": ", made_by);
+  for (const auto& [made_by, arms] : arms_by) makers += concat(makers.empty() ? "" : "; ", arms, ": ", made_by);
   report.notes.push_back(
       "runs were made by different versions, commits or processors, whose numbers are close but not equal (" + makers +
       ")");
@@ -327,11 +327,12 @@ void mark_other_budgets(StudyReport& report) {
     const auto own = budget_of(report, arm);
     if (own == budget) continue;
     arm.other_budget = own;
-    marked.push_back(words(arm.name, " (", own, ")"));
+    marked.push_back(concat(arm.name, " (", own, ")"));
   }
   if (marked.empty()) return;
-  report.notes.push_back(words("of another budget than ", report.arms.front().name, " (", budget, "): ", listed(marked),
-                               "; losses and curves stand side by side, without differences and verdicts"));
+  report.notes.push_back(concat("of another budget than ", report.arms.front().name, " (", budget,
+                                "): ", listed(marked),
+                                "; losses and curves stand side by side, without differences and verdicts"));
 }
 
 /// What an arm without a pair of runs is told.
@@ -356,17 +357,17 @@ void add_floor(StudyReport& report) {
     is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
   }
   if (at_floor.empty()) return;
-  const auto floor = words(facts_of(report.by).floor, " (", significant(report.floor, 5),
-                           report.unit.empty() ? "" : " " + report.unit, ")");
+  const auto floor = concat(facts_of(report.by).floor, " (", significant(report.floor, 5),
+                            report.unit.empty() ? "" : " " + report.unit, ")");
   if (is_one_below) {
-    report.notes.push_back(words("no better than ", floor, ": ", listed(at_floor),
-                                 "; a difference between such "
-                                 "networks says nothing of what they would learn"));
+    report.notes.push_back(concat("no better than ", floor, ": ", listed(at_floor),
+                                  "; a difference between such "
+                                  "networks says nothing of what they would learn"));
     return;
   }
-  report.notes.push_back(words("no arm has left ", floor,
-                               ", so that there is no verdict; train longer, or with a "
-                               "higher learning rate"));
+  report.notes.push_back(concat("no arm has left ", floor,
+                                ", so that there is no verdict; train longer, or with a "
+                                "higher learning rate"));
   report.tied.clear();
   for (auto& arm : report.arms) {
     if (arm.is_baseline) continue;
@@ -392,22 +393,22 @@ void note_movement(StudyReport& report) {
   std::vector<std::string> moving, falling;
   for (const auto& arm : report.arms) {
     if (const double moved = last_quarter(arm.difference_curve.mean); margin > 0 && std::abs(moved) > margin)
-      moving.push_back(words(arm.name, " (by ", fixed(-moved, 4, true), ")"));
+      moving.push_back(concat(arm.name, " (by ", fixed(-moved, 4, true), ")"));
     const auto& curve = arm.curve.mean;
     const double gained = is_rising ? -last_quarter(curve) : last_quarter(curve);
     if (!curve.empty() && gained > steep * curve.back().loss)
-      falling.push_back(words(arm.name, " (by ", significant(gained, 3), ")"));
+      falling.push_back(concat(arm.name, " (by ", significant(gained, 3), ")"));
   }
   if (!moving.empty() && facts.has_curve_in_unit)
     report.notes.push_back(
-        words("over the last quarter of the budget the difference still moves by more than the "
-              "margin: ",
-              listed(moving), "; a longer budget may have another verdict"));
+        concat("over the last quarter of the budget the difference still moves by more than the "
+               "margin: ",
+               listed(moving), "; a longer budget may have another verdict"));
   if (!falling.empty())
-    report.notes.push_back(words("over the last quarter of the budget the ",
-                                 is_rising ? "figure still rises" : "loss still falls", " by more than ",
-                                 significant(100 * steep, 2), " %: ", listed(falling),
-                                 "; a longer budget may have another order"));
+    report.notes.push_back(concat("over the last quarter of the budget the ",
+                                  is_rising ? "figure still rises" : "loss still falls", " by more than ",
+                                  significant(100 * steep, 2), " %: ", listed(falling),
+                                  "; a longer budget may have another order"));
 }
 
 }  // namespace
@@ -491,11 +492,11 @@ StudyReport make_report(const Stages& stages) {
   for (const auto& planned : plan.runs) {
     const auto status = status_of(plan, planned);
     report.runs.push_back(reported(plan, planned, status));
-    const auto name = words("run ", planned.arm, "/", planned.seed);
-    if (status.kept) report.notes.push_back(words(name, " ", kept_words));
+    const auto name = concat("run ", planned.arm, "/", planned.seed);
+    if (status.kept) report.notes.push_back(concat(name, " ", kept_words));
     const auto& run = report.runs.back();
     if (run.state == RunState::done && !run.message.empty())
-      report.notes.push_back(words(name, ": ", run.message, "; it has no value there"));
+      report.notes.push_back(concat(name, ": ", run.message, "; it has no value there"));
   }
   set_changed_apart(report);
   compare_arms(report);

@@ -213,7 +213,7 @@ std::string curve_lines(const ArmReport& arm, bool has_unit) {
 
 std::string to_csv(const StudyReport& report) {
   std::string text;
-  for (const auto* column : columns) text += words(text.empty() ? "" : ",", column);
+  for (const auto* column : columns) text += concat(text.empty() ? "" : ",", column);
   text += "\n";
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
@@ -232,7 +232,7 @@ std::string to_csv(const StudyReport& report) {
   for (const auto& table : report.tables)
     for (const auto& row : table.rows) {
       std::string note;
-      for (size_t i = 0; i < row.size(); ++i) note += words(i == 0 ? "" : "; ", table.header[i].name, ": ", row[i]);
+      for (size_t i = 0; i < row.size(); ++i) note += concat(i == 0 ? "" : "; ", table.header[i].name, ": ", row[i]);
       text += text_of({{"kind", "table"}, {"arm", table.title}, {"note", note}});
     }
   for (const auto& set : tied_words(report)) text += text_of({{"kind", "tied"}, {"note", set}});

@@ -34,7 +34,7 @@ struct Range {
 };
 
 std::string figure(const std::string& body, const std::string& caption) {
-  return words("<figure>\n", body, "<figcaption>", escaped_html(caption), "</figcaption>\n</figure>\n");
+  return concat("<figure>\n", body, "<figcaption>", escaped_html(caption), "</figcaption>\n</figure>\n");
 }
 
 std::string capitalised(std::string text) {
@@ -69,7 +69,7 @@ Scale scale_of(const StudyReport& report, const Currency& currency) {
     for (const auto& point : run.curve) whole.add(currency.of(point));
   if (currency.id == std::string("time")) {
     scale.unit = whole.high < 300 ? 1 : whole.high < 3 * 3600 ? 60 : 3600;
-    scale.label = words("training time [", scale.unit == 1 ? "s" : scale.unit == 60 ? "min" : "h", "]");
+    scale.label = concat("training time [", scale.unit == 1 ? "s" : scale.unit == 60 ? "min" : "h", "]");
   }
   scale.range = {whole.low / scale.unit, whole.high / scale.unit};
   return scale;
@@ -113,14 +113,14 @@ void add_band(Chart& chart, size_t arm, const std::vector<PlotPoint>& mean, cons
 
 Chart loss_chart(const StudyReport& report, const Scale& scale) {
   const auto losses = shown_losses(report);
-  Chart chart{.title = words(curve_title(report), " of all arms by ", scale.label),
+  Chart chart{.title = concat(curve_title(report), " of all arms by ", scale.label),
               .x_label = scale.label,
-              .y_label = words(curve_title(report), curve_unit(report)),
+              .y_label = concat(curve_title(report), curve_unit(report)),
               .x = nice_axis(scale.range.low, scale.range.high, 5, false),
               .y = nice_axis(losses.low, losses.high, 5, true)};
   std::vector<ChartSeries> lines;
   for (const auto& run : report.runs)
-    lines.push_back({.title = words(run.result.arm, ", seed ", run.result.seed),
+    lines.push_back({.title = concat(run.result.arm, ", seed ", run.result.seed),
                      .mark = ChartMark::faint,
                      .colour = index_of(report, run.result.arm),
                      .points = points_of(run.curve, scale, run_points)});
@@ -155,9 +155,9 @@ Chart difference_chart(const StudyReport& report, const Scale& scale) {
   }
   const auto x = nice_axis(scale.range.low, scale.range.high, 5, false);
   const auto level = [&](double y) { return std::vector<PlotPoint>{{x.low, y}, {x.high, y}}; };
-  Chart chart{.title = words("difference to ", report.baseline, " by ", scale.label),
+  Chart chart{.title = concat("difference to ", report.baseline, " by ", scale.label),
               .x_label = scale.label,
-              .y_label = words("paired difference to ", report.baseline, in_brackets(report.unit)),
+              .y_label = concat("paired difference to ", report.baseline, in_brackets(report.unit)),
               .x = x,
               .y = nice_axis(range.low, range.high, 5, true),
               .is_low = true};
@@ -189,22 +189,22 @@ std::string curve_figure(const StudyReport& report) {
   for (const auto& currency : currencies) {
     const auto scale = scale_of(report, currency);
     if (!(scale.range.high > 0)) continue;
-    picks +=
-        words("<input class=\"pick\" type=\"radio\" name=\"by\" id=\"by-", currency.id, "\"",
-              picks.empty() ? " checked" : "", "><label for=\"by-", currency.id, "\">by ", currency.name, "</label>\n");
+    picks += concat("<input class=\"pick\" type=\"radio\" name=\"by\" id=\"by-", currency.id, "\"",
+                    picks.empty() ? " checked" : "", "><label for=\"by-", currency.id, "\">by ", currency.name,
+                    "</label>\n");
     charts +=
-        words("<div class=\"by by-", currency.id, "\">\n", legend_of(report), chart_html(loss_chart(report, scale)));
+        concat("<div class=\"by by-", currency.id, "\">\n", legend_of(report), chart_html(loss_chart(report, scale)));
     if (report.arms.size() > 1 && facts_of(report.by).has_curve_in_unit)
       charts += chart_html(difference_chart(report, scale));
     charts += "</div>\n";
   }
   return charts.empty() ? ""
                         : figure(picks + charts,
-                                 words("Thick: means over finished runs, with a band of one standard deviation in the "
-                                       "upper chart and of the ",
-                                       interval_head(report),
-                                       " of each point alone in the lower. Thin: single runs. Steep losses of the "
-                                       "first tenth may leave the charts."));
+                                 concat("Thick: means over finished runs, with a band of one standard deviation in the "
+                                        "upper chart and of the ",
+                                        interval_head(report),
+                                        " of each point alone in the lower. Thin: single runs. Steep losses of the "
+                                        "first tenth may leave the charts."));
 }
 
 std::string difference_figure(const StudyReport& report) {
@@ -214,7 +214,7 @@ std::string difference_figure(const StudyReport& report) {
                  .margin = report.rules.margin,
                  .has_zero = true,
                  .sides = {higher ? "← worse" : "← better",
-                           words("difference to ", in_one_line(report.baseline), in_brackets(report.unit)),
+                           concat("difference to ", in_one_line(report.baseline), in_brackets(report.unit)),
                            higher ? "better →" : "worse →"}};
   Range range;
   range.add(0);
@@ -231,14 +231,14 @@ std::string difference_figure(const StudyReport& report) {
     add("interval", d.interval);
     if (d.seeds > 0) {
       range.add(d.mean);
-      row.marks.push_back({"dot", d.mean, d.mean, 4.5, words(arm.name, ": ", significant(d.mean, 4))});
+      row.marks.push_back({"dot", d.mean, d.mean, 4.5, concat(arm.name, ": ", significant(d.mean, 4))});
     }
     chart.rows.push_back(std::move(row));
   }
   chart.axis = nice_axis(range.low, range.high, 5, true);
   return figure(row_chart_html(chart),
-                words("Points: mean paired differences. Thick: ", interval_head(report), at_once_words(report), ".",
-                      chart.margin > 0 ? " Shaded: differences below the margin." : ""));
+                concat("Points: mean paired differences. Thick: ", interval_head(report), at_once_words(report), ".",
+                       chart.margin > 0 ? " Shaded: differences below the margin." : ""));
 }
 
 std::string value_figure(const StudyReport& report) {
@@ -252,7 +252,7 @@ std::string value_figure(const StudyReport& report) {
       const double value = run.result.value;
       range.add(value);
       row.marks.push_back({run.outlying ? "run outlying" : "run", value, value, run.outlying ? 5.5 : 4.5,
-                           words("seed ", run.result.seed, ": ", significant(value, 6))});
+                           concat("seed ", run.result.seed, ": ", significant(value, 6))});
     }
     if (!arm.runs.empty()) row.marks.push_back({"mean", arm.summary.mean, arm.summary.mean});
     chart.rows.push_back(std::move(row));
@@ -265,8 +265,8 @@ std::string value_figure(const StudyReport& report) {
                           .marks = {{"mean", report.floor, report.floor}}});
   }
   chart.axis = nice_axis(range.low, range.high, 5, true);
-  return figure(row_chart_html(chart), words("Dots: finished runs. Bars: means. Rings: outliers. ",
-                                             capitalised(metric_title(report)), in_brackets(report.unit), "."));
+  return figure(row_chart_html(chart), concat("Dots: finished runs. Bars: means. Rings: outliers. ",
+                                              capitalised(metric_title(report)), in_brackets(report.unit), "."));
 }
 
 }  // namespace cloze

@@ -78,10 +78,10 @@ int decimals_of(const StudyReport& report) {
 }
 
 std::string metric_title(const StudyReport& report) {
-  return std::holds_alternative<LossMetric>(report.by) ? words("held-out ", report.metric, " loss") : report.metric;
+  return std::holds_alternative<LossMetric>(report.by) ? concat("held-out ", report.metric, " loss") : report.metric;
 }
 
-std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : words(" [", unit, "]"); }
+std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : concat(" [", unit, "]"); }
 
 std::string curve_title(const StudyReport& report) {
   return std::holds_alternative<TaskMetric>(report.by) ? "held-out loss" : metric_title(report);
@@ -94,7 +94,7 @@ std::string curve_unit(const StudyReport& report) {
 std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
 
 std::string at_once_words(const StudyReport& report) {
-  return report.rules.arms > 1 ? words(", simultaneous over ", report.rules.arms, " arms") : "";
+  return report.rules.arms > 1 ? concat(", simultaneous over ", report.rules.arms, " arms") : "";
 }
 
 std::string mean_text(const StudyReport& report, const ArmReport& arm) {
@@ -143,13 +143,13 @@ Table paper_table(const StudyReport& report) {
   std::string facts, legend;
   for (const auto& [name, value] : facts_of(report))
     if (name != "arms" && name != "baseline" && name != "runs")
-      facts += name == "metric" ? value : words("; ", name == "margin" ? "" : name + ": ", value);
+      facts += name == "metric" ? value : concat("; ", name == "margin" ? "" : name + ": ", value);
   facts[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(facts[0])));
   for (const auto& [mark, meaning] : {std::pair{"B", "better"}, {"W", "worse"}, {"T", "tied"}, {"?", "not told apart"}})
-    if (used.contains(mark)) legend += words(legend.empty() ? " " : ", ", mark, " ", meaning);
+    if (used.contains(mark)) legend += concat(legend.empty() ? " " : ", ", mark, " ", meaning);
   if (!report.finetuning.empty()) facts += ". " + in_one_line(report.finetuning);
-  table.caption = words(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
-                        interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
+  table.caption = concat(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
+                         interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
   return table;
 }
 
@@ -157,8 +157,8 @@ std::vector<Table> secondary_tables(const StudyReport& report) {
   std::vector<Table> tables;
   for (size_t i = 0; i < report.secondary.size(); ++i) {
     const auto facts = facts_of(report.secondary[i]);
-    auto& table = tables.emplace_back(Table{.title = words("Secondary: ", facts.title, in_brackets(facts.unit), ", ",
-                                                           facts.higher_is_better ? "higher" : "lower", " is better"),
+    auto& table = tables.emplace_back(Table{.title = concat("Secondary: ", facts.title, in_brackets(facts.unit), ", ",
+                                                            facts.higher_is_better ? "higher" : "lower", " is better"),
                                             .header = {"arm",
                                                        {"runs", numeric, 5},
                                                        {"mean ± sd", numeric, 3},
@@ -191,7 +191,7 @@ Table run_table(const StudyReport& report) {
   Table table{.header = {"arm",
                          {"seed", numeric},
                          "state",
-                         {words(report.metric, in_brackets(report.unit)), numeric},
+                         {concat(report.metric, in_brackets(report.unit)), numeric},
                          {"steps", numeric},
                          {"tokens", numeric},
                          {"time", numeric},
@@ -233,15 +233,15 @@ std::string question_of(const StudyReport& report) {
   for (const auto& arm : report.arms)
     if (!arm.is_baseline) others.push_back(arm.name);
   const std::string verb = report.rules.higher_is_better ? "raise" : "lower";
-  const auto loss = words("the ", metric_title(report));
+  const auto loss = concat("the ", metric_title(report));
   if (report.arms.empty())
-    return words("Which trial has the ", report.rules.higher_is_better ? "highest " : "lowest ", metric_title(report),
-                 "?");
-  if (others.empty()) return words("What is ", loss, " of ", in_one_line(report.baseline), "?");
+    return concat("Which trial has the ", report.rules.higher_is_better ? "highest " : "lowest ", metric_title(report),
+                  "?");
+  if (others.empty()) return concat("What is ", loss, " of ", in_one_line(report.baseline), "?");
   if (others.size() <= 3)
-    return words("Does ", in_one_line(listed(others, "or")), " ", verb, " ", loss, " of ", in_one_line(report.baseline),
-                 "?");
-  return words("Which of ", others.size(), " arms ", verb, " ", loss, " of ", in_one_line(report.baseline), "?");
+    return concat("Does ", in_one_line(listed(others, "or")), " ", verb, " ", loss, " of ",
+                  in_one_line(report.baseline), "?");
+  return concat("Which of ", others.size(), " arms ", verb, " ", loss, " of ", in_one_line(report.baseline), "?");
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& report) {
@@ -254,15 +254,15 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
   const auto budgets = distinct(report, [](const ReportedRun& run) { return run.budget; });
   std::vector<std::pair<std::string, std::string>> facts{
       {"metric",
-       words(metric_title(report), report.unit.empty() ? "" : " in " + report.unit, ", ", direction_of(report))},
+       concat(metric_title(report), report.unit.empty() ? "" : " in " + report.unit, ", ", direction_of(report))},
       {"baseline", in_one_line(report.baseline)},
       {"arms", std::to_string(report.arms.size())},
-      {"seeds", words(seeds.size(), is_paired(report) ? ", paired" : "")}};
+      {"seeds", concat(seeds.size(), is_paired(report) ? ", paired" : "")}};
   if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
     facts.emplace_back("margin",
-                       words("differences of ", shortest(report.rules.margin), after_number(report.unit), " matter"));
-  facts.emplace_back("runs", words(done, " of ", report.runs.size(), " finished"));
+                       concat("differences of ", shortest(report.rules.margin), after_number(report.unit), " matter"));
+  facts.emplace_back("runs", concat(done, " of ", report.runs.size(), " finished"));
   return facts;
 }
 
@@ -277,19 +277,19 @@ std::vector<std::string> methods_of(const StudyReport& report) {
   const auto level = level_of(report);
   std::vector<std::string> sentences{
       "Mean and standard deviation (n − 1) are over the finished runs of an arm, one for each seed.",
-      words("A difference is arm minus baseline over the seeds that both have. Its ", level, " interval",
-            at_once_words(report),
-            ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
-            "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
-      words("The interval decides. Better or worse: it does not contain 0. ",
-            rules.margin > 0 ? words("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
-                                     " of 0. Cannot be told: neither. ")
-                             : "No margin was stated, so that no arms can be tied. ",
-            "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
-            " under this rule; seeds are a range, over the 80 % interval of the standard deviation."),
-      words(rules.arms > 1 ? words("Intervals and p are corrected for ", rules.arms, " arms (Bonferroni). ") : "",
-            "Hedges' g is the mean difference in standard deviations of paired differences, corrected for few seeds "
-            "(Hedges 1981)."),
+      concat("A difference is arm minus baseline over the seeds that both have. Its ", level, " interval",
+             at_once_words(report),
+             ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
+             "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
+      concat("The interval decides. Better or worse: it does not contain 0. ",
+             rules.margin > 0 ? concat("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
+                                       " of 0. Cannot be told: neither. ")
+                              : "No margin was stated, so that no arms can be tied. ",
+             "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
+             " under this rule; seeds are a range, over the 80 % interval of the standard deviation."),
+      concat(rules.arms > 1 ? concat("Intervals and p are corrected for ", rules.arms, " arms (Bonferroni). ") : "",
+             "Hedges' g is the mean difference in standard deviations of paired differences, corrected for few seeds "
+             "(Hedges 1981)."),
       "Sets of arms that are not told apart: the verdict tells none of a set from the baseline, and no pair of the "
       "others differs after Holm's correction over these pairs (Holm 1979).",
       "A run is an outlier of its arm when Grubbs' test (1969) rejects at 1 % that it is one of the others."};
@@ -299,10 +299,10 @@ std::vector<std::string> methods_of(const StudyReport& report) {
         "Holm's method over all of them and all arms (Holm 1979).");
   if (!report.declaration.empty())
     sentences.push_back(
-        words("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));
+        concat("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));
   for (const auto& made_by : distinct(report, [](const ReportedRun& run) { return run.made_by; }))
-    sentences.push_back(words("Runs were made by ", in_one_line(made_by), "."));
-  sentences.push_back(words("This report was made by cloze ", CLOZE_VERSION, "."));
+    sentences.push_back(concat("Runs were made by ", in_one_line(made_by), "."));
+  sentences.push_back(concat("This report was made by cloze ", CLOZE_VERSION, "."));
   return sentences;
 }
 

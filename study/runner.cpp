@@ -270,7 +270,7 @@ std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, co
     std::vector<std::string> command{program, "finetune", run.config.init.from, run.finetuning.file, "--run", folder};
     command.insert(command.end(), options.begin(), options.end());
     const bool is_given = std::ranges::any_of(options, [&](const auto& option) { return option.starts_with(key); });
-    if (threads > 0 && !is_given) command.insert(command.end(), {"--set", words(key, threads)});
+    if (threads > 0 && !is_given) command.insert(command.end(), {"--set", concat(key, threads)});
     return command;
   }
   std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};

@@ -132,8 +132,8 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
 void warn_of_damage(const std::string& folder, const DamagedLines& damaged) {
   static std::set<std::string> warned;
   if (damaged.count == 0 || !warned.insert(folder).second) return;
-  log_warning("study", words(folder, "/metrics.jsonl: ", damaged.count, " damaged lines, the first of them line ",
-                             damaged.first, "; curve and use of the run are those of the other lines"));
+  log_warning("study", concat(folder, "/metrics.jsonl: ", damaged.count, " damaged lines, the first of them line ",
+                              damaged.first, "; curve and use of the run are those of the other lines"));
 }
 
 void add_usage(CurvePoint& point, const CurvePoint& before) {
@@ -226,8 +226,8 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
   const bool is_kept = record.kept == run.fingerprint && record.fingerprint != run.fingerprint;
   const auto remedy =
       is_kept ? std::string("make the run again with --redo")
-              : words("run the study again, which measures the run once more (without a checkpoint, remove ", folder,
-                      " first, and it is trained again)");
+              : concat("run the study again, which measures the run once more (without a checkpoint, remove ", folder,
+                       " first, and it is trained again)");
   try {
     read_held_out(folder, remedy);
     if (run.is_finetuning()) read_task_summary(folder);
@@ -237,7 +237,7 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
   } catch (const DataError& fault) {
     return fault.what();
   } catch (const Error& fault) {
-    return words(fault.what(), "; ", remedy);
+    return concat(fault.what(), "; ", remedy);
   }
 }
 

@@ -154,7 +154,7 @@ Plan rung_plan(const StudyConfig& study, const std::string& file, const std::str
                        " trials is not one step for each run of the first rung; raise it, or draw fewer trials");
   auto plan = plan_of(each, file, folder, std::move(trials), seeds_of(study.seeds), length);
   for (const auto& run : plan.runs)
-    check_budget(run.config, words(file, ": the budget over ", study.trials, " trials"));
+    check_budget(run.config, concat(file, ": the budget over ", study.trials, " trials"));
   return plan;
 }
 
@@ -221,8 +221,8 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
   Stages stages;
   std::optional<Plan> before;
   for (size_t i = 0; i < rungs.size(); ++i) {
-    const auto of_rung = rungs.size() > 1 ? words(folder, "/rung-", i + 1) : folder;
-    const auto stage = rungs.size() > 1 ? words("rung ", i + 1, " of ", rungs.size()) : std::string("trials");
+    const auto of_rung = rungs.size() > 1 ? concat(folder, "/rung-", i + 1) : folder;
+    const auto stage = rungs.size() > 1 ? concat("rung ", i + 1, " of ", rungs.size()) : std::string("trials");
     const bool settled = before && is_settled(*before);
     if (settled) trials = survivors(*before, rungs[i].trials);
     const bool decided = i == 0 || (settled && !trials.empty());
@@ -232,7 +232,7 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
       if (i > 0 && continued) continue_from(plan, *before);
     } else {
       plan.waits_for =
-          settled ? new_try(words("a trial of rung ", i), *before, before->runs.front()) : words("rung ", i);
+          settled ? new_try(concat("a trial of rung ", i), *before, before->runs.front()) : concat("rung ", i);
       plan.study.trials = rungs[i].trials;
       plan.metric = whole.metric;
     }

@@ -76,14 +76,14 @@ std::string frontier_chart(const std::vector<Trial>& trials, const StudyMetric& 
     const PlotPoint at{by_flops ? trial.flops : trial.tokens, trial.loss};
     auto& dots = trial.on_frontier ? best : others;
     dots.points.push_back(at);
-    dots.hints.push_back(words(trial.name, ", ", shortest(at.y)));
+    dots.hints.push_back(concat(trial.name, ", ", shortest(at.y)));
     if (trial.on_frontier) frontier.points.push_back(at);
     losses = {std::min(losses.low, at.y), std::max(losses.high, at.y)};
     largest = std::max(largest, at.x);
   }
   std::ranges::sort(frontier.points, {}, &PlotPoint::x);
   const char* cost = by_flops ? "FLOPs" : "tokens";
-  return chart_html({.title = words(value_words(by), " of trials by ", cost),
+  return chart_html({.title = concat(value_words(by), " of trials by ", cost),
                      .x_label = cost,
                      .series = {frontier, best, others},
                      .x = nice_axis(0, largest, 5, true),
@@ -124,22 +124,22 @@ std::vector<std::string> search_notes(const Stages& stages, const std::vector<Tr
   }
   for (const size_t r : stages.rungs) {
     const auto& rung = stages.plans[r];
-    if (!rung.waits_for.empty()) notes.push_back(words(rung.stage, " waits for ", rung.waits_for));
+    if (!rung.waits_for.empty()) notes.push_back(concat(rung.stage, " waits for ", rung.waits_for));
     for (const auto& run : rung.runs) {
       const auto status = status_of(rung, run);
-      const auto name = words(rung.stage, ": run ", run.arm, "/", run.seed);
+      const auto name = concat(rung.stage, ": run ", run.arm, "/", run.seed);
       if (status.state != RunState::done)
-        notes.push_back(words(name, " is ", status.state, status.message.empty() ? "" : ": " + status.message));
+        notes.push_back(concat(name, " is ", status.state, status.message.empty() ? "" : ": " + status.message));
       else if (!finished_result(rung, run))
         notes.push_back(name + " counts as failed: its held-out loss is not finite");
-      if (status.kept) notes.push_back(words(name, " ", kept_words));
+      if (status.kept) notes.push_back(concat(name, " ", kept_words));
     }
   }
   if (!trials.empty())
     notes.push_back(
-        words("the loss of the best of ", first.arms.size(),
-              " trials is lower than new runs of it will be, because it was chosen by that loss; compare it "
-              "with others in a study of arms"));
+        concat("the loss of the best of ", first.arms.size(),
+               " trials is lower than new runs of it will be, because it was chosen by that loss; compare it "
+               "with others in a study of arms"));
   return notes;
 }
 

@@ -42,7 +42,7 @@ void add_task_tuning(StudyReport& report, const Stages& stages) {
   const auto found = read_task_tuning(search);
   if (!found || !found->lacks.empty()) {
     report.notes.push_back(found ? "the fine-tunings wait for " + found->lacks
-                                 : words("the search for the fine-tunings is not over: ", unsettled_words(search)));
+                                 : concat("the search for the fine-tunings is not over: ", unsettled_words(search)));
     return;
   }
   report.tables.push_back(task_tuning_table(*found));
@@ -81,14 +81,14 @@ void add_stages(StudyReport& report, const Stages& stages) {
   add_tasks(report, stages);
   if (!plan.study.vary.empty()) {
     std::string names;
-    for (const auto stream : plan.study.vary) names += words(names.empty() ? "" : ", ", stream);
+    for (const auto stream : plan.study.vary) names += concat(names.empty() ? "" : ", ", stream);
     report.notes.push_back("seeds vary " + names +
                            " only; intervals and tests hold for these, not for other seeds of the rest");
   }
   if (plan.study.probe_head.share > 0)
-    report.notes.push_back(words("every arm is scored by a new head for ", report.metric,
-                                 ", trained on its backbone in the last ", shortest(100 * plan.study.probe_head.share),
-                                 " % of the budget"));
+    report.notes.push_back(concat("every arm is scored by a new head for ", report.metric,
+                                  ", trained on its backbone in the last ", shortest(100 * plan.study.probe_head.share),
+                                  " % of the budget"));
 }
 
 StudyReport search_report(const Stages& stages) {

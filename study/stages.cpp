@@ -53,12 +53,12 @@ Plan probe_plan(const Plan& trained) {
   std::string mistakes;
   for (const auto& run : trained.runs) {
     auto probe = probe_of(trained, run);
-    check_budget(probe.config, words("probe_head.share ", shortest(plan.study.probe_head.share), " of the budget"));
+    check_budget(probe.config, concat("probe_head.share ", shortest(plan.study.probe_head.share), " of the budget"));
     try {
       if (run.seed == trained.seeds.front()) validate(probe.config);
     } catch (const ConfigError& e) {
-      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", run.arm, "' cannot have a probe_head for ",
-                        plan.study.metric.objective, ": ", e.what());
+      mistakes += concat(mistakes.empty() ? "" : "\n", "arm '", run.arm, "' cannot have a probe_head for ",
+                         plan.study.metric.objective, ": ", e.what());
     }
     plan.runs.push_back(std::move(probe));
   }
@@ -185,7 +185,7 @@ void answer_waiting(const Stages& stages, size_t stage, bool whole) {
   const auto left = before.waits_for.empty() ? unsettled_words(before) : "";
   require<DataError>(!whole || !left.empty(), before.folder, ": ", plan.stage, " cannot start without ",
                      plan.waits_for);
-  log_info("study", words(plan.stage, ": waits for ", plan.waits_for, left.empty() ? "" : ", of which " + left));
+  log_info("study", concat(plan.stage, ": waits for ", plan.waits_for, left.empty() ? "" : ", of which " + left));
 }
 
 }  // namespace
@@ -212,16 +212,16 @@ std::string unsettled_words(const Plan& plan) {
   for (const auto& run : plan.runs) {
     const auto status = status_of(plan, run);
     if (status.state == RunState::done || failed_by_itself(status)) continue;
-    if (left++ == 0) example = words(run.arm, "/", run.seed, " (", status.state, ")");
+    if (left++ == 0) example = concat(run.arm, "/", run.seed, " (", status.state, ")");
   }
-  return left == 0 ? "" : words(left, " of ", plan.runs.size(), " runs are not done, such as ", example);
+  return left == 0 ? "" : concat(left, " of ", plan.runs.size(), " runs are not done, such as ", example);
 }
 
 std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example) {
   const bool begun = example.source.empty() || std::filesystem::exists(log_path(plan, example));
-  return words("a new try of ", what, ", whose runs have all failed (see ",
-               begun ? log_path(plan, example) : example.source + ".log", "; try again with --only ",
-               shell_word(words(example.arm, "/", example.seed)), ")");
+  return concat("a new try of ", what, ", whose runs have all failed (see ",
+                begun ? log_path(plan, example) : example.source + ".log", "; try again with --only ",
+                shell_word(concat(example.arm, "/", example.seed)), ")");
 }
 
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options) {
@@ -243,7 +243,7 @@ StudyProgress run_stages(const std::string& file, const std::string& folder, con
     auto each = options;
     each.only = names_in(plan, options.only);
     if (each.only.empty() && (!options.only.empty() || (decides(stages, i) && is_settled(plan)))) continue;
-    if (stages.plans.size() > 1) log_info("study", words(plan.stage, ": ", plan.runs.size(), " runs"));
+    if (stages.plans.size() > 1) log_info("study", concat(plan.stage, ": ", plan.runs.size(), " runs"));
     progress[i] = run_study(plan, each);
   }
   return sum_of(progress);

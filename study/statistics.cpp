@@ -69,8 +69,8 @@ std::string rounded(double x, double scale) {
 
 /// `18 to 110`
 std::string range_words(const SeedRange& range) {
-  if (!range.high) return words(*range.low, " or more");
-  return *range.low == *range.high ? std::to_string(*range.low) : words(*range.low, " to ", *range.high);
+  if (!range.high) return concat(*range.low, " or more");
+  return *range.low == *range.high ? std::to_string(*range.low) : concat(*range.low, " to ", *range.high);
 }
 
 /// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
@@ -276,14 +276,14 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
   const auto margin = shortest(rules.margin);
   const bool lower = difference.mean < 0;
   const std::string direction = lower != rules.higher_is_better ? "better" : "worse";
-  const auto at_once = rules.arms > 1 ? words("simultaneous over ", rules.arms, " arms") : "";
+  const auto at_once = rules.arms > 1 ? concat("simultaneous over ", rules.arms, " arms") : "";
   switch (difference.verdict) {
     case Verdict::better:
     case Verdict::worse:
       return direction + " by " + interval() + (at_once.empty() ? "" : " (" + at_once + ")");
     case Verdict::smaller:
-      return words("tied within ", with_unit(margin), " (", direction, " by ", interval(),
-                   at_once.empty() ? "" : ", " + at_once, ")");
+      return concat("tied within ", with_unit(margin), " (", direction, " by ", interval(),
+                    at_once.empty() ? "" : ", " + at_once, ")");
     case Verdict::tied:
       return "tied within " + with_unit(margin);
     case Verdict::single_seed:
@@ -291,11 +291,11 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
     case Verdict::undecided:
       break;
   }
-  auto text = words("cannot be told: ", difference.seeds, " seeds");
+  auto text = concat("cannot be told: ", difference.seeds, " seeds");
   if (difference.detectable) text += " detect " + with_unit(rounded(*difference.detectable, *difference.detectable));
   if (rules.margin > 0)
-    text += difference.seeds_range.low ? words(", for ", margin, " you need ", range_words(difference.seeds_range))
-                                       : words(", ", margin, " is out of reach");
+    text += difference.seeds_range.low ? concat(", for ", margin, " you need ", range_words(difference.seeds_range))
+                                       : concat(", ", margin, " is out of reach");
   return text;
 }
 

@@ -100,18 +100,18 @@ std::string sum_line(const Plan& plan, const std::vector<FinetuningCost>& costs,
     disk += cost.disk_bytes;
   }
   const double each = finetunings_each(plan, costs);
-  return words("in all    ", with_prefix(each * flops), "FLOPs, about ",
-               duration(each * seconds / static_cast<double>(jobs)), " with ", jobs, jobs == 1 ? " run" : " runs",
-               " at once, ", bytes(each * disk), " of disk\n");
+  return concat("in all    ", with_prefix(each * flops), "FLOPs, about ",
+                duration(each * seconds / static_cast<double>(jobs)), " with ", jobs, jobs == 1 ? " run" : " runs",
+                " at once, ", bytes(each * disk), " of disk\n");
 }
 
 /// `24 runs on cats and dogs, each with 3 seeds`
 std::string runs_on_tasks(const Plan& plan, int64_t tries) {
   const auto names = task_names(plan);
-  return words(plan.runs.size() / (names.size() * static_cast<size_t>(tries)), " runs on ", listed(names));
+  return concat(plan.runs.size() / (names.size() * static_cast<size_t>(tries)), " runs on ", listed(names));
 }
 
-std::string seeds_text(int64_t seeds) { return words(seeds, seeds == 1 ? " seed" : " seeds"); }
+std::string seeds_text(int64_t seeds) { return concat(seeds, seeds == 1 ? " seed" : " seeds"); }
 
 }  // namespace
 
@@ -121,8 +121,8 @@ double finetunings_each(const Plan& plan, const std::vector<FinetuningCost>& cos
 
 std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns) {
   const auto& terms = plan.study.tasks;
-  auto text = words("fine-tunings of ", runs_on_tasks(plan, terms.seeds), ", each with ", seeds_text(terms.seeds),
-                    " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+  auto text = concat("fine-tunings of ", runs_on_tasks(plan, terms.seeds), ", each with ", seeds_text(terms.seeds),
+                     " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   if (costs.empty()) return text;
   constexpr auto numeric = ColumnKind::number;
   Table table{.header = {"task",
@@ -146,12 +146,12 @@ std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>
   const auto combinations = static_cast<int64_t>(searched_arms({Arm{}}, terms.tune, "tasks.tune").size());
   const auto runs = static_cast<int64_t>(plan.seeds.size());
   auto text =
-      words("search of ", keys_of_search(terms), " for the fine-tunings of ",
-            runs_on_tasks(plan, terms.tuning_seeds * combinations), ", each with ", combinations, " combinations and ",
-            seeds_text(terms.tuning_seeds), " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+      concat("search of ", keys_of_search(terms), " for the fine-tunings of ",
+             runs_on_tasks(plan, terms.tuning_seeds * combinations), ", each with ", combinations, " combinations and ",
+             seeds_text(terms.tuning_seeds), " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   if (!costs.empty()) text += sum_line(plan, costs, jobs);
-  return text + words("budget    ", combinations * runs * terms.tuning_seeds,
-                      " tries for each arm on each task, of which the best mean on the valid part is taken\n");
+  return text + concat("budget    ", combinations * runs * terms.tuning_seeds,
+                       " tries for each arm on each task, of which the best mean on the valid part is taken\n");
 }
 
 }  // namespace cloze

@@ -128,11 +128,11 @@ PlannedRun finetuning_of(PlannedRun run, const std::string& from, const StudyTas
   for (const auto& one : task.point) job.options.insert(job.options.end(), {"--set", one});
   for (const auto& [key, value] : tuned) job.options.insert(job.options.end(), {"--set", key + "=" + one_line(value)});
   if (!keeps) job.options.insert(job.options.end(), {"--set", keep + "1"});
-  job.options.insert(job.options.end(), {"--set", words("train.seed=", seed)});
+  job.options.insert(job.options.end(), {"--set", concat("train.seed=", seed)});
   std::string made_of = run.fingerprint + task.fingerprint;
   for (const auto& option : job.options) made_of += option + "\n";
   run.fingerprint = hash_hex(made_of);
-  run.folder += "/" + folder_name(task.name) + words("/seed-", seed);
+  run.folder += "/" + folder_name(task.name) + concat("/seed-", seed);
   run.continues = false;
   run.earlier.clear();
   auto& config = run.config;
@@ -150,7 +150,7 @@ PlannedRun finetuning_of(PlannedRun run, const std::string& from, const StudyTas
 /// What of a run makes the numbers of its fine-tunings.
 std::string fingerprint_of_run(const std::string& run) {
   const auto config = run + "/run.yaml";
-  return fs::exists(config) ? hash_hex(read_text(config) + words(last_step(run))) : "";
+  return fs::exists(config) ? hash_hex(read_text(config) + concat(last_step(run))) : "";
 }
 
 /// The last so many parts of the path of a run: `wiki` of runs/wiki, `wiki-step-00000100` of a step of it.
@@ -248,7 +248,7 @@ Plan task_plan(const Plan& trained, const TaskTuning* found) {
   auto plan = finetuning_stage(trained, "tasks", "tasks");
   const auto each = [&](const auto& use) {
     for (const auto& task : tasks)
-      for (int64_t seed = 1; seed <= terms.seeds; ++seed) use(task, seed, words(", ", task.name, ".", seed));
+      for (int64_t seed = 1; seed <= terms.seeds; ++seed) use(task, seed, concat(", ", task.name, ".", seed));
   };
   for (const auto& arm : trained.arms)
     each([&](const StudyTask&, int64_t, const std::string& name) { plan.arms.push_back({arm.name + name, arm.keys}); });
@@ -276,7 +276,7 @@ Plan task_tuning_plan(const Plan& trained) {
     for (const auto& task : tasks)
       for (const auto& one : combinations)
         for (int64_t i = 0; i < of_study.tuning_seeds; ++i)
-          use(task, one, first_tuning_seed + i, words(", ", task.name, ".", first_tuning_seed + i, ", ", one.name));
+          use(task, one, first_tuning_seed + i, concat(", ", task.name, ".", first_tuning_seed + i, ", ", one.name));
   };
   for (const auto& arm : trained.arms)
     each([&](const StudyTask&, const Arm&, int64_t, const std::string& name) {
@@ -361,7 +361,7 @@ std::string missing_finetunings(const Plan& trained, const StudyMetric& metric, 
   const auto done = task->finetunings.find(run_path(trained, run));
   const auto count = done == task->finetunings.end() ? 0 : std::ssize(done->second);
   const auto wanted = trained.study.tasks.seeds;
-  return count == wanted ? "" : words(count, " of ", wanted, " fine-tunings on ", task->task, " are done");
+  return count == wanted ? "" : concat(count, " of ", wanted, " fine-tunings on ", task->task, " are done");
 }
 
 std::vector<std::string> task_names(const Plan& plan) {

@@ -80,7 +80,7 @@ std::string interval_over_runs(const std::vector<const ArmOnTask*>& tasks) {
     if (of_run.size() == tasks.size()) means.push_back(mean_of(of_run));
   }
   const auto interval = mean_interval(summarize(means), 0.95);
-  return interval ? words(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "";
+  return interval ? concat(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "";
 }
 
 /// The recipe of a plan of fine-tunings.
@@ -273,7 +273,7 @@ Table difference_table(const Plan& tasks) {
       table.rows.push_back({task, arms[i], one.seeds > 0 ? fixed(one.mean, decimals, true) : "", "", "", words_of});
       if (const auto& interval = one.interval)
         table.rows.back()[3] =
-            words("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
+            concat("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
     }
   correct(differences);
   for (size_t i = 0; i < differences.size(); ++i)
@@ -283,9 +283,9 @@ Table difference_table(const Plan& tasks) {
 
 std::string finetuning_words(const Plan& tasks) {
   const auto& terms = tasks.study.tasks;
-  const auto text = words("Fine-tuned with ", terms.seeds, terms.seeds == 1 ? " seed" : " seeds", " by ",
-                          recipe_words(tasks), ", the same for all runs");
-  return terms.tune.items.empty() ? text : words(text, " but for ", keys_of_search(terms));
+  const auto text = concat("Fine-tuned with ", terms.seeds, terms.seeds == 1 ? " seed" : " seeds", " by ",
+                           recipe_words(tasks), ", the same for all runs");
+  return terms.tune.items.empty() ? text : concat(text, " but for ", keys_of_search(terms));
 }
 
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found) {
@@ -293,27 +293,27 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
   std::string unlearned;
   for (const auto& one : found)
     if (one.unlearned > 0)
-      unlearned += words(unlearned.empty() ? "" : ", ", one.arm, " on ", one.task, " (", one.unlearned, " of ",
-                         one.count(), ")");
+      unlearned += concat(unlearned.empty() ? "" : ", ", one.arm, " on ", one.task, " (", one.unlearned, " of ",
+                          one.count(), ")");
   if (!unlearned.empty())
-    notes.push_back(words("* did not learn, being no better than the floor on the valid part: ", unlearned,
-                          "; they count like the others"));
+    notes.push_back(concat("* did not learn, being no better than the floor on the valid part: ", unlearned,
+                           "; they count like the others"));
   for (const auto& one : found)
     if (!one.changed.empty())
-      notes.push_back(words(one.arm, " on ", one.task, ": ", one.changed,
-                            "; it is held apart from fine-tunings that never changed"));
+      notes.push_back(concat(one.arm, " on ", one.task, ": ", one.changed,
+                             "; it is held apart from fine-tunings that never changed"));
   notes.push_back(
-      words("all runs were fine-tuned alike, by ", recipe_words(tasks),
-            tasks.study.tasks.tune.items.empty()
-                ? "; its rates were not searched for any arm"
-                : words("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
+      concat("all runs were fine-tuned alike, by ", recipe_words(tasks),
+             tasks.study.tasks.tune.items.empty()
+                 ? "; its rates were not searched for any arm"
+                 : concat("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
   if (std::ranges::any_of(found, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
     notes.emplace_back(
         "the mean over tasks has Student's 95 % interval over the pretraining runs that have all of them");
   for (const auto& run : tasks.runs)
     if (const auto status = status_of(tasks, run);
         failed_by_itself(status) && !status.message.starts_with("its source"))
-      notes.push_back(words("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
+      notes.push_back(concat("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
   if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
   return notes;
 }

@@ -67,7 +67,7 @@ std::string lack_of(const TaskSearch& search, const Plan& plan) {
            std::filesystem::exists(run.source + "/held_out.json");
   });
   if (example == plan.runs.end()) return "";
-  return new_try(words("arm '", search.arm, "' on ", search.task, " in the search"), plan, *example);
+  return new_try(concat("arm '", search.arm, "' on ", search.task, " in the search"), plan, *example);
 }
 
 std::string seeds_words(const std::vector<int64_t>& seeds) {
@@ -81,7 +81,7 @@ std::string figure_text(const Candidate& candidate, const TaskMetric& figure) {
   const int decimals = figure.is_error ? 4 : 2;
   auto text = fixed(candidate.loss.mean, decimals);
   if (candidate.loss.count > 1) text += " ± " + fixed(candidate.loss.sd, decimals);
-  return candidate.failed > 0 ? words(text, ", ", candidate.failed, " failed") : text;
+  return candidate.failed > 0 ? concat(text, ", ", candidate.failed, " failed") : text;
 }
 
 }  // namespace
@@ -134,27 +134,27 @@ std::string chosen_words(const TaskTuning& tuning, const std::string& task) {
     if (search.task != task) continue;
     const auto& best = search.candidates[search.best];
     const auto what = best.loss.count > 0 ? keys_text(best.keys) : "nothing, since none of its runs ended";
-    chosen += words(chosen.empty() ? "" : "; ", search.arm, ": ", what);
+    chosen += concat(chosen.empty() ? "" : "; ", search.arm, ": ", what);
   }
-  return words("on ", task, ": ", chosen);
+  return concat("on ", task, ": ", chosen);
 }
 
 std::vector<std::string> task_tuning_notes(const TaskTuning& tuning) {
   const auto tries = tuning.runs / std::ssize(tuning.searches);
   const bool has_flops = tuning.flops > 0;
-  std::vector<std::string> notes{
-      words("fine-tunings of each arm on each task have the best of ", tuning.searches.front().candidates.size(),
-            " combinations by the mean on the valid part, over ", tries, tries == 1 ? " try" : " tries",
-            " for every arm, with seeds ", seeds_words(tuning.seeds), ", which the verdict does not see: ", tuning.runs,
-            " fine-tunings, ", thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ",
-            has_flops ? with_prefix(tuning.flops) + "FLOPs, " : "", duration(tuning.seconds))};
+  std::vector<std::string> notes{concat(
+      "fine-tunings of each arm on each task have the best of ", tuning.searches.front().candidates.size(),
+      " combinations by the mean on the valid part, over ", tries, tries == 1 ? " try" : " tries",
+      " for every arm, with seeds ", seeds_words(tuning.seeds), ", which the verdict does not see: ", tuning.runs,
+      " fine-tunings, ", thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ",
+      has_flops ? with_prefix(tuning.flops) + "FLOPs, " : "", duration(tuning.seconds))};
   std::set<std::string> tasks;
   for (const auto& search : tuning.searches) {
     if (!tasks.insert(search.task).second) continue;
     notes.push_back("chosen for the fine-tunings " + chosen_words(tuning, search.task));
     if (search.is_of_test)
       notes.push_back(
-          words("valid is test on ", search.task, ": what was tuned is chosen on the items of the verdict"));
+          concat("valid is test on ", search.task, ": what was tuned is chosen on the items of the verdict"));
   }
   for (const auto& search : tuning.searches) {
     if (search.candidates[search.best].loss.count == 0) continue;

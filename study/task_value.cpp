@@ -110,7 +110,7 @@ MetricValue value_of_finetunings(const std::vector<std::string>& folders, const 
     require<DataError>(mean.text.empty() || mean.text == judged.items, folders.front(), " and ", folder,
                        ": were judged on different items; make them again with one task file");
     mean.text = judged.items;
-    mean.measured = words(outcome.task, " ", name);
+    mean.measured = concat(outcome.task, " ", name);
     const double factor = points_of(share, name);
     mean.value += factor * judged.figure.value;
     floor += factor * judged.floor;

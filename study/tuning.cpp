@@ -51,7 +51,7 @@ std::vector<std::string> keys_at_edge(const ArmTuning& arm) {
 }
 
 std::string loss_text(const Candidate& candidate) {
-  if (candidate.failed > 0) return words(candidate.failed, " failed");
+  if (candidate.failed > 0) return concat(candidate.failed, " failed");
   const auto mean = fixed(candidate.loss.mean, 4);
   return candidate.loss.count > 1 ? mean + " ± " + fixed(candidate.loss.sd, 4) : mean;
 }
@@ -86,15 +86,15 @@ std::vector<std::string> candidate_notes(const ArmTuning& arm) {
   std::vector<std::string> notes;
   const auto& best = arm.candidates[arm.best];
   for (const auto& key : keys_at_edge(arm))
-    notes.push_back(words("arm ", arm.arm, ": the best ", key, " is at the edge of its values; widen them"));
+    notes.push_back(concat("arm ", arm.arm, ": the best ", key, " is at the edge of its values; widen them"));
   for (size_t c = 0; c < arm.candidates.size(); ++c) {
     const auto& other = arm.candidates[c];
     if (c != arm.best && other.failed == best.failed && other.loss.mean == best.loss.mean)
-      notes.push_back(words("arm ", arm.arm, ": ", keys_text(best.keys), " and ", keys_text(other.keys),
-                            " tie; the first was taken"));
+      notes.push_back(concat("arm ", arm.arm, ": ", keys_text(best.keys), " and ", keys_text(other.keys),
+                             " tie; the first was taken"));
     if (other.failed > 0)
-      notes.push_back(words("arm ", arm.arm, ": ", other.failed, " runs with ", keys_text(other.keys),
-                            " failed in the search, which ranks them last"));
+      notes.push_back(concat("arm ", arm.arm, ": ", other.failed, " runs with ", keys_text(other.keys),
+                             " failed in the search, which ranks them last"));
   }
   return notes;
 }
@@ -147,7 +147,7 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
     }
     arm.best = best_candidate(arm.candidates, tuning.metric);
     if (arm.candidates[arm.best].loss.count == 0 && found.lacks.empty())
-      found.lacks = new_try(words("arm '", arm.arm, "' in the search"), tuning, tuning.runs[a * combinations]);
+      found.lacks = new_try(concat("arm '", arm.arm, "' in the search"), tuning, tuning.runs[a * combinations]);
   }
   return found;
 }
@@ -172,11 +172,11 @@ std::vector<std::string> tuning_notes(const Tuning& tuning) {
   std::string seeds;
   for (const int64_t seed : tuning.seeds) seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
   std::vector<std::string> notes{
-      words("every arm was tuned over ", tuning.arms.front().candidates.size(), " combinations on seeds ", seeds,
-            ", which the comparison does not use: ", tuning.runs, " runs, ",
-            thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ", duration(tuning.seconds))};
-  notes.push_back(words("what was tuned was chosen on ", tuning.sequences, " held-out examples of ", tuning.documents,
-                        " documents, which the verdict does not see; curves are of all of them"));
+      concat("every arm was tuned over ", tuning.arms.front().candidates.size(), " combinations on seeds ", seeds,
+             ", which the comparison does not use: ", tuning.runs, " runs, ",
+             thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ", duration(tuning.seconds))};
+  notes.push_back(concat("what was tuned was chosen on ", tuning.sequences, " held-out examples of ", tuning.documents,
+                         " documents, which the verdict does not see; curves are of all of them"));
   for (const auto& arm : tuning.arms)
     for (auto& note : candidate_notes(arm)) notes.push_back(std::move(note));
   return notes;

@@ -16,7 +16,7 @@ std::vector<RandomStream> split_streams(const StudyConfig& study) {
   return all;
 }
 
-std::string split_name(const std::string& arm, RandomStream stream) { return words(arm, ", ", stream, " alone"); }
+std::string split_name(const std::string& arm, RandomStream stream) { return concat(arm, ", ", stream, " alone"); }
 
 /// The finite values of an arm's finished runs.
 std::vector<double> values_of(const Plan& plan, const std::string& arm) {
@@ -51,7 +51,7 @@ Plan split_plan(const Plan& comparison) {
         run.arm = split_name(comparison.arms[a].name, stream);
         run.seed = seed;
         const auto of_arm = run.folder.substr(0, run.folder.rfind("/seed-"));
-        run.folder = words(of_arm, "/", stream, "/seed-", seed);
+        run.folder = concat(of_arm, "/", stream, "/seed-", seed);
         run.config.train.seeds.of(stream) = seed;
         run.fingerprint = fingerprint_of(run.config);
         plan.runs.push_back(std::move(run));
@@ -67,7 +67,7 @@ Table variance_table(const Plan& comparison, const Plan& split) {
                          "varied",
                          {"runs", number},
                          {"sd", number},
-                         {words(shortest(100 * confidence), " % interval"), number},
+                         {concat(shortest(100 * confidence), " % interval"), number},
                          {"share", number}}};
   const auto row = [&](const std::string& arm, const std::string& varied, const std::vector<double>& values,
                        const std::string& share) {

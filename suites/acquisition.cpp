@@ -184,8 +184,8 @@ SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<
   const bool has_correlation = ages.words.size() >= fewest;
   SuiteResult result;
   if (!has_correlation)
-    result.notes = {words("a correlation needs ", fewest, " words that children and the run both learn, and there are ",
-                          ages.words.size())};
+    result.notes = {concat("a correlation needs ", fewest,
+                           " words that children and the run both learn, and there are ", ages.words.size())};
   result.figures = {{.metric = "pearson",
                      .value = has_correlation ? ages.correlation() : std::numeric_limits<double>::quiet_NaN(),
                      .official = official.correlation(),

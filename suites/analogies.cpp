@@ -73,7 +73,7 @@ AnalogyFile read_questions(const std::string& path) {
         ": is not a question of four words; write `a b c d`, for a is to b as c is to d, or remove the line");
     file.sections.back().questions.push_back(question);
     const auto& [a, b, c, d] = question;
-    repeats.add(words(a, " ", b, " ", c, " ", d), lines);
+    repeats.add(concat(a, " ", b, " ", c, " ", d), lines);
   }
   file.notes = repeats.notes("questions");
   for (const auto& section : file.sections)
@@ -140,7 +140,7 @@ void evaluate_file(const AnalogyFile& file, const std::string& prefix, const Emb
     for (const auto& question : section.questions) {
       const auto& answer = answers[number++];
       const bool right = answer == question[3];
-      const auto item = words(name, "/", count);
+      const auto item = concat(name, "/", count);
       result.items.push_back({{"item", item}, {"question", question}, {"answer", answer}, {"right", right}});
       result.shares.front().items.push_back({.item = item, .cluster = name, .credit = right ? 1.0 : 0.0});
       ++count;
@@ -206,9 +206,9 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
     certain += count_certain(file);
   }
   if (certain > 0)
-    result.notes.push_back(words(certain, " of ", result.items.size(),
-                                 " questions have a single possible answer, since the other words of their file are "
-                                 "their own, and every model gives it; leave them out, or add questions with others"));
+    result.notes.push_back(concat(certain, " of ", result.items.size(),
+                                  " questions have a single possible answer, since the other words of their file are "
+                                  "their own, and every model gives it; leave them out, or add questions with others"));
   result.figures = {figure_of(SuiteLevel::suite, "", counts.suite), isotropy_figure(embedded)};
   for (const auto& [name, own] : counts.phenomena)
     result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, own));

@@ -226,8 +226,8 @@ bool is_trained_for(const RunConfig& config, BabylmBackend backend) {
 /// A backend that scores other runs than this one.
 std::string other_run(const RunConfig& config, BabylmBackend backend, const std::string& scored) {
   const auto own = babylm_backend(config);
-  return words("backend ", name_of(backend), " scores ", scored, ", and the run is one of ", kinds_of(config),
-               own ? words("; choose ", name_of(*own)) : "; the published program has no backend for it");
+  return concat("backend ", name_of(backend), " scores ", scored, ", and the run is one of ", kinds_of(config),
+                own ? concat("; choose ", name_of(*own)) : "; the published program has no backend for it");
 }
 
 }  // namespace
@@ -238,19 +238,19 @@ std::string babylm_fault(const LoadedRun& run, BabylmBackend backend) {
   const auto name = name_of(backend);
   switch (backend) {
     case BabylmBackend::causal:
-      if (two) return words("backend ", name, " scores decoders; use enc_dec_prefix or enc_dec_mask");
+      if (two) return concat("backend ", name, " scores decoders; use enc_dec_prefix or enc_dec_mask");
       if (!is_trained_for(run.config, backend) && !is_trained_for(run.config, BabylmBackend::mntp))
         return other_run(run.config, backend, "runs of clm");
       return "";
     case BabylmBackend::mlm:
     case BabylmBackend::mntp:
-      return is_trained_for(run.config, backend) ? "" : other_run(run.config, backend, words("runs of ", name));
+      return is_trained_for(run.config, backend) ? "" : other_run(run.config, backend, concat("runs of ", name));
     case BabylmBackend::enc_dec_mask:
     case BabylmBackend::enc_dec_prefix:
       if (!two) return other_run(run.config, backend, "encoder-decoders");
       if (special.mask < 0 || special.bos < 0)
-        return words("backend ", name,
-                     " of the published program needs a tokenizer with a mask token and a bos token, such as BART's");
+        return concat("backend ", name,
+                      " of the published program needs a tokenizer with a mask token and a bos token, such as BART's");
       return "";
   }
   return "";
@@ -264,7 +264,7 @@ std::optional<BabylmBackend> official_backend(const LoadedRun& run) {
 std::string no_official_backend(const LoadedRun& run) {
   const auto own = babylm_backend(run.config);
   return own ? babylm_fault(run, *own)
-             : words("the published program has no backend for runs of ", kinds_of(run.config));
+             : concat("the published program has no backend for runs of ", kinds_of(run.config));
 }
 
 bool adds_up_scores(BabylmBackend backend, ScoringForm form) {

@@ -91,7 +91,7 @@ std::optional<SuiteComparison> compare_results(const SuiteResult& first, const S
 std::string value_cell(const SuiteFigure& figure) {
   auto cell = figure_cell(figure.value, figure.metric);
   if (figure.low && figure.high)
-    cell += words(" [", figure_cell(*figure.low, figure.metric), ", ", figure_cell(*figure.high, figure.metric), "]");
+    cell += concat(" [", figure_cell(*figure.low, figure.metric), ", ", figure_cell(*figure.high, figure.metric), "]");
   return cell;
 }
 
@@ -126,15 +126,15 @@ Table table_of(std::span<const SuiteComparison> compared, const std::string& fir
   // On a narrow terminal the values go, which the table of runs has too.
   const auto number = [](const std::string& name, int rank) { return TableColumn(name, ColumnKind::number, rank); };
   Table table{
-      .title = words(first, " less ", second),
+      .title = concat(first, " less ", second),
       .header = {"suite", number(first, 2), number(second, 2), number("difference", 0), number("95 % interval", 0),
                  number("only first right", 1), number("only second", 1), number("McNemar's p", 0)}};
   if (compared.size() > 1) table.header.push_back(number("Holm", 0));
   for (const auto& one : compared) {
     auto& row = table.rows.emplace_back(
-        std::vector{words(one.suite, " ", metric_words(one.metric)), value_cell(one.first), value_cell(one.second),
+        std::vector{concat(one.suite, " ", metric_words(one.metric)), value_cell(one.first), value_cell(one.second),
                     points(one.difference),
-                    one.interval ? words("[", points(one.interval->low), ", ", points(one.interval->high), "]") : "",
+                    one.interval ? concat("[", points(one.interval->low), ", ", points(one.interval->high), "]") : "",
                     thousands(static_cast<uint64_t>(one.only_first)), thousands(static_cast<uint64_t>(one.only_second)),
                     digits(one.mcnemar, 2)});
     if (compared.size() > 1) row.push_back(digits(one.holm, 2));

@@ -56,8 +56,8 @@ void evaluate_tasks(std::span<const SuiteTask> tasks,
 
 void log_result_of(const char* room, const LoadedRun& run, const SuiteResult& result, Clock::time_point start) {
   end_progress();
-  log_info(room, words(result.suite, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
-                       duration(seconds_since(start))));
+  log_info(room, concat(result.suite, ", ", run.checkpoint, ": ", thousands(result.items.size()), " items in ",
+                        duration(seconds_since(start))));
 }
 
 std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
@@ -65,8 +65,8 @@ std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
     if (seconds_since(last) < 0.2) return;
     last = Clock::now();
     log_progress({.fields = {"[suites]  " + what,
-                             words(thousands(static_cast<uint64_t>(done)), " of ",
-                                   thousands(static_cast<uint64_t>(all)), " texts"),
+                             concat(thousands(static_cast<uint64_t>(done)), " of ",
+                                    thousands(static_cast<uint64_t>(all)), " texts"),
                              duration(seconds_since(start))},
                   .share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
                  false);
@@ -196,8 +196,8 @@ std::string fault_of_reading(const SuitePlan& plan, const std::string& run, cons
   } catch (const Error& e) {
     if (is_only) throw;
     end_progress();
-    const auto fault = words(what, ": ", e.what());
-    log_warning(plan.room, words(run, ": ", fault));
+    const auto fault = concat(what, ": ", e.what());
+    log_warning(plan.room, concat(run, ": ", fault));
     return fault;
   }
 }
@@ -218,10 +218,10 @@ std::vector<PlannedTarget> planned_targets(const SuitePlan& plan) {
       const auto config = decode<RunConfig>(load_run_config(folder + "/run.yaml"));
       for (const auto& job : plan.jobs) {
         const auto reason = job.fault(target.run, folder, config);
-        one.faults.push_back(reason.empty() ? "" : words("cannot answer ", job.name, ": ", reason));
+        one.faults.push_back(reason.empty() ? "" : concat("cannot answer ", job.name, ": ", reason));
         any = any || reason.empty();
         if (first.empty() && !reason.empty())
-          first = words(target.run, ": ", plan.is_composite ? reason : one.faults.back());
+          first = concat(target.run, ": ", plan.is_composite ? reason : one.faults.back());
       }
     });
   }
@@ -230,7 +230,7 @@ std::vector<PlannedTarget> planned_targets(const SuitePlan& plan) {
   for (size_t i = 0; i < planned.size(); ++i)
     for (const auto& fault : planned[i].faults)
       if (!fault.empty() && known.at(planned[i].target.run) == i)
-        log_warning(plan.room, words(planned[i].target.run, ": ", fault));
+        log_warning(plan.room, concat(planned[i].target.run, ": ", fault));
   return planned;
 }
 
@@ -267,7 +267,7 @@ void check_texts(SuiteProgress& progress, const SuiteTarget& target, size_t job,
   const auto& check = progress.plan.jobs[job].check;
   if (!check) return;
   const auto fingerprint = run.has_tokenizer ? run.tokenizer.fingerprint() : "";
-  const auto [known, is_new] = progress.misfits.emplace(words(target.run, "\n", fingerprint, "\n", job), "");
+  const auto [known, is_new] = progress.misfits.emplace(concat(target.run, "\n", fingerprint, "\n", job), "");
   require<DataError>(known->second.empty(), known->second);
   if (!is_new) return;
   try {
@@ -304,8 +304,8 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
     const bool is_only = plan.targets.size() * plan.jobs.size() == 1;
     if (is_only || dynamic_cast<const Error*>(&e) == nullptr) throw;
     auto& fault = planned.faults[jobs[task]];
-    fault = words("cannot answer ", plan.jobs[jobs[task]].name, ": ", e.what());
-    const auto warning = words(planned.target.run, ": ", fault);
+    fault = concat("cannot answer ", plan.jobs[jobs[task]].name, ": ", e.what());
+    const auto warning = concat(planned.target.run, ": ", fault);
     if (progress.warnings.insert(warning).second) log_warning(plan.room, warning);
     progress.has_failed = true;
   });
@@ -430,9 +430,9 @@ void add_ages(const Suite& suite, const AcquisitionSuite& known, const Surprisal
   const auto count = curves.checkpoints.size();
   if (count < 3) {
     result.notes.push_back(
-        words("no ages of acquisition, which need 3 checkpoints that record the words they have "
-              "read; there are ",
-              count));
+        concat("no ages of acquisition, which need 3 checkpoints that record the words they have "
+               "read; there are ",
+               count));
     return;
   }
   auto ages = acquisition_result(known, curves.checkpoints, curves.chance);
@@ -440,9 +440,9 @@ void add_ages(const Suite& suite, const AcquisitionSuite& known, const Surprisal
   output.add(*last, ages);
   for (auto& figure : ages.figures) {
     figure.official.reset();  // the published program has surprisals of its own
-    result.notes.push_back(words(figure.metric, " is that of the ages at which children and the run know ",
-                                 figure.count, " words, by their surprisals at ", count, " checkpoints",
-                                 figure.count < 3 ? ", of which a correlation needs 3" : ""));
+    result.notes.push_back(concat(figure.metric, " is that of the ages at which children and the run know ",
+                                  figure.count, " words, by their surprisals at ", count, " checkpoints",
+                                  figure.count < 3 ? ", of which a correlation needs 3" : ""));
     result.figures.push_back(figure);
   }
 }

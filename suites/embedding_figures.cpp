@@ -18,11 +18,11 @@ std::string embedding_words(const RunConfig& config, const SuiteOptions& options
   const auto layer = options.layer.value_or(layers);
   switch (options.pooling) {
     case Pooling::mean:
-      return words("the mean of the tokens' states, layer ", layer, " of ", layers);
+      return concat("the mean of the tokens' states, layer ", layer, " of ", layers);
     case Pooling::cls:
-      return words("the state of [CLS], layer ", layer, " of ", layers);
+      return concat("the state of [CLS], layer ", layer, " of ", layers);
     case Pooling::first_last:
-      return words("the mean of the tokens' states, layers 1 and ", layer, " of ", layers);
+      return concat("the mean of the tokens' states, layers 1 and ", layer, " of ", layers);
   }
   return "";
 }
@@ -75,13 +75,13 @@ void Repeats::add(const std::string& item, const LineReader& lines) {
   ++all_;
   const auto [first, is_new] = lines_.emplace(item, lines.number);
   if (!is_new && count_++ == 0)
-    first_ = words("'", shortened(item), "' (", lines.where(), ", as in line ", first->second, ")");
+    first_ = concat("'", shortened(item), "' (", lines.where(), ", as in line ", first->second, ")");
 }
 
 std::vector<std::string> Repeats::notes(const std::string& kind) const {
   if (count_ == 0) return {};
-  return {words(thousands(count_), " of ", thousands(all_), " ", kind, " repeat an earlier one, first ", first_,
-                "; each is counted")};
+  return {concat(thousands(count_), " of ", thousands(all_), " ", kind, " repeat an earlier one, first ", first_,
+                 "; each is counted")};
 }
 
 }  // namespace cloze

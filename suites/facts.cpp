@@ -76,7 +76,7 @@ void add_facts(const std::string& path, const std::map<std::string, std::string>
     relation.name = name;
     auto fact = fact_of(pattern->second, line->filled("sub_label"));
     fact.object = line->filled("obj_label");
-    fact.name = words(name, "/", line->has("uuid") ? line->text("uuid") : words(relation.facts.size()));
+    fact.name = concat(name, "/", line->has("uuid") ? line->text("uuid") : concat(relation.facts.size()));
     const auto [place, is_new] = places.emplace(fact.name, line->where);
     require<DataError>(is_new, line->where, ": the fact '", shortened(fact.name), "' is there twice, first in ",
                        place->second, "; remove one, or give it another uuid");
@@ -269,8 +269,8 @@ std::optional<FactSuite> read_facts(const SuiteFiles& files) {
                      left_out.empty() ? "" : left_out.begin()->first, "'; add one");
   FactSuite suite;
   for (const auto& [name, count] : left_out)
-    suite.notes.push_back(words("facts of the relation '", name,
-                                "', which has no template, are left out: ", thousands(static_cast<uint64_t>(count))));
+    suite.notes.push_back(concat("facts of the relation '", name,
+                                 "', which has no template, are left out: ", thousands(static_cast<uint64_t>(count))));
   for (auto& [name, relation] : relations) {
     std::sort(relation.objects.begin(), relation.objects.end());
     relation.objects.erase(std::unique(relation.objects.begin(), relation.objects.end()), relation.objects.end());
@@ -311,9 +311,9 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   for (const auto& relation : suite.relations)
     if (relation.objects.size() == 1) certain += static_cast<int64_t>(relation.facts.size());
   if (certain > 0)
-    result.notes.push_back(words(certain, " of ", result.items.size(),
-                                 " facts are of relations with a single object, which every model names among the "
-                                 "objects; leave them out, or add facts with others"));
+    result.notes.push_back(concat(certain, " of ", result.items.size(),
+                                  " facts are of relations with a single object, which every model names among the "
+                                  "objects; leave them out, or add facts with others"));
   return result;
 }
 

@@ -47,7 +47,7 @@ class Parser {
   }
   void expect(char c) {
     skip_space();
-    if (at_ >= text_.size() || text_[at_] != c) wrong(words("is no JSON: lacks '", c, "'"));
+    if (at_ >= text_.size() || text_[at_] != c) wrong(concat("is no JSON: lacks '", c, "'"));
     ++at_;
   }
   /// Whether another item follows; `end` closes the list.
@@ -80,7 +80,7 @@ class Parser {
     do {
       expect('"');
       auto key = string();
-      if (!keys.insert(key).second) wrong(words("has the key '", key, "' twice"));
+      if (!keys.insert(key).second) wrong(concat("has the key '", key, "' twice"));
       expect(':');
       members.emplace_back(std::move(key), any());
     } while (more('}'));
@@ -120,7 +120,7 @@ class Parser {
       out += characters[name];
       return;
     }
-    if (text_[at_] != 'u') wrong(words("has an unknown escape '\\", text_[at_], "'"));
+    if (text_[at_] != 'u') wrong(concat("has an unknown escape '\\", text_[at_], "'"));
     auto code = hexadecimal();
     if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_ + 1, 2) == "\\u") {
       at_ += 2;

@@ -44,9 +44,9 @@ class Reader {
     const auto* first = file.object();
     const auto name = fs::path(file.path()).filename().string();
     if (first && form_of(*first) == nullptr)
-      suite_.notes.push_back(words(name, " is left out, for its lines are no ", form_.name));
+      suite_.notes.push_back(concat(name, " is left out, for its lines are no ", form_.name));
     else if (first && form_of(*first) == &form_ && form_.lacks_answer(*first))
-      suite_.notes.push_back(words(name, " is left out, for its items have no `", form_.answer, "`"));
+      suite_.notes.push_back(concat(name, " is left out, for its items have no `", form_.answer, "`"));
     else
       read(file.path(), suite_name(file.path()));
   }
@@ -139,9 +139,9 @@ class UnknownText {
   /// What is said of them; empty for none. `all`: items of the suite.
   std::string note(size_t all) const {
     if (count_ == 0) return "";
-    return words(thousands(count_), " of ", thousands(all),
-                 " items have text that the tokenizer does not know, such as '", shortened(example_),
-                 "'; it is scored as ", tokenizer_.piece(tokenizer_.special().unk));
+    return concat(thousands(count_), " of ", thousands(all),
+                  " items have text that the tokenizer does not know, such as '", shortened(example_),
+                  "'; it is scored as ", tokenizer_.piece(tokenizer_.special().unk));
   }
 
  private:
@@ -197,11 +197,11 @@ std::vector<std::string> notes_of(const RankingSuite& suite) {
   std::string first;
   for (const auto& item : suite.items) {
     const auto found = suite.equal_candidates.find(item.name);
-    if (found != suite.equal_candidates.end() && count++ == 0) first = words(item.name, " (", found->second, ")");
+    if (found != suite.equal_candidates.end() && count++ == 0) first = concat(item.name, " (", found->second, ")");
   }
   if (count > 0)
-    notes.push_back(words(thousands(count), " of ", thousands(suite.items.size()),
-                          " items have candidates that are the same, first ", first, "; they count as ties"));
+    notes.push_back(concat(thousands(count), " of ", thousands(suite.items.size()),
+                           " items have candidates that are the same, first ", first, "; they count as ties"));
   return notes;
 }
 

@@ -23,7 +23,7 @@ std::string item_name(const SuiteLine& line, const std::string& paradigm, Rankin
     if (id.is_string()) return paradigm + "/" + id.get<std::string>();
     if (id.is_number_integer()) return paradigm + "/" + json_text(id);
   }
-  return words(paradigm, "/", source.numbers[paradigm]++);
+  return concat(paradigm, "/", source.numbers[paradigm]++);
 }
 
 size_t answer_of(const SuiteLine& line, const char* key, size_t count) {
@@ -60,7 +60,7 @@ void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>
 /// "`KEY` 1", "`KEY` 2", ...
 std::vector<std::string> numbered(const std::string& key, size_t count) {
   std::vector<std::string> labels;
-  for (size_t i = 0; i < count; ++i) labels.push_back(words("`", key, "` ", i + 1));
+  for (size_t i = 0; i < count; ++i) labels.push_back(concat("`", key, "` ", i + 1));
   return labels;
 }
 
@@ -112,7 +112,7 @@ void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
 void read_entity_tracking(const SuiteLine& line, RankingSource& source, Items& items) {
   const auto subset = line.has("subset") ? line.filled("subset") : source.name;
   const auto& prefix = line.filled("input_prefix");
-  RankingItem item{.name{}, .paradigm = words(subset, "_", line.integer("numops"), "_ops"), .phenomenon = subset};
+  RankingItem item{.name{}, .paradigm = concat(subset, "_", line.integer("numops"), "_ops"), .phenomenon = subset};
   item.name = item_name(line, item.paradigm, source);
   for (const auto& option : line.texts("options")) item.candidates.push_back({.left = prefix, .scored = option});
   require<DataError>(item.candidates.size() > 1, line.where, ": `options` has ", item.candidates.size(),

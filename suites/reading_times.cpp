@@ -108,7 +108,7 @@ ReadingTimes reading_times_of(const CsvTable& table) {
   const auto contexts = table.text("item"), words = table.text("word"), previous_contexts = table.text("prev_item"),
              previous_words = table.text("prev_word");
   for (size_t i = 0; i < words.size(); ++i) {
-    const auto where = [&] { return cloze::words(table.file, ":", table.lines[i]); };
+    const auto where = [&] { return cloze::concat(table.file, ":", table.lines[i]); };
     require<DataError>(!is_missing(words[i]), where(), ": column 'word' is empty");
     // A context that pandas takes for missing was the word `None`, which begins a sentence; the published program
     // writes it back here, and leaves the previous word out.

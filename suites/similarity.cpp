@@ -144,7 +144,7 @@ SuiteFigure judged_figure(const JudgedFile& file, const EmbeddedTexts& embedded,
   }
   const auto cosines = embedded.cosines_of(pairs);
   for (size_t i = 0; i < pairs.size(); ++i)
-    items.push_back({{"item", words(file.name, "/", i)},
+    items.push_back({{"item", concat(file.name, "/", i)},
                      {"a", pairs[i].first},
                      {"b", pairs[i].second},
                      {"judgement", judgements[i]},
@@ -158,8 +158,8 @@ SuiteFigure judged_figure(const JudgedFile& file, const EmbeddedTexts& embedded,
 /// Why a file has no correlation, as a sentence.
 std::string constant_note(const JudgedFile& file) {
   const auto same = [&](const JudgedPair& pair) { return pair.judgement == file.pairs.front().judgement; };
-  return words("no correlation of '", file.name, "', for its ",
-               std::ranges::all_of(file.pairs, same) ? "judgements" : "similarities", " are all equal");
+  return concat("no correlation of '", file.name, "', for its ",
+                std::ranges::all_of(file.pairs, same) ? "judgements" : "similarities", " are all equal");
 }
 
 /// The mean of the correlations that there are; NaN where there are none.

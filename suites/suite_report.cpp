@@ -105,7 +105,7 @@ std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::
 /// `[25.00, 75.00]`; empty for a figure without an interval.
 std::string interval_cell(const SuiteFigure& figure) {
   if (!figure.low || !figure.high) return "";
-  return words("[", figure_cell(*figure.low, figure.metric), ", ", figure_cell(*figure.high, figure.metric), "]");
+  return concat("[", figure_cell(*figure.low, figure.metric), ", ", figure_cell(*figure.high, figure.metric), "]");
 }
 
 std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
@@ -148,7 +148,7 @@ std::string several_runs_cell(const SuiteFigure* figure, bool intervals) {
 }
 
 Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
-  Table table{.title = words("Suites answered by ", answers.run),
+  Table table{.title = concat("Suites answered by ", answers.run),
               .header = columns_of_numbers({"suite", "metric", "value", "95 % interval", "official", "ties", "items"})};
   for (const auto& key : keys_of({&answers, 1}, detail)) {
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
@@ -177,12 +177,12 @@ Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail d
 
 /// `intervals`: cells have them after their values.
 Table checkpoint_table(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
-  Table table{.title = words("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
+  Table table{.title = concat("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
               .header = columns_of_numbers({"step", "words", "revision"})};
   const auto keys = keys_of(answers, detail);
   for (const auto& key : keys) {
     const auto group = key.level == SuiteLevel::suite ? "" : " " + key.group;
-    table.header.emplace_back(words(key.suite, group, " ", metric_words(key.metric)), ColumnKind::number);
+    table.header.emplace_back(concat(key.suite, group, " ", metric_words(key.metric)), ColumnKind::number);
   }
   for (const auto& one : answers) {
     std::string revisions;

@@ -116,8 +116,8 @@ Table table_of(const PairedFigures& compared) {
   for (const auto& figure : compared.figures)
     table.rows.push_back({figure.metric, number_cell(figure.difference), interval_cell(figure.low, figure.high)});
   if (compared.mcnemar)
-    table.title += words(": right alone ", compared.only_first, " and ", compared.only_second,
-                         " items, McNemar's exact p = ", digits(*compared.mcnemar, 3));
+    table.title += concat(": right alone ", compared.only_first, " and ", compared.only_second,
+                          " items, McNemar's exact p = ", digits(*compared.mcnemar, 3));
   return table;
 }
 
@@ -127,27 +127,27 @@ std::string confusion_svg(const std::string& title, const Confusion& confusion) 
   const bool has_numbers = side == 44;
   const auto width = left + count * side + 20, height = top + count * side + 160;
   std::string svg =
-      words("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
-            "\" height=\"", height, "\">\n<style>svg { font: 12px system-ui, sans-serif; background: ",
-            "#fff; } text { fill: #1c1f23; } .light { fill: #fff; }</style>\n<text x=\"10\" y=\"24\">",
-            escaped_html(title), "</text>\n<text x=\"10\" y=\"44\">rows: gold, columns: predicted</text>\n");
+      concat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
+             "\" height=\"", height, "\">\n<style>svg { font: 12px system-ui, sans-serif; background: ",
+             "#fff; } text { fill: #1c1f23; } .light { fill: #fff; }</style>\n<text x=\"10\" y=\"24\">",
+             escaped_html(title), "</text>\n<text x=\"10\" y=\"44\">rows: gold, columns: predicted</text>\n");
   for (size_t gold = 0; gold < count; ++gold) {
     const auto& row = confusion.counts[gold];
     const auto total = std::accumulate(row.begin(), row.end(), int64_t{0});
     const auto y = top + gold * side;
-    svg += words("<text x=\"", left - 8, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"end\">",
-                 svg_label(confusion.labels[gold]), "</text>\n<text transform=\"translate(",
-                 left + gold * side + side / 2 + 4, " ", top + count * side + 8, ") rotate(-60)\" text-anchor=\"end\">",
-                 svg_label(confusion.labels[gold]), "</text>\n");
+    svg += concat("<text x=\"", left - 8, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"end\">",
+                  svg_label(confusion.labels[gold]), "</text>\n<text transform=\"translate(",
+                  left + gold * side + side / 2 + 4, " ", top + count * side + 8,
+                  ") rotate(-60)\" text-anchor=\"end\">", svg_label(confusion.labels[gold]), "</text>\n");
     for (size_t predicted = 0; predicted < count; ++predicted) {
       const double share = total == 0 ? 0 : static_cast<double>(row[predicted]) / static_cast<double>(total);
       const auto x = left + predicted * side;
-      svg += words("<rect x=\"", x, "\" y=\"", y, "\" width=\"", side - 1, "\" height=\"", side - 1,
-                   "\" fill=\"#0072b2\" fill-opacity=\"", digits(0.04 + 0.96 * share, 3), "\"><title>", row[predicted],
-                   "</title></rect>\n");
+      svg += concat("<rect x=\"", x, "\" y=\"", y, "\" width=\"", side - 1, "\" height=\"", side - 1,
+                    "\" fill=\"#0072b2\" fill-opacity=\"", digits(0.04 + 0.96 * share, 3), "\"><title>", row[predicted],
+                    "</title></rect>\n");
       if (has_numbers)
-        svg += words("<text x=\"", x + side / 2, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"middle\"",
-                     share > 0.5 ? " class=\"light\"" : "", ">", row[predicted], "</text>\n");
+        svg += concat("<text x=\"", x + side / 2, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"middle\"",
+                      share > 0.5 ? " class=\"light\"" : "", ">", row[predicted], "</text>\n");
     }
   }
   return svg + "</svg>\n";

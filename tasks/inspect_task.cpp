@@ -232,7 +232,7 @@ Table labels_table(const TaskInspection& inspection, const Task& task) {
     uint64_t all = 0;
     for (const auto count : part.labels) all += count;
     for (size_t id = 0; id < part.labels.size(); ++id)
-      table.rows[id].push_back(words(part.labels[id], " (", share_of(part.labels[id], all), ")"));
+      table.rows[id].push_back(concat(part.labels[id], " (", share_of(part.labels[id], all), ")"));
   }
   return table;
 }
@@ -240,9 +240,10 @@ Table labels_table(const TaskInspection& inspection, const Task& task) {
 /// `train: 12 of 100 first texts cut, 340 of 9,000 tokens`, or nothing.
 void say_cut(const std::string& part, const char* which, const TextCounts& counts, std::string& text) {
   if (counts.cut_texts > 0)
-    text += words("  ", part, ": ", counts.cut_texts, " of ", counted(counts.texts, which), " cut, ", counts.cut_tokens,
-                  " of ", counted(counts.tokens, "token"), " (", share_of(counts.cut_tokens, counts.tokens), ")\n");
-  if (counts.empty > 0) text += words("  ", part, ": ", counted(counts.empty, which), " without a token\n");
+    text +=
+        concat("  ", part, ": ", counts.cut_texts, " of ", counted(counts.texts, which), " cut, ", counts.cut_tokens,
+               " of ", counted(counts.tokens, "token"), " (", share_of(counts.cut_tokens, counts.tokens), ")\n");
+  if (counts.empty > 0) text += concat("  ", part, ": ", counted(counts.empty, which), " without a token\n");
 }
 
 /// What is not in the rows as it stands in the files.
@@ -253,11 +254,11 @@ std::string losses_of(const TaskInspection& inspection, const Task& task) {
     say_cut(name, is_span ? "question" : is_choice ? "premise" : "first text", rows.first, text);
     say_cut(name, is_span ? "context" : is_choice ? "candidate" : "second text", rows.second, text);
     const auto say = [&](uint64_t count, const char* thing, const char* what) {
-      if (count > 0) text += words("  ", name, ": ", counted(count, thing), " ", what, "\n");
+      if (count > 0) text += concat("  ", name, ": ", counted(count, thing), " ", what, "\n");
     };
     say(rows.items_in_windows, "item", "in several windows");
     say(rows.words_without_token, "word", "without a token, which get the tag of no phrase or the most frequent one");
-    for (const auto& word : rows.listed_words) text += words("    item ", word.item, ", word ", word.word, "\n");
+    for (const auto& word : rows.listed_words) text += concat("    item ", word.item, ", word ", word.word, "\n");
     say(rows.cut_words, "word", "longer than a row, which has its beginning");
     say(unknown, "label", "that the training part lacks: never predicted, counted as wrong");
     say(rows.items_without_answer, "item", "without an answer");
@@ -299,8 +300,8 @@ std::string gold_of(const TaskRow& row, const TaskItem& item, const Task& task) 
       if (row.start == no_label) return "no known answer";
       const auto begin = row.bytes[static_cast<size_t>(row.start)][0], end = row.bytes[static_cast<size_t>(row.end)][1];
       if (begin < 0) return "no answer here";
-      return words("'", visible(item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
-                   "', tokens ", row.start, " to ", row.end);
+      return concat("'", visible(item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
+                    "', tokens ", row.start, " to ", row.end);
     }
     case TaskKind::tagging:
       return "";
@@ -312,11 +313,11 @@ std::string gold_of(const TaskRow& row, const TaskItem& item, const Task& task) 
 
 std::string to_text(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer) {
   const auto kind = task.config.kind;
-  std::string text = words(task.config.task, ": ", name_of(kind), "\n\n");
+  std::string text = concat(task.config.task, ": ", name_of(kind), "\n\n");
   if (kind == TaskKind::regression) {
     for (const auto& part : inspection.parts)
-      text += words("  ", part.name, ": values from ", shortest(part.least), " to ", shortest(part.greatest), ", mean ",
-                    digits(part.mean, 4), "\n");
+      text += concat("  ", part.name, ": values from ", shortest(part.least), " to ", shortest(part.greatest),
+                     ", mean ", digits(part.mean, 4), "\n");
     text += "\n";
   } else if (task.labels.size() > 0) {
     text += to_text(labels_table(inspection, task)) + "\n";
@@ -326,9 +327,9 @@ std::string to_text(const TaskInspection& inspection, const Task& task, const To
   for (const auto& example : inspection.examples)
     for (const auto& row : example.rows) {
       const auto gold = gold_of(row, *example.item, task);
-      text += words("\n", visible(example.item->id), row.window > 0 ? words(", window ", row.window) : "",
-                    kind == TaskKind::choice ? words(", candidate ", row.candidate) : "",
-                    gold.empty() ? "" : ": " + gold, "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
+      text += concat("\n", visible(example.item->id), row.window > 0 ? concat(", window ", row.window) : "",
+                     kind == TaskKind::choice ? concat(", candidate ", row.candidate) : "",
+                     gold.empty() ? "" : ": " + gold, "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
     }
   return text;
 }

@@ -218,7 +218,7 @@ json json_of_file(const std::string& path) {
 void read_babylm(Gathered& gathered, const json& task) {
   int64_t number = 0;
   for (const auto& one : task["predictions"]) {
-    const auto where = words(gathered.path, ": prediction ", number++);
+    const auto where = concat(gathered.path, ": prediction ", number++);
     require<DataError>(one.is_object() && one.contains("id") && one["id"].is_string() && one.contains("pred"), where,
                        " has no id and pred");
     const auto id = one["id"].get<std::string>();
@@ -235,7 +235,7 @@ void read_json_object(Gathered& gathered) {
   if (object.size() == 1 && object.begin()->is_object() && object.begin()->contains("predictions"))
     return read_babylm(gathered, *object.begin());
   for (const auto& [id, value] : object.items()) {
-    const auto where = words(gathered.path, ": '", id, "'");
+    const auto where = concat(gathered.path, ": '", id, "'");
     const auto at = gathered.item_of.find(id);
     if (at == gathered.item_of.end() && gathered.kind == TaskKind::spans) continue;  // as SQuAD's programs
     gathered.put(gathered.named(id, where), gathered.of_value(value, where), where);
@@ -303,7 +303,7 @@ void read_no_answer(const std::string& path, Gathered& gathered, PredictionFile&
   for (const auto& [id, value] : object.items()) {
     const auto at = gathered.item_of.find(id);
     if (at == gathered.item_of.end()) continue;
-    gathered.found[at->second].no_answer = number_of(json(value), words(path, ": '", id, "'"));
+    gathered.found[at->second].no_answer = number_of(json(value), concat(path, ": '", id, "'"));
     has_score[at->second] = true;
     file.no_answer_order.push_back(at->second);
   }

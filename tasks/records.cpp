@@ -58,7 +58,7 @@ class TableLines {
     if (bad_byte_) fail_not_utf8(*bad_byte_, bad_place_);
     return true;
   }
-  std::string where() const { return words(lines_.name, ":", first_line_); }
+  std::string where() const { return concat(lines_.name, ":", first_line_); }
   uint64_t line() const { return first_line_; }
   const std::string& name() const { return lines_.name; }
 
@@ -129,8 +129,8 @@ class TableRecords final : public RecordReader {
  private:
   /// Counts a line with another number of cells. Throws DataError where none is to be left out.
   bool is_left_out() {
-    const auto what = words(where(), ": has ", counted(line_.size(), "cell"),
-                            names_columns_ ? ", the line of names has " : ", the first line has ", count_);
+    const auto what = concat(where(), ": has ", counted(line_.size(), "cell"),
+                             names_columns_ ? ", the line of names has " : ", the first line has ", count_);
     require<DataError>(source_.skip_bad, what, "; write the same number in every line",
                        source_.format == TaskFormat::csv ? ", cells with separators in quotes" : "",
                        ", or leave such lines out with --skip-bad");
@@ -193,8 +193,8 @@ class TableRecords final : public RecordReader {
     const std::vector<std::string> names(line_.begin(), line_.end());
     const auto near = did_you_mean(column.name, names);
     fail<DataError>(where(), ": no column is named '", shortened(column.name), "'",
-                    near.empty() ? words("; its first line has ", shortened(listed(names)),
-                                         ", and columns without names are called by position: 0")
+                    near.empty() ? concat("; its first line has ", shortened(listed(names)),
+                                          ", and columns without names are called by position: 0")
                                  : near);
   }
 
@@ -345,7 +345,7 @@ class JsonRecords final : public RecordReader {
   bool is_left_out(std::string_view line) {
     object_ = parse_json_line(line, where());
     if (object_.is_object()) return false;
-    const auto what = words(where(), ": not a JSON object", json_line_fault(line));
+    const auto what = concat(where(), ": not a JSON object", json_line_fault(line));
     require<DataError>(source_.skip_bad, what, "; JSON lines have one object per line");
     if (bad_.count++ == 0) bad_.first = what;
     return true;
@@ -424,7 +424,7 @@ class JsonRecords final : public RecordReader {
     std::vector<std::string> keys;
     for (const auto& [key, value] : object_.items()) keys.push_back(key);
     const auto near = did_you_mean(name, keys);
-    return words(": has no '", shortened(name), "'", near.empty() ? "; it has " + shortened(listed(keys)) : near);
+    return concat(": has no '", shortened(name), "'", near.empty() ? "; it has " + shortened(listed(keys)) : near);
   }
 
   void fill_list(const json& list, const std::string& name, Cell& cell) {

@@ -33,12 +33,12 @@ const std::string& text_member(const json& object, const char* key, const std::s
 std::string fault_of(const std::string& context, const CodePoints& places, const std::string& text, int64_t start,
                      int64_t& byte) {
   byte = places.byte(start);
-  if (byte < 0) return words("answer '", shortened(text), "' begins at ", start, ", outside of its context");
-  if (text.empty()) return words("an answer at ", start, " is empty");
+  if (byte < 0) return concat("answer '", shortened(text), "' begins at ", start, ", outside of its context");
+  if (text.empty()) return concat("an answer at ", start, " is empty");
   const auto at = static_cast<size_t>(byte);
   if (context.compare(at, text.size(), text) == 0) return "";
-  return words("answer '", shortened(text), "' is said to begin at ", start, ", where its context has '",
-               shortened(context.substr(at, text.size())), "'");
+  return concat("answer '", shortened(text), "' is said to begin at ", start, ", where its context has '",
+                shortened(context.substr(at, text.size())), "'");
 }
 
 }  // namespace
@@ -81,11 +81,11 @@ void read_squad(const std::string& file, BadRecords& bad, const std::function<vo
   for (const auto& article : member(root, "data", list, file)) {
     const auto title = string_at(article, "/title");
     for (const auto& paragraph : member(article, "paragraphs", list, file)) {
-      const auto place = words(file, ", after question ", number);
+      const auto place = concat(file, ", after question ", number);
       const auto& context = text_member(paragraph, "context", place);
       const CodePoints places(context);
       for (const auto& question : member(paragraph, "qas", list, place)) {
-        const auto at = words(file, ", question ", ++number);
+        const auto at = concat(file, ", question ", ++number);
         TaskItem item{.id = text_member(question, "id", at), .line = number, .group = title};
         item.text = text_member(question, "question", at);
         item.second = context;
@@ -101,7 +101,7 @@ void read_squad(const std::string& file, BadRecords& bad, const std::function<vo
             starts.push_back(answer["answer_start"].get<int64_t>());
           }
         GoldAnswers gold;
-        const auto which = words(at, " ('", shortened(item.id), "')");
+        const auto which = concat(at, " ('", shortened(item.id), "')");
         if (!place_answers(context, places, texts, starts, which, gold, bad)) continue;
         if (question.contains("answers") || is_impossible) item.gold = std::move(gold);
         take(std::move(item));

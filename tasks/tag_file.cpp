@@ -126,7 +126,7 @@ void TagCheck::add(const std::vector<std::string>& tags, const std::string& wher
     return tag.letter == 'B' || tag.letter == 'I';
   };
   const auto note = [&](const std::string& tag) {
-    if (broken_++ == 0) first_ = words(where, " ('", shortened(tag), "')");
+    if (broken_++ == 0) first_ = concat(where, " ('", shortened(tag), "')");
   };
   for (const auto& text : tags) {
     const auto tag = phrase_tag(text, scheme_, where);
@@ -141,7 +141,7 @@ void TagCheck::add(const std::vector<std::string>& tags, const std::string& wher
 
 std::string TagCheck::note() const {
   if (broken_ == 0) return "";
-  return words(counted(broken_, "tag"), broken_ == 1 ? " breaks " : " break ", name_of(scheme_), ", first ", first_);
+  return concat(counted(broken_, "tag"), broken_ == 1 ? " breaks " : " break ", name_of(scheme_), ", first ", first_);
 }
 
 }  // namespace cloze

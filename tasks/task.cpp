@@ -75,12 +75,12 @@ void note_doubles(const TaskPart& part, const Hashes& known, const TaskPart& oth
     const auto hash = content_hash(item);
     const auto found = std::lower_bound(known.begin(), known.end(), std::pair(hash, size_t{0}));
     if (found == known.end() || found->first != hash) continue;
-    if (count++ == 0) first = words(item.id, " as ", other.items[found->second].id);
+    if (count++ == 0) first = concat(item.id, " as ", other.items[found->second].id);
   }
   if (count > 0)
-    notes.push_back(words(thousands(count), " of ", counted(part.items.size(), "item"), " of ", part.name,
-                          count == 1 ? " stands in " : " stand in ", other.name, " too, first ", shortened(first),
-                          count == 1 ? "; it counts" : "; they count"));
+    notes.push_back(concat(thousands(count), " of ", counted(part.items.size(), "item"), " of ", part.name,
+                           count == 1 ? " stands in " : " stand in ", other.name, " too, first ", shortened(first),
+                           count == 1 ? "; it counts" : "; they count"));
 }
 
 void note_all_doubles(Task& task, bool has_own_valid) {
@@ -130,8 +130,8 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   } else if (!has_own_valid) {
     part_off_valid(task.train, task.valid);
     task.notes.push_back(
-        words("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
-              thousands(task.valid.items.size() + task.train.items.size())));
+        concat("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
+               thousands(task.valid.items.size() + task.train.items.size())));
   }
   note_all_doubles(task, has_own_valid);
   return task;
@@ -210,12 +210,12 @@ TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t
 }
 
 std::string counts_of(const TaskPart& part, const TaskLabels& labels) {
-  auto text = words(part.name, ": ", counted(part.items.size(), "item"));
+  auto text = concat(part.name, ": ", counted(part.items.size(), "item"));
   const auto counts = label_counts(part, labels);
   constexpr size_t most = 20;
   for (size_t i = 0; i < std::min(counts.size(), most); ++i)
-    text += words(", ", shortened(labels.names[i]), " ", thousands(counts[i]));
-  return counts.size() > most ? words(text, " and ", counts.size() - most, " labels more") : text;
+    text += concat(", ", shortened(labels.names[i]), " ", thousands(counts[i]));
+  return counts.size() > most ? concat(text, " and ", counts.size() - most, " labels more") : text;
 }
 
 }  // namespace cloze

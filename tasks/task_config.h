@@ -159,8 +159,8 @@ void describe(V& v, TaskConfig& c) {
   if (reads_windows(c.kind)) choose<Windows>(c.cut);
   v.kind("cut", c.cut, "what is done with texts that are too long");
   v.refuse("cut", reads_windows(c.kind) && !std::holds_alternative<Windows>(c.cut)
-                      ? words("is ", kind_in(c.cut), ", and of ", name_of(c.kind),
-                              " no word is cut; leave it out, or write windows")
+                      ? concat("is ", kind_in(c.cut), ", and of ", name_of(c.kind),
+                               " no word is cut; leave it out, or write windows")
                       : "");
   v("max_length", c.max_length, "tokens of a row; 0 = as many as the model reads", at_least(0));
   v("max_question", c.max_question, "spans: tokens of a question, whose end is cut", at_least(1));

@@ -39,7 +39,7 @@ std::string label_list(const std::vector<std::string>& labels) {
   for (const auto& label : labels)
     if (shown.size() < most) shown.push_back("'" + shortened(label) + "'");
   const auto rest = labels.size() - shown.size();
-  return listed(shown) + (rest > 0 ? words(" and ", rest, " more") : "");
+  return listed(shown) + (rest > 0 ? concat(" and ", rest, " more") : "");
 }
 
 /// Notes labels that no item has.
@@ -50,7 +50,7 @@ void note_absent_labels(TaskPart& part, const TaskLabels& labels) {
     if (counts[i] == 0) absent.push_back(labels.names[i]);
   if (!absent.empty())
     part.notes.push_back(
-        words(part.name, ": no item has ", counted(absent.size(), "label"), " of the task: ", label_list(absent)));
+        concat(part.name, ": no item has ", counted(absent.size(), "label"), " of the task: ", label_list(absent)));
 }
 
 /// Refuses a column that holds texts, numbers or ids instead of labels.
@@ -137,7 +137,7 @@ TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const L
   const auto& place = train != nullptr ? train->file : config.task;
   const int64_t least = config.kind == TaskKind::multilabel ? 1 : 2;
   require<DataError>(labels.size() >= least, place, ": ",
-                     labels.names.empty() ? "has no label" : words("has one label only, '", labels.names[0], "'"),
+                     labels.names.empty() ? "has no label" : concat("has one label only, '", labels.names[0], "'"),
                      ", of which nothing can be learned; name the column of the labels with `data.label`");
   require_names(labels, place);
   return brought.empty() ? labels : in_brought_order(labels, brought, place);
@@ -169,11 +169,11 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
   if (unknown.empty()) return;
   std::vector<std::string> shown;
   for (const auto& [label, count] : unknown)
-    if (shown.size() < 20) shown.push_back(words("'", shortened(label), "' (", count, ")"));
+    if (shown.size() < 20) shown.push_back(concat("'", shortened(label), "' (", count, ")"));
   const auto rest = unknown.size() - shown.size();
-  part.notes.push_back(words(part.name, ": ", counted(unknown.size(), "label"),
-                             " that the training part lacks, whose predictions are wrong whatever they are: ",
-                             listed(shown), rest > 0 ? words(" and ", rest, " more") : ""));
+  part.notes.push_back(concat(part.name, ": ", counted(unknown.size(), "label"),
+                              " that the training part lacks, whose predictions are wrong whatever they are: ",
+                              listed(shown), rest > 0 ? concat(" and ", rest, " more") : ""));
 }
 
 std::vector<uint64_t> label_counts(const TaskPart& part, const TaskLabels& labels) {

@@ -111,7 +111,7 @@ class ItemReader {
     cells_.resize(source_.columns.size());
     while (records_->next(cells_)) add();
     if (const auto lines = records_->bad(); lines.count > 0)
-      part_.notes.push_back(words(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
+      part_.notes.push_back(concat(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
     part_.may_have_taken_header = records_->may_have_taken_header();
     finish();
   }
@@ -119,7 +119,7 @@ class ItemReader {
   void read_tags(const std::string& file, TaskFormat format) {
     TagFile sentences(file, config_.data, format, options_.needs_labels);
     for (TaggedSentence sentence; sentences.next(sentence);) {
-      const auto place = words(file, ":", sentence.line);
+      const auto place = concat(file, ":", sentence.line);
       check_.add(sentence.tags, place);
       TaskItem item{.line = sentence.line};
       std::vector<int64_t> numbers;
@@ -140,7 +140,7 @@ class ItemReader {
       require<DataError>(is_labelled || !options_.needs_labels, file, ", question ", item.line, " ('",
                          shortened(item.id), "'): has no `answers`, and ", part_.name, " is learned or judged by them");
       if ((is_blank(item.text) || is_blank(item.second)) && part_.empty++ == 0)
-        first_empty_ = words(file, ", question ", item.line);
+        first_empty_ = concat(file, ", question ", item.line);
       keep(std::move(item));
     });
     finish();
@@ -405,14 +405,14 @@ class ItemReader {
     if (options_.take && !part_.items.empty()) give();
     if (part_.skipped > 0)
       part_.notes.push_back(
-          words(part, ": ", counted(part_.skipped, "item"), " left out, with a label of ", "`data.skip_labels`"));
+          concat(part, ": ", counted(part_.skipped, "item"), " left out, with a label of ", "`data.skip_labels`"));
     if (part_.bad > 0)
-      part_.notes.push_back(words(part, ": ", counted(part_.bad, "question"),
-                                  " left out, whose answers do not stand where they are said to, first ", bad_.first));
+      part_.notes.push_back(concat(part, ": ", counted(part_.bad, "question"),
+                                   " left out, whose answers do not stand where they are said to, first ", bad_.first));
     if (part_.empty > 0)
-      part_.notes.push_back(words(part, ": ", counted(part_.empty, "item"), " with an empty text or word, first ",
-                                  first_empty_, "; all of them count"));
-    if (const auto tags = check_.note(); !tags.empty()) part_.notes.push_back(words(part, ": ", tags));
+      part_.notes.push_back(concat(part, ": ", counted(part_.empty, "item"), " with an empty text or word, first ",
+                                   first_empty_, "; all of them count"));
+    if (const auto tags = check_.note(); !tags.empty()) part_.notes.push_back(concat(part, ": ", tags));
   }
 
   const TaskConfig& config_;

@@ -16,18 +16,18 @@ std::vector<std::string> broken_babylm_rules(uint64_t text_words, double epochs)
   std::vector<std::string> broken;
   const auto text = static_cast<double>(text_words);
   if (text > tolerance * static_cast<double>(babylm::strict_words))
-    broken.push_back(words("the text has ", thousands(text_words),
-                           " words, and BabyLM allows 10 M (strict-small) or 100 M (strict); prepare less of it"));
+    broken.push_back(concat("the text has ", thousands(text_words),
+                            " words, and BabyLM allows 10 M (strict-small) or 100 M (strict); prepare less of it"));
   const bool is_small = text <= tolerance * static_cast<double>(babylm::strict_small_words);
   const auto track = static_cast<double>(is_small ? babylm::strict_small_words : babylm::strict_words);
   // As many words as a track allows are more than ten epochs of a text that is smaller than the track's.
   const bool fills_track = track <= tolerance * text;
   const std::string by_words = is_small ? ", or words: 100M" : ", or words: 1000M";
   if (epochs > tolerance * babylm::max_epochs)
-    broken.push_back(words("the text is read ", shortest(std::round(100 * epochs) / 100), " times (",
-                           thousands(static_cast<uint64_t>(epochs * text)), " words), and BabyLM allows ",
-                           shortest(babylm::max_epochs), " epochs, up to ", is_small ? "100 M" : "1000 M",
-                           " words; set train.budget to epochs: 10", fills_track ? by_words : ""));
+    broken.push_back(concat("the text is read ", shortest(std::round(100 * epochs) / 100), " times (",
+                            thousands(static_cast<uint64_t>(epochs * text)), " words), and BabyLM allows ",
+                            shortest(babylm::max_epochs), " epochs, up to ", is_small ? "100 M" : "1000 M",
+                            " words; set train.budget to epochs: 10", fills_track ? by_words : ""));
   return broken;
 }
 

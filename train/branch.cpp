@@ -68,9 +68,9 @@ void check_stable(const std::string& whose, const ScheduleConfig& schedule, doub
   if (used <= stable + rounding) return;
   fail<ConfigError>(
       whose,
-      stable == 0 ? words(" (schedule.shape ", kind_in(schedule.shape), ") depends on the budget from the start")
-                  : words(" (schedule.shape ", kind_in(schedule.shape), ") begins its decay after ", shortest(stable),
-                          " of the budget, and the checkpoint stands at ", shortest(std::round(used * 1e4) / 1e4)),
+      stable == 0 ? concat(" (schedule.shape ", kind_in(schedule.shape), ") depends on the budget from the start")
+                  : concat(" (schedule.shape ", kind_in(schedule.shape), ") begins its decay after ", shortest(stable),
+                           " of the budget, and the checkpoint stands at ", shortest(std::round(used * 1e4) / 1e4)),
       "; branch from a checkpoint before the decay of a run with schedule.shape constant or wsd, to a budget "
       "whose decay begins later");
 }

@@ -34,7 +34,7 @@ void restore_weights(Stepper& stepper, const std::string& checkpoint) {
   const auto averages = stepper.averages();
   if (is_averaged && !averages.empty()) load_weights(weights, averages);
   if (!is_averaged && !averages.empty())
-    log_info("train", words(checkpoint, ": has no average of its weights; that of train.ema_decay starts here"));
+    log_info("train", concat(checkpoint, ": has no average of its weights; that of train.ema_decay starts here"));
 }
 
 /// Returns the step after which the moments began.
@@ -43,7 +43,7 @@ int64_t restore_moments(Training& training, const std::string& checkpoint, const
   const auto kind = rules_of(training.config.optimizer);
   if (!state.optimizer.empty() && state.optimizer != kind) {
     log_info("train",
-             words(checkpoint, ": was made by ", state.optimizer, "; the moments of ", kind, " start from zero"));
+             concat(checkpoint, ": was made by ", state.optimizer, "; the moments of ", kind, " start from zero"));
     return state.step;
   }
   if (!moments.empty()) training.stepper->load_optimizer(moments, state.step - state.moments_reset_at);
@@ -55,9 +55,9 @@ void restore_mems(Stepper& stepper, const std::string& checkpoint, bool rows_dif
   if (!rows_differ || mems.empty())
     stepper.load_mems(mems);
   else
-    log_info("train", words(checkpoint,
-                            ": config or data have changed, so rows may not continue the previous ones; the mems "
-                            "start from zero"));
+    log_info("train", concat(checkpoint,
+                             ": config or data have changed, so rows may not continue the previous ones; the mems "
+                             "start from zero"));
 }
 
 /// A log that somebody removed begins again.
@@ -66,7 +66,7 @@ void keep_log(const std::string& run) {
   std::error_code unknown;
   if (fs::exists(path, unknown) || !fs::is_directory(run, unknown)) return;
   set_log_file(path);
-  log_warning("train", words(path, " was removed while the run writes it; it begins again"));
+  log_warning("train", concat(path, " was removed while the run writes it; it begins again"));
 }
 
 void tell_saved(const Training& training, const TrainState& state) {
@@ -92,11 +92,12 @@ void Checkpoints::restore_all(Training& training, const std::string& checkpoint,
   restored_ = state;
   saved_at_ = is_branch ? -1 : state.step;
   due_ = is_branch;  // it begins with a copy of the checkpoint
-  log_info("train", words(training.options.resume ? "resumed from " : "branched from ", checkpoint));
+  log_info("train", concat(training.options.resume ? "resumed from " : "branched from ", checkpoint));
   if (state.row_rules != row_rules)
-    log_warning("train", words(checkpoint,
-                               ": was made by a version of Cloze that packed and masked rows differently; from here on "
-                               "rows follow this version, so the final weights differ from those of that version"));
+    log_warning("train",
+                concat(checkpoint,
+                       ": was made by a version of Cloze that packed and masked rows differently; from here on "
+                       "rows follow this version, so the final weights differ from those of that version"));
 }
 
 void Checkpoints::begin(Training& training) {
@@ -140,7 +141,7 @@ void Checkpoints::save_step(Training& training, bool must) {
   } catch (const Error& e) {
     training.lock.require_in_place();
     if (must) throw;
-    log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
+    log_warning("train", concat(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
   training.ledger.checkpoint += seconds_since(start);
   if (saved_at_ == state.step) tell_saved(training, state);

@@ -43,8 +43,8 @@ void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
   const bool is_comparable = state.evaluation_protocol == protocol_;
   if (!is_comparable && state.best_step > 0)
     log_info("train",
-             words(saved.folder,
-                   ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
+             concat(saved.folder,
+                    ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
   due_ = state.held_out_due && !saved.is_branch;
   best_cost_ = state.best_loss;
   no_answer_threshold_ = state.no_answer_threshold;
@@ -107,15 +107,15 @@ std::string HeldOutEvaluation::file(const Training& training) const {
 void HeldOutEvaluation::announce(const Training& training) const {
   const auto missing = missing_sequences(measures_, training.config.evaluation.sequences);
   if (!missing.empty())
-    log_info("data", words("the held-out text is shorter than evaluation.sequences asks for (", missing,
-                           "), so that standard errors are larger"));
+    log_info("data", concat("the held-out text is shorter than evaluation.sequences asks for (", missing,
+                            "), so that standard errors are larger"));
   const auto of_tokens = std::count_if(measures_.begin(), measures_.end(),
                                        [](const auto& measure) { return measure.unigram.has_value(); });
   for (const auto& measure : measures_) {
     if (!measure.unigram) continue;
-    log_info("train", words("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "",
-                            ": loss ", fixed_or_dash(measure.unigram->loss, 4), ", accuracy ",
-                            fixed_or_dash(measure.unigram->accuracy, 4)));
+    log_info("train", concat("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "",
+                             ": loss ", fixed_or_dash(measure.unigram->loss, 4), ", accuracy ",
+                             fixed_or_dash(measure.unigram->accuracy, 4)));
   }
 }
 
@@ -158,8 +158,8 @@ void HeldOutEvaluation::record(Training& training) const {
 void HeldOutEvaluation::report_nothing_measured(const Training& training) {
   end_progress();
   if (std::exchange(reported_nothing_measured_, true)) return;
-  log_info("train", words("no held-out evaluation at step ", training.progress.step,
-                          ": none of evaluation.objectives is active (from_step, until_step)"));
+  log_info("train", concat("no held-out evaluation at step ", training.progress.step,
+                           ": none of evaluation.objectives is active (from_step, until_step)"));
 }
 
 /// True if one of the losses says that training has diverged, which a process reports once.
@@ -180,8 +180,8 @@ void HeldOutEvaluation::warn(const Training& training) {
   const auto few_replaced = replaced_warning(losses_, training.config.evaluation);
   if (!few_replaced.empty() && !std::exchange(warned_of_few_replaced_, true)) log_warning("train", few_replaced);
   if (!std::isfinite(loss_))
-    log_warning("train", words("the held-out loss at step ", training.progress.step,
-                               " is not finite, so this step cannot be the best; lower the learning rate"));
+    log_warning("train", concat("the held-out loss at step ", training.progress.step,
+                                " is not finite, so this step cannot be the best; lower the learning rate"));
 }
 
 void HeldOutEvaluation::save_best(Training& training) {
@@ -208,7 +208,7 @@ void HeldOutEvaluation::evaluate(Training& training) {
     report_nothing_measured(training);
     return;
   }
-  const auto text = words("held out at step ", step, ":", to_text(losses_), judge_ ? judge_->text() : "");
+  const auto text = concat("held out at step ", step, ":", to_text(losses_), judge_ ? judge_->text() : "");
   if (evaluated_at_ == step) {
     log_info("train", text);
     return;

@@ -24,8 +24,8 @@ void Milestones::after_step(Training& training) {
   std::string names;
   for (const int64_t number : at_words_) names += (names.empty() ? "" : ", ") + revision_of(number);
   end_progress();
-  log_info("train", words("step ", training.progress.step, ": ", thousands(static_cast<uint64_t>(words_)),
-                          " words read; kept as ", names));
+  log_info("train", concat("step ", training.progress.step, ": ", thousands(static_cast<uint64_t>(words_)),
+                           " words read; kept as ", names));
 }
 
 void Milestones::save(TrainState& state) const {

@@ -45,14 +45,14 @@ void begin_due_phase(Training& training) {
     open_phase(training);  // with the rows counted from there
   }
   end_progress();
-  log_info("train", words("phase ", progress.phase, " of train.phases begins after step ", progress.step, ": ",
-                          rows_of_phase(training.config, progress.phase), " a step"));
+  log_info("train", concat("phase ", progress.phase, " of train.phases begins after step ", progress.step, ": ",
+                           rows_of_phase(training.config, progress.phase), " a step"));
 }
 
 std::string rows_of_phase(const RunConfig& config, int64_t phase) {
   const auto own = config_of_phase(config, phase);
-  return words(own.train.batch_size * own.train.accumulation, " sequences of up to ", own.data.max_seq_length,
-               " tokens");
+  return concat(own.train.batch_size * own.train.accumulation, " sequences of up to ", own.data.max_seq_length,
+                " tokens");
 }
 
 }  // namespace cloze

@@ -39,14 +39,14 @@ double rate_factor(const Training& training) {
 void refuse(const Training& training, const std::string& nonfinite, int64_t skips) {
   end_progress();
   const auto& progress = training.progress;
-  const auto text = words(nonfinite, " is not finite at step ", progress.step + 1, " (sequences ", progress.sequences,
-                          " to ", progress.sequences + training.step_size.sequences() - 1, ")");
+  const auto text = concat(nonfinite, " is not finite at step ", progress.step + 1, " (sequences ", progress.sequences,
+                           " to ", progress.sequences + training.step_size.sequences() - 1, ")");
   if (training.config.train.on_nonfinite == OnNonFinite::skip && skips <= max_skips) {
     log_warning("train", text + "; the step is skipped");
     return;
   }
   const auto last = find_checkpoint(training.options.run);
-  fail(text, skips > max_skips ? words(", and so were the ", max_skips, " before it") : "",
+  fail(text, skips > max_skips ? concat(", and so were the ", max_skips, " before it") : "",
        "; no update was made, the last good checkpoint is ", last.empty() ? "none yet" : last,
        "; lower the learning rate, or skip such steps with --set train.on_nonfinite=skip");
 }
@@ -172,11 +172,11 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
   }
   training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
   if (!report.task.is_null() && report.task["learned"] == false)
-    log_warning("train", words(training.options.run, ": did not learn: its ", training.config.task.metric,
-                               " on the valid part of ", training.config.task.name, " is no better than that of ",
-                               report.task["floor"]["name"].get<std::string>(),
-                               "; raise optimizer.learning_rate or train.budget, or look at the rows with `cloze "
-                               "inspect task`"));
+    log_warning("train", concat(training.options.run, ": did not learn: its ", training.config.task.metric,
+                                " on the valid part of ", training.config.task.name, " is no better than that of ",
+                                report.task["floor"]["name"].get<std::string>(),
+                                "; raise optimizer.learning_rate or train.budget, or look at the rows with `cloze "
+                                "inspect task`"));
   if (!answers.empty()) training.write("suites.json", suites_file(report.steps, answers));
   training.write("held_out.json", callbacks.held_out.file(training));
   training.tell(
@@ -198,8 +198,8 @@ PretrainReport train(Training& training) {
   } catch (const Interrupted&) {  // the next process makes again what the signal has ended: a step, or what is due
     if (training.progress.step > 0) callbacks.checkpoints.save_step(training, /*must=*/true);
     end_progress();
-    throw Interrupted(words("stopped at step ", training.progress.step, "; continue with `cloze pretrain --run ",
-                            training.options.run, " --resume`"));
+    throw Interrupted(concat("stopped at step ", training.progress.step, "; continue with `cloze pretrain --run ",
+                             training.options.run, " --resume`"));
   }
   auto report = conclude(training, callbacks);
   report.had_finished = report.steps == report.resumed_at && !was_left;

@@ -39,8 +39,8 @@ json last_losses(const std::string& run) {
   }
   if (damaged > 0)
     log_warning("train",
-                words(path, ": line ", damaged, " is damaged; the training losses of summary.json are those of ",
-                      row.is_null() ? "no line" : "the line before"));
+                concat(path, ": line ", damaged, " is damaged; the training losses of summary.json are those of ",
+                       row.is_null() ? "no line" : "the line before"));
   if (!row.is_object()) return {};
   json losses;
   for (const auto& [name, value] : row.items())

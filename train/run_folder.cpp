@@ -113,7 +113,7 @@ void log_changes(const Changes& changes) {
   const auto text = to_text(changes);
   if (text.empty()) return;
   const bool tells = !telling(changes).keys.empty();
-  log_info("train", words("resumed at ", text, tells ? "; reports hold it apart from runs that never changed" : ""));
+  log_info("train", concat("resumed at ", text, tells ? "; reports hold it apart from runs that never changed" : ""));
 }
 
 void write_provenance(const Training& training, const std::optional<BranchPoint>& branch) {
@@ -141,7 +141,8 @@ void copy_imported_facts(const Origin& origin, const std::string& run) {
                     : is_step_folder(initial) ? fs::path(located_step(initial)).parent_path().string()
                                               : initial;
   for (const auto* name : {"config.json", "generation_config.json"}) {
-    const auto file = words(from, "/", imported_folder, "/", name), kept = words(run, "/", imported_folder, "/", name);
+    const auto file = concat(from, "/", imported_folder, "/", name),
+               kept = concat(run, "/", imported_folder, "/", name);
     if (from.empty() || !fs::exists(file)) continue;
     const auto content = parse_json(read_text(file, 64 << 20));
     if (!content.is_object()) continue;

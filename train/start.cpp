@@ -63,7 +63,7 @@ void restore_origin(Training& training, const Origin& origin, Checkpoints& check
   else if (!origin.checkpoint.empty())
     checkpoints.restore_all(training, origin.checkpoint, /*is_branch=*/false, rows_differ);
   else if (training.options.resume)
-    log_info("train", words(training.options.run, " has no checkpoint: the run starts from the beginning"));
+    log_info("train", concat(training.options.run, " has no checkpoint: the run starts from the beginning"));
 }
 
 /// Opens metrics.jsonl, without the rows that were written after the checkpoint.
@@ -126,7 +126,7 @@ void keep_states(Training& training) {
   const double size = bytes_of_states(network, objectives, rows, ProbedTokens::labelled);
   const bool fits = size <= most_bytes_of_states;
   log_info("train",
-           words("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
+           concat("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
   if (fits) network.keep_states(states_of_rows(network, objectives, rows, ProbedTokens::labelled).states);
 }
 

@@ -231,7 +231,7 @@ std::vector<std::pair<std::string, Tensor>> Stepper::mems() const {
   std::vector<std::pair<std::string, Tensor>> found;
   for (size_t micro = 0; micro < impl_->mems.size(); ++micro)
     for (size_t layer = 0; layer < impl_->layers; ++layer)
-      found.emplace_back(words("memory.", micro, ".", layer), impl_->mems[micro][layer]);
+      found.emplace_back(concat("memory.", micro, ".", layer), impl_->mems[micro][layer]);
   return found;
 }
 void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved) {
@@ -241,7 +241,7 @@ void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved
   for (const auto& [name, tensor] : saved) {
     for (size_t micro = 0; micro < in.micro_batches; ++micro) {
       for (size_t layer = 0; layer < in.layers; ++layer) {
-        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.mems_shape) {
+        if (name == concat("memory.", micro, ".", layer) && tensor.sizes() == in.mems_shape) {
           found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true);
           ++fitting;
         }

@@ -26,7 +26,7 @@ SuiteOptions training_options() {
 /// The network that is trained, as the run that a suite evaluates.
 LoadedRun run_of(const Training& training) {
   return {.folder = training.options.run,
-          .checkpoint = words("step ", training.progress.step),
+          .checkpoint = concat("step ", training.progress.step),
           .config = training.config,
           .tokenizer = training.store.tokenizer(),
           .has_tokenizer = true,
@@ -50,8 +50,8 @@ std::vector<SuiteResult> results_of(const Training& training, const std::vector<
     tasks.push_back({.evaluate = [&] { results.push_back(run_suite(run, suite, training_options())); }});
   evaluate_tasks(tasks, [&](size_t task, const std::exception& e) {
     const std::string text = e.what();  // of LibTorch goes on with the stack
-    log_warning("train", words("suite ", suites[task].name, " is left out at step ", training.progress.step, ": ",
-                               text.substr(0, text.find('\n'))));
+    log_warning("train", concat("suite ", suites[task].name, " is left out at step ", training.progress.step, ": ",
+                                text.substr(0, text.find('\n'))));
   });
   return results;
 }
@@ -62,7 +62,7 @@ std::string to_text(const SuiteResult& result) {
   for (const auto& figure : result.figures) {
     if (figure.level != SuiteLevel::suite) continue;
     text +=
-        words(" ", figure.metric, " ", figure_cell(figure.value, figure.metric), is_share(figure.metric) ? " %" : "");
+        concat(" ", figure.metric, " ", figure_cell(figure.value, figure.metric), is_share(figure.metric) ? " %" : "");
   }
   return text;
 }
@@ -156,7 +156,7 @@ void SuiteEvaluation::evaluate(Training& training) {
   end_progress();
   std::string text;
   for (const auto& result : results_) text += (text.empty() ? " " : ", ") + to_text(result);
-  if (!text.empty()) log_info("train", words("suites at step ", training.progress.step, ":", text));
+  if (!text.empty()) log_info("train", concat("suites at step ", training.progress.step, ":", text));
   training.ledger.evaluation += seconds_since(start);
   if (evaluated_at_ == training.progress.step) return;
   evaluated_at_ = training.progress.step;

@@ -98,11 +98,11 @@ std::string TaskJudge::text() const {
   std::string text = "  " + result_.suite;
   for (const auto& figure : result_.figures) {
     if (figure.metric != metric_) continue;
-    text += words(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
+    text += concat(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
   }
-  if (probed_layer_ >= 0) text += words(" of layer ", probed_layer_);
+  if (probed_layer_ >= 0) text += concat(" of layer ", probed_layer_);
   const double floor = is_error(metric_) ? floor_ : -floor_;
-  return text + words(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
+  return text + concat(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
 }
 
 bool TaskJudge::learned(double cost) const { return std::isfinite(cost) && !(cost >= floor_); }

@@ -48,15 +48,15 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   const auto kind = task.task.config.kind;
   const auto answer = [&](const std::string& text) { return escaped_markdown(shown_answer(text, kind)); };
   auto text =
-      words("# The hardest items of ", escaped_markdown(task.task.config.task),
-            "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
-            "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
+      concat("# The hardest items of ", escaped_markdown(task.task.config.task),
+             "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
+             "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
   for (const auto i : order) {
     const auto& item = part.items[i];
-    text += words("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
-                  answer(text_of_gold(item, kind, task.task.labels)), " | ",
-                  answer(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
-                  escaped_markdown(asked_of(item)), " |\n");
+    text += concat("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
+                   answer(text_of_gold(item, kind, task.task.labels)), " | ",
+                   answer(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
+                   escaped_markdown(asked_of(item)), " |\n");
   }
   return text;
 }
@@ -65,13 +65,13 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
 std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
   const auto& figure = result.figures.front();
   const auto& metric = figure.metric;
-  auto text = words(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
-                    is_share(metric) ? " %" : "");
+  auto text = concat(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
+                     is_share(metric) ? " %" : "");
   if (figure.low && figure.high)
-    text += words(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
-  text += words(", n ", figure.count);
+    text += concat(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
+  text += concat(", n ", figure.count);
   const auto others = result.figures.size() - 1;
-  return others == 0 ? text : words(text, "; ", others, " more figures in summary.json");
+  return others == 0 ? text : concat(text, "; ", others, " more figures in summary.json");
 }
 
 /// The figures of all probes of a network, judged on both parts.

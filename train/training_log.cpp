@@ -35,18 +35,18 @@ void announce_mixture(const Training& training) {
   for (const auto& part : training.store.parts()) {
     const auto& text = part.text;
     const auto often = std::isfinite(epochs)
-                           ? words("about ", significant(epochs * part.passes, 3), " times within the budget")
-                           : words(significant(part.passes, 3), " times an epoch");
-    log_info("data", words(text.folder(), ": ", in_percent(part.share), " of the tokens that are read, ",
-                           thousands(text.num_documents()), " documents with ", thousands(text.num_tokens()),
-                           " tokens, read ", often));
+                           ? concat("about ", significant(epochs * part.passes, 3), " times within the budget")
+                           : concat(significant(part.passes, 3), " times an epoch");
+    log_info("data", concat(text.folder(), ": ", in_percent(part.share), " of the tokens that are read, ",
+                            thousands(text.num_documents()), " documents with ", thousands(text.num_tokens()),
+                            " tokens, read ", often));
     const auto& held_out = training.held_out_store;
     const auto shared = text.fingerprint() == held_out.fingerprint() ? 0 : shared_documents(held_out, text);
     if (shared > 0)
-      log_warning("data", words(text.folder(), ": has ", shared, " of the ", held_out.num_documents(),
-                                " held-out documents of ", held_out.folder(),
-                                ", token for token, so that held-out losses are too low; prepare it with --dedup and "
-                                "the --valid of those documents, which takes them out of the training text"));
+      log_warning("data", concat(text.folder(), ": has ", shared, " of the ", held_out.num_documents(),
+                                 " held-out documents of ", held_out.folder(),
+                                 ", token for token, so that held-out losses are too low; prepare it with --dedup and "
+                                 "the --valid of those documents, which takes them out of the training text"));
     const auto repeats = std::isfinite(epochs) ? repeats_warning(text.folder(), epochs * part.passes) : "";
     if (!repeats.empty()) log_warning("data", repeats);
   }
@@ -57,11 +57,11 @@ void announce_text(const Training& training) {
   const auto& data = training.config.data;
   const bool is_task = !training.config.task.name.empty();  // whose documents are rows, and what an epoch has
   const auto* what = is_task ? " rows" : " documents";
-  const auto sequences = is_task ? "" : words(", ", thousands(training.collator.size()), " sequences an epoch");
+  const auto sequences = is_task ? "" : concat(", ", thousands(training.collator.size()), " sequences an epoch");
   log_info("data",
-           words(store.folder(), ": ", thousands(store.num_documents()), what, ", ", thousands(store.num_tokens()),
-                 " tokens", sequences, "; held out: ", thousands(training.held_out_store.num_documents()), what,
-                 data.mixture.empty() ? "" : " of " + data.tokens));
+           concat(store.folder(), ": ", thousands(store.num_documents()), what, ", ", thousands(store.num_tokens()),
+                  " tokens", sequences, "; held out: ", thousands(training.held_out_store.num_documents()), what,
+                  data.mixture.empty() ? "" : " of " + data.tokens));
   announce_mixture(training);
 }
 
@@ -72,8 +72,8 @@ void announce_other_vocabulary(const Training& training) {
   const auto& tokenizer = training.store.tokenizer();
   const auto published = published_kind(model);
   if (!published || tokenizer.belongs_to_model() || tokenizer.kind() == name_of(*published)) return;
-  log_info("data", words("the published vocabularies of ", model, " are ", *published, ", that of the tokens is ",
-                         tokenizer.kind(), "; cloze prepare --for ", model, " trains the former"));
+  log_info("data", concat("the published vocabularies of ", model, " are ", *published, ", that of the tokens is ",
+                          tokenizer.kind(), "; cloze prepare --for ", model, " trains the former"));
 }
 
 void announce_model(const Training& training) {
@@ -81,22 +81,22 @@ void announce_model(const Training& training) {
   const auto& stepper = *training.stepper;
   const auto rows = backbone_of(config.model).vocab_size, tokens = training.store.tokenizer().size();
   const auto used =
-      rows > tokens ? words(", of which the tokenizer uses ", thousands(static_cast<uint64_t>(tokens))) : "";
-  log_info("model", words(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
-                          " parameters, vocabulary ", thousands(static_cast<uint64_t>(rows)), used));
+      rows > tokens ? concat(", of which the tokenizer uses ", thousands(static_cast<uint64_t>(tokens))) : "";
+  log_info("model", concat(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
+                           " parameters, vocabulary ", thousands(static_cast<uint64_t>(rows)), used));
   std::string names;
   for (const auto& objective : training.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
   const int threads = at::get_num_threads();
-  log_info("train", words(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
-                          threads, threads == 1 ? " thread" : " threads"));
+  log_info("train", concat(names, ", ", rows_of_phase(config, 0), " a step, ", stepper.precision_description(), ", ",
+                           threads, threads == 1 ? " thread" : " threads"));
   for (const auto& objective : config.objectives)
-    log_info("train", words(kind_of(objective), " predicts ", as_kind(objective).prediction()));
+    log_info("train", concat(kind_of(objective), " predicts ", as_kind(objective).prediction()));
   for (size_t i = 0; i < config.train.phases.size(); ++i)
-    log_info("train", words("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
-                            rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));
+    log_info("train", concat("from ", shortest(100 * config.train.phases[i].from), " % of the budget on, ",
+                             rows_of_phase(config, static_cast<int64_t>(i) + 1), " a step"));
   if (config.train.ema_decay > 0)
-    log_info("train", words("evaluation, checkpoints and exports have the average of the weights (train.ema_decay ",
-                            shortest(config.train.ema_decay), ")"));
+    log_info("train", concat("evaluation, checkpoints and exports have the average of the weights (train.ema_decay ",
+                             shortest(config.train.ema_decay), ")"));
   for (const auto& line : deviations(config)) log_info("train", "differs from the preset: " + line);
 }
 
@@ -188,7 +188,7 @@ void TrainingLog::show_progress(const Training& training, double speed, bool pla
   char learning_rate[32];
   std::snprintf(learning_rate, sizeof learning_rate, "lr %.2e", training.last.learning_rate);
   Progress shown{
-      {words("step  ", progress.step, last), "loss " + fixed_or_dash(line_.loss(), 4), "eta " + left,
+      {concat("step  ", progress.step, last), "loss " + fixed_or_dash(line_.loss(), 4), "eta " + left,
        thousands(static_cast<uint64_t>(speed)) + " tok/s", learning_rate, "|g| " + fixed_or_dash(line_.grad_norm(), 2)},
       share};
   if (line_.parts.size() > 1)

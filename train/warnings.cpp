@@ -27,7 +27,7 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
     const auto batch = collator.batch(0, sequences);
     const double measured = batch.pair_label.to(at::kDouble).mean().item<double>();
     if (std::abs(measured - shares->label_1()) <= tolerance) continue;
-    return words(
+    return concat(
         kind_of(objective), ": ", percent(measured), " of the pairs have label 1, ", as_kind(objective).share_key(),
         " is ", percent(shares->label_1()),
         ": a segment of one sentence is always paired with text of another document, as in BERT's code; prepare "
@@ -45,9 +45,9 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
     const double replaced = 1 - part->baseline->accuracy;
     const double masked = expected_masks(as_kind(objective).maskings(), 1);
     if (replaced >= masked / 4) continue;
-    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(masked),
-                 ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
-                 "(generator_hidden_size), or mask more");
+    return concat("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(masked),
+                  ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
+                  "(generator_hidden_size), or mask more");
   }
   return "";
 }
@@ -55,18 +55,19 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
 std::string few_masked_warning(const Objectives& objectives) {
   for (const auto& masking : maskings_of(objectives)) {
     if (masking.mask_prob >= 0.5) continue;
-    return words("mask_prob is ", shortest(masking.mask_prob), ": of the ", in_percent(masking.mlm_probability),
-                 " of the tokens that are predicted (mlm_probability), ", in_percent(masking.mask_prob),
-                 " become [MASK], and the others can be read where they stand or are random; fairseq's mask_prob is "
-                 "the share of tokens that are chosen, which is mlm_probability here");
+    return concat("mask_prob is ", shortest(masking.mask_prob), ": of the ", in_percent(masking.mlm_probability),
+                  " of the tokens that are predicted (mlm_probability), ", in_percent(masking.mask_prob),
+                  " become [MASK], and the others can be read where they stand or are random; fairseq's mask_prob is "
+                  "the share of tokens that are chosen, which is mlm_probability here");
   }
   return "";
 }
 
 std::string no_predictions_warning(int64_t step) {
-  return words("step ", step,
-               " has no predictions, so that nothing is learned from it and its loss is null in metrics.jsonl; look at "
-               "the rows of the run with cloze inspect objective");
+  return concat(
+      "step ", step,
+      " has no predictions, so that nothing is learned from it and its loss is null in metrics.jsonl; look at "
+      "the rows of the run with cloze inspect objective");
 }
 
 bool is_far_above_guessing(double loss, int64_t vocab_size) {
@@ -74,10 +75,11 @@ bool is_far_above_guessing(double loss, int64_t vocab_size) {
 }
 
 std::string divergence_warning(const std::string& which, double loss, int64_t step, int64_t vocab_size) {
-  return words("the ", which, " at step ", step, " is ", significant(loss, 6),
-               ", far above ln(vocab_size) = ", significant(std::log(static_cast<double>(vocab_size)), 4),
-               ", that of guessing evenly: training has diverged, and such a step cannot be the best; start again with "
-               "a lower optimizer.learning_rate or a longer schedule.warmup");
+  return concat(
+      "the ", which, " at step ", step, " is ", significant(loss, 6),
+      ", far above ln(vocab_size) = ", significant(std::log(static_cast<double>(vocab_size)), 4),
+      ", that of guessing evenly: training has diverged, and such a step cannot be the best; start again with "
+      "a lower optimizer.learning_rate or a longer schedule.warmup");
 }
 
 }  // namespace cloze

@@ -47,15 +47,15 @@ std::string losses_section(const View& view) {
   double highest = 0;
   for (const auto& text : view.read)
     for (const auto loss : text.losses) highest = std::max(highest, loss);
-  std::string html = html_note(
-      words(view.read.size() < static_cast<size_t>(view.texts) ? words("The first ", view.read.size(), " texts. ") : "",
-            "The darker a token, the higher its loss, up to ", fixed(highest, 2),
-            " nats; a token shows its own under the pointer."));
+  std::string html = html_note(concat(
+      view.read.size() < static_cast<size_t>(view.texts) ? concat("The first ", view.read.size(), " texts. ") : "",
+      "The darker a token, the higher its loss, up to ", fixed(highest, 2),
+      " nats; a token shows its own under the pointer."));
   for (const auto& [pieces, losses] : view.read) {
     html += "<p class=\"losses\">";
     for (size_t i = 0; i < pieces.size(); ++i)
-      html += words("<span style=\"--loss: ", fixed(highest > 0 ? losses[i] / highest : 0, 3), "\" title=\"",
-                    fixed(losses[i], 2), " nats\">", escaped_html(visible(pieces[i])), "</span> ");
+      html += concat("<span style=\"--loss: ", fixed(highest > 0 ? losses[i] / highest : 0, 3), "\" title=\"",
+                     fixed(losses[i], 2), " nats\">", escaped_html(visible(pieces[i])), "</span> ");
     html += "</p>\n";
   }
   return html_section("Loss by token", html);
@@ -74,14 +74,14 @@ std::string calibration_section(const Calibration& calibration) {
   Table table{.header = columns_of_numbers({"confidence", "tokens", "mean confidence", "right"})};
   for (const auto& bin : calibration.bins) {
     line.points.push_back({bin.confidence, bin.accuracy});
-    line.hints.push_back(words(bin.count, " tokens"));
+    line.hints.push_back(concat(bin.count, " tokens"));
     table.rows.push_back({fixed(bin.low, 3) + " to " + fixed(bin.high, 3), std::to_string(bin.count),
                           fixed(bin.confidence, 4), fixed(bin.accuracy, 4)});
   }
   const auto text =
-      words("Expected calibration error ", fixed(calibration.error, 4), " over ", calibration.count,
-            " tokens, 15 bins of equal width (Guo et al. 2017): the mean distance between the probability "
-            "of the most probable token and the share of times that it is right.");
+      concat("Expected calibration error ", fixed(calibration.error, 4), " over ", calibration.count,
+             " tokens, 15 bins of equal width (Guo et al. 2017): the mean distance between the probability "
+             "of the most probable token and the share of times that it is right.");
   std::vector<std::pair<std::string, std::string>> legend;
   for (const auto& series : chart.series) legend.emplace_back(colour_classes(series.colour), series.title);
   return html_section("Calibration", html_note(text) + legend_html(legend) + chart_html(chart) + to_html(table));
@@ -93,17 +93,17 @@ std::string projection_section(const View& view) {
   for (const auto& [x, y] : view.projection.points) widest = std::max({widest, std::abs(x), std::abs(y)});
   const auto axis = nice_axis(-widest, widest, 5, true);
   Chart chart{.title = "sentences",
-              .x_label = words("first component, ", fixed(100 * view.projection.first_share, 1), " % of the variance"),
-              .y_label = words("second component, ", fixed(100 * view.projection.second_share, 1), " %"),
+              .x_label = concat("first component, ", fixed(100 * view.projection.first_share, 1), " % of the variance"),
+              .y_label = concat("second component, ", fixed(100 * view.projection.second_share, 1), " %"),
               .series = {{.mark = ChartMark::points, .colour = 2, .hints = view.sentences}},
               .x = axis,
               .y = axis};
   for (const auto& [x, y] : view.projection.points) chart.series[0].points.push_back({x, y});
   const auto text =
-      words("Embeddings of ", view.sentences.size(), " texts (the mean of the tokens' states, last layer), ",
-            "by their two principal components; a dot shows its text under the pointer. Mean cosine of two "
-            "texts: ",
-            fixed(*view.mean_cosine, 3), " (0: spread evenly, 1: one direction).");
+      concat("Embeddings of ", view.sentences.size(), " texts (the mean of the tokens' states, last layer), ",
+             "by their two principal components; a dot shows its text under the pointer. Mean cosine of two "
+             "texts: ",
+             fixed(*view.mean_cosine, 3), " (0: spread evenly, 1: one direction).");
   return html_section("Sentences", html_note(text) + chart_html(chart));
 }
 
@@ -129,9 +129,9 @@ struct MapFrame {
                         (static_cast<double>(i) + 0.5) * static_cast<double>(side) / static_cast<double>(tokens.size());
       const auto text = escaped_html(label(tokens[i]));
       html +=
-          words("<text x=\"", margin - 4, "\" y=\"", fixed(at, 1),
-                "\" text-anchor=\"end\" dominant-baseline=\"central\">", text, "</text><text transform=\"translate(",
-                fixed(at, 1), " ", margin - 4, ") rotate(-90)\" dominant-baseline=\"central\">", text, "</text>");
+          concat("<text x=\"", margin - 4, "\" y=\"", fixed(at, 1),
+                 "\" text-anchor=\"end\" dominant-baseline=\"central\">", text, "</text><text transform=\"translate(",
+                 fixed(at, 1), " ", margin - 4, ") rotate(-90)\" dominant-baseline=\"central\">", text, "</text>");
     }
     return html;
   }
@@ -139,11 +139,11 @@ struct MapFrame {
   /// The square of `picture`, named by its layer and head; the labels are those of the element `labels`.
   std::string square(const std::string& picture, size_t layer, size_t head) const {
     const auto width = margin + side;
-    return words("<svg role=\"img\" width=\"", width, "\" height=\"", width + below, "\"><title>layer ", layer,
-                 ", head ", head, "</title><image href=\"", picture, "\" x=\"", margin, "\" y=\"", margin,
-                 "\" width=\"", side, "\" height=\"", side, "\" preserveAspectRatio=\"none\"/><rect x=\"", margin,
-                 "\" y=\"", margin, "\" width=\"", side, "\" height=\"", side, "\"/><use href=\"#labels\"/><text x=\"",
-                 margin, "\" y=\"", width + below - 4, "\">head ", head, "</text></svg>\n");
+    return concat("<svg role=\"img\" width=\"", width, "\" height=\"", width + below, "\"><title>layer ", layer,
+                  ", head ", head, "</title><image href=\"", picture, "\" x=\"", margin, "\" y=\"", margin,
+                  "\" width=\"", side, "\" height=\"", side, "\" preserveAspectRatio=\"none\"/><rect x=\"", margin,
+                  "\" y=\"", margin, "\" width=\"", side, "\" height=\"", side, "\"/><use href=\"#labels\"/><text x=\"",
+                  margin, "\" y=\"", width + below - 4, "\">head ", head, "</text></svg>\n");
   }
 
   const std::vector<std::string>& tokens;
@@ -160,11 +160,11 @@ std::string attention_section(const View& view) {
   const MapFrame frame(maps.tokens);
   std::string tokens;
   for (const auto& token : maps.tokens) tokens += (tokens.empty() ? "" : " ") + token;
-  std::string body =
-      html_note(words("A square for each head: a row is a query, whose token stands on the left, a column a key, whose "
-                      "token stands above. White is 0, black the largest ",
-                      side < size ? "mean of neighbours" : "probability", " of the head. The tokens",
-                      frame.stride > 1 ? words(", of which one in ", frame.stride, " is named") : "", ": ", tokens));
+  std::string body = html_note(
+      concat("A square for each head: a row is a query, whose token stands on the left, a column a key, whose "
+             "token stands above. White is 0, black the largest ",
+             side < size ? "mean of neighbours" : "probability", " of the head. The tokens",
+             frame.stride > 1 ? concat(", of which one in ", frame.stride, " is named") : "", ": ", tokens));
   body += "<svg width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><g id=\"labels\">" + frame.labels() +
           "</g></defs></svg>\n";
   for (size_t layer = 0; layer < maps.heads.size(); ++layer) {
@@ -194,7 +194,7 @@ constexpr const char* view_style = R"css(<style>
 std::string to_html(const View& view) {
   const auto title = "What " + view.run + " does with a text";
   std::string body = view_style + ("<h1>" + escaped_html(title) + "</h1>\n");
-  body += html_note(words(view.texts, " texts, checkpoint ", view.checkpoint, "; ", view.scored_by, "."));
+  body += html_note(concat(view.texts, " texts, checkpoint ", view.checkpoint, "; ", view.scored_by, "."));
   body += losses_section(view);
   body += groups_section("Loss by position", "position in the text", view.positions);
   body += view.has_training_counts

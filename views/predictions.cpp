@@ -25,7 +25,7 @@ Range range_of(int64_t value, int64_t base) {
 }
 
 std::string name_of_range(const Range& range) {
-  return range.low == range.high ? words(range.low) : words(range.low, " to ", range.high);
+  return range.low == range.high ? concat(range.low) : concat(range.low, " to ", range.high);
 }
 
 template <class Key>

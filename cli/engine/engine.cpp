@@ -44,9 +44,9 @@ std::string task_words(const PretrainCommand& c, const PretrainReport& r) {
   const auto metric = r.task["metric"].get<std::string>();
   const auto value = value_at(r.task, ("/test/" + metric + "/value").c_str());
   const auto shown = value.is_number() ? fixed(value.get<double>(), 4) : "undefined";
-  return words(c.run, ": ", metric, " ", shown, " on the test part of ", c.config.task.name, ", by ",
-               r.best_step > 0 ? words("the best step, ", r.best_step) : "the last step",
-               r.task["learned"] == true ? "" : "; did not learn", "; predictions in ", c.run, "/predictions.jsonl");
+  return concat(c.run, ": ", metric, " ", shown, " on the test part of ", c.config.task.name, ", by ",
+                r.best_step > 0 ? concat("the best step, ", r.best_step) : "the last step",
+                r.task["learned"] == true ? "" : "; did not learn", "; predictions in ", c.run, "/predictions.jsonl");
 }
 
 int run(const PretrainCommand& c) {
@@ -73,25 +73,25 @@ int run(const PretrainCommand& c) {
     return 0;
   }
   const auto& l = r.ledger;
-  log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), r.steps == 1 ? " step, " : " steps, ",
-                          thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
-                          thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
+  log_info("train", concat(thousands(static_cast<uint64_t>(r.steps)), r.steps == 1 ? " step, " : " steps, ",
+                           thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
+                           thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
   log_info("train",
-           words("time: forward ", percent(l.forward, l.seconds), ", backward ", percent(l.backward, l.seconds),
-                 ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
-                 ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
-                 ", checkpoints ", duration(l.checkpoint)));
+           concat("time: forward ", percent(l.forward, l.seconds), ", backward ", percent(l.backward, l.seconds),
+                  ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
+                  ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
+                  ", checkpoints ", duration(l.checkpoint)));
   if (r.had_finished)
-    log_result("train", words(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
+    log_result("train", concat(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
   if (!r.task.is_null()) {
     log_result("train", task_words(c, r));
     return 0;
   }
   const auto loss = std::isfinite(r.held_out_loss)
-                        ? words("held-out loss ", fixed(r.held_out_loss, 4), " at step ", r.steps, "; ")
+                        ? concat("held-out loss ", fixed(r.held_out_loss, 4), " at step ", r.steps, "; ")
                         : "";
-  const auto best = r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no best held-out loss";
-  log_result("train", words(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg"));
+  const auto best = r.best_step > 0 ? concat("best held-out loss at step ", r.best_step) : "no best held-out loss";
+  log_result("train", concat(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg"));
   return 0;
 }
 
@@ -140,8 +140,8 @@ int run(const GenerateCommand& c) {
     }
   }
   if (multiline > 0)
-    log_warning("generate", words(multiline, multiline == 1 ? " text contains" : " texts contain",
-                                  " line breaks, printed as spaces to keep one text per line; --json keeps them"));
+    log_warning("generate", concat(multiline, multiline == 1 ? " text contains" : " texts contain",
+                                   " line breaks, printed as spaces to keep one text per line; --json keeps them"));
   return 0;
 }
 
@@ -169,7 +169,7 @@ int run(const BabylmFinetuneCommand& c) {
     return 0;
   }
   print_text(to_text(table_of(found)) + "\n");
-  for (const auto& note : found.notes) print_report(words("Note: ", note, ".\n"), 0);
+  for (const auto& note : found.notes) print_report(concat("Note: ", note, ".\n"), 0);
   return 0;
 }
 
@@ -237,23 +237,23 @@ int run(const ViewCommand& c) {
   TrainingCounts known;
   if (opened.has_tokenizer)
     known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
-  if (!known.why.empty()) log_info("view", words(c.run, ": tokens are counted in these texts, because ", known.why));
+  if (!known.why.empty()) log_info("view", concat(c.run, ": tokens are counted in these texts, because ", known.why));
   const auto view = with_lines(
       file, [&] { return view_of(opened, texts, {.sentence = c.sentence, .training_counts = known.counts}); });
   write_atomic(c.out, to_html(view));
   if (c.json)
     print_data(json_text(to_json(view)) + "\n");
   else
-    log_result("view", words(view.texts, view.texts == 1 ? " text, " : " texts, ", view.calibration.count,
-                             view.calibration.count == 1 ? " token" : " tokens", ", calibration error ",
-                             fixed(view.calibration.error, 4), " -> ", c.out));
+    log_result("view", concat(view.texts, view.texts == 1 ? " text, " : " texts, ", view.calibration.count,
+                              view.calibration.count == 1 ? " token" : " tokens", ", calibration error ",
+                              fixed(view.calibration.error, 4), " -> ", c.out));
   return 0;
 }
 
 int run(const ImportCommand& c) {
   const auto r = import_huggingface(c.folder, c.out, c.generator);
-  log_result("import", words(r.architecture, ": ", r.tensors, " tensors, ",
-                             thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
+  log_result("import", concat(r.architecture, ": ", r.tensors, " tensors, ",
+                              thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
   for (const auto& name : r.ignored) log_info("import", "not used: " + name);
   for (const auto& name : r.fresh) log_info("import", "not in the file, newly initialized: " + name);
   return 0;
@@ -264,7 +264,7 @@ int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
   if (c.json)
     print_data(json_text(json{{"out", c.out}, {"to", c.to}, {"revisions", names}}) + "\n");
   else
-    log_result("export", words(c.run, " -> ", c.out, " (", names.size(), " model folders: ", listed(names), ")"));
+    log_result("export", concat(c.run, " -> ", c.out, " (", names.size(), " model folders: ", listed(names), ")"));
   return 0;
 }
 
@@ -292,13 +292,13 @@ int export_of(const ExportCommand& c, const std::string& checkpoint) {
                "\n");
     return 0;
   }
-  log_result("export", words(r.path, ": loaded in a new process and run at shapes ", listed(r.shapes)));
+  log_result("export", concat(r.path, ": loaded in a new process and run at shapes ", listed(r.shapes)));
   for (const auto& [name, error] : r.largest_error) {
     char text[32];
     std::snprintf(text, sizeof text, "%.1e", error);
-    log_info("export", words("  ", name, ": max difference ", text));
+    log_info("export", concat("  ", name, ": max difference ", text));
   }
-  log_info("export", words("receipt in ", r.path, ".receipt.json"));
+  log_info("export", concat("receipt in ", r.path, ".receipt.json"));
   return 0;
 }
 
@@ -312,7 +312,7 @@ std::string parity_line(const ParityRow& row, size_t name_width) {
   char numbers[64];
   std::snprintf(numbers, sizeof numbers, "%10.2e  of %.0e", row.error, row.tolerance);
   const auto note = row.note.empty() ? "" : "  " + row.note;
-  return words(row.passed ? "ok   " : "FAIL ", padded(row.name, name_width), " ", numbers, note, "\n");
+  return concat(row.passed ? "ok   " : "FAIL ", padded(row.name, name_width), " ", numbers, note, "\n");
 }
 
 /// Columns for the names of `verify parity`: as many as a terminal has besides the numbers.
@@ -341,7 +341,7 @@ int run(const VerifyParityCommand& c) {
   if (c.json)
     print_data(json_text(json{{"passed", passed}, {"tensors", list}}) + "\n");
   else
-    print_text(words(c.folder, ": ", rows.size(), " tensors ", passed ? "agree\n" : "compared, some differ\n"));
+    print_text(concat(c.folder, ": ", rows.size(), " tensors ", passed ? "agree\n" : "compared, some differ\n"));
   return passed ? 0 : 1;
 }
 
@@ -393,7 +393,7 @@ int run(const InspectCommand& c) {
   if (!c.picture.empty()) draw_lengths(inspected.front().found, c.picture);
   if (!c.page.empty()) {
     write_atomic(c.page, to_html(inspected));
-    log_result("inspect", words(counted(inspected.size(), "config"), " -> ", c.page));
+    log_result("inspect", concat(counted(inspected.size(), "config"), " -> ", c.page));
   }
   return passed ? 0 : 1;
 }

@@ -73,8 +73,8 @@ void PredictionOutput::add(const ItemPrediction& found, const TaskItem& item) {
       text_ += tag_lines(found, item, task_.labels);
       break;
     case Form::answers:
-      text_ += words(is_first_ ? "" : ",\n", json_text(nlohmann::json(item.id)), ": ",
-                     json_text(nlohmann::json(found.prediction.answer)));
+      text_ += concat(is_first_ ? "" : ",\n", json_text(nlohmann::json(item.id)), ": ",
+                      json_text(nlohmann::json(found.prediction.answer)));
       break;
   }
   is_first_ = false;

@@ -65,8 +65,8 @@ std::string perplexity(double value) {
 std::string summary(const Totals& all, bool is_likelihood) {
   const auto by = [&](int64_t parts) { return -all.sum / static_cast<double>(std::max<int64_t>(parts, 1)); };
   const std::string pseudo = is_likelihood ? "perplexity " : "pseudo-perplexity ";
-  return words(pseudo, perplexity(std::exp(by(all.tokens))), " by token, ", perplexity(std::exp(by(all.words))),
-               " by word; ", fixed(by(all.bytes) / std::log(2), 4), " bits per byte");
+  return concat(pseudo, perplexity(std::exp(by(all.tokens))), " by token, ", perplexity(std::exp(by(all.words))),
+                " by word; ", fixed(by(all.bytes) / std::log(2), 4), " bits per byte");
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ int run_score(const ScoreCommand& c) {
     const auto now = Clock::now();
     if (done < all && now - shown < std::chrono::milliseconds(200)) return;
     shown = now;
-    const auto texts = words(thousands(static_cast<uint64_t>(done)), " of ", thousands(static_cast<uint64_t>(all)));
+    const auto texts = concat(thousands(static_cast<uint64_t>(done)), " of ", thousands(static_cast<uint64_t>(all)));
     log_progress({{"scoring  " + texts + " texts"}, static_cast<double>(done) / static_cast<double>(all)}, false);
   };
   const Scorer scorer(run, options);
@@ -93,16 +93,16 @@ int run_score(const ScoreCommand& c) {
     if (c.json)
       print_data(json_line(run, passages[i], scores[i], by, c.tokens));
     else
-      print_text(words(fixed(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
+      print_text(concat(fixed(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)
     log_warning("score",
-                words("texts without tokens, which score 0 and make the bits per byte too low: ", all.without_tokens));
+                concat("texts without tokens, which score 0 and make the bits per byte too low: ", all.without_tokens));
   if (all.unknown > 0)
     log_warning("score",
-                words(all.unknown, " of ", all.tokens, " tokens are unknown to the tokenizer, and were scored as ",
-                      run.tokenizer.piece(run.tokenizer.special().unk), ", so that the bits per byte are too low"));
+                concat(all.unknown, " of ", all.tokens, " tokens are unknown to the tokenizer, and were scored as ",
+                       run.tokenizer.piece(run.tokenizer.special().unk), ", so that the bits per byte are too low"));
   if (all.tokens > 0 && scorer.form() != ScoringForm::detection)  // whose scores are no probabilities of texts
     log_info("score", summary(all, scorer.form() == ScoringForm::likelihood));
   return 0;

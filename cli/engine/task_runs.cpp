@@ -148,7 +148,7 @@ void print_difference(const EvaluateCommand& c, const TaskOfRun& task, const std
   if (c.json)
     print_data(json_text(to_json(difference)) + "\n");
   else
-    print_text(words("\n", c.runs[0], " less ", c.runs[1], "\n\n", to_text(table_of(difference))));
+    print_text(concat("\n", c.runs[0], " less ", c.runs[1], "\n\n", to_text(table_of(difference))));
 }
 
 /// The average of a benchmark over runs; nothing where none of its tasks has all its figures, or where the runs do not
@@ -158,7 +158,7 @@ void print_average(const EvaluateCommand& c, Benchmark benchmark, const std::vec
   const auto& origin = runs.front().origin;
   if (std::ranges::any_of(runs, [&](const TaskOfRun& one) { return one.origin != origin; }))
     return log_info("task",
-                    words("no average of ", name_of(benchmark), ": the runs come from several pretrained runs"));
+                    concat("no average of ", name_of(benchmark), ": the runs come from several pretrained runs"));
   std::vector<TaskValue> values;
   for (size_t i = 0; i < runs.size(); ++i)
     for (const auto& figure : judged[i].figures.figures)
@@ -174,9 +174,9 @@ void print_average(const EvaluateCommand& c, Benchmark benchmark, const std::vec
                "\n");
     return;
   }
-  const auto missing = average.missing.empty() ? "" : words("; without ", listed(average.missing));
-  print_text(words("\n", name_of(benchmark), " average of ", origin, ": ", fixed(*average.value, 4), " over ",
-                   average.tasks, average.tasks == 1 ? " task" : " tasks", missing, "\n"));
+  const auto missing = average.missing.empty() ? "" : concat("; without ", listed(average.missing));
+  print_text(concat("\n", name_of(benchmark), " average of ", origin, ": ", fixed(*average.value, 4), " over ",
+                    average.tasks, average.tasks == 1 ? " task" : " tasks", missing, "\n"));
 }
 
 }  // namespace
@@ -199,8 +199,8 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
   found.folder = rows_of_run(found.run.folder, config);
   found.task = judged_task(found.folder, config.objectives, found.run.state.no_answer_threshold);
   if (const auto* probes = found.run.network->probes(); probes && probes->layers().size() > 1)
-    log_info("task", words(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
-                           ", the best one on the valid part of ", probes->layers().size()));
+    log_info("task", concat(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
+                            ", the best one on the valid part of ", probes->layers().size()));
   return found;
 }
 
@@ -210,10 +210,10 @@ void verify_task(const std::string& run) {
     TokenStore(rows, part).verify();
     read_prepared_part(rows, part);
   }
-  log_result("verify", words(rows, ": rows and items are those that the run was fine-tuned on"));
+  log_result("verify", concat(rows, ": rows and items are those that the run was fine-tuned on"));
   if (!fs::exists(run + "/summary.json")) return;        // it has not ended
   if (!read_task_summary(run).contains("xxh3")) return;  // of an earlier version
-  log_result("verify", words(run, ": figures and predictions of the task are those that the run wrote"));
+  log_result("verify", concat(run, ": figures and predictions of the task are those that the run wrote"));
 }
 
 int evaluate_tasks(const EvaluateCommand& c) {
@@ -234,7 +234,7 @@ int evaluate_tasks(const EvaluateCommand& c) {
       print_data(json_text(found) + "\n");
       continue;
     }
-    print_text(words(path, ", test part of ", name, "\n\n", tables_text(tables_of(name, figures)), "\n"));
+    print_text(concat(path, ", test part of ", name, "\n\n", tables_text(tables_of(name, figures)), "\n"));
     for (const auto& note : task.notes) log_info("task", note);
   }
   if (benchmark)
@@ -339,9 +339,9 @@ int run_predict(const PredictCommand& c) {
   read_all_items(task, file, c.file == "-", [&](auto& window) { predictor.predict(window); });
   output.finish();
   if (const auto note = cut_note("items", predictor.counts()); !note.empty()) log_info("task", note);
-  if (!c.out.empty()) log_result("predict", words(thousands(predictor.count()), " predictions -> ", c.out));
+  if (!c.out.empty()) log_result("predict", concat(thousands(predictor.count()), " predictions -> ", c.out));
   if (const auto figures = predictor.figures())
-    log_info("task", words("the items have labels:\n", tables_text(tables_of(task.config.task, *figures))));
+    log_info("task", concat("the items have labels:\n", tables_text(tables_of(task.config.task, *figures))));
   return 0;
 }
 

@@ -153,7 +153,7 @@ Entry read_entry(const std::string& name, const json& value, const std::string& 
   entry.begin = value["data_offsets"][0].get<uint64_t>();
   entry.end = value["data_offsets"][1].get<uint64_t>();
   if (entry.end < entry.begin || entry.end - entry.begin != bytes)
-    bad(words("takes bytes ", entry.begin, " to ", entry.end, ", but its shape needs ", bytes, " bytes"));
+    bad(concat("takes bytes ", entry.begin, " to ", entry.end, ", but its shape needs ", bytes, " bytes"));
   return entry;
 }
 

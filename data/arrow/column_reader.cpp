@@ -72,7 +72,7 @@ std::string remedy_of_table(const arrow::Schema& schema) {
   if (paths.empty()) return "; it has no column of text";
   std::string list;
   for (size_t i = 0; i < std::min(paths.size(), most); ++i) list += (i > 0 ? ", " : "") + paths[i].substr(0, longest);
-  return words("; name the column of its text with --field: ", list, paths.size() > most ? ", ..." : "");
+  return concat("; name the column of its text with --field: ", list, paths.size() > most ? ", ..." : "");
 }
 
 /// A column of the table, and the path in it.

@@ -84,7 +84,7 @@ struct Bpe final : PartModel {
 
 /// The two tokens of a merge, written as a list or with a space between.
 std::pair<std::string, std::string> tokens_of(const Field& field, const Field::Json& merge, size_t number) {
-  const auto refuse = [&] { field.refuse(words("[", number, "] is not two tokens")); };
+  const auto refuse = [&] { field.refuse(concat("[", number, "] is not two tokens")); };
   if (merge.is_array()) {
     if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) refuse();
     return {merge[0].get<std::string>(), merge[1].get<std::string>()};
@@ -105,7 +105,7 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
   bpe.vocabulary.special = special;
   if (const auto dropout = field["dropout"]; !dropout.is_null() && dropout.number() != 0)
     dropout.refuse(
-        words("is ", dropout.shown(), ": BPE dropout; Cloze tokenizes deterministically, so set it to null"));
+        concat("is ", dropout.shown(), ": BPE dropout; Cloze tokenizes deterministically, so set it to null"));
   bpe.continuing = field["continuing_subword_prefix"].text_or("");
   bpe.end_of_word = field["end_of_word_suffix"].text_or("");
   bpe.fuse_unknown = field["fuse_unk"].flag(false);
@@ -123,11 +123,11 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
     if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
     const auto [left, right] = tokens_of(list, merge, i);
     if (!right.starts_with(bpe.continuing))
-      list.refuse(words("[", i, "]: '", right, "' does not start with the prefix '", bpe.continuing, "'"));
+      list.refuse(concat("[", i, "]: '", right, "' does not start with the prefix '", bpe.continuing, "'"));
     const auto a = bpe.vocabulary.find(left), b = bpe.vocabulary.find(right);
     const auto whole = bpe.vocabulary.find(left + right.substr(bpe.continuing.size()));
     if (a < 0 || b < 0 || whole < 0)
-      list.refuse(words("[", i, "]: '", left, "' and '", right, "' or their concatenation is not in the vocabulary"));
+      list.refuse(concat("[", i, "]: '", left, "' and '", right, "' or their concatenation is not in the vocabulary"));
     const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(whole)]);
     if (!is_special) bpe.merges[bpe_pair(a, b)] = {rank, whole};
     ++rank;

@@ -19,7 +19,7 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   const auto type = field["type"].text();
   if (type == "Sequence") {
     if (depth >= max_sequence_depth)
-      field.refuse(words("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
+      field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
     for (const auto& step : field["decoders"].list()) read(step, depth + 1, steps);
   } else if (type == "WordPiece") {
     steps.emplace_back(
@@ -44,7 +44,7 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   } else if (type == "CTC") {
     field.refuse("is CTC, which decodes speech; Cloze supports tokenizers of text only");
   } else {
-    field.refuse(words("is of the kind '", type, "', a decoder that Cloze does not support"));
+    field.refuse(concat("is of the kind '", type, "', a decoder that Cloze does not support"));
   }
   field.require_steps(steps.size());
 }

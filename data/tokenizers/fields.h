@@ -57,7 +57,7 @@ class Field {
     if (is_null()) return fallback;
     const bool whole = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<int64_t>() >= 0);
     if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(max))
-      refuse(words("is ", shown(), ", not a whole number from 0 to ", max));
+      refuse(concat("is ", shown(), ", not a whole number from 0 to ", max));
     return value_->get<int64_t>();
   }
   double number() const {
@@ -71,12 +71,12 @@ class Field {
   }
   /// Refuses a step after `count` others.
   void require_steps(size_t count) const {
-    if (count > max_steps) refuse(words("is one of more than ", max_steps, " steps; merge some of them"));
+    if (count > max_steps) refuse(concat("is one of more than ", max_steps, " steps; merge some of them"));
   }
   /// Refuses a list of more than `max_pieces`.
   void require_pieces() const {
     if (value_->size() > max_pieces)
-      refuse(words("has ", value_->size(), " entries, more than the ", max_pieces, " that a vocabulary can have"));
+      refuse(concat("has ", value_->size(), " entries, more than the ", max_pieces, " that a vocabulary can have"));
   }
   [[noreturn]] void refuse(const std::string& why) const { fail<DataError>(path_, " ", why); }
 

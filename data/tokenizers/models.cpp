@@ -23,11 +23,11 @@ std::string type_of(const Field& field) {
 void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
   const auto max = std::min(static_cast<int64_t>(max_pieces), static_cast<int64_t>(ids.size()) + max_holes);
   if (id < 0 || id >= max)
-    where.refuse(words("gives '", piece, "' the id ", id, ", but there are only ", ids.size(), " other tokens"));
+    where.refuse(concat("gives '", piece, "' the id ", id, ", but there are only ", ids.size(), " other tokens"));
   const auto at = static_cast<size_t>(id);
   if (at >= pieces.size()) pieces.resize(at + 1);
   const bool taken = !pieces[at].empty() && pieces[at] != piece;
-  if (taken) where.refuse(words("gives '", piece, "' the id ", id, ", which '", pieces[at], "' has"));
+  if (taken) where.refuse(concat("gives '", piece, "' the id ", id, ", which '", pieces[at], "' has"));
   pieces[at] = piece;
   ids[piece] = static_cast<int32_t>(id);
 }
@@ -41,7 +41,7 @@ void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   for (const auto& [piece, id] : field.json().items()) {
     const bool whole = id.is_number_unsigned() || (id.is_number_integer() && id.get<int64_t>() >= 0);
     if (!whole)
-      field.refuse(words("gives '", piece, "' the id ", json_text(id), ", which is not a whole number from 0"));
+      field.refuse(concat("gives '", piece, "' the id ", json_text(id), ", which is not a whole number from 0"));
     sorted.emplace_back(static_cast<int64_t>(std::min<uint64_t>(id.get<uint64_t>(), INT64_MAX)), &piece);
   }
   std::sort(sorted.begin(), sorted.end());
@@ -49,8 +49,8 @@ void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   vocabulary.ids.reserve(sorted.size());
   for (size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i].first == sorted[i - 1].first)
-      field.refuse(words("gives '", *sorted[i].second, "' the id ", sorted[i].first, ", which '", *sorted[i - 1].second,
-                         "' has"));
+      field.refuse(concat("gives '", *sorted[i].second, "' the id ", sorted[i].first, ", which '",
+                          *sorted[i - 1].second, "' has"));
   for (const auto& [id, piece] : sorted) vocabulary.add(*piece, id, field);
 }
 
@@ -73,7 +73,7 @@ std::unique_ptr<PartModel> read_model(const Field& field, const Spellings& speci
   else if (type == "WordLevel")
     model = read_word_level(field, special);
   else
-    field.refuse(words("is of the kind '", type, "', a model that Cloze does not support"));
+    field.refuse(concat("is of the kind '", type, "', a model that Cloze does not support"));
   model->type = type;
   return model;
 }

@@ -13,7 +13,7 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   const auto type = field["type"].text();
   if (type == "Sequence") {
     if (depth >= max_sequence_depth)
-      field.refuse(words("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
+      field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
     for (const auto& step : field["normalizers"].list()) read(step, depth + 1, steps);
   } else if (type == "BertNormalizer" || type == "Bert") {
     const bool lowercase = field["lowercase"].flag(true);
@@ -43,7 +43,7 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   } else if (type == "ByteLevel") {
     steps.emplace_back(ByteLevelNormalizer{});
   } else {
-    field.refuse(words("is of the kind '", type, "', a normalizer that Cloze does not support"));
+    field.refuse(concat("is of the kind '", type, "', a normalizer that Cloze does not support"));
   }
   field.require_steps(steps.size());
 }

@@ -98,12 +98,12 @@ Pattern::Pattern(const Field& field) {
   } else {
     const auto unbounded = unbounded_part(made->source);
     if (!unbounded.empty())
-      source.refuse(words("is ", source.shown(), ", which has '", unbounded,
-                          "': back-references, calls of groups and conditions cost more than any bound, and no "
-                          "published tokenizer has them; write it without"));
+      source.refuse(concat("is ", source.shown(), ", which has '", unbounded,
+                           "': back-references, calls of groups and conditions cost more than any bound, and no "
+                           "published tokenizer has them; write it without"));
     if (made->source.size() > max_source)
       source.refuse(
-          words("has ", made->source.size(), " bytes, more than ", max_source, "; write a shorter expression"));
+          concat("has ", made->source.size(), " bytes, more than ", max_source, "; write a shorter expression"));
     static std::mutex compiling;
     const std::lock_guard lock(compiling);
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
@@ -117,7 +117,7 @@ Pattern::Pattern(const Field& field) {
                               ONIG_SYNTAX_DEFAULT, &info);
     if (code != ONIG_NORMAL)
       source.refuse(
-          words("is '", made->source, "', which is not a valid Oniguruma expression: ", message(code, &info)));
+          concat("is '", made->source, "', which is not a valid Oniguruma expression: ", message(code, &info)));
   }
   // Oniguruma 6.9.8 searches an expression anchored at the end only there, where its lookbehind sees no text.
   const auto has = [&](const char* part) { return made->source.find(part) != std::string::npos; };

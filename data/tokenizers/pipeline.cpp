@@ -48,7 +48,7 @@ void read_post_processor(const Field& field, int depth, PostProcessor& facts) {
     facts.before = pair("cls");
     facts.after = pair("sep");
   } else if (type != "ByteLevel") {
-    field.refuse(words("is of the kind '", type, "', a post-processor that Cloze does not support"));
+    field.refuse(concat("is of the kind '", type, "', a post-processor that Cloze does not support"));
   }
   if (type != "RobertaProcessing" && type != "ByteLevel") return;
   facts.trims = field["trim_offsets"].flag(true);
@@ -152,9 +152,9 @@ struct Pipeline final : TokenizerModel {
     const auto at = static_cast<size_t>(token.id);
     const auto there = at < all.pieces.size() ? all.pieces[at] : std::string();
     if (known == token.id || there == token.content) return;
-    field.refuse(words("gives '", token.content, "' the id ", token.id,
-                       there.empty() ? ", and it has" : words(", which '", there, "' has, and it has"), " the id ",
-                       known, " already; give it one id of its own"));
+    field.refuse(concat("gives '", token.content, "' the id ", token.id,
+                        there.empty() ? ", and it has" : concat(", which '", there, "' has, and it has"), " the id ",
+                        known, " already; give it one id of its own"));
   }
 
   void add_tokens(std::vector<AddedToken> tokens, const Field& field) {

@@ -23,7 +23,7 @@ Behavior behavior_of(const Field& field) {
   for (const auto& named : all)
     if (field.text() == named.name) return named.behavior;
   field.refuse(
-      words("is '", field.text(), "'; it can be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous"));
+      concat("is '", field.text(), "'; it can be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous"));
 }
 
 /// A text of one character.
@@ -31,7 +31,7 @@ int32_t character(const Field& field) {
   size_t at = 0;
   const auto& text = field.text();
   const int32_t c = text.empty() ? -1 : next_code_point(text, at);
-  if (c < 0 || at != text.size()) field.refuse(words("is '", text, "', not one character"));
+  if (c < 0 || at != text.size()) field.refuse(concat("is '", text, "', not one character"));
   return c;
 }
 
@@ -42,7 +42,7 @@ MetaspacePreTokenizer metaspace(const Field& field) {
   const auto scheme = field["prepend_scheme"];
   const auto name = scheme.text_or(field["add_prefix_space"].flag(true) ? "always" : "never");
   if (name != "always" && name != "first" && name != "never")
-    scheme.refuse(words("is '", name, "'; it can be always, first or never"));
+    scheme.refuse(concat("is '", name, "'; it can be always, first or never"));
   made.prepend = name == "always" ? Prepend::always : name == "first" ? Prepend::first : Prepend::never;
   return made;
 }
@@ -52,7 +52,7 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   const auto type = field["type"].text();
   if (type == "Sequence") {
     if (depth >= max_sequence_depth)
-      field.refuse(words("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
+      field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
     for (const auto& step : field["pretokenizers"].list()) read(step, depth + 1, steps);
   } else if (type == "BertPreTokenizer") {
     steps.emplace_back(BertPreTokenizer{});
@@ -79,7 +79,7 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
     if (length == 0) field["length"].refuse("is 0; a part has at least one character");
     steps.emplace_back(FixedLengthPreTokenizer{.length = static_cast<size_t>(length)});
   } else {
-    field.refuse(words("is of the kind '", type, "', a pre-tokenizer that Cloze does not support"));
+    field.refuse(concat("is of the kind '", type, "', a pre-tokenizer that Cloze does not support"));
   }
   field.require_steps(steps.size());
 }

@@ -21,11 +21,11 @@ struct Renumbered final : TokenizerModel {
     const auto refuse = [&](const std::string& why) {
       fail<DataError>(path, ": ", why, "; it is not the SentencePiece file of a tokenizer of ", family.name);
     };
-    if (count <= dropped) refuse(words("has ", count, " pieces"));
+    if (count <= dropped) refuse(concat("has ", count, " pieces"));
     for (int64_t id = 0; id < dropped; ++id)
       if (!file->is_control(id))
-        refuse(words("piece ", id, " is '", file->pieces[static_cast<size_t>(id)],
-                     "', where a special token is expected"));
+        refuse(concat("piece ", id, " is '", file->pieces[static_cast<size_t>(id)],
+                      "', where a special token is expected"));
     pieces = front;
     pieces.insert(pieces.end(), file->pieces.begin() + dropped, file->pieces.end());
     end = static_cast<int64_t>(pieces.size());
@@ -37,7 +37,7 @@ struct Renumbered final : TokenizerModel {
     unknown = file_unknown >= dropped ? file_unknown - dropped + first
                                       : std::find(front.begin(), front.end(), "<unk>") - front.begin();
     if (dropped > 0 && file_unknown != (unknown < first ? 0 : dropped))
-      refuse(words("its unknown piece is ", file_unknown));
+      refuse(concat("its unknown piece is ", file_unknown));
   }
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {

@@ -53,11 +53,11 @@ std::string fault_of_pieces(std::string_view model) {
   uint64_t id = 0;
   each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
     if (part != 1) return;
-    const auto name = words("piece ", id++);
+    const auto name = concat("piece ", id++);
     each_field(content, [&](uint64_t field, uint64_t, std::string_view bytes) {
       if (!fault.empty()) return;
       if (field == 1 && bytes.find('\0') != std::string_view::npos) fault = name + " has a NUL in it";
-      if (field == 1 && bytes.size() > max_bytes) fault = words(name, " has ", bytes.size(), " bytes");
+      if (field == 1 && bytes.size() > max_bytes) fault = concat(name, " has ", bytes.size(), " bytes");
       if (field != 2 || bytes.size() != sizeof(float)) return;
       float score = 0;
       std::memcpy(&score, bytes.data(), sizeof score);

@@ -89,7 +89,7 @@ std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& spe
   for (size_t id = 0; id < list.json().size(); ++id) {
     const auto& entry = list.json()[id];
     const bool fits = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number();
-    if (!fits) list.refuse(words("[", id, "] is not a piece and its score"));
+    if (!fits) list.refuse(concat("[", id, "] is not a piece and its score"));
     const auto& piece = entry[0].get_ref<const std::string&>();
     unigram.vocabulary.pieces.push_back(piece);
     unigram.vocabulary.ids[piece] = static_cast<int32_t>(id);
@@ -97,7 +97,7 @@ std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& spe
     if (!special.contains(piece)) unigram.trie.add(piece, static_cast<int32_t>(id));
     min_score = std::min(min_score, unigram.scores.back());
     bytes += piece.size();
-    if (bytes >= max_bytes) list.refuse(words("has more than ", max_bytes, " bytes of pieces"));
+    if (bytes >= max_bytes) list.refuse(concat("has more than ", max_bytes, " bytes of pieces"));
   }
   unigram.unknown_score = min_score - unknown_penalty;
   if (const auto unknown = field["unk_id"]; !unknown.is_null())

@@ -60,7 +60,7 @@ Keys<T5Config> t5_and_mt5_keys() {
            [](const TransformerConfig& c) {
              if (c.feed_forward != FeedForward::gated) return json(name_of(c.hidden_act));
              const auto activation = c.hidden_act == Activation::gelu_new ? Activation::gelu : c.hidden_act;
-             return json(words("gated-", activation));
+             return json(concat("gated-", activation));
            }},
       {.name = "pad_token_id",
        .absent = 0,

@@ -79,8 +79,8 @@ std::string read_keys(const PositionKeys& keys, Positions& positions) {
   const auto named = named_by(keys);
   const bool is_table = std::holds_alternative<NoRelativePositions>(named.relative);
   if (!is_table && keys.relative_positions > 0)
-    return words("is ", keys.relative_positions, ", and position_embeddings ", keys.position_embeddings,
-                 " are relative positions too; leave one of the two out");
+    return concat("is ", keys.relative_positions, ", and position_embeddings ", keys.position_embeddings,
+                  " are relative positions too; leave one of the two out");
   positions.table = named.table;
   if (keys.relative_positions > 0)
     positions.relative = ShawVectors{keys.relative_positions};
@@ -91,10 +91,10 @@ std::string read_keys(const PositionKeys& keys, Positions& positions) {
 
 std::string named_in_config(const Positions& positions) {
   if (const auto* bias = std::get_if<BucketBias>(&positions.relative))
-    return words("relative_attention_num_buckets ", bias->buckets);
+    return concat("relative_attention_num_buckets ", bias->buckets);
   const auto keys = keys_of(positions);
-  if (keys.relative_positions > 0) return words("relative_positions ", keys.relative_positions);
-  return words("position_embeddings ", keys.position_embeddings);
+  if (keys.relative_positions > 0) return concat("relative_positions ", keys.relative_positions);
+  return concat("position_embeddings ", keys.position_embeddings);
 }
 
 }  // namespace cloze

@@ -20,7 +20,7 @@ std::string length_words(const DenoisingConfig& c) {
     case MaskLength::word:
       return "words";
     case MaskLength::span_poisson:
-      return words("words in spans of ", shortest(c.poisson_lambda), " on average");
+      return concat("words in spans of ", shortest(c.poisson_lambda), " on average");
   }
   return "";
 }
@@ -28,10 +28,10 @@ std::string length_words(const DenoisingConfig& c) {
 }  // namespace
 
 std::string DenoisingConfig::prediction() const {
-  auto text = words("the whole text, damaged: ", in_percent(mask_ratio), " of the ", length_words(*this), ", ",
-                    replacement_words(replace_length));
+  auto text = concat("the whole text, damaged: ", in_percent(mask_ratio), " of the ", length_words(*this), ", ",
+                     replacement_words(replace_length));
   const auto add = [&](double share, const char* what) {
-    if (share > 0) text += words(", ", in_percent(share), " of ", what);
+    if (share > 0) text += concat(", ", in_percent(share), " of ", what);
   };
   add(random_ratio, "these by random tokens");
   add(insert_ratio, "the length inserted");

@@ -5,7 +5,7 @@
 namespace cloze {
 
 std::string GapSentencesConfig::prediction() const {
-  return words(in_percent(gap_sentences_ratio), " of the sentences, each masked in the source");
+  return concat(in_percent(gap_sentences_ratio), " of the sentences, each masked in the source");
 }
 
 void GapSentencesConfig::check(const ObjectiveSetting& in, Limits& limits) const {

@@ -20,7 +20,7 @@ std::string MlmConfig::prediction() const {
   if (parts.size() == 1) return masking_words(parts.front());
   std::string text;
   for (const auto& part : parts)
-    text += words(text.empty() ? "" : "; ", "in ", in_percent(part.share), " of the rows ", masking_words(part));
+    text += concat(text.empty() ? "" : "; ", "in ", in_percent(part.share), " of the rows ", masking_words(part));
   return text;
 }
 
@@ -34,7 +34,7 @@ void MlmConfig::check(const ObjectiveSetting& in, Limits& limits) const {
 void MlmConfig::check_maskings(const std::string& name, const ObjectiveSetting& in, Limits& limits) const {
   check_static_masking(name, *this, maskings(), limits);
   if (mixture.empty()) return check_masking(name, *this, in, limits);
-  for (size_t i = 0; i < mixture.size(); ++i) check_masking(words(name, ".mixture.", i), mixture[i], in, limits);
+  for (size_t i = 0; i < mixture.size(); ++i) check_masking(concat(name, ".mixture.", i), mixture[i], in, limits);
   const bool empty = std::all_of(mixture.begin(), mixture.end(), [](const auto& part) { return part.share == 0; });
   limits.forbid(empty, name, ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
 }

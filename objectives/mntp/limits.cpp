@@ -73,9 +73,10 @@ void check_companions(const ObjectiveSetting& in, Limits& limits) {
 }  // namespace
 
 std::string MntpConfig::prediction() const {
-  const auto causal =
-      causal_share > 0 ? words("; in ", in_percent(causal_share), " of the rows every token from those before it") : "";
-  return words(masking_words(*this), ", each from the position before it", causal);
+  const auto causal = causal_share > 0
+                          ? concat("; in ", in_percent(causal_share), " of the rows every token from those before it")
+                          : "";
+  return concat(masking_words(*this), ", each from the position before it", causal);
 }
 
 void MntpConfig::check(const ObjectiveSetting& in, Limits& limits) const {

@@ -20,11 +20,11 @@ void expect_pairs(std::vector<RowSizes>& rows) {
 }  // namespace
 
 std::string NspConfig::prediction() const {
-  return words("whether segment B follows A, as it does in ", in_percent(1 - random_next_prob), " of the pairs");
+  return concat("whether segment B follows A, as it does in ", in_percent(1 - random_next_prob), " of the pairs");
 }
 
 std::string SopConfig::prediction() const {
-  return words("whether two segments are swapped, as they are in ", in_percent(swap_prob), " of the pairs");
+  return concat("whether two segments are swapped, as they are in ", in_percent(swap_prob), " of the pairs");
 }
 
 void NspConfig::check(const ObjectiveSetting& in, Limits& limits) const { check_pair(kind, in, limits); }

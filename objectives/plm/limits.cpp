@@ -35,7 +35,7 @@ void check_rows(const TwoStreamConfig& model, const ObjectiveSetting& in, Limits
 }  // namespace
 
 std::string PlmConfig::prediction() const {
-  const auto share = num_predict > 0 ? words("up to ", num_predict, " tokens of a sequence") : "a sixth of the tokens";
+  const auto share = num_predict > 0 ? concat("up to ", num_predict, " tokens of a sequence") : "a sixth of the tokens";
   return share + ", each from those that come before it in a random order";
 }
 

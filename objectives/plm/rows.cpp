@@ -129,7 +129,7 @@ class PermutedRows final : public RowMaker {
     std::vector<double> rows;
     uint64_t items = 0;
     for (const auto& part : parts) {
-      const auto which = parts.size() > 1 ? words("text of ", part.text.folder()) : in_.stage + " text";
+      const auto which = parts.size() > 1 ? concat("text of ", part.text.folder()) : in_.stage + " text";
       auto& made = running_.emplace_back(run_through(part.text, which));
       made.first_item = items;
       made.share = part.share;

@@ -11,10 +11,10 @@
 namespace cloze {
 
 std::string RtdConfig::prediction() const {
-  return words(positions == DiscriminatorPositions::all ? "which tokens are replaced"
-                                                        : "which of the filled tokens are replaced",
-               replace_by == ReplaceBy::generator ? ", where a generator fills " : ", where random tokens fill ",
-               mlm.prediction());
+  return concat(positions == DiscriminatorPositions::all ? "which tokens are replaced"
+                                                         : "which of the filled tokens are replaced",
+                replace_by == ReplaceBy::generator ? ", where a generator fills " : ", where random tokens fill ",
+                mlm.prediction());
 }
 
 void RtdConfig::check(const ObjectiveSetting& in, Limits& limits) const {

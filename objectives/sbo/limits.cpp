@@ -6,7 +6,7 @@
 namespace cloze {
 
 std::string SboConfig::prediction() const {
-  return words("the tokens of a masked span, at most ", max_pair_targets, ", from the two beside it");
+  return concat("the tokens of a masked span, at most ", max_pair_targets, ", from the two beside it");
 }
 
 void SboConfig::check(const ObjectiveSetting& in, Limits& limits) const {

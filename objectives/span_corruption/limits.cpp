@@ -36,7 +36,7 @@ std::string SpanCorruptionConfig::prediction() const {
   const auto share = in_percent(noise_density) + " of the tokens";
   switch (corruption) {
     case Corruption::spans:
-      return words(share, ", in spans of ", shortest(mean_noise_span_length), " on average, each behind a sentinel");
+      return concat(share, ", in spans of ", shortest(mean_noise_span_length), " on average, each behind a sentinel");
     case Corruption::iid:
       return share + ", each behind a sentinel";
     case Corruption::drop:

@@ -94,7 +94,7 @@ struct TaskHead final : Objective, LayerProbes {
       return own(name, std::make_shared<HeadLinear>(width, outputs_of(task, terms), design.output_bias, design.weights,
                                                     design.output_range));
     };
-    for (const auto layer : probed) linear_probes.push_back(add_output(words("layer", layer)));
+    for (const auto layer : probed) linear_probes.push_back(add_output(concat("layer", layer)));
     if (probed.empty())
       output = add_output("output");
     else

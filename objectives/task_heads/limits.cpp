@@ -164,13 +164,13 @@ std::string predicted_by(TaskKind task, const TaskHeadTerms& terms) {
   const auto labels = terms.labels.size();
   switch (task) {
     case TaskKind::classification:
-      return words("which of ", labels, " labels each text has");
+      return concat("which of ", labels, " labels each text has");
     case TaskKind::multilabel:
-      return words("which of ", labels, " labels each text has, any number of them");
+      return concat("which of ", labels, " labels each text has, any number of them");
     case TaskKind::regression:
       return "a number for each text";
     case TaskKind::tagging:
-      return words("which of ", labels, " tags each word has");
+      return concat("which of ", labels, " tags each word has");
     case TaskKind::spans:
       return "the first and the last token of each answer";
     case TaskKind::choice:

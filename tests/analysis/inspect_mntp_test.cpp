@@ -22,7 +22,7 @@ RunConfig hybrid_run(const TempDir& dir, double causal_share) {
   model.intermediate_size = 64;
   model.max_position_embeddings = 32;
   config.model = model;
-  config.objectives = {objective(words("{kind: mntp, causal_share: ", causal_share, "}"))};
+  config.objectives = {objective(concat("{kind: mntp, causal_share: ", causal_share, "}"))};
   config.train.accumulation = 2;
   return config;
 }

@@ -174,9 +174,9 @@ TEST_CASE("what has no lengths is refused a picture by its config, and what has 
                                         {"bert", false},
                                         {"deshuffle", false},
                                         {"prefix_lm", false}})
-    check(shown_run<T5Config>(dir, words("{kind: span_corruption, corruption: ", corruption, "}")), has);
+    check(shown_run<T5Config>(dir, concat("{kind: span_corruption, corruption: ", corruption, "}")), has);
   for (const auto& [unit, has] : {std::pair{"span-poisson", true}, {"word", false}, {"subword", false}})
-    check(shown_run<BartConfig>(dir, words("{kind: denoising, mask_length: ", unit, "}")), has);
+    check(shown_run<BartConfig>(dir, concat("{kind: denoising, mask_length: ", unit, "}")), has);
   CHECK_THROWS_WITH(check_picture(tiny_run(dir, 1).objectives, dir / "lengths.pdf"),
                     Catch::Contains("must end in .svg"));
 }

@@ -97,10 +97,10 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
                     Catch::EndsWith("j.jsonl:2: 'text' is null, not a text; no other key of the line has a text: give "
                                     "it one, or leave the line out"));
   for (const auto& [value, kind] : {std::pair{"true", "a boolean"}, {"[2]", "a number"}, {"{}", "an object"}})
-    CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", words("{\"b\": \"c\", \"text\": ", value, "}\n"))}}),
-                      Catch::EndsWith(words("j.jsonl:1: 'text' is ", kind,
-                                            ", not a text; name the key of the text with "
-                                            "--field; its texts: b")));
+    CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", concat("{\"b\": \"c\", \"text\": ", value, "}\n"))}}),
+                      Catch::EndsWith(concat("j.jsonl:1: 'text' is ", kind,
+                                             ", not a text; name the key of the text with "
+                                             "--field; its texts: b")));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}),
                     Catch::Contains("not a JSON object"));
   const std::string deep = std::string(200000, '[') + std::string(200000, ']');

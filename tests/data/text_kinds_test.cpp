@@ -383,7 +383,7 @@ TEST_CASE(
 
 TEST_CASE("every file of a folder is looked at, and all that cannot be read are refused at once", "[data][prepare]") {
   TempDir dir;
-  for (int i = 0; i < 12; ++i) dir.write(words("in/", i, ".txt"), words("the a b ", i, "\n"));
+  for (int i = 0; i < 12; ++i) dir.write(concat("in/", i, ".txt"), concat("the a b ", i, "\n"));
   dir.write("in/z/wiki_00", "<doc id=\"1\" url=\"u\" title=\"A\">\nA\n\nthe b\n</doc>\n");
   dir.write("in/z/notes.csv", "id,body\n1,the\n");
   dir.write("in/z/state.json", "{\n  \"a\": 1\n}\n");

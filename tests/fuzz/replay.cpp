@@ -56,9 +56,9 @@ struct Replay {
     try {
       return target.accepts(bytes);
     } catch (const std::exception& e) {
-      const auto kept = words("fuzz-", target.name, "-", faults);
+      const auto kept = concat("fuzz-", target.name, "-", faults);
       std::ofstream(kept, std::ios::binary) << bytes;
-      fault(target, file, words(e.what(), " (the bytes are in ", kept, ")"));
+      fault(target, file, concat(e.what(), " (the bytes are in ", kept, ")"));
       return false;
     }
   }

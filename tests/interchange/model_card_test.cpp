@@ -86,9 +86,9 @@ TEST_CASE("the card of an export has data, budget, losses with intervals and how
                             "```\n"));
   const auto state = load_state(find_checkpoint(run), nullptr);
   const TokenStore store(dir / "tokens", "train");
-  CHECK(line_with(card, "| data |") == words("| data | ", counted(store.num_documents(), "document"), ", ",
-                                             counted(store.num_tokens(), "token"), ", fingerprint ",
-                                             store.fingerprint(), " |"));
+  CHECK(line_with(card, "| data |") == concat("| data | ", counted(store.num_documents(), "document"), ", ",
+                                              counted(store.num_tokens(), "token"), ", fingerprint ",
+                                              store.fingerprint(), " |"));
   CHECK(line_with(card, "| steps |") == "| steps | 2 |");
   CHECK_THAT(line_with(card, "| tokens read |"), Contains(" " + thousands(static_cast<uint64_t>(state.tokens)) + ","));
   CHECK_THAT(line_with(card, "| FLOPs |"), Contains(digits(state.flops, 3)));
@@ -97,9 +97,9 @@ TEST_CASE("the card of an export has data, budget, losses with intervals and how
   const auto losses = metrics(run).back().at("held_out");
   const double loss = losses.at("mlm_loss"), error = losses.at("mlm_standard_error");
   CHECK(line_with(card, "| mlm |") ==
-        words("| mlm | ", figure_cell(loss, "loss"), " | ", figure_cell(loss - 1.96 * error, "loss"), " to ",
-              figure_cell(loss + 1.96 * error, "loss"), " | ", figure_cell(losses.at("mlm_accuracy"), "accuracy"),
-              " | ", figure_cell(losses.at("mlm_baseline_loss"), "loss"), " |"));
+        concat("| mlm | ", figure_cell(loss, "loss"), " | ", figure_cell(loss - 1.96 * error, "loss"), " to ",
+               figure_cell(loss + 1.96 * error, "loss"), " | ", figure_cell(losses.at("mlm_accuracy"), "accuracy"),
+               " | ", figure_cell(losses.at("mlm_baseline_loss"), "loss"), " |"));
   CHECK_THAT(card, Contains("\n\n    cloze pretrain tiny.yaml --run runs/short\n\n"));
   CHECK_THAT(card, Contains("LibTorch ") && Contains("## Not evaluated\n"));
   CHECK_THAT(card, !Contains("| changed |"));

@@ -98,7 +98,7 @@ TEST_CASE("labels have one entry for each prediction of a model's class", "[inte
           "labels has shape [3, 3] instead of [3, 12]" + of_tokens);
   for (const int64_t length : {5, 16})
     refused(dir, "bart-masked", {{"labels", zeros({3, length})}},
-            words("labels has shape [3, ", length, "] instead of [3, 8], one entry for each of decoder_input_ids"));
+            concat("labels has shape [3, ", length, "] instead of [3, 8], one entry for each of decoder_input_ids"));
   refused(dir, "bart", {{"labels", zeros({9})}}, "labels has shape [9] instead of [2, any], one row for each of");
   refused(dir, "bart-masked", {{"decoder_input_ids", zeros({2, 8})}},
           "decoder_input_ids has shape [2, 8] instead of [3, any], one row for each of input_ids");
@@ -210,7 +210,7 @@ TEST_CASE("expected tensors of another shape are differences", "[interchange][pa
   const std::string attention = "attentions.0.1";
   for (const int64_t queries : {2, 4})  // 4: the targets
     CHECK(differences("xlnet-memory", attention, at::ones({2, 4, queries, 20})) ==
-          words(attention, " (shape [2, 4, 12, 20] instead of [2, 4, ", queries, ", 20]), "));
+          concat(attention, " (shape [2, 4, 12, 20] instead of [2, 4, ", queries, ", 20]), "));
   CHECK(differences("xlnet-memory", attention, at::ones({2, 4, 12})) ==
         attention + " (shape [2, 4, 12, 20] instead of [2, 4, 12]), ");
 }

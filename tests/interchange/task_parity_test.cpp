@@ -146,9 +146,9 @@ TEST_CASE("a head that no class has is exported to none", "[interchange][tasks]"
   for (const auto design : {HeadDesign::mean, HeadDesign::original, HeadDesign::babylm}) {
     head->head = design;
     CHECK_THROWS_WITH(require_huggingface(config),
-                      words("head ", design,
-                            " of electra has no class at Hugging Face; train with head: huggingface, "
-                            "or export to torchscript"));
+                      concat("head ", design,
+                             " of electra has no class at Hugging Face; train with head: huggingface, "
+                             "or export to torchscript"));
   }
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("an exported file refuses texts that are too long and invalid searches
       CHECK_NOTHROW(file.forward({ids(longest)}));
       CHECK_THROWS_WITH(
           file.forward({ids(longest + 1)}),
-          Catch::Contains(words("this model accepts at most ", longest, " tokens: a text is too long; shorten it")));
+          Catch::Contains(concat("this model accepts at most ", longest, " tokens: a text is too long; shorten it")));
     }
     if (name == "bert") continue;
     const auto generate = [&](int64_t length, int64_t tokens, int64_t beams) {

@@ -168,7 +168,7 @@ TEST_CASE("probes of all layers lose, learn and answer what each does alone", "[
       joint->eval();
       CHECK(joint->losses(batch, 5)[0].sum.item<double>() == loss);  // of the probe that was chosen
       sum += loss;
-      const auto name = words(name_of(task), ".layer", k, ".weight");
+      const auto name = concat(name_of(task), ".layer", k, ".weight");
       const auto gradient = gradient_of(*alone, batch, name);
       CHECK(gradient.abs().max().item<double>() > 0);
       CHECK(at::equal(gradient_of(*joint, batch, name), gradient));

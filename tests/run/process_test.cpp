@@ -34,7 +34,7 @@ TEST_CASE("more threads than cores are told", "[run][process]") {
   const auto cores = usable_cores();
   const auto log = logged(dir, [&] { configure_threads(cores + 1); });
   CHECK_THAT(log,
-             Catch::Contains(words("train.threads is ", cores + 1, ", and this process may use ", cores, " core")) &&
+             Catch::Contains(concat("train.threads is ", cores + 1, ", and this process may use ", cores, " core")) &&
                  Catch::Contains("lower it, since threads that share a core wait for each other"));
   CHECK(logged(dir, [&] { configure_threads(cores); }).empty());
   configure_threads(2);

@@ -137,7 +137,7 @@ TEST_CASE("two writers of one file of scores keep each other's records", "[scori
   const auto work = [&](int writer) {
     ScoreCache cache(dir / "scores", "x");
     for (int i = 0; i < each; ++i) {
-      cache.add({.scored = words(writer, " ", i)}, std::vector<double>(static_cast<size_t>(i % 7), -i));
+      cache.add({.scored = concat(writer, " ", i)}, std::vector<double>(static_cast<size_t>(i % 7), -i));
       cache.flush();
     }
   };
@@ -147,7 +147,7 @@ TEST_CASE("two writers of one file of scores keep each other's records", "[scori
   const ScoreCache cache(dir / "scores", "x");
   for (int writer = 0; writer < 2; ++writer)
     for (int i = 0; i < each; ++i) {
-      const auto found = cache.find({.scored = words(writer, " ", i)});
+      const auto found = cache.find({.scored = concat(writer, " ", i)});
       REQUIRE(found);
       CHECK(found->size() == static_cast<size_t>(i % 7));
     }

@@ -163,8 +163,8 @@ TEST_CASE("what is tuned is chosen on documents that the verdict never sees") {
   CHECK(chosen.examples.sum.size() % 2 == 0);  // both examples of a document
   CHECK(chosen.documents + judged.documents == 512);
   CHECK(chosen.documents == Approx(128).margin(30));
-  CHECK_THAT(notes_of(study.report()), Contains(words("was chosen on ", chosen.examples.sum.size(),
-                                                      " held-out examples of ", chosen.documents, " documents")));
+  CHECK_THAT(notes_of(study.report()), Contains(concat("was chosen on ", chosen.examples.sum.size(),
+                                                       " held-out examples of ", chosen.documents, " documents")));
 }
 
 TEST_CASE("a secondary figure that has no parts is shown whole beside a verdict on a part") {
@@ -219,7 +219,7 @@ TEST_CASE("a search on fewer than 50 documents, or by a figure that has no parts
   CHECK(study.error().empty());
   const auto stages = study.stages();
   CHECK_THAT(plan_table(stages.plans[0], {}, 1, 100),
-             Contains(words("the verdict does not see: ", stages.plans[0].development, " of 400")));
+             Contains(concat("the verdict does not see: ", stages.plans[0].development, " of 400")));
   study.write(two_arms + three_seeds +
               "tune: {optimizer.learning_rate: [0.1, 0.2]}\nmetric: {suite: wug, figure: spearman}\n");
   CHECK_THAT(study.error(), Contains("wug spearman is no mean of items"));

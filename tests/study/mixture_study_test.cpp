@@ -21,7 +21,7 @@ struct MixtureStudy {
   void write(const std::string& second, double weight) const {
     study.write("set: {data.tokens: " + web + "}\nseeds: 2\nbudget: {epochs: 3}\narms:\n  web: {}\n" +
                 "  mixed: {data.mixture: [{tokens: " + web + ", weight: 1}, {tokens: " + second +
-                ", weight: " + words(weight) + "}]}\n");
+                ", weight: " + concat(weight) + "}]}\n");
   }
   std::string fingerprint() const { return study.stages().compared().runs[1].fingerprint; }
   TempDir of_web{}, of_books{}, of_other{};

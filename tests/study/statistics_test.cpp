@@ -239,8 +239,8 @@ TEST_CASE("a verdict that cannot be told says what the seeds can detect and betw
   const auto found = compare_seeds(arm, base, rules);
   CHECK(*found.seeds_range.low < *found.seeds_needed);
   CHECK(*found.seeds_needed < *found.seeds_range.high);
-  CHECK(verdict_words(found, rules, "nats") == words("cannot be told: 5 seeds detect 0.062 nats, for 0.01 you need ",
-                                                     *found.seeds_range.low, " to ", *found.seeds_range.high));
+  CHECK(verdict_words(found, rules, "nats") == concat("cannot be told: 5 seeds detect 0.062 nats, for 0.01 you need ",
+                                                      *found.seeds_range.low, " to ", *found.seeds_range.high));
   CHECK(*compare_seeds(arm, base, {.margin = 0.01, .arms = 9}).detectable > *found.detectable);
 }
 

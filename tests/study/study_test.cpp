@@ -125,7 +125,7 @@ TEST_CASE("a study file may use anchors, and one that would grow without bound i
   std::string bomb = "x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i) {
     const auto before = "*x" + std::to_string(i - 1) + " , ";
-    bomb += words("x", i, ": &x", i, " [");
+    bomb += concat("x", i, ": &x", i, " [");
     for (int k = 0; k < 10; ++k) bomb += before;
     bomb += "1]\n";
   }

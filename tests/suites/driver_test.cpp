@@ -13,7 +13,7 @@ TEST_CASE("tasks are evaluated after all checks, and one that fails costs no oth
                                      {.check = [] { fail<DataError>("too long"); }, .evaluate = note("never")},
                                      {.evaluate = [] { throw std::runtime_error("no memory"); }},
                                      {.check = note("fits, too"), .evaluate = note("last")}};
-  evaluate_tasks(tasks, [&](size_t task, const std::exception& e) { seen.push_back(words(task, ": ", e.what())); });
+  evaluate_tasks(tasks, [&](size_t task, const std::exception& e) { seen.push_back(concat(task, ": ", e.what())); });
   CHECK(seen == std::vector<std::string>{"fits", "1: too long", "fits, too", "first", "2: no memory", "last"});
 }
 

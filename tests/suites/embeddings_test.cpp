@@ -215,9 +215,9 @@ TEST_CASE("a mean over the first layer and a later one is refused where there is
   CHECK(fault(2, {}).empty());
   CHECK(fault(3, 2).empty());
   for (const int64_t layer : {0, 1})
-    CHECK_THAT(fault(2, layer), Catch::Contains(words("and layer ", layer,
-                                                      " is none; take --pooling mean, or a --layer "
-                                                      "from 2 on")));
+    CHECK_THAT(fault(2, layer), Catch::Contains(concat("and layer ", layer,
+                                                       " is none; take --pooling mean, or a --layer "
+                                                       "from 2 on")));
   CHECK_THAT(fault(1, {}), Catch::EndsWith("and layer 1 is none; take --pooling mean"));
 }
 
@@ -276,14 +276,15 @@ TEST_CASE("pairs and questions that a file repeats are counted each, and noted w
   const auto pairs = dir.write("p.txt", "wa wb 9\nwa wc 1\n\nwb wa 4\nwc we 5\nwa wb 9\n");
   const auto similar = run_suite(run, *read_word_similarity(pairs), {});
   CHECK(similar.figures[0].count == 5);
-  CHECK(similar.notes == std::vector<std::string>{words("2 of 5 pairs repeat an earlier one, first 'wa wb' (", pairs,
-                                                        ":4, as in line 1); each is counted")});
+  CHECK(similar.notes == std::vector<std::string>{concat("2 of 5 pairs repeat an earlier one, first 'wa wb' (", pairs,
+                                                         ":4, as in line 1); each is counted")});
   const auto questions =
       dir.write("q.txt", ": capitals\nwa wb wc wd\nwe wf wg wh\n: gram1\nwa wb wc wd\nwb wa wc wd\n");
   const auto answers = run_suite(run, *read_analogies(questions), {});
   CHECK(answers.figures[0].count == 4);
-  CHECK(answers.notes == std::vector<std::string>{words("1 of 4 questions repeat an earlier one, first 'wa wb wc wd' (",
-                                                        questions, ":5, as in line 2); each is counted")});
+  CHECK(answers.notes ==
+        std::vector<std::string>{concat("1 of 4 questions repeat an earlier one, first 'wa wb wc wd' (", questions,
+                                        ":5, as in line 2); each is counted")});
 }
 
 TEST_CASE("analogies with a single possible answer are noted") {

@@ -94,7 +94,7 @@ TEST_CASE("labels of which nothing can be learned are refused", "[tasks]") {
   CHECK_THAT(part_fault(task_with("multilabel", "t.tsv", "text: text, label: label"), "text\tlabel\na\tx, x\n"),
              Contains("t.tsv:2: has the label 'x' twice; remove one of them"));
   std::string many = "text\tlabel\n";
-  for (int i = 0; i < 60; ++i) many += words("a\tx", i, "\n");
+  for (int i = 0; i < 60; ++i) many += concat("a\tx", i, "\n");
   CHECK_THAT(part_fault(named_columns, many),
              Contains("train has 60 labels for 60 uses of one; `data.label` names no column of labels"));
   CHECK_THAT(part_fault(named_columns + "labels: {x: good, y: bad}", "text\tlabel\na\tx\nb\tz\n"),
@@ -103,7 +103,7 @@ TEST_CASE("labels of which nothing can be learned are refused", "[tasks]") {
 
 TEST_CASE("a million labels are refused", "[tasks]") {
   std::string many = "text\tlabel\n";
-  for (int i = 0; i < 200'002; ++i) many += words("a\tx", i % 100'001, "\n");
+  for (int i = 0; i < 200'002; ++i) many += concat("a\tx", i % 100'001, "\n");
   CHECK_THAT(part_fault(named_columns, many), Contains("train has 100,001 labels for 200,002 uses of one"));
 }
 
@@ -205,8 +205,8 @@ TEST_CASE("words and tags of a sentence go together", "[tasks]") {
 
 TEST_CASE("answers that do not stand where they are said to are refused, or left out and counted", "[tasks]") {
   const auto question = [](int number, const std::string& answer, int start) {
-    return words("{\"id\": \"q", number, "\", \"question\": \"Where?\", \"answers\": [{\"text\": \"", answer,
-                 "\", \"answer_start\": ", start, "}]}");
+    return concat("{\"id\": \"q", number, "\", \"question\": \"Where?\", \"answers\": [{\"text\": \"", answer,
+                  "\", \"answer_start\": ", start, "}]}");
   };
   const auto file = [](const std::string& questions) {
     return "{\"data\": [{\"paragraphs\": [{\"context\": \"It is in Rome.\", \"qas\": [" + questions + "]}]}]}";

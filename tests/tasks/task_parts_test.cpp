@@ -13,7 +13,7 @@ namespace {
 std::string numbered_lines(int first, int last, const std::vector<std::string>& labels) {
   std::string text = "text\tlabel\n";
   for (int i = first; i < last; ++i)
-    text += words("text ", i, "\t", labels[static_cast<size_t>(i) % labels.size()], "\n");
+    text += concat("text ", i, "\t", labels[static_cast<size_t>(i) % labels.size()], "\n");
   return text;
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("a tenth of the training part is the valid part, whatever the order of
 TEST_CASE("no part divides a group, nor two items that are equal", "[tasks]") {
   const TaskFolder folder;
   std::string text = "group\ttext\tlabel\n";
-  for (int i = 0; i < 100; ++i) text += words("g", i / 10, "\ttext ", i, "\t", i % 2, "\n");
+  for (int i = 0; i < 100; ++i) text += concat("g", i / 10, "\ttext ", i, "\t", i % 2, "\n");
   folder.write("train.tsv", text);
   folder.write("test.tsv", "group\ttext\tlabel\ng\tx\t0\n");
   const auto yaml = mood_task + "data: {train: train.tsv, test: test.tsv, text: text, label: label, group: group}";

@@ -115,7 +115,7 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
   int number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
     const auto prediction = json::parse(line);
-    CHECK(prediction["item"] == words("test:", number));
+    CHECK(prediction["item"] == concat("test:", number));
     CHECK(prediction["label"] == (number % 2 == 1 ? "high" : "low"));
   }
   CHECK(number == 14);
@@ -177,7 +177,7 @@ TEST_CASE("a fine-tuned run resumes to the same bits within an epoch and at its 
   const int64_t at = GENERATE(1, 5, 6, 9);
   auto half = config;
   half.train.budget.steps = at;
-  const auto parts = dir / words("parts", at);
+  const auto parts = dir / concat("parts", at);
   pretrain(half, {.run = parts});
   pretrain(config, {.run = parts, .resume = true});
   for (const auto* file : {"weights.safetensors", "optimizer.safetensors"})
@@ -371,11 +371,11 @@ TEST_CASE("tags and choices are learned, and their held-out losses are those of 
   std::string sentences, choices;
   for (int i = 0; i < 24; ++i) {
     const auto low = static_cast<char>('a' + i % 8), high = static_cast<char>('i' + i % 8);
-    sentences += words("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
+    sentences += concat("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
     const bool second = i % 2 == 1;
     choices += json{{"text", "wa"},
-                    {"one", words("w", second ? low : high)},
-                    {"two", words("w", second ? high : low)},
+                    {"one", concat("w", second ? low : high)},
+                    {"two", concat("w", second ? high : low)},
                     {"label", second ? "1" : "0"}}
                    .dump() +
                "\n";

@@ -81,7 +81,7 @@ TEST_CASE("what somebody edited in run.yaml is told and recorded by the resume t
 
 TEST_CASE("of a history with more keys than any config, some are read", "[train][history]") {
   auto changed = json::array();
-  for (int i = 0; i < 100'000; ++i) changed.push_back({{"key", words("k", i)}, {"was", "a"}, {"is", "b"}});
+  for (int i = 0; i < 100'000; ++i) changed.push_back({{"key", concat("k", i)}, {"was", "a"}, {"is", "b"}});
   const json entry{{"step", 3}, {"changed", changed}};
   const auto told = history_of({{"history", {entry, entry}}});
   REQUIRE(told.changes.size() == 1);

@@ -46,7 +46,7 @@ struct ProbedWorld {
     std::string tags;
     for (int i = 0; i < 12; ++i) {
       const auto low = static_cast<char>('a' + i % 8), high = static_cast<char>('i' + i % 8);
-      tags += words("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
+      tags += concat("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
     }
     dir.write("tags.conll", tags);
   }
@@ -113,10 +113,10 @@ TEST_CASE("probes of all layers end in the bits of those that are trained alone,
   REQUIRE(all.task["layers"].size() == 3);
   double best = 0;
   for (int64_t k = 0; k < 3; ++k) {
-    const auto name = words("alone", k);
+    const auto name = concat("alone", k);
     const auto alone = pretrain(probing(dir, {k}), {.run = dir / name});
     for (const auto* part : {"weight", "bias"}) {
-      const auto parameter = words("classification.layer", k, ".", part);
+      const auto parameter = concat("classification.layer", k, ".", part);
       CHECK(at::equal(weights_in(dir / "all", parameter), weights_in(dir / name, parameter)));
     }
     const auto& point = all.task["layers"][static_cast<size_t>(k)];
@@ -153,7 +153,7 @@ TEST_CASE("a run of probes says which layer is the best on valid, with its test 
   const auto layer = report.task["layer"].get<int64_t>();
   const auto log = read_file(dir / "run/log.txt");
   CHECK_THAT(log, Contains("the states that the probes read are computed once: ") &&
-                      Contains(words("the best of 3 layers on the valid part is ", layer, ", with accuracy ")) &&
+                      Contains(concat("the best of 3 layers on the valid part is ", layer, ", with accuracy ")) &&
                       Contains("; its test figure is "));
   CHECK_THAT(read_file(dir / "run/layers.svg"), Contains("early: accuracy by layer"));
   CHECK(json::parse(read_file(dir / "run/summary.json"))["task"] == report.task);
@@ -176,7 +176,7 @@ TEST_CASE("a run of probes resumes to the same bits within an epoch and at its e
   for (const int64_t at : {4, 6}) {
     auto half = config;
     half.train.budget.steps = at;
-    const auto parts = dir / words("parts", at);
+    const auto parts = dir / concat("parts", at);
     pretrain(half, {.run = parts});
     const auto report = pretrain(config, {.run = parts, .resume = true});
     for (const auto* file : {"weights.safetensors", "optimizer.safetensors"})

@@ -121,7 +121,7 @@ TEST_CASE(
     REQUIRE(saved.size() == 4);
     for (const auto& [name, tensor] : saved) {
       const auto m = static_cast<size_t>(name[7] - '0'), layer = static_cast<size_t>(name[9] - '0');
-      CHECK(name == words("memory.", m, ".", layer));
+      CHECK(name == concat("memory.", m, ".", layer));
       CHECK((tensor - kept[m][layer]).abs().max().item<double>() < 1e-4);
     }
   }

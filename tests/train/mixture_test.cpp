@@ -125,8 +125,8 @@ TEST_CASE("a text of a mixture that has held-out documents in it is warned of", 
   config.data.mixture = {{config.data.tokens, 1}, {options.out, 1}};
   pretrain(config, {.run = dir / "run"});
   const auto held_out = TokenStore(config.data.tokens, "valid").num_documents();
-  CHECK_THAT(read_file(dir / "run/log.txt"), Contains(words(dir / "all: has ", held_out, " of the ", held_out,
-                                                            " held-out documents of ", config.data.tokens)));
+  CHECK_THAT(read_file(dir / "run/log.txt"), Contains(concat(dir / "all: has ", held_out, " of the ", held_out,
+                                                             " held-out documents of ", config.data.tokens)));
 }
 
 TEST_CASE("the log says what is read of each text and how often, and warns of one that is read too often",
