@@ -52,15 +52,15 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
 }  // namespace
 
 EncodePass::EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key,
-                       const Split& split, const std::vector<Fate>& fates)
+                       const Split& split, const std::vector<Assignment>& assignments)
     : options_(options),
       tokenizer_(tokenizer),
       folder_(std::move(folder)),
       split_(split),
-      fates_(fates),
+      assignments_(assignments),
       id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
   key_ = {{"made_from", std::move(key)},
-          {"split", &fates == &split.documents ? "text" : "valid"},
+          {"split", &assignments == &split.documents ? "text" : "valid"},
           {"fates", split.fingerprint()}};
   progress_.counts.resize(static_cast<size_t>(tokenizer.size()));
   resume();
@@ -108,9 +108,10 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
 
 /// True for a document that is kept, and not done; sets how much of its end is held out.
 bool EncodePass::wants(RawDocument& document, uint64_t first) const {
-  if (document.number >= fates_.size()) return false;  // a file has grown
-  if (&fates_ == &split_.documents && document.number == split_.tail_document) document.tail_bytes = split_.tail_bytes;
-  return document.number >= first && fates_[document.number] != Fate::removed;
+  if (document.number >= assignments_.size()) return false;  // a file has grown
+  if (&assignments_ == &split_.documents && document.number == split_.tail_document)
+    document.tail_bytes = split_.tail_bytes;
+  return document.number >= first && assignments_[document.number] != Assignment::removed;
 }
 
 ShardWriter& EncodePass::writer(const std::string& split) {
@@ -133,7 +134,7 @@ void EncodePass::write(const std::vector<EncodedDocument>& documents) {
     }
     const size_t sentences = document.lengths.size();
     const size_t kept = sentences - document.tail;
-    put(document, 0, kept, fates_[document.number] == Fate::valid ? "valid" : "train");
+    put(document, 0, kept, assignments_[document.number] == Assignment::valid ? "valid" : "train");
     put(document, kept, sentences, "valid");
   }
 }

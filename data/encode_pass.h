@@ -49,9 +49,9 @@ void describe(V& v, EncodeProgress& p) {
 class EncodePass {
  public:
   /// key      what `folder` is made from; progress in it of another key is not resumed
-  /// split    of the text; `fates` are those of the documents of this one
+  /// split    of the text; `assignments` are those of the documents of this one
   EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, nlohmann::json key,
-             const Split& split, const std::vector<Fate>& fates);
+             const Split& split, const std::vector<Assignment>& assignments);
   /// Reads the text to its end. Throws Interrupted, DataError for unusable text.
   EncodeProgress run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets);
 
@@ -71,7 +71,7 @@ class EncodePass {
   std::string folder_;
   nlohmann::json key_;  // identifies the progress that this pass can resume
   const Split& split_;
-  const std::vector<Fate>& fates_;
+  const std::vector<Assignment>& assignments_;
   uint32_t id_bytes_;
   EncodeProgress progress_;
   std::map<std::string, std::unique_ptr<ShardWriter>> writers_;

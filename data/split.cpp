@@ -102,7 +102,7 @@ class Survey {
   double shown_ = 0;
 };
 
-/// Documents that share a fate.
+/// Documents that share an assignment.
 struct Group {
   uint64_t hash = 0;
   uint64_t bytes = 0;
@@ -110,7 +110,7 @@ struct Group {
   bool held_out = false;
 };
 
-/// Which documents share a fate, in order of preference.
+/// Which documents share an assignment, in order of preference.
 enum class Grouping { near_duplicates, duplicates, none };
 
 /// The groups of the documents that are not removed, and the group index of each document.
@@ -119,7 +119,7 @@ struct Groups {
   std::vector<uint32_t> of{};
 };
 
-Groups grouped(const std::vector<Facts>& documents, const std::vector<Fate>& fates, Grouping grouping) {
+Groups grouped(const std::vector<Facts>& documents, const std::vector<Assignment>& assignments, Grouping grouping) {
   Groups groups{.of = std::vector<uint32_t>(documents.size())};
   std::unordered_map<uint64_t, uint32_t> first_of_hash;
   const auto first_of = [&](uint32_t d) {
@@ -128,7 +128,7 @@ Groups grouped(const std::vector<Facts>& documents, const std::vector<Fate>& fat
     return d;
   };
   for (uint32_t d = 0; d < documents.size(); ++d) {
-    if (fates[d] == Fate::removed) continue;
+    if (assignments[d] == Assignment::removed) continue;
     const uint32_t first = first_of(d);
     if (first == d) {
       groups.of[d] = static_cast<uint32_t>(groups.all.size());
@@ -181,7 +181,7 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
   Share share;
   std::vector<uint32_t> group_size(documents.size());  // documents of a group of near-duplicates
   for (uint32_t d = 0; d < documents.size(); ++d) {
-    if (split.documents[d] == Fate::removed) continue;
+    if (split.documents[d] == Assignment::removed) continue;
     ++group_size[documents[d].group];
     share.total += documents[d].bytes;
   }
@@ -199,7 +199,7 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     held = hold_out_groups(groups.all, share);
     longest = none;
     for (uint32_t d = 0; options.format != TextFormat::pairs && d < documents.size(); ++d) {
-      const bool open = split.documents[d] != Fate::removed && !groups.all[groups.of[d]].held_out;
+      const bool open = split.documents[d] != Assignment::removed && !groups.all[groups.of[d]].held_out;
       if (open && documents[d].divisible && (longest == none || rank(d) > rank(longest))) longest = d;
     }
     if (share.is_met_by(held) || (longest != none && rank(longest).first)) break;
@@ -217,7 +217,8 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     smallest_open(groups.all).held_out = true;
   }
   for (uint32_t d = 0; d < documents.size(); ++d)
-    if (split.documents[d] != Fate::removed && groups.all[groups.of[d]].held_out) split.documents[d] = Fate::valid;
+    if (split.documents[d] != Assignment::removed && groups.all[groups.of[d]].held_out)
+      split.documents[d] = Assignment::valid;
 }
 
 ComparedFile file_state(const std::string& path) {
@@ -261,8 +262,8 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   for (size_t d = 0; d < all.size(); ++d) all[d].group = groups[d];
 
   Split split{.files = std::move(files),
-              .documents = std::vector<Fate>(own, Fate::train),
-              .valid_documents = std::vector<Fate>(all.size() - own, Fate::valid)};
+              .documents = std::vector<Assignment>(own, Assignment::train),
+              .valid_documents = std::vector<Assignment>(all.size() - own, Assignment::valid)};
   split.require_unchanged();
   split.has_visible_text =
       std::any_of(all.begin(), all.begin() + own, [](const Facts& facts) { return facts.visible; });
@@ -280,20 +281,22 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
     if (first == ~uint32_t{0})
       first = d;
     else if (options.dedup)
-      split.valid_documents[d - own] = Fate::removed;
+      split.valid_documents[d - own] = Assignment::removed;
     split.leaked += all[d].group < own;
   }
   for (uint32_t d = 0; options.dedup && d < own; ++d)
-    if (all[d].group != d || first_valid[d] != ~uint32_t{0}) split.documents[d] = Fate::removed;
-  split.removed = static_cast<uint64_t>(std::count(split.documents.begin(), split.documents.end(), Fate::removed));
-  split.removed_valid =
-      static_cast<uint64_t>(std::count(split.valid_documents.begin(), split.valid_documents.end(), Fate::removed));
+    if (all[d].group != d || first_valid[d] != ~uint32_t{0}) split.documents[d] = Assignment::removed;
+  split.removed =
+      static_cast<uint64_t>(std::count(split.documents.begin(), split.documents.end(), Assignment::removed));
+  split.removed_valid = static_cast<uint64_t>(
+      std::count(split.valid_documents.begin(), split.valid_documents.end(), Assignment::removed));
   all.resize(own);
   if (!options.valid_inputs.empty() || options.held_out == 0 || all.empty()) return split;
   hold_out(options, all, split);
   std::vector<uint32_t> training(own);  // training documents of a group
-  for (uint32_t d = 0; d < own; ++d) training[all[d].group] += split.documents[d] == Fate::train;
-  for (uint32_t d = 0; d < own; ++d) split.leaked += split.documents[d] == Fate::valid && training[all[d].group] > 0;
+  for (uint32_t d = 0; d < own; ++d) training[all[d].group] += split.documents[d] == Assignment::train;
+  for (uint32_t d = 0; d < own; ++d)
+    split.leaked += split.documents[d] == Assignment::valid && training[all[d].group] > 0;
   if (split.tail_document < own) split.leaked += training[all[split.tail_document].group] > 1;
   return split;
 }

@@ -83,7 +83,7 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
   while (reader.next(document)) {
     if (interrupted) throw Interrupted("stopped while text was read; nothing was written");
     if (document.number >= split.documents.size()) break;  // a file has grown
-    if (split.documents[document.number] != Fate::train) continue;
+    if (split.documents[document.number] != Assignment::train) continue;
     if (document.number == split.tail_document) document.tail_bytes = split.tail_bytes;
     found.clear();
     for (const auto& line : document.lines) {

@@ -94,15 +94,15 @@ Spans draw_spans(const BartNoise& rules, int64_t budget, Stream& stream, std::ve
 }
 
 /// What becomes of a token.
-enum class Fate : uint8_t { kept, replaced, deleted };
+enum class WordEdit : uint8_t { kept, replaced, deleted };
 
 /// Replaces or deletes `words_at[i]` words from each token i on. From right to left, so that of overlapping spans the
 /// one that starts further left wins, as there. `starts_word` [n].
-std::vector<Fate> mask_words(std::vector<int64_t>& tokens, const std::vector<uint8_t>& starts_word,
-                             const std::vector<int64_t>& words_at, const BartNoise& rules, const NoiseIds& ids,
-                             Stream& stream) {
+std::vector<WordEdit> mask_words(std::vector<int64_t>& tokens, const std::vector<uint8_t>& starts_word,
+                                 const std::vector<int64_t>& words_at, const BartNoise& rules, const NoiseIds& ids,
+                                 Stream& stream) {
   const size_t n = tokens.size();
-  std::vector<Fate> fate(n, Fate::kept);
+  std::vector<WordEdit> edits(n, WordEdit::kept);
   for (size_t i = n - 2; i > 0; --i) {
     if (words_at[i] == 0) continue;
     const bool random = stream.bernoulli(rules.random_ratio);
@@ -113,17 +113,17 @@ std::vector<Fate> mask_words(std::vector<int64_t>& tokens, const std::vector<uin
         --left;
       }
       const bool is_deleted = rules.replace_length == 0 || (rules.replace_length == 1 && j != i);
-      fate[j] = is_deleted ? Fate::deleted : Fate::replaced;
+      edits[j] = is_deleted ? WordEdit::deleted : WordEdit::replaced;
       if (!is_deleted) tokens[j] = random ? random_id(ids, stream) : ids.mask;
     }
   }
-  return fate;
+  return edits;
 }
 
-void remove_deleted(std::vector<int64_t>& tokens, const std::vector<Fate>& fate) {
+void remove_deleted(std::vector<int64_t>& tokens, const std::vector<WordEdit>& edits) {
   size_t length = 0;
   for (size_t i = 0; i < tokens.size(); ++i)
-    if (fate[i] != Fate::deleted) tokens[length++] = tokens[i];
+    if (edits[i] != WordEdit::deleted) tokens[length++] = tokens[i];
   tokens.resize(length);
 }
 
@@ -150,9 +150,9 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   partial_shuffle(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
-  const auto fate = mask_words(tokens, starts_word, words_at, rules, ids, stream);
-  if (infilled) infilled->corrupted = static_cast<int64_t>(n) - std::count(fate.begin(), fate.end(), Fate::kept);
-  remove_deleted(tokens, fate);
+  const auto edits = mask_words(tokens, starts_word, words_at, rules, ids, stream);
+  if (infilled) infilled->corrupted = static_cast<int64_t>(n) - std::count(edits.begin(), edits.end(), WordEdit::kept);
+  remove_deleted(tokens, edits);
   insert_tokens(tokens, spans.empty, rules.random_ratio, ids, stream);
 }
 

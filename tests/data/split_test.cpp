@@ -56,8 +56,8 @@ struct Folder {
   }
 };
 
-uint64_t count(const std::vector<Fate>& fates, Fate fate) {
-  return static_cast<uint64_t>(std::count(fates.begin(), fates.end(), fate));
+uint64_t count(const std::vector<Assignment>& assignments, Assignment assignment) {
+  return static_cast<uint64_t>(std::count(assignments.begin(), assignments.end(), assignment));
 }
 
 }  // namespace
@@ -113,13 +113,13 @@ TEST_CASE("duplicates and near-duplicates are held out with their document", "[d
   CHECK(split.near_duplicates == 40);
   CHECK(split.removed == 0);
   for (uint64_t d = 0; d < 80; ++d) CHECK(split.documents[200 + d] == split.documents[2 * d]);
-  CHECK(std::abs(static_cast<double>(count(split.documents, Fate::valid)) - 0.3 * 280) < 10);
+  CHECK(std::abs(static_cast<double>(count(split.documents, Assignment::valid)) - 0.3 * 280) < 10);
   CHECK_FALSE(fs::exists(f.dir / "sketches"));
 
   f.options.dedup = true;
   const auto once = split_text(f.options, f.dir.path.string());
   CHECK(once.removed == 80);
-  for (uint64_t d = 0; d < 280; ++d) CHECK((once.documents[d] == Fate::removed) == (d >= 200));
+  for (uint64_t d = 0; d < 280; ++d) CHECK((once.documents[d] == Assignment::removed) == (d >= 200));
 }
 
 TEST_CASE("duplicates of separate held-out text are removed from the training text, not the other way round",
@@ -207,7 +207,7 @@ TEST_CASE("if all documents are near-duplicates of each other, some are still he
   f.options.held_out = 0.1;
   const auto split = split_text(f.options, f.dir.path.string());
   CHECK(split.near_duplicates == 39);
-  CHECK(count(split.documents, Fate::valid) == 4);
+  CHECK(count(split.documents, Assignment::valid) == 4);
   CHECK(split.leaked == 4);
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("many duplicates stay in the training text if there is enough other te
   f.options.inputs = {f.text("text.txt", documents)};
   f.options.held_out = 0.1;
   const auto split = split_text(f.options, f.dir.path.string());
-  CHECK(count(split.documents, Fate::valid) >= 12);
+  CHECK(count(split.documents, Assignment::valid) >= 12);
   CHECK(split.leaked == 0);
   // Or the end of the only document without a duplicate.
   documents.resize(80);
@@ -256,7 +256,7 @@ TEST_CASE("many duplicates stay in the training text if there is enough other te
   f.options.held_out = 0.01;
   const auto end = split_text(f.options, f.dir.path.string());
   CHECK(end.tail_document == 80);
-  CHECK(count(end.documents, Fate::valid) == 0);
+  CHECK(count(end.documents, Assignment::valid) == 0);
   CHECK(end.leaked == 0);
 }
 
@@ -273,14 +273,14 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
   f.options.held_out = 0.3;
   f.options.tokenizer.clear(), f.options.train_kind = TokenizerKind::byte_bpe, f.options.vocab_size = 4000;
   const auto split = split_text(f.options, f.dir.path.string());
-  REQUIRE(count(split.documents, Fate::valid) > 10);
+  REQUIRE(count(split.documents, Assignment::valid) > 10);
   prepare(f.options);
   const auto tokenizer = Tokenizer::open(f.options.out + "/tokenizer");
   for (uint64_t d = 0; d < 60; ++d) {
     const std::string word =
         " x" + std::string(1, static_cast<char>('A' + d % 26)) + std::string(1, static_cast<char>('a' + d / 26)) + "x";
     CAPTURE(d, word);
-    CHECK((tokenizer.encode(word).size() == 1) == (split.documents[d] == Fate::train));
+    CHECK((tokenizer.encode(word).size() == 1) == (split.documents[d] == Assignment::train));
   }
 }
 

@@ -313,7 +313,7 @@ TEST_CASE("a tokenizer learns the words of lines of any length, and says which w
     options.inputs = {text};
     options.train_kind = choice_of<TokenizerKind>(kind);
     options.vocab_size = kind == "byte_bpe" ? 280 : kind == "wordpiece" ? 30 : 20;
-    const auto log = logged(dir, [&] { train_tokenizer(options, {.documents = {Fate::train}}, dir / kind); });
+    const auto log = logged(dir, [&] { train_tokenizer(options, {.documents = {Assignment::train}}, dir / kind); });
     CHECK_THAT(log, Catch::Contains("2 words of more than 4,000 bytes between spaces are left out"));
     const auto tokenizer = Tokenizer::open(dir / kind);
     const auto ids = tokenizer.encode("yak zebra"), unknown = tokenizer.encode("q");

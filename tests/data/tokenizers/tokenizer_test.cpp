@@ -126,9 +126,9 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     options.train_kind = choice_of<TokenizerKind>(kind);
     options.vocab_size = 60;
     options.threads = 1;
-    train_tokenizer(options, {.documents = {Fate::train}}, dir / kind);
+    train_tokenizer(options, {.documents = {Assignment::train}}, dir / kind);
     options.threads = 3;
-    train_tokenizer(options, {.documents = {Fate::train}}, dir / (kind + "-again"));
+    train_tokenizer(options, {.documents = {Assignment::train}}, dir / (kind + "-again"));
     CHECK(read_file(dir / (kind + "/spiece.model")) == read_file(dir / (kind + "-again/spiece.model")));
     const auto tokenizer = Tokenizer::open(dir / kind);
     CHECK(tokenizer.kind() == kind);
@@ -206,7 +206,7 @@ TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][t
     options.train_kind = choice_of<TokenizerKind>(kind);
     options.vocab_size = 70;
     options.lowercase = kind == "bpe";
-    train_tokenizer(options, {.documents = {Fate::train}}, dir / kind);
+    train_tokenizer(options, {.documents = {Assignment::train}}, dir / kind);
     models.push_back(dir / (kind + "/spiece.model"));
   }
   const std::string folder = SOURCE_DIR "/../shared/data/tokenizers/";
