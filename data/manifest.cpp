@@ -25,7 +25,7 @@ std::string fingerprint_of(json content) {
   return hash_of(content);
 }
 
-bool is_whole(const json& content) {
+bool is_intact(const json& content) {
   return content.value("fingerprint", json()) == fingerprint_of(content) &&
          content.contains("contents") == content.contains("contents_fingerprint") &&
          (!content.contains("contents") || content.at("contents_fingerprint") == hash_of(content.at("contents")));
@@ -120,7 +120,7 @@ Manifest read_manifest(const std::string& folder) {
   }
   const auto content = parse_json(text);
   const auto damaged = [&] { fail<DataError>(path, ": is damaged; prepare the text again"); };
-  if (!content.is_object() || content.value("format", json()) != "cloze-tokens" || !is_whole(content)) damaged();
+  if (!content.is_object() || content.value("format", json()) != "cloze-tokens" || !is_intact(content)) damaged();
   if (!content.contains("version")) damaged();
   require<DataError>(content["version"] == 1, path, ": was made by another version of Cloze; prepare the text again");
   Manifest m;

@@ -49,7 +49,7 @@ void write_manifest(const std::string& folder, const Manifest& manifest);
 /// Throws DataError for a missing, damaged or foreign manifest.
 Manifest read_manifest(const std::string& folder);
 
-/// Whether a folder has a manifest of Cloze, whole or damaged.
+/// Whether a folder has a manifest of Cloze, intact or damaged.
 bool is_token_store(const std::string& folder);
 
 }  // namespace cloze

@@ -109,7 +109,7 @@ struct Shard {
   const char* ids = nullptr;
   ShardHeader header{};
   const uint32_t *sentences = nullptr, *documents = nullptr;
-  bool is_whole() const { return !guard->has_lost_parts() && file.size() >= size; }
+  bool is_intact() const { return !guard->has_lost_parts() && file.size() >= size; }
   std::vector<uint32_t> source_bytes;  // [tokens], or empty
 
   void read_source_bytes(const std::string& folder) {
@@ -329,9 +329,9 @@ std::string TokenStore::split_fingerprint() const {
   return hash_hex(all);
 }
 
-void TokenStore::require_whole() const {
+void TokenStore::require_intact() const {
   for (const auto& shard : impl_->shards)
-    require<DataError>(shard.file->is_whole(), shard.file->path,
+    require<DataError>(shard.file->is_intact(), shard.file->path,
                        ": became shorter while it was read; prepare the text again");
 }
 

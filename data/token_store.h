@@ -64,7 +64,7 @@ class TokenStore {
   /// The same over the tokenizer and the files of this split alone: SplitText::fingerprint.
   std::string split_fingerprint() const;
   /// Throws DataError if a file has become shorter since it was opened: what was read may then be zeros.
-  void require_whole() const;
+  void require_intact() const;
   /// Verifies the checksum of every file, before a token of it is read. Throws DataError naming the file.
   void verify() const;
 

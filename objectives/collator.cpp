@@ -31,10 +31,10 @@ auto made_of_whole(const TokenStore& store, const Make& make) {
   try {
     made = make();
   } catch (...) {
-    store.require_whole();  // the better reason
+    store.require_intact();  // the better reason
     throw;
   }
-  store.require_whole();
+  store.require_intact();
   return made;
 }
 

@@ -51,7 +51,7 @@ std::optional<std::string> damage_if_there(const std::string& folder) {
 
 /// The first valid step folder of these names, or empty; damaged ones before it are warned of. None where the run has
 /// removed one of them meanwhile, so that it has newer ones.
-std::optional<std::string> find_whole(const std::string& run, const std::vector<std::string>& names) {
+std::optional<std::string> find_intact(const std::string& run, const std::vector<std::string>& names) {
   for (const auto& name : names) {
     const auto folder = run + "/" + name;
     if (was_removed(folder)) return std::nullopt;
@@ -64,11 +64,11 @@ std::optional<std::string> find_whole(const std::string& run, const std::vector<
   return "";
 }
 
-/// As `find_whole` of the names that `look` finds, until none of them is removed meanwhile.
+/// As `find_intact` of the names that `look` finds, until none of them is removed meanwhile.
 template <class Look>
 std::string find_among(const std::string& run, const Look& look) {
   for (int looks = 0; looks < most_looks; ++looks)
-    if (const auto found = find_whole(run, look())) return *found;
+    if (const auto found = find_intact(run, look())) return *found;
   return "";
 }
 
@@ -174,7 +174,7 @@ bool was_removed(const std::string& checkpoint) {
 }
 
 std::string find_checkpoint(const std::string& run, const std::string& which) {
-  if (which != "latest") return find_whole(run, {step_name(std::atoll(which.c_str()))}).value_or("");
+  if (which != "latest") return find_intact(run, {step_name(std::atoll(which.c_str()))}).value_or("");
   return find_among(run, [&] { return step_folders(run); });
 }
 
@@ -192,7 +192,7 @@ FoundCheckpoint find_best_checkpoint(const std::string& run) {
   return {.folder = found, .is_best = !best.empty() && found == run + "/" + best};
 }
 
-void require_whole(const std::string& step_folder) {
+void require_intact(const std::string& step_folder) {
   const auto damage = find_damage(step_folder);
   require<CheckpointError>(damage.empty(), step_folder, ": ", damage, "; name another step, or the run");
 }
@@ -206,7 +206,7 @@ void prune_checkpoints(const std::string& run, int64_t keep) {
     if (kept++ < keep || name == best || !words || !words->empty()) continue;
     const auto folder = run + "/" + name, removed = staged_name(folder);
     std::error_code error;
-    fs::rename(folder, removed, error);  // who reads it finds it whole, or not at all
+    fs::rename(folder, removed, error);  // who reads it finds it intact, or not at all
     if (!error) fs::remove_all(removed, error);
   }
 }
@@ -261,7 +261,7 @@ std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder)
 namespace {
 
 /// The tokenizer of a run, if it has one. Throws CheckpointError where it is not that which the run was trained with,
-/// and for a run without a whole provenance.json.
+/// and for a run without an intact provenance.json.
 std::optional<Tokenizer> verified_tokenizer(const std::string& run, int64_t vocab_size) {
   const auto recorded = recorded_tokenizer(run);
   auto tokenizer = open_run_tokenizer(run, recorded);

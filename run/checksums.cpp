@@ -58,9 +58,9 @@ std::string checksums_fault(const std::string& folder, const std::string& name) 
   const auto path = folder + "/" + name;
   if (!fs::exists(path)) return name + " is missing";
   const auto content = parse_json(read_text(path, 64 << 20));
-  const bool is_whole = content.is_object() && content.contains("files") && content["files"].is_object() &&
-                        !content["files"].empty() && has_own_fingerprint(content);
-  if (!is_whole) return name + " is damaged";
+  const bool is_intact = content.is_object() && content.contains("files") && content["files"].is_object() &&
+                         !content["files"].empty() && has_own_fingerprint(content);
+  if (!is_intact) return name + " is damaged";
   for (const auto& [listed, facts] : content["files"].items()) {
     const auto file = folder + "/" + listed;
     std::error_code none;  // a damaged list can name anything

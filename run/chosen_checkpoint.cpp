@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) {
   const bool is_run = fs::exists(path + "/run.yaml");
-  if (is_step_folder(path)) require_whole(path);
+  if (is_step_folder(path)) require_intact(path);
   if (!is_run) return path;  // a step folder, or refused by who opens it
   const auto found =
       choice == CheckpointChoice::best ? find_best_checkpoint(path) : FoundCheckpoint{.folder = find_checkpoint(path)};
@@ -39,7 +39,7 @@ LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {
 
 LoadedRun open_intact(const std::string& checkpoint) {
   const auto folder = (fs::path(checkpoint) / "").lexically_normal().parent_path();
-  if (is_step_name(folder.filename().string())) require_whole(checkpoint);
+  if (is_step_name(folder.filename().string())) require_intact(checkpoint);
   return open_run(checkpoint);
 }
 

@@ -118,7 +118,7 @@ bool has_block(const InitReport& report, const Sources& sources) {
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe,
                      const Objectives& objectives) {
-  if (is_step_folder(path)) require_whole(path);
+  if (is_step_folder(path)) require_intact(path);
   const auto source = open_run(path);
   require<ConfigError>(
       !source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ", path,

@@ -55,10 +55,10 @@ std::vector<Milestone> all_milestones_of(const std::string& run) {
 }
 
 std::vector<Milestone> milestones_of(const std::string& run) {
-  std::map<std::string, bool> whole;  // of each step folder
+  std::map<std::string, bool> intact;  // of each step folder
   std::vector<Milestone> found;
   for (const auto& milestone : all_milestones_of(run)) {
-    const auto [at, fresh] = whole.emplace(milestone.checkpoint, false);
+    const auto [at, fresh] = intact.emplace(milestone.checkpoint, false);
     const auto name = fs::path(milestone.checkpoint).filename().string();
     if (fresh) at->second = !find_checkpoint(run, std::to_string(step_of_folder(name))).empty();
     if (at->second) found.push_back(milestone);

@@ -21,10 +21,10 @@ std::optional<std::vector<int64_t>> kept_for(const std::string& step_folder);
 /// The step folders of a run, in order, whose state.json cannot be read.
 std::vector<std::string> steps_without_state(const std::string& run);
 
-/// The milestones of a run directory, by words, whether their checkpoints are whole or not. One checkpoint is several
+/// The milestones of a run directory, by words, whether their checkpoints are intact or not. One checkpoint is several
 /// of them where a step read that many words.
 std::vector<Milestone> all_milestones_of(const std::string& run);
-/// Those whose checkpoints are whole; damaged ones are skipped with a warning.
+/// Those whose checkpoints are intact; damaged ones are skipped with a warning.
 std::vector<Milestone> milestones_of(const std::string& run);
 
 /// The name of a milestone among the revisions of a model: `chck_7M`, `chck_250k`, `chck_1234`. Source:

@@ -171,7 +171,7 @@ auto read_checkpoint(const Find& find, const Read& read) {
 }
 
 /// Throws CheckpointError for a step folder whose files are not those of its manifest.
-void require_whole(const std::string& step_folder);
+void require_intact(const std::string& step_folder);
 
 /// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);

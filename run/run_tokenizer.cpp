@@ -44,8 +44,8 @@ RecordedTokenizer recorded_tokenizer(const std::string& run) {
                            ": provenance.json is missing, so nothing says that its tokenizer is the one it was trained "
                            "with; restore it");
   const auto recorded = parse_json(read_text(path, 16 << 20));
-  const bool is_whole = recorded.is_object() && recorded.contains("cloze") && is_text_or_absent(recorded, "tokenizer");
-  require<CheckpointError>(is_whole, path, ": is damaged, so that the tokenizer of the run is not known; restore it");
+  const bool is_intact = recorded.is_object() && recorded.contains("cloze") && is_text_or_absent(recorded, "tokenizer");
+  require<CheckpointError>(is_intact, path, ": is damaged, so that the tokenizer of the run is not known; restore it");
   const auto current = string_at(recorded, "/tokenizer");
   if (!current.empty()) return {.fingerprint = current, .is_current = true};
   return {.fingerprint = string_at(recorded, "/data/tokenizer")};

@@ -47,7 +47,7 @@ json row_of(const std::string& line) {
 }
 
 /// Whether a line that is not parsed looks like one that a run wrote.
-bool looks_whole(const std::string& line) {
+bool looks_complete(const std::string& line) {
   const auto is_control = [](unsigned char byte) { return byte < 0x20; };
   return line.starts_with('{') && line.ends_with('}') && std::none_of(line.begin(), line.end(), is_control);
 }
@@ -108,10 +108,10 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
   for (std::string line; lines.next(line);) {
     ++number;
     if (line.find(mark) == std::string::npos) {
-      const bool is_whole = looks_whole(line);
-      if (is_whole) before = line;
-      if (is_whole) number_before = number;
-      if (!is_whole) found.damaged.add(number);
+      const bool is_complete = looks_complete(line);
+      if (is_complete) before = line;
+      if (is_complete) number_before = number;
+      if (!is_complete) found.damaged.add(number);
       continue;
     }
     take_before();

@@ -122,7 +122,7 @@ TEST_CASE("a mixture has the documents and sentences of its texts, one text afte
   }
   CHECK(store.document_token(store.num_documents()) == store.num_tokens());
   store.verify();
-  store.require_whole();
+  store.require_intact();
 }
 
 TEST_CASE("an epoch of a mixture is as long as its texts, and its frequencies and words are those that are read",

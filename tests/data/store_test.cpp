@@ -228,7 +228,7 @@ TEST_CASE("tokens that were cut within a page, which the system fills with zeros
   }
   const auto file = dir / "tokens/train-00000.tokens";
   const TokenStore store(dir / "tokens", "train");
-  CHECK_NOTHROW(store.require_whole());
+  CHECK_NOTHROW(store.require_intact());
   fs::resize_file(file, fs::file_size(file) - 1);
-  CHECK_THROWS_WITH(store.require_whole(), file + ": became shorter while it was read; prepare the text again");
+  CHECK_THROWS_WITH(store.require_intact(), file + ": became shorter while it was read; prepare the text again");
 }

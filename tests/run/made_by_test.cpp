@@ -109,10 +109,10 @@ TEST_CASE("one fingerprint guards the manifest of a checkpoint, and those of ear
     damaged[at] ^= 1;
     INFO(damaged);
     dir.write("run/step-00000002/manifest.json", damaged);
-    CHECK_THROWS_AS(require_whole(step), CheckpointError);
+    CHECK_THROWS_AS(require_intact(step), CheckpointError);
   }
   dir.write("run/step-00000002/manifest.json", manifest);
-  CHECK_NOTHROW(require_whole(step));
+  CHECK_NOTHROW(require_intact(step));
   make_earlier(step);
   auto provenance = nlohmann::json::parse(read_file(run + "/provenance.json"));
   provenance.erase("made_by");

@@ -276,7 +276,7 @@ TEST_CASE("a damaged newest checkpoint is skipped for the newest valid one", "[t
   CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
   const auto rows = metrics(dir / "run");
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}),
-                    Catch::Contains("run: has no whole checkpoint to continue from; restore one, or start a new run"));
+                    Catch::Contains("run: has no intact checkpoint to continue from; restore one, or start a new run"));
   CHECK(metrics(dir / "run") == rows);
 }
 
