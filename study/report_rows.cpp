@@ -283,7 +283,7 @@ std::vector<std::string> methods_of(const StudyReport& report) {
              "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
       concat("The interval decides. Better or worse: it does not contain 0. ",
              rules.margin > 0 ? concat("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
-                                       " of 0. Cannot be told: neither. ")
+                                       " of 0. Inconclusive: neither. ")
                               : "No margin was stated, so that no arms can be tied. ",
              "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
              " under this rule; seeds are a range, over the 80 % interval of the standard deviation."),

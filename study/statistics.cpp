@@ -291,7 +291,7 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
     case Verdict::undecided:
       break;
   }
-  auto text = concat("cannot be told: ", difference.seeds, " seeds");
+  auto text = concat("inconclusive: ", difference.seeds, " seeds");
   if (difference.detectable) text += " detect " + with_unit(rounded(*difference.detectable, *difference.detectable));
   if (rules.margin > 0)
     text += difference.seeds_range.low ? concat(", for ", margin, " you need ", range_words(difference.seeds_range))

@@ -150,7 +150,7 @@ Verdict verdict_of(const Interval& interval, const ComparisonRules& rules);
 /// Fills in p_holm of all differences of a study. Source: Holm 1979.
 void correct(std::vector<Difference>& differences);
 
-/// `better by 0.031 to 0.052 nats (simultaneous over 3 arms)`, `tied within 0.01 nats`, `cannot be told: 5 seeds detect
+/// `better by 0.031 to 0.052 nats (simultaneous over 3 arms)`, `tied within 0.01 nats`, `inconclusive: 5 seeds detect
 /// 0.04 nats, for 0.01 you need 18 to 110`.
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit);
 

@@ -233,13 +233,13 @@ TEST_CASE("a verdict names its interval, and over how many arms it is simultaneo
         "tied within 0.01 nats (worse by 0.0010 to 0.0030 nats, simultaneous over 3 arms)");
 }
 
-TEST_CASE("a verdict that cannot be told says what the seeds can detect and between what numbers the margin needs") {
+TEST_CASE("an inconclusive verdict says what the seeds can detect and between what numbers the margin needs") {
   const std::vector<double> arm{3.02, 2.97, 3.05, 3.01, 2.96}, base{3.0, 3.0, 3.0, 3.0, 3.0};
   const ComparisonRules rules{.margin = 0.01};
   const auto found = compare_seeds(arm, base, rules);
   CHECK(*found.seeds_range.low < *found.seeds_needed);
   CHECK(*found.seeds_needed < *found.seeds_range.high);
-  CHECK(verdict_words(found, rules, "nats") == concat("cannot be told: 5 seeds detect 0.062 nats, for 0.01 you need ",
+  CHECK(verdict_words(found, rules, "nats") == concat("inconclusive: 5 seeds detect 0.062 nats, for 0.01 you need ",
                                                       *found.seeds_range.low, " to ", *found.seeds_range.high));
   CHECK(*compare_seeds(arm, base, {.margin = 0.01, .arms = 9}).detectable > *found.detectable);
 }
