@@ -30,7 +30,7 @@ constexpr std::array role_styles{
     RoleStyle{TokenRole::kept, "marked", "a1 d2", "stayed as it was, and is predicted"},
     RoleStyle{TokenRole::ordered, "marked", "a3", "predicted; below, its rank in the order"},
     RoleStyle{TokenRole::placeholder, "marked", "a5", "stands for tokens that are generated"},
-    RoleStyle{TokenRole::replaced, "marked", "a6", "a sample, to be told from the original"},
+    RoleStyle{TokenRole::replaced, "marked", "a6", "a sample, to be distinguished from the original"},
     RoleStyle{TokenRole::restored, "marked", "a1 d2", "a sample that is the original"}};
 
 const RoleStyle& style_of(TokenRole role) { return *std::ranges::find(role_styles, role, &RoleStyle::role); }

@@ -68,7 +68,7 @@ struct ForeignOption {
   const char* how = "";
 };
 
-// What several words are told.
+// The answer to several words.
 constexpr const char* fine_tuned =
     "labels, such as GLUE's, are learned by `cloze finetune RUN TASK.yaml`; `cloze pretrain CONFIG --set "
     "init.from=RUN` trains the weights of a run further on text";

@@ -53,7 +53,7 @@ std::vector<std::pair<const char*, int64_t>> ids_of_roles(SpecialIds special) {
   return found;
 }
 
-/// True for a special token of which only the spelling is to be told.
+/// True for a special token of which only the spelling is kept.
 bool is_plain_special(const AddedToken& token) {
   return token.special && !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
 }

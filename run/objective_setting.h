@@ -1,5 +1,5 @@
 #pragma once
-// What the objectives of a run are told of it.
+// The setting in which a run has its objectives.
 #include "objectives/limits.h"
 #include "run/config.h"
 

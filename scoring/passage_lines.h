@@ -17,7 +17,7 @@ struct PassageLines {
   std::vector<uint64_t> numbers{};  ///< of the lines of the passages
 };
 
-/// What `f` says of the passages of a file. A fault of one of them is told with its line.
+/// What `f` says of the passages of a file. An error in one of them is reported with its line.
 template <class F>
 auto with_lines(const PassageLines& file, const F& f) {
   try {

@@ -1,5 +1,5 @@
 #pragma once
-// What a study is going to do: its arms, and one run for each arm and seed, every mistake told before the first of
+// What a study is going to do: its arms, and one run for each arm and seed, every mistake reported before the first of
 // them.
 #include <optional>
 #include <string>

@@ -47,7 +47,7 @@ void check_budgets(const Plan& plan, const std::vector<Probe>& probes);
 
 /// The probe of every arm, in their order; those of arms that were probed before are read from ROOT/probes.json, ROOT
 /// the folder of the whole study.
-/// `note` is told the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.
+/// `note` is given the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.
 std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
                               const std::function<void(const std::string&)>& note);
 

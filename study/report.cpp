@@ -335,7 +335,7 @@ void mark_other_budgets(StudyReport& report) {
                                 "; losses and curves stand side by side, without differences and verdicts"));
 }
 
-/// What an arm without a pair of runs is told.
+/// The verdict text of an arm without paired runs.
 std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
   if (!arm.other_budget.empty()) return "no verdict: another budget (" + arm.other_budget + ")";
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";

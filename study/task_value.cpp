@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Fractions are told in points, errors as they are.
+/// Fractions are given in points, errors as they are.
 double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
 
 /// A figure of the test part of a run.

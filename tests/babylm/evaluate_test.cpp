@@ -72,7 +72,7 @@ float mlm_sum(const LoadedRun& run, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what is there of the evaluation data is read, and what is missing is told", "[babylm]") {
+TEST_CASE("what is there of the evaluation data is read, and what is missing is reported", "[babylm]") {
   const TempDir dir;
   CHECK_FALSE(is_babylm_data(dir.path.string()));
   write_data(dir, "data/full_eval", "blimp_filtered");
@@ -256,7 +256,7 @@ TEST_CASE("a note names the form of the official number where another is asked f
         std::vector<std::string>{"the official number is by backend mlm: pll"});
 }
 
-TEST_CASE("a task with a text longer than the model is told before any is scored, and the others are answered",
+TEST_CASE("a task with a text longer than the model is reported before any is scored, and the others are answered",
           "[babylm]") {
   const TempDir dir;
   write_data(dir, "data/fast_eval", "blimp_fast");

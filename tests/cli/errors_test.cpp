@@ -184,7 +184,7 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
   CHECK(fs::is_empty(dir.path));  // of temporary folders
 }
 
-TEST_CASE("a current folder that was removed is told", "[cli]") {
+TEST_CASE("a current folder that was removed is reported", "[cli]") {
   TempDir dir;
   fs::create_directory(dir / "gone");
   const auto config = SOURCE_DIR "/configs/bert/tiny.yaml";

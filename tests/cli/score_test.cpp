@@ -125,7 +125,8 @@ TEST_CASE("the name of a file says that its lines have tabs, and a tab in a text
                 "latin-1.txt:1: byte 6 is not UTF-8; convert the text to UTF-8");
 }
 
-TEST_CASE("a text longer than the model is scored in windows, and text without known tokens is told", "[cli][score]") {
+TEST_CASE("a text longer than the model is scored in windows, and text without known tokens is reported",
+          "[cli][score]") {
   const auto& w = world();
   std::string text = "The cat";
   for (int i = 0; i < 40; ++i) text += " sat on mat";

@@ -464,7 +464,7 @@ TEST_CASE("a mistyped word finds the most similar one, transposed letters includ
   CHECK(nearest("fp16", {"fp32", "bf16"}).empty());  // two of four letters differ
 }
 
-TEST_CASE("of many mistakes the first are told, and how many more there are", "[core][config]") {
+TEST_CASE("of many mistakes the first are reported, and how many more there are", "[core][config]") {
   std::string elements;
   for (int i = 0; i < 4000; ++i) elements += "  - {kind: mlm, bogus: 4}\n";
   const auto told = refused("objectives:\n" + elements);

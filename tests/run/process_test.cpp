@@ -20,7 +20,7 @@ TEST_CASE("the time of threads on cores is that of all of them, and nothing wher
   CHECK(core_time().used >= 0);
 }
 
-TEST_CASE("threads that others keep from their cores are told, with how long they waited", "[run][process]") {
+TEST_CASE("threads that others keep from their cores are reported, with how long they waited", "[run][process]") {
   CHECK(
       shared_cores_warning({.used = 1, .waited = 1}, {.used = 2.5, .waited = 1.5}) ==
       "threads waited for a core 25 % of the time: end the other processes on these cores, or expect steps to take so "
@@ -29,7 +29,7 @@ TEST_CASE("threads that others keep from their cores are told, with how long the
   CHECK(shared_cores_warning({}, {.used = 0.3, .waited = 0.3}).empty());  // too short a time
 }
 
-TEST_CASE("more threads than cores are told", "[run][process]") {
+TEST_CASE("more threads than cores are reported", "[run][process]") {
   TempDir dir;
   const auto cores = usable_cores();
   const auto log = logged(dir, [&] { configure_threads(cores + 1); });

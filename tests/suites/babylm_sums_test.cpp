@@ -138,7 +138,7 @@ TEST_CASE("a backend that does not fit a run and a completion elsewhere in its s
                     Contains("the completion 'cat' is not the end of 'a dog'"));
 }
 
-TEST_CASE("a candidate whose row is longer than the model is told without sums", "[suites][babylm]") {
+TEST_CASE("a candidate whose row is longer than the model is reported without sums", "[suites][babylm]") {
   const TempDir dir;
   std::string text = "the cats";
   for (int i = 0; i < 40; ++i) text += " see";

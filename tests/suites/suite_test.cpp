@@ -151,7 +151,7 @@ TEST_CASE("texts of facts and of words with ages that are longer than the model 
   CHECK_THROWS_WITH(check_fit(run, ages, {}), Contains(" tokens, and runs/random reads at most"));
 }
 
-TEST_CASE("text that the tokenizer does not know is scored as unknown and told; a side without tokens is refused",
+TEST_CASE("text that the tokenizer does not know is scored as unknown and reported; a side without tokens is refused",
           "[suites][bad]") {
   const TempDir dir;
   const auto run = random_run(dir, "bert");
@@ -193,7 +193,7 @@ TEST_CASE("a suite that is scored in parts has the answers of its items alone, a
             Approx(few.items[i]["candidates"][k]["score"].get<double>()).epsilon(1e-6));
 }
 
-TEST_CASE("logits that are not finite are told with the item at which they were found", "[suites][bad]") {
+TEST_CASE("logits that are not finite are reported with the item at which they were found", "[suites][bad]") {
   const TempDir dir;
   const auto run = random_run(dir, "bert");
   {
