@@ -125,7 +125,7 @@ Description describe_run(const RunConfig& given) {
   add_layers(*network, d.vocab_known ? *network : *network_with(config, 2), config.optimizer, d);
   const auto rows = expected_rows(config);
   const double tokens = total(rows, &RowSizes::length);
-  d.predicted_share = total(rows, &RowSizes::predicted) / tokens;
+  d.predicted_fraction = total(rows, &RowSizes::predicted) / tokens;
   const double batch = mean_training_flops(*network, config);
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
@@ -151,7 +151,7 @@ std::string to_text(const Description& d) {
         "  (without the V rows of the vocabulary, whose size depends on the tokenizer; name prepared text with --set "
         "data.tokens=DIR, or a size with --set model.vocab_size=N)\n";
   out += concat("\nFLOPs      ", with_prefix(d.flops_per_token), " per token, ", with_prefix(d.flops_per_step),
-                " per step (forward and backward; prediction head at ", significant(100 * d.predicted_share, 3),
+                " per step (forward and backward; prediction head at ", significant(100 * d.predicted_fraction, 3),
                 " % of the tokens)\n");
   const double total =
       d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;

@@ -15,7 +15,7 @@ struct Description {
   std::vector<Row> layers;  ///< one row per group of parameters
   int64_t parameters = 0;
   bool vocab_known = true;
-  double predicted_share = 0;
+  double predicted_fraction = 0;
   /// Of training, forward and backward, the mean over the steps of the run; `token`: without padding, of an
   /// encoder-decoder in the encoder.
   double flops_per_token = 0, flops_per_step = 0;

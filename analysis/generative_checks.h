@@ -50,7 +50,7 @@ struct HiddenShare {
     hidden += row.target_tokens;
     tokens += row.kept - row.masks + row.target_tokens;
   }
-  void add_fact(Inspection& found) const { found.facts["hidden_share"] = share(hidden, tokens); }
+  void add_fact(Inspection& found) const { found.facts["hidden_share"] = fraction(hidden, tokens); }
 };
 
 }  // namespace cloze

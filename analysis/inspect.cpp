@@ -43,15 +43,15 @@ void add_facts(const RowTotals& totals, const InspectedRun& run, nlohmann::json&
   const int64_t sides = run.model().is_encoder_decoder() ? 2 : 1;  // sources and targets are separate rows
   facts["sequences"] = totals.sequences;
   facts["tokens"] = totals.tokens;
-  facts["padding_share"] = 1 - share(totals.tokens, totals.positions);
-  facts["full_share"] = share(totals.tokens, totals.sequences * run.config.data.max_seq_length * sides);
+  facts["padding_share"] = 1 - fraction(totals.tokens, totals.positions);
+  facts["full_share"] = fraction(totals.tokens, totals.sequences * run.config.data.max_seq_length * sides);
   facts["read_share"] =
-      run.collator.text_share() * (totals.example_tokens > 0 ? share(totals.used, totals.example_tokens) : 1);
+      run.collator.text_fraction() * (totals.example_tokens > 0 ? fraction(totals.used, totals.example_tokens) : 1);
   if (totals.example_tokens == 0) return;  // rows that run through a text
   for (size_t i = 0; i < totals.of_text.size(); ++i)
     facts["texts"].push_back({{"tokens", totals.texts[i].text.folder()},
                               {"share", totals.texts[i].share},
-                              {"read_share", share(totals.of_text[i], totals.example_tokens)}});
+                              {"read_share", fraction(totals.of_text[i], totals.example_tokens)}});
 }
 
 /// Throws ConfigError for numbers that no command means.

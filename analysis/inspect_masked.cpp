@@ -56,7 +56,7 @@ class MaskedInspector final : public RowInspector {
     MaskingCounts all;
     for (const auto& c : counts_) all += c;
     found.facts = facts_of(all);
-    found.facts["unknown_share"] = share(all.unknown, all.tokens);
+    found.facts["unknown_share"] = fraction(all.unknown, all.tokens);
     if (pairs_ > 0) check_pairs(found);
     if (!maskings_.empty()) found.facts["split"] = mask_split_of(all);
     for (size_t i = 0; i < maskings_.size(); ++i)
@@ -86,16 +86,16 @@ class MaskedInspector final : public RowInspector {
       return;
     }
     auto masking = maskings_[drawn.masking];
-    masking.mlm_probability = masking_share(masking, run_.steps, sequence, run_.collator.size());
+    masking.mlm_probability = masking_rate(masking, run_.steps, sequence, run_.collator.size());
     count_row(counts, lengths, masked, &masking, run_.vocabulary);
   }
 
   /// A share of an epoch's pairs has B from another document; swapped pairs are drawn among the others.
   void check_pairs(Inspection& found) const {
     const auto rule = segment_pair_rule(run_.config.objectives, run_.config.data.packing);
-    const double swapped = rule ? rule->swap_prob : 0, random = run_.collator.random_next_share();
+    const double swapped = rule ? rule->swap_prob : 0, random = run_.collator.random_next_rate();
     const auto rows = static_cast<double>(pairs_), forced = static_cast<double>(forced_pairs_), drawn = rows - forced;
-    found.facts["pair_label_1_share"] = share(label_1_, pairs_);
+    found.facts["pair_label_1_share"] = fraction(label_1_, pairs_);
     found.checks.push_back(
         sum_check("pairs with text of another document", forced, rows * random, rows * random * (1 - random)));
     if (swapped > 0)
@@ -109,7 +109,7 @@ class MaskedInspector final : public RowInspector {
       rows.push_back(static_cast<double>(counts_[i].sequences));
       expected.push_back(maskings_[i].share * static_cast<double>(sequences));
       auto facts = facts_of(counts_[i]);
-      facts["share"] = share(counts_[i].sequences, sequences);
+      facts["share"] = fraction(counts_[i].sequences, sequences);
       facts["split"] = mask_split_of(counts_[i]);
       found.facts["mixture"].push_back(facts);
     }

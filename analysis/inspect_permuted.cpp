@@ -41,7 +41,7 @@ class PermutedInspector final : public RowInspector {
 
   void conclude(Inspection& found) override {
     found.facts = facts_of(counts_);
-    found.facts["unknown_share"] = share(counts_.unknown, counts_.tokens);
+    found.facts["unknown_share"] = fraction(counts_.unknown, counts_.tokens);
     found.checks.push_back(strict_check(wrong_number_of_predictions, counts_.wrong_counts));
     lengths_.unit = "tokens";
     fit_lengths(lengths_, ngram_lengths(config_.max_ngram), "drawn n-gram lengths in tokens (chi-square)", found);

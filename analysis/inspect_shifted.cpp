@@ -46,12 +46,12 @@ class ShiftedInspector final : public RowInspector {
 
   void conclude(Inspection& found) override {
     found.facts = facts_of(masked_);
-    found.facts["unknown_share"] = share(masked_.unknown + causal_unknown_, tokens_);
+    found.facts["unknown_share"] = fraction(masked_.unknown + causal_unknown_, tokens_);
     found.facts["split"] = mask_split_of(masked_);
     found.checks.push_back(strict_check("labels other than the token after their position", wrong_labels_));
     found.checks.push_back(strict_check("changed tokens that are not predicted", wrong_tokens_));
     if (is_decoder()) {
-      found.facts["causal_share"] = share(sequences_ - masked_.sequences, sequences_);
+      found.facts["causal_share"] = fraction(sequences_ - masked_.sequences, sequences_);
       found.checks.push_back(strict_check("steps with a wrong number of causal rows", wrong_steps()));
       found.checks.push_back(strict_check("causal rows that differ from the rows of clm", wrong_causal_));
       found.checks.push_back(strict_check("masked rows with a wrong prefix", wrong_prefixes_));
@@ -119,7 +119,7 @@ class ShiftedInspector final : public RowInspector {
       labels.pop_back();
     }
     Masking masking = config_;
-    masking.mlm_probability = masking_share(config_, run_.steps, sequence, run_.collator.size());
+    masking.mlm_probability = masking_rate(config_, run_.steps, sequence, run_.collator.size());
     count_row(masked_, lengths_, {ids, labels, drawn.lengths}, &masking, run_.vocabulary);
   }
 

@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string percent(double share) { return fixed(100 * share, 2) + " %"; }
+std::string percent(double fraction) { return fixed(100 * fraction, 2) + " %"; }
 
 /// Colours the marks of predicted tokens.
 std::string coloured(const std::string& text) {

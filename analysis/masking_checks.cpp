@@ -30,13 +30,14 @@ json facts_of(const MaskingCounts& c) {
           {"tokens", c.tokens},
           {"special_tokens_predicted", c.special_predicted},
           {"sequences_without_prediction", c.empty},
-          {"predicted_share", share(c.predicted, c.tokens)},
-          {"predicted_share_of_candidates", share(c.predicted, c.candidates)}};
+          {"predicted_share", fraction(c.predicted, c.tokens)},
+          {"predicted_share_of_candidates", fraction(c.predicted, c.candidates)}};
 }
 
 json mask_split_of(const MaskingCounts& c) {
   const int64_t draws = c.masked + c.random + c.kept;
-  return {{"mask", share(c.masked, draws)}, {"random", share(c.random, draws)}, {"keep", share(c.kept, draws)}};
+  return {
+      {"mask", fraction(c.masked, draws)}, {"random", fraction(c.random, draws)}, {"keep", fraction(c.kept, draws)}};
 }
 
 namespace {
@@ -107,13 +108,13 @@ void expect_stochastic(MaskingCounts& c, double wanted, int64_t candidates) {
   c.variance += all ? 0 : over * (1 - over);
 }
 
-double wanted_share(const Masking& m, const Candidates& row) {
+double wanted_rate(const Masking& m, const Candidates& row) {
   return m.mlm_probability * static_cast<double>(m.count_special ? row.length : row.tokens);
 }
 
 /// The numbers of tokens that a row may want, whatever its units allow.
 CountBounds wanted_in(const Masking& m, const Candidates& row) {
-  auto [min, max] = bounds_of(m.count, wanted_share(m, row));
+  auto [min, max] = bounds_of(m.count, wanted_rate(m, row));
   if (m.mlm_probability == 0) min = max = 0;
   if (m.max_predictions_per_seq > 0) {
     min = std::min(min, m.max_predictions_per_seq);
@@ -125,9 +126,9 @@ CountBounds wanted_in(const Masking& m, const Candidates& row) {
 /// Checks the number of predictions of one row against the rule.
 void check_count(MaskingCounts& c, const Masking& m, const Candidates& row, int64_t predicted) {
   if (m.count == CountRule::bernoulli) return expect_bernoulli(c, m, row);
-  if (m.count == CountRule::stochastic) expect_stochastic(c, wanted_share(m, row), row.tokens);
+  if (m.count == CountRule::stochastic) expect_stochastic(c, wanted_rate(m, row), row.tokens);
   auto [min, max] = wanted_in(m, row);
-  c.wanted += std::clamp(wanted_share(m, row), static_cast<double>(min), static_cast<double>(max));
+  c.wanted += std::clamp(wanted_rate(m, row), static_cast<double>(min), static_cast<double>(max));
   if (skips_units(m.unit)) min = std::min<int64_t>(min, 1);
   c.wrong_counts += predicted < min || predicted > max;
 }

@@ -36,7 +36,9 @@ std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run) {
   return std::visit([&](const auto& kind) { return make_inspector(kind, run); }, **own);
 }
 
-double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
+double fraction(int64_t part, int64_t all) {
+  return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
+}
 
 std::vector<size_t> prediction_order(const InspectedExample& example) {
   std::vector<size_t> order;

@@ -51,7 +51,7 @@ std::unique_ptr<RowInspector> make_inspector(const MntpConfig& config, const Ins
 std::unique_ptr<RowInspector> make_inspector(const PlmConfig& config, const InspectedRun& run);
 
 /// part / all; 0 if all is 0.
-double share(int64_t part, int64_t all);
+double fraction(int64_t part, int64_t all);
 
 /// The predicted positions of a row of plm, in the order in which they are predicted.
 std::vector<size_t> prediction_order(const InspectedExample& example);

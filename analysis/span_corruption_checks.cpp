@@ -52,7 +52,7 @@ struct SpanChecks final : GenerativeChecks {
 
 /// Single tokens, moved to the target.
 struct TokenChecks final : GenerativeChecks {
-  explicit TokenChecks(double density) : share_of_tokens(density) {}
+  explicit TokenChecks(double density) : fraction_of_tokens(density) {}
 
   void count(const SourceTargetRow& counted) override {
     hidden.add(counted);
@@ -63,12 +63,12 @@ struct TokenChecks final : GenerativeChecks {
 
   void conclude(Inspection& found) override {
     hidden.add_fact(found);
-    const double p = share_of_tokens, all = static_cast<double>(tokens);
+    const double p = fraction_of_tokens, all = static_cast<double>(tokens);
     found.checks.push_back(sum_check("corrupted tokens", static_cast<double>(corrupted), p * all, p * (1 - p) * all));
     found.lengths = {lengths};
   }
 
-  double share_of_tokens;
+  double fraction_of_tokens;
   HiddenShare hidden;
   LengthCounts lengths;
   int64_t tokens = 0, corrupted = 0;
@@ -76,7 +76,7 @@ struct TokenChecks final : GenerativeChecks {
 
 /// Sources as long as their targets, with masks for a share of the tokens.
 struct WholeTextChecks final : GenerativeChecks {
-  WholeTextChecks(std::string text, double masked) : name(std::move(text)), share_of_masks(masked) {}
+  WholeTextChecks(std::string text, double masked) : name(std::move(text)), fraction_of_masks(masked) {}
 
   void count(const SourceTargetRow& counted) override {
     tokens += counted.target_tokens;
@@ -85,14 +85,14 @@ struct WholeTextChecks final : GenerativeChecks {
   }
 
   void conclude(Inspection& found) override {
-    const double p = share_of_masks, all = static_cast<double>(tokens);
+    const double p = fraction_of_masks, all = static_cast<double>(tokens);
     found.checks.push_back(strict_check("sources whose length differs from their targets", wrong));
     if (!name.empty()) found.checks.push_back(sum_check(name, static_cast<double>(masks), p * all, p * (1 - p) * all));
     found.lengths.resize(1);
   }
 
   std::string name;  // of the test of the masks; empty: there are none
-  double share_of_masks;
+  double fraction_of_masks;
   int64_t tokens = 0, masks = 0, wrong = 0;
 };
 

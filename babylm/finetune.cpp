@@ -222,7 +222,7 @@ double mean_accuracy(const std::vector<BabylmFigures>& seeds) {
   return std::accumulate(seeds.begin(), seeds.end(), 0.0, add) / static_cast<double>(seeds.size());
 }
 
-std::string percent_cell(double share) { return fixed(100 * share, 2); }
+std::string percent_cell(double fraction) { return fixed(100 * fraction, 2); }
 
 /// The accuracies of all seeds: `61.10, 59.80`.
 std::string of_each_seed(const std::vector<BabylmFigures>& seeds) {

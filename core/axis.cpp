@@ -12,8 +12,8 @@ double Axis::share(double value) const {
   return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
 }
 
-double Axis::at(double share) const {
-  return logarithmic ? low * std::pow(high / low, share) : low + share * (high - low);
+double Axis::at(double fraction) const {
+  return logarithmic ? low * std::pow(high / low, fraction) : low + fraction * (high - low);
 }
 
 Axis log_axis(double low, double high) {

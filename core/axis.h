@@ -13,7 +13,7 @@ struct Axis {
   /// Where a value stands: 0 at `low`, 1 at `high`.
   double share(double value) const;
   /// The value that stands there.
-  double at(double share) const;
+  double at(double fraction) const;
 };
 
 /// An axis over [low, high] with about `count` ticks at multiples of 1, 2 or 5 times a power of ten. `loose`: it begins

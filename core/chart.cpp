@@ -64,7 +64,7 @@ std::string pixels(double length) {
 }
 
 /// A share of the width or the height.
-std::string part_of(double share) { return fixed(100 * share, 2) + "%"; }
+std::string part_of(double fraction) { return fixed(100 * fraction, 2) + "%"; }
 
 bool has_area(ChartMark mark) { return mark == ChartMark::band || mark == ChartMark::margin; }
 bool is_dotted(ChartMark mark) {

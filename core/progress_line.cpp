@@ -12,8 +12,8 @@ constexpr size_t shortest_bar = 10, longest_bar = 30;  // between its brackets
 constexpr size_t bar_frame = 4;                        // two spaces and the brackets
 constexpr size_t free_columns = 3;                     // for the cursor and a ^C
 
-std::string bar(double share, size_t width) {
-  const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
+std::string bar(double fraction, size_t width) {
+  const auto full = static_cast<size_t>(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(width));
   return "  [" + std::string(full, '#') + std::string(width - full, '.') + "]";
 }
 

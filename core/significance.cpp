@@ -8,9 +8,9 @@ namespace cloze {
 
 Bounds wilson(double right, int64_t count) {
   const auto n = static_cast<double>(count);
-  const double share = right / n, z2 = normal_quantile * normal_quantile;
-  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = normal_quantile / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  const double fraction = right / n, z2 = normal_quantile * normal_quantile;
+  const double middle = (fraction + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = normal_quantile / (1 + z2 / n) * std::sqrt(fraction * (1 - fraction) / n + z2 / (4 * n * n));
   return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
 }
 

@@ -152,7 +152,7 @@ std::string fixed(double value, int decimals, bool sign) {
   return (sign && !std::signbit(value) ? "+" : "") + text;
 }
 
-std::string in_percent(double share) { return significant(100 * share, 4) + " %"; }
+std::string in_percent(double fraction) { return significant(100 * fraction, 4) + " %"; }
 
 std::string counted(uint64_t n, std::string_view noun) {
   return thousands(n) + " " + std::string(noun) + (n == 1 ? "" : "s");

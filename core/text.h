@@ -29,7 +29,7 @@ std::string digits(double value, int count);
 std::string fixed(double value, int decimals, bool sign = false);
 
 /// `0.155` -> `15.5 %`, with four significant digits.
-std::string in_percent(double share);
+std::string in_percent(double fraction);
 
 /// A number of things, `1 document` and `7,201 documents`; `noun`: of one, whose plural has an s.
 std::string counted(uint64_t n, std::string_view noun);

@@ -43,8 +43,8 @@ class ReadingProgress {
     const double passed = seconds_since(start_);
     if (passed - shown_ < 0.5) return;
     shown_ = passed;
-    const double share = static_cast<double>(done_) / static_cast<double>(std::max<uint64_t>(total_, 1));
-    log_progress(Progress{{"[data]    noting what the files hold", file}, share}, false);
+    const double fraction = static_cast<double>(done_) / static_cast<double>(std::max<uint64_t>(total_, 1));
+    log_progress(Progress{{"[data]    noting what the files hold", file}, fraction}, false);
   }
 
  private:

@@ -23,11 +23,11 @@ std::vector<double> MixedSampler::cut(const Rng& rng) {
   return sequences;
 }
 
-double MixedSampler::random_next_share() const {
-  double share = 0;
+double MixedSampler::random_next_rate() const {
+  double fraction = 0;
   for (size_t part = 0; part < parts_.size(); ++part)
-    share += order_.share(part) * parts_[part].sampler.random_next_share();
-  return share;
+    fraction += order_.share(part) * parts_[part].sampler.random_next_rate();
+  return fraction;
 }
 
 void MixedSampler::sample(uint64_t index, Example& example) const {

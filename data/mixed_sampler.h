@@ -20,7 +20,7 @@ class MixedSampler {
   /// Sequences in an epoch: with as many tokens as all texts together.
   uint64_t size() const { return order_.size(); }
   /// Share of the sequences whose B comes from another document.
-  double random_next_share() const;
+  double random_next_rate() const;
   /// Fills `example` (its vectors are reused) with sequence `index`; tokens and documents as the store numbers them,
   /// the epoch that of its text.
   void sample(uint64_t index, Example& example) const;

@@ -34,16 +34,16 @@ void warn_of_duplicates(const PrepareOptions& options, const Split& split, const
 }
 
 /// Warns if the held-out share is far from the requested one.
-void warn_of_share(double asked, const PrepareReport& report) {
+void warn_of_fraction(double asked, const PrepareReport& report) {
   const double all = static_cast<double>(report.tokens + report.valid_tokens);
-  const double share = static_cast<double>(report.valid_tokens) / all;
-  if (share <= 2 * asked && share >= asked / 2) return;
+  const double fraction = static_cast<double>(report.valid_tokens) / all;
+  if (fraction <= 2 * asked && fraction >= asked / 2) return;
   char text[160];
   std::snprintf(
       text, sizeof text,
       "%.3g %% of the tokens are held out, %.3g %% were requested: the documents are too few, or too long, to "
       "come closer",
-      100 * share, 100 * asked);
+      100 * fraction, 100 * asked);
   log_warning("data", text);
 }
 
@@ -115,7 +115,7 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
                                    : "document without stops or line ends to divide it at; name held-out text with "
                                      "--valid, or break the text into lines"));
   else if (is_held_out && split.documents.size() > 1)
-    warn_of_share(options.held_out, report);
+    warn_of_fraction(options.held_out, report);
   if (report.incomplete_pairs > 0)
     log_warning("data", concat(counted(report.incomplete_pairs, "pair"), report.incomplete_pairs == 1
                                                                              ? " lacks a side and was skipped"

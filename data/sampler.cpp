@@ -32,7 +32,7 @@ Sampler::Sampler(const TokenStore& store, const SamplerOptions& options, const R
   halved_ = std::min(divisible_, static_cast<uint64_t>(std::llround(std::max(0.0, halved))));
 }
 
-double Sampler::random_next_share() const {
+double Sampler::random_next_rate() const {
   if (!makes_pairs()) return 0;
   return static_cast<double>(chunks_.size() - divisible_ + 2 * halved_) / static_cast<double>(size());
 }

@@ -65,7 +65,7 @@ class Sampler {
   /// Sequences in an epoch.
   uint64_t size() const { return chunks_.size() + halved_; }
   /// Share of the sequences of an epoch whose B comes from another document.
-  double random_next_share() const;
+  double random_next_rate() const;
   /// Fills `example` (its vectors are reused) with sequence `index`, of epoch index / size(). O(log documents).
   void sample(uint64_t index, Example& example) const;
   /// A number above every `item`.

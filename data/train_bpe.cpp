@@ -38,8 +38,8 @@ class TrainingProgress {
     if (passed - shown_ < 0.5) return;
     shown_ = passed;
     const auto counted = concat(thousands(done), " of ", thousands(total), " ", units);
-    const double share = static_cast<double>(done) / static_cast<double>(std::max<size_t>(total, 1));
-    log_progress(Progress{{"[data]    tokenizer", counted, duration(shown_)}, share}, false);
+    const double fraction = static_cast<double>(done) / static_cast<double>(std::max<size_t>(total, 1));
+    log_progress(Progress{{"[data]    tokenizer", counted, duration(shown_)}, fraction}, false);
   }
 
  private:

@@ -156,7 +156,8 @@ uint64_t number_after(const std::string& log, std::string_view words) {
 }
 
 Progress progress_of(const std::string& log, int64_t vocab_size, double seconds) {
-  Progress progress{{"[data]    training the tokenizer", phase_in(log), duration(seconds)}, share_in(log, vocab_size)};
+  Progress progress{{"[data]    training the tokenizer", phase_in(log), duration(seconds)},
+                    fraction_done(log, vocab_size)};
   if (const auto pieces = pieces_in(log); pieces > 0)
     progress.fields.push_back(thousands(pieces) + " pieces, to become " + thousands(static_cast<uint64_t>(vocab_size)));
   return progress;
@@ -183,7 +184,7 @@ std::string phase_in(const std::string& log) {
   return newest;
 }
 
-double share_in(const std::string& log, int64_t vocab_size) {
+double fraction_done(const std::string& log, int64_t vocab_size) {
   constexpr double before_the_end = 1.1;  // the unigram trainer prunes to so many times the vocabulary, and then cuts
   const auto pieces = static_cast<double>(pieces_in(log)), wanted = static_cast<double>(vocab_size);
   if (pieces == 0) return -1;

@@ -19,7 +19,7 @@ uint64_t pieces_in(const std::string& log);
 std::string phase_in(const std::string& log);
 
 /// The share of a training to `vocab_size` pieces that is done, by the trainer's log; negative where it is not known.
-double share_in(const std::string& log, int64_t vocab_size);
+double fraction_done(const std::string& log, int64_t vocab_size);
 
 /// Trains with the options `spec` of SentencePieceTrainer, and shows how far it has come on the way to `vocab_size`
 /// pieces. Throws Interrupted as soon as a signal comes, Error if the process is killed or cannot be started.

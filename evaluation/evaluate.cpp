@@ -164,11 +164,11 @@ std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences)
 }
 
 Baseline majority_baseline(int64_t positives, int64_t count) {
-  const double share = count > 0 ? static_cast<double>(positives) / static_cast<double>(count) : 0;
+  const double fraction = count > 0 ? static_cast<double>(positives) / static_cast<double>(count) : 0;
   const auto term = [](double p) { return p > 0 ? -p * std::log(p) : 0.0; };
   return {.name = "majority",
-          .loss = term(share) + term(1 - share),
-          .accuracy = std::max(share, 1 - share),
+          .loss = term(fraction) + term(1 - fraction),
+          .accuracy = std::max(fraction, 1 - fraction),
           .count = count};
 }
 
@@ -272,11 +272,11 @@ Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>&
   Baseline found{.name = "unigram", .count = num_labels};
   double max_share = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
-    const double share =
+    const double fraction =
         unseen(id) ? label_counts[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
-    if (label_counts[id] > 0) found.loss -= label_counts[id] / n * std::log(share);
-    if (share <= max_share) continue;
-    max_share = share;
+    if (label_counts[id] > 0) found.loss -= label_counts[id] / n * std::log(fraction);
+    if (fraction <= max_share) continue;
+    max_share = fraction;
     found.accuracy = label_counts[id] / n;
   }
   return found;

@@ -47,7 +47,7 @@ Table table_of(const LayerCurve& curve) {
 
 std::string verdict_of(const LayerCurve& curve) {
   const auto& best = curve.points.at(curve.best);
-  const auto* unit = is_share(curve.metric) ? " %" : "";
+  const auto* unit = is_proportion(curve.metric) ? " %" : "";
   return concat("the best of ", curve.points.size(), " layers on the valid part is ", best.layer, ", with ",
                 curve.metric, " ", cell_of(best.valid.value, curve.metric), unit, "; its test figure is ",
                 cell_of(best.test.value, curve.metric), unit);

@@ -17,8 +17,8 @@ Collator::Collator(TokenStore store, const Objectives& objectives, const DataCon
     : impl_(std::make_shared<Impl>(RowContext(std::move(store), objectives, data, streams, stage, model, rows))) {}
 
 uint64_t Collator::size() const { return impl_->rows->size(); }
-double Collator::text_share() const { return impl_->rows->text_share(); }
-double Collator::random_next_share() const { return impl_->rows->random_next_share(); }
+double Collator::text_fraction() const { return impl_->rows->text_fraction(); }
+double Collator::random_next_rate() const { return impl_->rows->random_next_rate(); }
 const TokenStore& Collator::store() const { return impl_->context.store; }
 
 namespace {

@@ -35,9 +35,9 @@ class Collator {
   uint64_t size() const;
   /// Share of the text that an epoch covers: 1, except where rows run through the text and its end is too short for
   /// another row.
-  double text_share() const;
+  double text_fraction() const;
   /// Share of an epoch's segment pairs whose B is from another document.
-  double random_next_share() const;
+  double random_next_rate() const;
   const TokenStore& store() const;
 
  private:

@@ -16,15 +16,15 @@ std::vector<RowSizes> expected_rows(const ObjectiveSetting& in) {
   return rows;
 }
 
-void expect_source_target(double share, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+void expect_source_target(double fraction, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
   const auto& model = in.backbone();
   for (auto& row : rows) {
     row.read = row.length;
     if (model.is_encoder_decoder()) {
-      row.target_length = row.predicted = share * row.length;
+      row.target_length = row.predicted = fraction * row.length;
       continue;
     }
-    row.predicted = row.length * share / (1 + share);
+    row.predicted = row.length * fraction / (1 + fraction);
     if (part_of<PrefixAttention>(in.model).prefix_lm) row.prefix = row.length - row.predicted;
   }
 }

@@ -9,8 +9,8 @@ namespace cloze {
 /// (ObjectiveKind::expect). The neighbours of spans that sbo reads are not counted.
 std::vector<RowSizes> expected_rows(const ObjectiveSetting& in);
 
-/// What several kinds expect: a source of data.max_seq_length tokens, and a target that is `share` as long; a
+/// What several kinds expect: a source of data.max_seq_length tokens, and a target that is `fraction` as long; a
 /// decoder-only model reads both in that length.
-void expect_source_target(double share, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+void expect_source_target(double fraction, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

@@ -29,7 +29,7 @@ class GenerativeRows final : public RowMaker {
   }
 
   uint64_t size() const override { return sampler_.size(); }
-  double random_next_share() const override { return sampler_.random_next_share(); }
+  double random_next_rate() const override { return sampler_.random_next_rate(); }
 
  private:
   /// A decoder-only model has no input before its first token, which is therefore no label.

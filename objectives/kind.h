@@ -126,7 +126,7 @@ struct ObjectiveKind : ObjectiveTerms {
   /// The forms by which it scores a text, the usual one first; empty: its head gives no probabilities of tokens.
   virtual std::vector<ScoringForm> forms(const BackboneConfig&) const { return {}; }
   /// Of the value after the colon of its short form, `mlm:0.4`; empty: it has none.
-  virtual const char* share_key() const { return ""; }
+  virtual const char* rate_key() const { return ""; }
   /// Its form in held-out losses, by which runs are compared whatever their training options.
   virtual ObjectiveConfig standard_form() const = 0;
   /// The objectives that score its losses one by one, each weighted by its share of the rows; empty: it has one loss.

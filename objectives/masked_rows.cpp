@@ -55,7 +55,7 @@ class MaskedRows final : public RowMaker {
   }
 
   uint64_t size() const override { return sampler_.size(); }
-  double random_next_share() const override { return sampler_.random_next_share(); }
+  double random_next_rate() const override { return sampler_.random_next_rate(); }
 
  private:
   SamplerOptions sampling() const {
@@ -89,7 +89,7 @@ class MaskedRows final : public RowMaker {
             RowDraws* drawn) const {
     const auto masking = draw_masking(maskings_, Stream(in_.mixture_key, example.epoch, example.item));
     if (drawn) drawn->masking = masking;
-    maskers[masking].set_share(masking_share(maskings_[masking], in_.step, sequence, sampler_.size()));
+    maskers[masking].set_rate(masking_rate(maskings_[masking], in_.step, sequence, sampler_.size()));
     maskers[masking].corrupt(buffer.row_ids(row), buffer.rows[static_cast<size_t>(row)].length, row * buffer.width,
                              Stream(in_.mask_key, example.epoch, example.item), buffer.positions, buffer.labels,
                              drawn ? &drawn->lengths : nullptr);

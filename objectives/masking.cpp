@@ -43,7 +43,7 @@ std::vector<double> length_weights(const Masking& config) {
 }
 
 Masker::Masker(const Masking& config, const TokenProperties& vocabulary)
-    : config_(config), share_(config.mlm_probability), vocabulary_(vocabulary) {
+    : config_(config), rate_(config.mlm_probability), vocabulary_(vocabulary) {
   double sum = 0;
   for (const double weight : length_weights(config)) lengths_.push_back(sum += weight);
 }
@@ -96,22 +96,22 @@ void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn)
 int64_t Masker::wanted_tokens(int64_t length, Stream& stream) const {
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
-  const double share = share_ * static_cast<double>(config_.count_special ? length : candidates);
+  const double fraction = rate_ * static_cast<double>(config_.count_special ? length : candidates);
   int64_t wanted = 0;
   switch (config_.count) {
     case CountRule::rounded:
-      wanted = std::max<int64_t>(1, std::llrint(share));  // half to even
+      wanted = std::max<int64_t>(1, std::llrint(fraction));  // half to even
       break;
     case CountRule::ceil:
-      wanted = static_cast<int64_t>(std::ceil(share - 1e-9));
+      wanted = static_cast<int64_t>(std::ceil(fraction - 1e-9));
       break;
     case CountRule::stochastic:
-      wanted = static_cast<int64_t>(share + stream.uniform());
+      wanted = static_cast<int64_t>(fraction + stream.uniform());
       break;
     case CountRule::bernoulli:  // not counted
       break;
   }
-  if (share_ == 0) wanted = 0;
+  if (rate_ == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
   return std::min(wanted, candidates);
 }
@@ -119,7 +119,7 @@ int64_t Masker::wanted_tokens(int64_t length, Stream& stream) const {
 /// Every unit with the same probability.
 void Masker::choose_independently(Stream& stream) {
   for (const auto& unit : units_)
-    if (stream.bernoulli(share_)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
+    if (stream.bernoulli(rate_)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
 }
 
 /// Units in random order; one that would exceed the number of wanted tokens is skipped. Source: google-research/bert,

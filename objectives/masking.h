@@ -32,7 +32,7 @@ class Masker {
  public:
   Masker(const Masking& config, const TokenProperties& vocabulary);
   /// Sets the share of predicted tokens for the rows that follow; initially mlm_probability.
-  void set_share(double share) { share_ = share; }
+  void set_rate(double fraction) { rate_ = fraction; }
   /// Corrupts ids[0, length) in place, and appends the chosen indices, ascending, plus `offset`, and their original
   /// ids. `drawn` receives the length of each n-gram or span in words as drawn, before truncation by the budget, the
   /// end of the row or a neighbour.
@@ -59,7 +59,7 @@ class Masker {
   bool shares_draw(std::span<const int64_t> ids, int64_t i) const;
 
   const Masking& config_;
-  double share_;
+  double rate_;
   const TokenProperties& vocabulary_;
   std::vector<Unit> units_;      // candidates: tokens or words
   std::vector<uint8_t> chosen_;  // [length]

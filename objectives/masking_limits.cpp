@@ -32,8 +32,8 @@ std::string unit_words(const Masking& c) {
 
 std::string masking_words(const Masking& c) {
   std::string outcomes;
-  const auto add = [&](double share, const char* name) {
-    if (share > 1e-9) outcomes += concat(outcomes.empty() ? "" : ", ", in_percent(share), " ", name);
+  const auto add = [&](double fraction, const char* name) {
+    if (fraction > 1e-9) outcomes += concat(outcomes.empty() ? "" : ", ", in_percent(fraction), " ", name);
   };
   add(c.mask_prob, "[MASK]");
   add(c.random_prob, "random");

@@ -10,7 +10,7 @@
 
 namespace cloze {
 
-double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence, uint64_t epoch_size) {
+double masking_rate(const Masking& masking, const StepRows& rows, uint64_t sequence, uint64_t epoch_size) {
   const int64_t steps = masking.decay_steps > 0 ? masking.decay_steps : rows.steps;
   const bool is_planned = steps > 0 || (rows.epochs > 0 && epoch_size > 0);
   if (masking.initial_mlm_probability == 0 || rows.batch_size == 0 || !is_planned) return masking.mlm_probability;

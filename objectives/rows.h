@@ -22,7 +22,7 @@ struct RowDraws {
   /// (plm_spans).
   std::vector<int64_t> lengths;
   int64_t corrupted = 0;  ///< tokens that text_infilling deleted or replaced
-  /// Tokens of the row's example. Every token of the text is in one example of an epoch, up to text_share().
+  /// Tokens of the row's example. Every token of the text is in one example of an epoch, up to text_fraction().
   int64_t example_tokens = 0;
   int64_t used_tokens = 0;  ///< those of them that are in the row
   uint64_t document = 0;    ///< of the example's first token
@@ -34,7 +34,7 @@ struct RowDraws {
 /// The share of predicted tokens in sequence number `sequence`, which changes linearly over the steps of the run, or,
 /// where their number is unknown, over its epochs of `epoch_size` sequences; the same for all sequences of a step.
 /// Source: ltgoslo/gpt-bert, pretraining/dataset.py, apply_mask; Ankner et al. 2023 (arXiv 2305.15096).
-double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence, uint64_t epoch_size);
+double masking_rate(const Masking& masking, const StepRows& rows, uint64_t sequence, uint64_t epoch_size);
 
 /// The data and options that all rows of a run are made from.
 struct RowContext {
@@ -75,9 +75,9 @@ class RowMaker {
   /// Number of sequences in an epoch.
   virtual uint64_t size() const = 0;
   /// Share of the text that an epoch covers.
-  virtual double text_share() const { return 1; }
+  virtual double text_fraction() const { return 1; }
   /// Share of an epoch's segment pairs whose B is from another document.
-  virtual double random_next_share() const { return 0; }
+  virtual double random_next_rate() const { return 0; }
 };
 
 /// The maker of the rows of the context's objectives. A kind that makes its own rows has

@@ -171,9 +171,9 @@ void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
   limits.forbid(decays->decay == 0, "schedule.shape ", shape,
                 " decays, and schedule.decay is 0; raise it, or choose constant");
   const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
-  limits.forbid(warmup > stable_share(s), "schedule.warmup ", shortest(s.warmup),
-                " lasts into the decay of schedule.shape ", shape, ", which begins after ", shortest(stable_share(s)),
-                " of the budget; shorten the warm-up or schedule.decay");
+  limits.forbid(warmup > stable_fraction(s), "schedule.warmup ", shortest(s.warmup),
+                " lasts into the decay of schedule.shape ", shape, ", which begins after ",
+                shortest(stable_fraction(s)), " of the budget; shorten the warm-up or schedule.decay");
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ std::string rules_of(const OptimizerConfig& config) {
   return rules;
 }
 
-double stable_share(const ScheduleConfig& s) {
+double stable_fraction(const ScheduleConfig& s) {
   return std::visit([](const auto& shape) { return stable_part(shape); }, s.shape);
 }
 

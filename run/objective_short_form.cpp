@@ -99,8 +99,8 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 }
 
 /// The key of the kind's share, which stands after the colon. Throws ConfigError for a kind without one.
-std::string required_share_key(const std::string& kind, const std::string& option) {
-  const std::string share = as_kind(from_keys(kind, option, {})).share_key();
+std::string required_rate_key(const std::string& kind, const std::string& option) {
+  const std::string share = as_kind(from_keys(kind, option, {})).rate_key();
   require<ConfigError>(!share.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
                        ",KEY=VALUE");
   return share;
@@ -124,8 +124,7 @@ ObjectiveConfig parse_objective(const std::string& text, const std::string& sour
   const auto kind = parts[0].substr(0, colon), option = source + " " + text;
   check_kind(kind, option);
   std::vector<std::string> changes;
-  if (colon != std::string::npos)
-    changes.push_back(required_share_key(kind, option) + "=" + parts[0].substr(colon + 1));
+  if (colon != std::string::npos) changes.push_back(required_rate_key(kind, option) + "=" + parts[0].substr(colon + 1));
   for (size_t i = 1; i < parts.size(); ++i) {
     require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i],
                          "' is not KEY=VALUE; give for instance mlm:0.15,unit=word");
@@ -142,7 +141,7 @@ ObjectiveConfig parse_objective(const std::string& text, const std::string& sour
 }
 
 std::string short_form(const ObjectiveConfig& objective) {
-  const std::string kind = kind_of(objective), like = like_of(objective), share = as_kind(objective).share_key();
+  const std::string kind = kind_of(objective), like = like_of(objective), share = as_kind(objective).rate_key();
   std::string text = like.empty() ? "" : ",like=" + like, head = kind;
   const auto before = entries_of(plain_form(objective));
   for (const auto& entry : entries_of(objective)) {

@@ -149,7 +149,7 @@ struct ScheduleConfig {
 
 /// The share of the budget before which the rate of a step is the same for every budget, given a warm-up in steps: runs
 /// of several budgets are one run so far. 0: the rate depends on the budget from the start.
-double stable_share(const ScheduleConfig& schedule);
+double stable_fraction(const ScheduleConfig& schedule);
 
 /// The schedule that decays along a straight line to 0.
 inline LinearSchedule& choose_linear(ScheduleConfig& s, bool from_start) {

@@ -23,19 +23,19 @@ inline std::string suite_name(const std::string& path) {
 inline bool is_higher_better(const std::string& metric) { return metric != "surprisal"; }
 
 /// Whether the field prints a metric in percent.
-inline bool is_share(const std::string& metric) {
+inline bool is_proportion(const std::string& metric) {
   return metric.ends_with("accuracy") || metric.find("p@") != std::string::npos;
 }
 
 /// A metric with its unit: `accuracy %`.
-inline std::string metric_words(const std::string& metric) { return metric + (is_share(metric) ? " %" : ""); }
+inline std::string metric_words(const std::string& metric) { return metric + (is_proportion(metric) ? " %" : ""); }
 
 /// A figure in the unit of its metric.
-inline double in_unit(double value, const std::string& metric) { return is_share(metric) ? 100 * value : value; }
+inline double in_unit(double value, const std::string& metric) { return is_proportion(metric) ? 100 * value : value; }
 
 /// The same as a cell of a table; `none` for NaN.
 inline std::string figure_cell(double value, const std::string& metric) {
-  return std::isnan(value) ? "none" : fixed(in_unit(value, metric), is_share(metric) ? 2 : 4);
+  return std::isnan(value) ? "none" : fixed(in_unit(value, metric), is_proportion(metric) ? 2 : 4);
 }
 
 }  // namespace cloze

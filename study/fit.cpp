@@ -135,9 +135,9 @@ Curvature curvature_at(const Problem& p, const Vector& v) {
     const double residual = top + std::log(sum) - p.loss[i], slope = std::clamp(residual / p.delta, -1.0, 1.0);
     Vector gradient{};
     for (size_t k = 0; k < terms.size(); ++k) {
-      const double share = std::exp(logs[k] - top) / sum;
-      for (size_t j = 0; j < gradient.size(); ++j) gradient[j] += share * terms[k][j];
-      add_square(found.hessian, p.weight[i] * slope * share, terms[k]);
+      const double fraction = std::exp(logs[k] - top) / sum;
+      for (size_t j = 0; j < gradient.size(); ++j) gradient[j] += fraction * terms[k][j];
+      add_square(found.hessian, p.weight[i] * slope * fraction, terms[k]);
     }
     const bool is_near = std::abs(residual) <= p.delta;
     add_square(found.hessian, p.weight[i] * ((is_near ? 1 / p.delta : 0) - slope), gradient);

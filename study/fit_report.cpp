@@ -64,7 +64,7 @@ std::string range(const Interval& interval, std::string (*number)(double)) {
 
 std::string five(double value) { return digits(value, 5); }
 std::string three(double value) { return digits(value, 3); }
-std::string percent(double share) { return digits(100 * share, 2) + " %"; }
+std::string percent(double fraction) { return digits(100 * fraction, 2) + " %"; }
 
 std::string points_text(const FitReport& report) {
   const auto span = [&](double ScalingPoint::* field) {

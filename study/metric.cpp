@@ -59,7 +59,7 @@ void ask(RunConfig& run, const LossMetric& loss) {
 
 MetricFacts facts_of(const SuiteMetric& suite) {
   const auto name = concat(suite.suite, " ", suite.figure);
-  const bool is_fraction = is_share(suite.figure);
+  const bool is_fraction = is_proportion(suite.figure);
   return {.name = name,
           .title = name,
           .unit = is_fraction                   ? "points"

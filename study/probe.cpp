@@ -99,9 +99,9 @@ RunConfig with_mean_masking(const RunConfig& config) {
     const auto masking = path.substr(0, path.size() - initial_key.size());
     const double first = std::stod(value), last = std::stod(values.at(masking + "mlm_probability"));
     const double decay = std::stod(values.at(masking + "decay_steps"));
-    const double share = decay > 0 && steps > 0 ? decay / steps : 1;  // of the run, in which the rate changes
+    const double fraction = decay > 0 && steps > 0 ? decay / steps : 1;  // of the run, in which the rate changes
     // Of a run that is shorter than the change, the mean of where it begins and where it ends.
-    const double mean = share <= 1 ? last + (first - last) * share / 2 : first + (last - first) / share / 2;
+    const double mean = fraction <= 1 ? last + (first - last) * fraction / 2 : first + (last - first) / fraction / 2;
     means.push_back(path + "=0");
     means.push_back(masking + "decay_steps=0");
     means.push_back(masking + "mlm_probability=" + shortest(mean));

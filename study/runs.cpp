@@ -98,8 +98,8 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
     auto row = row_of(line);
     if (row.is_null()) found.damaged.add(at);
     take_usage(row, found.last);
-    const double share = number_at(row, "time", "budget_share", found.share);
-    if (share >= 0 && share <= most_share) found.share = share;
+    const double fraction = number_at(row, "time", "budget_share", found.share);
+    if (fraction >= 0 && fraction <= most_share) found.share = fraction;
     return row;
   };
   const auto take_before = [&] {

@@ -38,8 +38,8 @@ PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   config.optimizer = {};
   config.optimizer.learning_rate = study.probe_head.learning_rate;
   config.schedule = {};
-  const double share = study.probe_head.share;
-  config.train.budget = scaled(run.config.train.budget, share / (1 - share));
+  const double fraction = study.probe_head.share;
+  config.train.budget = scaled(run.config.train.budget, fraction / (1 - fraction));
   probe.fingerprint = hash_hex(fingerprint_of(config) + run.fingerprint);
   config.init.from = probe.source;
   return probe;

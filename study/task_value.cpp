@@ -100,7 +100,7 @@ ValidFigure valid_of(const std::string& folder) {
 
 MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure) {
   MetricValue mean;
-  const double share = 1 / static_cast<double>(folders.size());
+  const double fraction = 1 / static_cast<double>(folders.size());
   std::vector<double> of_units, draws;
   double floor = 0;
   for (const auto& folder : folders) {
@@ -111,7 +111,7 @@ MetricValue value_of_finetunings(const std::vector<std::string>& folders, const 
                        ": were judged on different items; make them again with one task file");
     mean.text = judged.items;
     mean.measured = concat(outcome.task, " ", name);
-    const double factor = points_of(share, name);
+    const double factor = points_of(fraction, name);
     mean.value += factor * judged.figure.value;
     floor += factor * judged.floor;
     mean.examples.drawn_of = judged.figure.units;

@@ -62,10 +62,10 @@ void add_difference(const std::vector<ItemPair>& pairs, bool is_of_clusters, Sui
 }
 
 const SuiteFigure* share_figure(const SuiteResult& result) {
-  const auto is_share = [&](const SuiteFigure& figure) {
+  const auto is_proportion = [&](const SuiteFigure& figure) {
     return figure.level == SuiteLevel::suite && figure.metric == result.shares.front().metric;
   };
-  const auto at = std::ranges::find_if(result.figures, is_share);
+  const auto at = std::ranges::find_if(result.figures, is_proportion);
   return at == result.figures.end() ? nullptr : &*at;
 }
 

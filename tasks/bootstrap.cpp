@@ -82,8 +82,8 @@ struct CellDraws {
     }
     auto others = left;  // units of this cell and of those after it
     for (size_t c = 0; c < counts.size(); ++c) {
-      const double share = others == 0 ? 0 : static_cast<double>(counts[c]) / static_cast<double>(others);
-      weights[c] = binomial(stream, left, share);
+      const double fraction = others == 0 ? 0 : static_cast<double>(counts[c]) / static_cast<double>(others);
+      weights[c] = binomial(stream, left, fraction);
       left -= weights[c];
       others -= counts[c];
     }
@@ -130,7 +130,7 @@ size_t units_drawn(const TaskScorer& scorer, size_t cells) {
   return cells <= most ? scorer.cell_of.size() : std::min(scorer.cell_of.size(), most);
 }
 
-double root_of_share(size_t part, size_t whole) {
+double root_of_fraction(size_t part, size_t whole) {
   return std::sqrt(static_cast<double>(part) / static_cast<double>(whole));
 }
 
@@ -150,7 +150,7 @@ Resampled resample(const ScoredItems& scored, const TaskScorerMaker& make, const
     const auto some = some_of(scored, scorer, units, options.seed);
     const auto part = make(some);
     auto resampled = resample(some, make, part, options);
-    resampled.shrink *= root_of_share(units, scorer.cell_of.size());
+    resampled.shrink *= root_of_fraction(units, scorer.cell_of.size());
     return resampled;
   }
   Resampled resampled{.draws = std::vector<std::vector<double>>(static_cast<size_t>(options.resamples)),
@@ -204,7 +204,7 @@ Resampled resample_difference(const ScoredItems& first, const ScoredItems& secon
   if (units < a.cell_of.size()) {
     auto resampled = resample_difference(some_of(first, a, units, options.seed),
                                          some_of(second, a, units, options.seed), make, options);
-    resampled.shrink *= root_of_share(units, a.cell_of.size());
+    resampled.shrink *= root_of_fraction(units, a.cell_of.size());
     return resampled;
   }
   const auto difference = [&](const std::vector<int64_t>& weights) {

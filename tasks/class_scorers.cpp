@@ -167,7 +167,7 @@ TaskScorer class_scorer(const ScoredItems& scored) {
   const auto n = static_cast<int64_t>(scored.size()), labels = scored.labels->size();
   const SparseConfusion confusion(number_cells(label_pairs(scored), scorer));
   const bool is_binary = labels == 2;
-  scorer.metrics.push_back({.name = "accuracy", .is_share = true, .count = n});
+  scorer.metrics.push_back({.name = "accuracy", .is_proportion = true, .count = n});
   if (is_binary) add_label_names(scorer, {"precision", "recall", "f1"}, n);
   add_label_names(scorer,
                   {"precision_macro", "recall_macro", "f1_macro", "f1_macro_seen", "precision_micro", "recall_micro",
@@ -199,7 +199,7 @@ TaskScorer choice_scorer(const ScoredItems& scored) {
   std::vector<uint8_t> right;
   for (const auto& [gold, chosen] : label_pairs(scored)) right.push_back(gold == chosen && gold != unknown_label);
   const auto cells = number_cells(right, scorer);
-  scorer.metrics = {{.name = "accuracy", .is_share = true, .count = static_cast<int64_t>(scored.size())}};
+  scorer.metrics = {{.name = "accuracy", .is_proportion = true, .count = static_cast<int64_t>(scored.size())}};
   scorer.values = [cells](std::span<const int64_t> weights, std::span<double> values) {
     int64_t count = 0, hits = 0;
     for (size_t c = 0; c < cells.size(); ++c) {
@@ -229,7 +229,7 @@ TaskScorer question_scorer(const ScoredItems& scored) {
   const auto cells = number_cells(questions, scorer);
   scorer.metrics = {
       {.name = "f1a", .count = static_cast<int64_t>(scored.size())},
-      {.name = "exact_match", .is_share = true, .count = static_cast<int64_t>(groups.count)},
+      {.name = "exact_match", .is_proportion = true, .count = static_cast<int64_t>(groups.count)},
   };
   scorer.values = [cells](std::span<const int64_t> weights, std::span<double> values) {
     LabelCounts positive;
@@ -252,7 +252,7 @@ TaskScorer multilabel_scorer(const ScoredItems& scored) {
   TaskScorer scorer;
   const auto n = static_cast<int64_t>(scored.size()), labels = scored.labels->size();
   const auto cells = number_cells(label_sets(scored), scorer);
-  scorer.metrics.push_back({.name = "accuracy", .is_share = true, .count = n});
+  scorer.metrics.push_back({.name = "accuracy", .is_proportion = true, .count = n});
   add_label_names(scorer,
                   {"precision_macro", "recall_macro", "f1_macro", "f1_macro_seen", "precision_micro", "recall_micro",
                    "f1_micro", "precision_weighted", "recall_weighted", "f1_weighted"},

@@ -107,7 +107,7 @@ std::vector<double> full_values(const TaskScorer& scorer) {
 
 bool needs_bootstrap(const TaskScorer& scorer) {
   return std::ranges::any_of(scorer.metrics,
-                             [](const auto& metric) { return !metric.is_share && metric.has_interval; });
+                             [](const auto& metric) { return !metric.is_proportion && metric.has_interval; });
 }
 
 void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::vector<Figure>& figures) {
@@ -120,7 +120,7 @@ void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::ve
     const auto& metric = scorer.metrics[m];
     auto figure = figure_at(metric, values[m]);
     std::optional<Bounds> bounds;
-    if (figure.value && metric.is_share)
+    if (figure.value && metric.is_proportion)
       bounds = wilson(values[m] * static_cast<double>(metric.count), metric.count);
     else if (figure.value && metric.has_interval)
       bounds = percentile_bounds(resampled, m, values[m]);
@@ -259,7 +259,7 @@ FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
   FigureOnDraws found{.value = full_values(scorer)[metric]};
   const auto units = scorer.cell_of.size();
   found.units = static_cast<int64_t>(units);
-  if (scorer.metrics[metric].is_share) {
+  if (scorer.metrics[metric].is_proportion) {
     std::vector<double> of_cells(scorer.cells);
     std::vector<int64_t> weights(scorer.cells);
     for (size_t cell = 0; cell < scorer.cells; ++cell) {

@@ -140,14 +140,14 @@ std::string confusion_svg(const std::string& title, const Confusion& confusion) 
                   left + gold * side + side / 2 + 4, " ", top + count * side + 8,
                   ") rotate(-60)\" text-anchor=\"end\">", svg_label(confusion.labels[gold]), "</text>\n");
     for (size_t predicted = 0; predicted < count; ++predicted) {
-      const double share = total == 0 ? 0 : static_cast<double>(row[predicted]) / static_cast<double>(total);
+      const double fraction = total == 0 ? 0 : static_cast<double>(row[predicted]) / static_cast<double>(total);
       const auto x = left + predicted * side;
       svg += concat("<rect x=\"", x, "\" y=\"", y, "\" width=\"", side - 1, "\" height=\"", side - 1,
-                    "\" fill=\"#0072b2\" fill-opacity=\"", digits(0.04 + 0.96 * share, 3), "\"><title>", row[predicted],
-                    "</title></rect>\n");
+                    "\" fill=\"#0072b2\" fill-opacity=\"", digits(0.04 + 0.96 * fraction, 3), "\"><title>",
+                    row[predicted], "</title></rect>\n");
       if (has_numbers)
         svg += concat("<text x=\"", x + side / 2, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"middle\"",
-                      share > 0.5 ? " class=\"light\"" : "", ">", row[predicted], "</text>\n");
+                      fraction > 0.5 ? " class=\"light\"" : "", ">", row[predicted], "</text>\n");
     }
   }
   return svg + "</svg>\n";

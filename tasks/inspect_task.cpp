@@ -31,12 +31,13 @@ void count_value(InspectedPart& part, const Gold& gold, size_t before) {
 }
 
 /// The length that a share of the rows does not exceed.
-int64_t quantile_of(const std::vector<int64_t>& lengths, double share) {
+int64_t quantile_of(const std::vector<int64_t>& lengths, double fraction) {
   int64_t all = 0, seen = 0;
   for (const auto count : lengths) all += count;
   for (size_t length = 0; length < lengths.size(); ++length) {
     seen += lengths[length];
-    if (seen > 0 && static_cast<double>(seen) >= share * static_cast<double>(all)) return static_cast<int64_t>(length);
+    if (seen > 0 && static_cast<double>(seen) >= fraction * static_cast<double>(all))
+      return static_cast<int64_t>(length);
   }
   return 0;
 }

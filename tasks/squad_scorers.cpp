@@ -94,7 +94,7 @@ TaskScorer answer_scorer(const ScoredItems& scored) {
         std::array{"there is no question", "no question has an answer", "every question has an answer"}[part];
     scorer.metrics.push_back({.name = parts == 1 ? "exact_match" : prefix + "exact",
                               .undefined = missing,
-                              .is_share = are_single,
+                              .is_proportion = are_single,
                               .count = all.count[part]});
     scorer.metrics.push_back({.name = prefix + "f1", .undefined = missing, .count = all.count[part]});
   }

@@ -17,7 +17,7 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t share_of_valid = 10;
+constexpr size_t valid_divisor = 10;
 
 /// A hash of what is asked, without the answer.
 uint64_t content_hash(const TaskItem& item) {
@@ -45,7 +45,7 @@ void part_off_valid(TaskPart& train, TaskPart& valid) {
   for (const auto& item : train.items) hashes.push_back(part_hash(item));
   auto sorted = hashes;
   std::sort(sorted.begin(), sorted.end());
-  const size_t wanted = (sorted.size() + share_of_valid - 1) / share_of_valid;
+  const size_t wanted = (sorted.size() + valid_divisor - 1) / valid_divisor;
   const uint64_t last = sorted[wanted - 1];
   require<DataError>(sorted.back() > last, train.file,
                      ": cannot be divided, since its items are equal or of one group; give a part with `data.valid`");

@@ -14,8 +14,8 @@ namespace cloze {
 
 struct ScoredMetric {
   std::string name{};
-  std::string undefined{};  ///< why it has no value, where it has none
-  bool is_share = false;    ///< of independent units that are right or wrong: its interval is Wilson's
+  std::string undefined{};     ///< why it has no value, where it has none
+  bool is_proportion = false;  ///< of independent units that are right or wrong: its interval is Wilson's
   bool has_interval = true;
   int64_t count = 0;
 };

@@ -63,7 +63,7 @@ void check_masking(const BranchPoint& point, const RunConfig& now) {
 
 /// Throws ConfigError if `schedule` has begun to depend on its budget.
 void check_stable(const std::string& whose, const ScheduleConfig& schedule, double used) {
-  const double stable = stable_share(schedule);
+  const double stable = stable_fraction(schedule);
   constexpr double rounding = 1e-9;
   if (used <= stable + rounding) return;
   fail<ConfigError>(

@@ -95,7 +95,7 @@ bool follows_budget(const ScheduleConfig& s, int64_t step, double used) {
   const auto* start = part_in<DecayStart>(s.shape);
   const bool rises = static_cast<double>(step) <= s.warmup && !(start && start->multiplies_warmup());
   constexpr double rounding = 1e-9;
-  return !rises && used > stable_share(s) + rounding;
+  return !rises && used > stable_fraction(s) + rounding;
 }
 
 bool same_stable_rates(const ScheduleConfig& a, const ScheduleConfig& b) {

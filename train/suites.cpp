@@ -61,8 +61,8 @@ std::string to_text(const SuiteResult& result) {
   std::string text = result.suite;
   for (const auto& figure : result.figures) {
     if (figure.level != SuiteLevel::suite) continue;
-    text +=
-        concat(" ", figure.metric, " ", figure_cell(figure.value, figure.metric), is_share(figure.metric) ? " %" : "");
+    text += concat(" ", figure.metric, " ", figure_cell(figure.value, figure.metric),
+                   is_proportion(figure.metric) ? " %" : "");
   }
   return text;
 }

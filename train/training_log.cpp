@@ -183,14 +183,14 @@ void TrainingLog::show_progress(const Training& training, double speed, bool pla
   const auto steps = training.config.train.budget.steps;
   const auto last = steps > 0 ? "/" + std::to_string(steps) : "";
   const auto [done, total] = budget_progress(training);
-  const double share = done / total;
-  const auto left = share > 0 ? duration(progress.seconds * std::max(0.0, 1 - share) / share) : "?";
+  const double fraction = done / total;
+  const auto left = fraction > 0 ? duration(progress.seconds * std::max(0.0, 1 - fraction) / fraction) : "?";
   char learning_rate[32];
   std::snprintf(learning_rate, sizeof learning_rate, "lr %.2e", training.last.learning_rate);
   Progress shown{
       {concat("step  ", progress.step, last), "loss " + fixed_or_dash(line_.loss(), 4), "eta " + left,
        thousands(static_cast<uint64_t>(speed)) + " tok/s", learning_rate, "|g| " + fixed_or_dash(line_.grad_norm(), 2)},
-      share};
+      fraction};
   if (line_.parts.size() > 1)
     for (const auto& part : line_.parts) shown.fields.push_back(part.name + " " + fixed_or_dash(part.loss(), 3));
   log_progress(shown, plain);

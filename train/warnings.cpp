@@ -14,7 +14,7 @@ namespace cloze {
 
 namespace {
 
-std::string percent(double share) { return fixed(100 * share, 0) + " %"; }
+std::string percent(double fraction) { return fixed(100 * fraction, 0) + " %"; }
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
     const double measured = batch.pair_label.to(at::kDouble).mean().item<double>();
     if (std::abs(measured - shares->label_1()) <= tolerance) continue;
     return concat(
-        kind_of(objective), ": ", percent(measured), " of the pairs have label 1, ", as_kind(objective).share_key(),
+        kind_of(objective), ": ", percent(measured), " of the pairs have label 1, ", as_kind(objective).rate_key(),
         " is ", percent(shares->label_1()),
         ": a segment of one sentence is always paired with text of another document, as in BERT's code; prepare "
         "longer documents, or compare the accuracy with the majority baseline");

@@ -19,7 +19,7 @@ WeightAverage::WeightAverage(double decay, FlatParameters& flat)
 void WeightAverage::update(int64_t step) {
   at::NoGradGuard no_grad;
   const auto t = static_cast<double>(step);
-  const double share = 1 - std::min(decay_, (1 + t) / (10 + t));
+  const double fraction = 1 - std::min(decay_, (1 + t) / (10 + t));
   const FusedScope kernels_wanted;
   if (use_fused(flat_.values)) {
     const auto* values = flat_.values.data_ptr<float>();
@@ -27,11 +27,11 @@ void WeightAverage::update(int64_t step) {
     const int64_t n = flat_.values.numel();
     optimizers::parallel_each(static_cast<size_t>((n + averaged_floats - 1) / averaged_floats), [&](size_t i) {
       const int64_t first = static_cast<int64_t>(i) * averaged_floats;
-      kernels::table().updates.approach(std::min(averaged_floats, n - first), static_cast<float>(share), values + first,
-                                        average + first);
+      kernels::table().updates.approach(std::min(averaged_floats, n - first), static_cast<float>(fraction),
+                                        values + first, average + first);
     });
   } else {
-    average_.lerp_(flat_.values, share);
+    average_.lerp_(flat_.values, fraction);
   }
   for (const auto& range : flat_.ranges())
     if (range.param.param.fixed())

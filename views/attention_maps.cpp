@@ -79,8 +79,8 @@ std::string picture_uri(const std::vector<float>& values, int64_t size, float hi
   for (uint32_t grey = 0; grey < 256; ++grey) add_number(bytes, (255 - grey) * 0x010101, 4);
   for (uint32_t row = side; row-- > 0;) {  // from the bottom up
     for (uint32_t column = 0; column < side; ++column) {
-      const float share = highest > 0 ? values[row * side + column] / highest : 0;
-      bytes += static_cast<char>(std::lround(255 * std::clamp(share, 0.0F, 1.0F)));
+      const float fraction = highest > 0 ? values[row * side + column] / highest : 0;
+      bytes += static_cast<char>(std::lround(255 * std::clamp(fraction, 0.0F, 1.0F)));
     }
     bytes.append(stride - side, '\0');
   }

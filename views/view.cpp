@@ -43,8 +43,8 @@ PrincipalPlane principal_components(const Tensor& embeddings) {
     const auto furthest = column.abs().argmax();
     if (column[furthest.item<int64_t>()].item<double>() < 0) column = -column;
     scores.select(1, k).copy_(column);
-    const double share = all > 0 ? singular[k].square().item<double>() / all : 0;
-    (k == 0 ? found.first_share : found.second_share) = share;
+    const double fraction = all > 0 ? singular[k].square().item<double>() / all : 0;
+    (k == 0 ? found.first_share : found.second_share) = fraction;
   }
   for (int64_t i = 0; i < n; ++i) found.points.emplace_back(scores[i][0].item<double>(), scores[i][1].item<double>());
   return found;

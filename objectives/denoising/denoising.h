@@ -41,7 +41,7 @@ struct DenoisingConfig final : GenerativeKind<DenoisingConfig>, BartNoise {
   Placeholder blank() const override { return Placeholder::mask; }
   std::optional<SourceTargetLayout> layout() const override;
   std::vector<ScoringForm> forms(const BackboneConfig& model) const override;
-  const char* share_key() const override { return "mask_ratio"; }
+  const char* rate_key() const override { return "mask_ratio"; }
 };
 template <class V>
 void describe(V& v, DenoisingConfig& c) {

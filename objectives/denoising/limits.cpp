@@ -30,8 +30,8 @@ std::string length_words(const DenoisingConfig& c) {
 std::string DenoisingConfig::prediction() const {
   auto text = concat("the whole text, damaged: ", in_percent(mask_ratio), " of the ", length_words(*this), ", ",
                      replacement_words(replace_length));
-  const auto add = [&](double share, const char* what) {
-    if (share > 0) text += concat(", ", in_percent(share), " of ", what);
+  const auto add = [&](double fraction, const char* what) {
+    if (fraction > 0) text += concat(", ", in_percent(fraction), " of ", what);
   };
   add(random_ratio, "these by random tokens");
   add(insert_ratio, "the length inserted");

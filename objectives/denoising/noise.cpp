@@ -10,16 +10,16 @@ namespace cloze {
 namespace {
 
 /// Rounded up with a tolerance: 10 * 0.3 must not become 4.
-int64_t ceil_share(int64_t n, double share) {
-  return static_cast<int64_t>(std::ceil(static_cast<double>(n) * share - 1e-9));
+int64_t ceil_fraction(int64_t n, double fraction) {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(n) * fraction - 1e-9));
 }
 
 }  // namespace
 
 void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_starts,
-                       std::span<const int64_t> lengths, double share, Stream& stream) {
+                       std::span<const int64_t> lengths, double fraction, Stream& stream) {
   require_one_per_token(tokens.size(), word_starts.size(), "word_starts");
-  if (tokens.size() < 3 || lengths.size() < 2 || share <= 0) return;
+  if (tokens.size() < 3 || lengths.size() < 2 || fraction <= 0) return;
   std::vector<size_t> first{1}, order(lengths.size());
   first.reserve(lengths.size() + 1);
   for (const int64_t length : lengths)
@@ -28,7 +28,7 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
                      first.back() - 1, " tokens in all; count sentences without <s> and </s>.");
   std::iota(order.begin(), order.end(), size_t{0});
   auto some = order;
-  const auto k = std::min(some.size(), static_cast<size_t>(ceil_share(static_cast<int64_t>(some.size()), share)));
+  const auto k = std::min(some.size(), static_cast<size_t>(ceil_fraction(static_cast<int64_t>(some.size()), fraction)));
   partial_shuffle(some, k, stream);
   // `some` is in random order: its sentences go, in that order, to the chosen positions in ascending order.
   some.resize(k);
@@ -144,7 +144,7 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   for (size_t i = 1; i + 1 < n; ++i)
     if (starts_word[i]) starts.push_back(static_cast<uint32_t>(i));
   const auto words = static_cast<int64_t>(starts.size());
-  const int64_t budget = std::min(words, ceil_share(words, rules.mask_ratio));
+  const int64_t budget = std::min(words, ceil_fraction(words, rules.mask_ratio));
   if (budget <= 0) return;
   const auto spans = draw_spans(rules, budget, stream, infilled ? &infilled->words : nullptr);
   partial_shuffle(starts, spans.words.size(), stream);
@@ -164,7 +164,7 @@ void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ra
   mark_subset(added, static_cast<int64_t>(tokens.size()) - 2 + count, count, stream);
   std::vector<int64_t> out{tokens.front()};
   out.reserve(tokens.size() + static_cast<size_t>(count));
-  auto random_left = static_cast<uint64_t>(std::min(count, ceil_share(count, random_ratio)));
+  auto random_left = static_cast<uint64_t>(std::min(count, ceil_fraction(count, random_ratio)));
   auto left = static_cast<uint64_t>(count);
   auto old = tokens.begin() + 1;
   for (const uint8_t is_new : added) {
@@ -195,7 +195,7 @@ std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const
   std::vector<uint8_t> starts(word_starts.begin(), word_starts.end());
   permute_sentences(source, starts, sentence_lengths, rules.permute_sentences, stream);
   text_infilling(source, starts, rules, ids, stream, infilled);
-  insert_tokens(source, ceil_share(static_cast<int64_t>(source.size()), rules.insert_ratio), rules.random_ratio, ids,
+  insert_tokens(source, ceil_fraction(static_cast<int64_t>(source.size()), rules.insert_ratio), rules.random_ratio, ids,
                 stream);
   if (stream.bernoulli(rules.rotate_prob)) rotate_document(source, stream);
   return source;

@@ -22,7 +22,7 @@ struct Infilled {
 /// add up to more tokens than there are. Differs: sentences are those of the token store (there they end at GPT-2's
 /// full stop, and without one nothing happens).
 void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_starts,
-                       std::span<const int64_t> lengths, double share, Stream& stream);
+                       std::span<const int64_t> lengths, double fraction, Stream& stream);
 /// Text infilling, token masking and token deletion. Lengths are in words, not tokens: `word_starts` [n], unused for
 /// mask_length subword. A span starts at a word and covers whole words; spans may overlap, and then give fewer masks; a
 /// span of 0 words inserts a mask at a random position. Throws ConfigError for invalid rules. Differs: exactly one mask

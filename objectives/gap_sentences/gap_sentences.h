@@ -26,7 +26,7 @@ struct GapSentencesConfig final : GenerativeKind<GapSentencesConfig> {
   bool uses_mask() const override { return true; }
   std::optional<SourceTargetLayout> layout() const override;
   std::vector<ScoringForm> forms(const BackboneConfig&) const override { return {ScoringForm::likelihood}; }
-  const char* share_key() const override { return "gap_sentences_ratio"; }
+  const char* rate_key() const override { return "gap_sentences_ratio"; }
 };
 inline void pegasus_selection(GapSentencesConfig& c) {
   c.gap_sentences_ratio = 0.3;

@@ -12,8 +12,8 @@ namespace cloze {
 namespace {
 
 /// Rounded down with a tolerance: 100 * 0.29 must not become 28.
-int64_t floor_share(int64_t n, double share) {
-  return static_cast<int64_t>(std::floor(static_cast<double>(n) * share + 1e-9));
+int64_t floor_fraction(int64_t n, double fraction) {
+  return static_cast<int64_t>(std::floor(static_cast<double>(n) * fraction + 1e-9));
 }
 
 /// Token counts of each sentence and of the text; distinct tokens are numbered 0, 1, ... by first occurrence.
@@ -115,7 +115,7 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
     if (!sentences[s].empty()) filled.push_back(static_cast<uint32_t>(s));
   }
   const auto count = static_cast<int64_t>(filled.size());
-  const int64_t wanted = std::min(count, std::max<int64_t>(1, floor_share(count, gap_ratio)));
+  const int64_t wanted = std::min(count, std::max<int64_t>(1, floor_fraction(count, gap_ratio)));
   std::vector<uint8_t> gap(sentences.size());
   switch (choose) {
     case SentenceChoice::random:

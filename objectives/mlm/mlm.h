@@ -21,7 +21,7 @@ struct MlmConfig final : KindOf<MlmConfig>, ZLoss, Masking, StaticMasking {
   std::vector<MaskingPart> maskings() const override;
   int64_t versions() const override { return dupe_factor; }
   std::vector<ScoringForm> forms(const BackboneConfig&) const override { return masked_forms(); }
-  const char* share_key() const override { return "mlm_probability"; }
+  const char* rate_key() const override { return "mlm_probability"; }
 };
 
 template <class V>

@@ -43,7 +43,7 @@ struct MntpConfig final : KindOf<MntpConfig>, NextTokenTerms, Masking, StaticMas
   bool fills_masks() const override { return true; }
   bool predicts_shifted() const override { return true; }
   std::vector<ScoringForm> forms(const BackboneConfig& model) const override;
-  const char* share_key() const override { return "mlm_probability"; }
+  const char* rate_key() const override { return "mlm_probability"; }
   /// The same share of causal rows, the same head.
   ObjectiveConfig standard_form() const override;
   /// Of a hybrid its masked and its causal loss.
@@ -66,12 +66,12 @@ void describe(V& v, MntpConfig& c) {
 
 /// The number of causal rows among sequences [0, count). Any n consecutive sequences have n times the share, rounded
 /// down or up.
-inline uint64_t causal_rows(double share, uint64_t count) {
-  return static_cast<uint64_t>(std::floor(static_cast<double>(count) * share));
+inline uint64_t causal_rows(double fraction, uint64_t count) {
+  return static_cast<uint64_t>(std::floor(static_cast<double>(count) * fraction));
 }
 /// Whether sequence number `sequence` is a causal row. Batch size, accumulation and workers do not matter.
-inline bool is_causal_row(double share, uint64_t sequence) {
-  return causal_rows(share, sequence + 1) > causal_rows(share, sequence);
+inline bool is_causal_row(double fraction, uint64_t sequence) {
+  return causal_rows(fraction, sequence + 1) > causal_rows(fraction, sequence);
 }
 
 std::shared_ptr<Objective> make_head(const MntpConfig& config, const HeadContext& in);

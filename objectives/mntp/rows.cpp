@@ -40,7 +40,7 @@ class HybridRows final : public RowMaker {
       if (is_causal_row(config_.causal_share, sequences[r])) {
         add_next_tokens(text, begin, found);
       } else {
-        masker.set_share(masking_share(config_, in_.step, sequences[r], sampler_.size()));
+        masker.set_rate(masking_rate(config_, in_.step, sequences[r], sampler_.size()));
         const Stream stream(in_.mask_key, examples[r].epoch, examples[r].item);
         const auto read = masked_input(masker, text, begin, stream, found, draws ? &(*draws)[r].lengths : nullptr);
         std::copy(read.begin(), read.end(), batch.input_ids.data_ptr<int64_t>() + begin);
@@ -98,8 +98,8 @@ class ShiftedRows final : public RowMaker {
     return batch;
   }
   uint64_t size() const override { return masked_->size(); }
-  double text_share() const override { return masked_->text_share(); }
-  double random_next_share() const override { return masked_->random_next_share(); }
+  double text_fraction() const override { return masked_->text_fraction(); }
+  double random_next_rate() const override { return masked_->random_next_rate(); }
 
  private:
   std::unique_ptr<RowMaker> masked_;

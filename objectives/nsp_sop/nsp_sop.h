@@ -15,7 +15,7 @@ struct NspConfig final : KindOf<NspConfig> {
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool predicts_tokens() const override { return false; }
   std::optional<PairShares> pairs() const override { return PairShares{.random_next = random_next_prob}; }
-  const char* share_key() const override { return "random_next_prob"; }
+  const char* rate_key() const override { return "random_next_prob"; }
 };
 
 template <class V>
@@ -36,7 +36,7 @@ struct SopConfig final : KindOf<SopConfig> {
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool predicts_tokens() const override { return false; }
   std::optional<PairShares> pairs() const override { return PairShares{.swapped = swap_prob}; }
-  const char* share_key() const override { return "swap_prob"; }
+  const char* rate_key() const override { return "swap_prob"; }
 };
 
 template <class V>

@@ -57,7 +57,7 @@ class PermutedRows final : public RowMaker {
 
   uint64_t size() const override { return sampler_ ? sampler_->size() : mixture_->size(); }
 
-  double text_share() const override {
+  double text_fraction() const override {
     if (sampler_) return 1;
     double covered = 0;
     for (const auto& text : running_) {

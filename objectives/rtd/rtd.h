@@ -64,7 +64,7 @@ struct RtdConfig final : KindOf<RtdConfig> {
   int64_t versions() const override { return mlm.dupe_factor; }
   /// That of the discriminator; of a run with a generator also its forms.
   std::vector<ScoringForm> forms(const BackboneConfig& model) const override;
-  const char* share_key() const override { return "mlm.mlm_probability"; }
+  const char* rate_key() const override { return "mlm.mlm_probability"; }
   /// The same networks, all tokens.
   ObjectiveConfig standard_form() const override;
 };

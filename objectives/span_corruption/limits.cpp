@@ -9,7 +9,7 @@ namespace cloze {
 namespace {
 
 /// Target tokens of a text of `length` tokens, as a share of them.
-double target_share(const SpanCorruptionConfig& c, int64_t length) {
+double target_fraction(const SpanCorruptionConfig& c, int64_t length) {
   const auto spans_target = [&] {
     return static_cast<double>(targets_length(length, c.noise_density, c.mean_noise_span_length)) /
            static_cast<double>(length);
@@ -58,7 +58,7 @@ void SpanCorruptionConfig::check(const ObjectiveSetting& in, Limits& limits) con
 }
 
 void SpanCorruptionConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {
-  expect_source_target(target_share(*this, in.data.max_seq_length), in, rows);
+  expect_source_target(target_fraction(*this, in.data.max_seq_length), in, rows);
 }
 
 std::optional<SourceTargetLayout> SpanCorruptionConfig::layout() const {

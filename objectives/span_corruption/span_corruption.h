@@ -52,7 +52,7 @@ struct SpanCorruptionConfig final : GenerativeKind<SpanCorruptionConfig> {
   bool continues_source() const override { return corruption == Corruption::prefix_lm; }
   std::optional<SourceTargetLayout> layout() const override;
   std::vector<ScoringForm> forms(const BackboneConfig& model) const override;
-  const char* share_key() const override { return "noise_density"; }
+  const char* rate_key() const override { return "noise_density"; }
   /// The same corruption.
   ObjectiveConfig standard_form() const override;
 };

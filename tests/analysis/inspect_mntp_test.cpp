@@ -38,7 +38,7 @@ std::vector<std::string> failed(const Inspection& found) {
 
 TEST_CASE("rows of mntp pass their rules for every model, packing and seed", "[inspect][mntp]") {
   TempDir dir;
-  for (const double share : {0.0, 0.25, 0.5})
+  for (const double fraction : {0.0, 0.25, 0.5})
     for (const auto packing : {RowPacking::document, RowPacking::full})
       for (int64_t seed = 1; seed < 20; ++seed) {
         INFO(share << " " << name_of(packing) << " " << seed);

@@ -159,7 +159,7 @@ TEST_CASE("of a text alone the sampler of mixtures has the examples of the text'
       const MixedSampler mixed(alone, options, Rng(3));
       const Sampler own(store, options, Rng(3));
       REQUIRE(mixed.size() == own.size());
-      CHECK(mixed.random_next_share() == Approx(own.random_next_share()));
+      CHECK(mixed.random_next_rate() == Approx(own.random_next_rate()));
       Example a, b;
       for (uint64_t index = 0; index < 3 * own.size(); ++index) {
         mixed.sample(index, a);
@@ -203,8 +203,8 @@ TEST_CASE("each text of a mixture has its own order and epochs, and no example h
     CHECK(found.epoch == (found.document >= parts[1].first_document ? rows[1] - 1 : rows[0] - 1) /
                              own[found.document >= parts[1].first_document ? 1 : 0].size());
     // Passes are whole only of the second text, whose last one is cut; rows of the first differ in length.
-    const double share = tokens[1] / (tokens[0] + tokens[1]);
-    CHECK(std::abs(share - 0.8) < 0.04);
+    const double fraction = tokens[1] / (tokens[0] + tokens[1]);
+    CHECK(std::abs(fraction - 0.8) < 0.04);
     CHECK(std::abs(static_cast<double>(rows[1]) - parts[1].passes * static_cast<double>(own[1].size())) <= 3);
   }
 }

@@ -117,7 +117,7 @@ TEST_CASE("the requested share of the sequences of an epoch has a random second 
         CHECK((example.random_next || !example.cuts.empty()));
       }
       const auto share = static_cast<double>(random) / static_cast<double>(sampler.size());
-      CHECK(share == Approx(sampler.random_next_share()));
+      CHECK(share == Approx(sampler.random_next_rate()));
       if (asked == 0)
         CHECK(random == single);
       else

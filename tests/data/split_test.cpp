@@ -155,11 +155,11 @@ TEST_CASE("the held-out share is a share of tokens, for any document lengths", "
     f.options.held_out = asked;
     f.options.out = f.dir / ("out" + std::to_string(asked));
     const auto report = prepare(f.options);
-    const double share =
+    const double fraction =
         static_cast<double>(report.valid_tokens) / static_cast<double>(report.tokens + report.valid_tokens);
-    CAPTURE(asked, share);
-    CHECK(share > 0.85 * asked);
-    CHECK(share < 1.05 * asked);
+    CAPTURE(asked, fraction);
+    CHECK(fraction > 0.85 * asked);
+    CHECK(fraction < 1.05 * asked);
   }
   // One document more changes next to nothing.
   f.options.held_out = 0.2;

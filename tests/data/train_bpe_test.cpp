@@ -162,7 +162,7 @@ std::vector<std::string> chinese_sentences(uint64_t characters) {
 }
 
 /// The characters that cover a share of sentences without spaces: the fewest that do.
-size_t covering(const std::vector<std::string>& sentences, double share) {
+size_t covering(const std::vector<std::string>& sentences, double fraction) {
   std::map<int32_t, size_t> counts;
   size_t all = 0;
   for (const auto& sentence : sentences)
@@ -171,7 +171,7 @@ size_t covering(const std::vector<std::string>& sentences, double share) {
   for (const auto& [code, n] : counts) sorted.insert(n);
   size_t covered = 0, kept = 0;
   for (const auto n : sorted) {
-    if (static_cast<double>(covered) >= share * static_cast<double>(all)) break;
+    if (static_cast<double>(covered) >= fraction * static_cast<double>(all)) break;
     covered += n;
     ++kept;
   }

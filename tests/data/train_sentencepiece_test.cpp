@@ -49,7 +49,7 @@ TEST_CASE("what SentencePiece does is said by the newest line of its log that te
           "[tokenizer]") {
   std::string log;
   CHECK(phase_in(log) == "reading sentences");
-  CHECK(share_in(log, 8000) < 0);
+  CHECK(fraction_done(log, 8000) < 0);
   const auto add = [&](const std::string& line) { log += "trainer_interface.cc(428) LOG(INFO) " + line + "\n"; };
   add("Normalizing sentences...");
   CHECK(phase_in(log) == "normalizing sentences");
@@ -62,21 +62,21 @@ TEST_CASE("what SentencePiece does is said by the newest line of its log that te
   add("Initialized 88000 seed sentencepieces");
   add("Tokenizing input sentences with whitespace: 200");
   CHECK(phase_in(log) == "counting words");
-  CHECK(share_in(log, 8000) < 0);
+  CHECK(fraction_done(log, 8000) < 0);
   add("Using 812 sentences for EM training");
   CHECK(phase_in(log) == "estimating probabilities");
   add("EM sub_iter=0 size=88000 obj=10.3 num_tokens=5");
   CHECK(phase_in(log) == "estimating probabilities");
-  CHECK(share_in(log, 8000) == 0);
+  CHECK(fraction_done(log, 8000) == 0);
   add("EM sub_iter=1 size=27828 obj=10.3 num_tokens=5");
   CHECK(phase_in(log) == "pruning");
-  CHECK(share_in(log, 8000) == Approx(0.5).epsilon(0.001));  // half of the way from 88,000 to 8,800 in logarithms
+  CHECK(fraction_done(log, 8000) == Approx(0.5).epsilon(0.001));  // half of the way from 88,000 to 8,800 in logarithms
   add("EM sub_iter=0 size=8800 obj=10.3 num_tokens=5");
   CHECK(phase_in(log) == "estimating probabilities");
-  CHECK(share_in(log, 8000) == 1);
+  CHECK(fraction_done(log, 8000) == 1);
   bpe += "bpe_model_trainer.cc(258) LOG(INFO) Added: freq=25 size=2000 all=812 active=75 piece=ab\n";
   CHECK(phase_in(bpe) == "joining pairs");
-  CHECK(share_in(bpe, 8000) == 0.25);
+  CHECK(fraction_done(bpe, 8000) == 0.25);
 }
 
 TEST_CASE("a signal ends the training of a tokenizer at once", "[tokenizer]") {

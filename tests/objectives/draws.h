@@ -11,10 +11,10 @@ inline cloze::Stream stream_of(uint64_t item, const char* purpose = "noise") {
   return cloze::Rng(7).stream(purpose, 0, item);
 }
 
-/// Word-start flags: 0 (a continuation) with probability `share`.
-inline std::vector<uint8_t> random_starts(size_t n, double share, cloze::Stream& stream) {
+/// Word-start flags: 0 (a continuation) with probability `fraction`.
+inline std::vector<uint8_t> random_starts(size_t n, double fraction, cloze::Stream& stream) {
   std::vector<uint8_t> flags(n);
-  for (auto& flag : flags) flag = !stream.bernoulli(share);
+  for (auto& flag : flags) flag = !stream.bernoulli(fraction);
   return flags;
 }
 

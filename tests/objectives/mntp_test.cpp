@@ -97,9 +97,9 @@ Batch hybrid_batch() {
   return batch;
 }
 
-MntpConfig hybrid(double share) {
+MntpConfig hybrid(double fraction) {
   MntpConfig mntp;
-  mntp.causal_share = share;
+  mntp.causal_share = fraction;
   return mntp;
 }
 
@@ -147,12 +147,12 @@ TEST_CASE("labels are one position before their tokens, and a causal row is the 
 
 TEST_CASE("which rows are causal depends on the sequence number, not on the shape of batches and steps",
           "[objectives][mntp]") {
-  for (const double share : {0.0625, 0.1, 0.3, 0.75}) {
-    INFO(share);
+  for (const double fraction : {0.0625, 0.1, 0.3, 0.75}) {
+    INFO(fraction);
     for (uint64_t first = 0; first < 400; ++first) {
       uint64_t causal = 0;
-      for (uint64_t i = first; i < first + 20; ++i) causal += is_causal_row(share, i);
-      CHECK(std::abs(static_cast<double>(causal) - 20 * share) < 1);
+      for (uint64_t i = first; i < first + 20; ++i) causal += is_causal_row(fraction, i);
+      CHECK(std::abs(static_cast<double>(causal) - 20 * fraction) < 1);
     }
   }
   CHECK_FALSE(is_causal_row(0, 12));
@@ -216,25 +216,25 @@ TEST_CASE(
   // By the formula, whatever the objective.
   MlmConfig mlm;
   mlm.initial_mlm_probability = 0.3;
-  CHECK(masking_share(mlm, steps, 0, 100) == 0.3);
-  CHECK(masking_share(mlm, steps, 16 * 5 + 15, 100) == Approx(0.225));
-  CHECK(masking_share(mlm, steps, 16 * 1000, 100) == Approx(0.15));
-  CHECK(masking_share(mlm, {}, 0, 100) == 0.15);
+  CHECK(masking_rate(mlm, steps, 0, 100) == 0.3);
+  CHECK(masking_rate(mlm, steps, 16 * 5 + 15, 100) == Approx(0.225));
+  CHECK(masking_rate(mlm, steps, 16 * 1000, 100) == Approx(0.15));
+  CHECK(masking_rate(mlm, {}, 0, 100) == 0.15);
   // From the start of a phase on, steps and epochs are counted on from those before it.
   auto later = steps;
   later.start = {.step = 4, .sequence = 320, .epochs = 2};
-  CHECK(masking_share(mlm, later, 320 + 16, 100) == masking_share(mlm, steps, 16 * 5, 100));
+  CHECK(masking_rate(mlm, later, 320 + 16, 100) == masking_rate(mlm, steps, 16 * 5, 100));
   // Without a number of steps the share follows the epochs, and is one for all sequences of a step.
   auto by_epochs = steps;
   by_epochs.steps = 0;
-  CHECK(masking_share(mlm, by_epochs, 0, 100) == 0.15);  // of no known number
+  CHECK(masking_rate(mlm, by_epochs, 0, 100) == 0.15);  // of no known number
   by_epochs.epochs = 4;
-  CHECK(masking_share(mlm, by_epochs, 0, 100) == 0.3);
-  CHECK(masking_share(mlm, by_epochs, 160, 100) == Approx(0.3 - 0.15 * 1.6 / 4));
-  CHECK(masking_share(mlm, by_epochs, 175, 100) == masking_share(mlm, by_epochs, 160, 100));
-  CHECK(masking_share(mlm, by_epochs, 16 * 1000, 100) == Approx(0.15));
+  CHECK(masking_rate(mlm, by_epochs, 0, 100) == 0.3);
+  CHECK(masking_rate(mlm, by_epochs, 160, 100) == Approx(0.3 - 0.15 * 1.6 / 4));
+  CHECK(masking_rate(mlm, by_epochs, 175, 100) == masking_rate(mlm, by_epochs, 160, 100));
+  CHECK(masking_rate(mlm, by_epochs, 16 * 1000, 100) == Approx(0.15));
   by_epochs.start = later.start;
-  CHECK(masking_share(mlm, by_epochs, 320 + 16, 100) == Approx(0.3 - 0.15 * (2 + 0.16) / 4));
+  CHECK(masking_rate(mlm, by_epochs, 320 + 16, 100) == Approx(0.3 - 0.15 * (2 + 0.16) / 4));
 }
 
 TEST_CASE("rows of an encoder are those of mlm, pairs included, with labels one position earlier",

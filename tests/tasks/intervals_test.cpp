@@ -64,7 +64,7 @@ TEST_CASE("counts of cells that are drawn vary as items that are drawn") {
   const auto drawn = drawn_labels(2000);
   const auto figures = metrics_of(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions);
   const auto* micro = figure_of(figures, "f1_micro");  // the same as accuracy here, by the bootstrap
-  const double share = micro->value.value(), error = std::sqrt(share * (1 - share) / 2000);
+  const double fraction = micro->value.value(), error = std::sqrt(fraction * (1 - fraction) / 2000);
   CHECK((micro->high.value() - micro->low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.1));
 }
 

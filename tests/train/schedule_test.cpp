@@ -87,15 +87,15 @@ TEST_CASE("transformer follows equation 3 of Vaswani et al. 2017", "[train][sche
 }
 
 TEST_CASE("a schedule says how long it is the same for every budget", "[train][schedule]") {
-  CHECK(stable_share(schedule_of(WsdSchedule{}, 10)) == 0.8);
-  CHECK(stable_share(schedule_of(WsdSSchedule{}, 10)) == Approx(0.2));
+  CHECK(stable_fraction(schedule_of(WsdSchedule{}, 10)) == 0.8);
+  CHECK(stable_fraction(schedule_of(WsdSSchedule{}, 10)) == Approx(0.2));
   for (const ScheduleShape& shape : std::initializer_list<ScheduleShape>{
            WsdSchedule{}, WsdSSchedule{}, ConstantSchedule{}, InverseSqrtSchedule{}, TransformerSchedule{}}) {
     const auto s = schedule_of(shape, 10);
-    const double until = stable_share(s) * 400;
+    const double until = stable_fraction(s) * 400;
     for (double done = 0; done <= until; ++done) CHECK(schedule_factor(s, done, 400) == schedule_factor(s, done, 800));
   }
-  CHECK(stable_share(schedule_of(LinearSchedule{}, 10)) == 0);
+  CHECK(stable_fraction(schedule_of(LinearSchedule{}, 10)) == 0);
 }
 
 TEST_CASE("rates follow the budget where another one would have given a step so far another rate",

@@ -75,12 +75,12 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
   std::ofstream metrics(run + "/metrics.jsonl");
   for (int64_t i = 1; i <= points; ++i) {
     const int64_t step = i * steps / points;
-    const double share = static_cast<double>(step) / static_cast<double>(steps);
+    const double fraction = static_cast<double>(step) / static_cast<double>(steps);
     const json usage{{"step", step},
                      {"tokens", 100 * step},
-                     {"time", {{"seconds", 0.3 * static_cast<double>(step)}, {"budget_share", share}}}};
+                     {"time", {{"seconds", 0.3 * static_cast<double>(step)}, {"budget_share", fraction}}}};
     auto held_out = usage;
-    held_out["held_out_loss"] = total + 4 * (1 - share) * (1 - share);
+    held_out["held_out_loss"] = total + 4 * (1 - fraction) * (1 - fraction);
     metrics << usage << "\n" << held_out << "\n";
   }
   SuiteRecord record{.step = steps};
