@@ -273,7 +273,7 @@ std::vector<Answer> RowScorer::answers(const Batch& batch, const Tensor& states,
     found[m].log_probability = scores.data_ptr<double>()[m];
     if (!ranked.rank.defined()) continue;
     found[m].rank = ranked.rank.data_ptr<int64_t>()[m];
-    found[m].best = found[m].log_probability + ranked.behind.data_ptr<double>()[m];
+    found[m].best = found[m].log_probability + ranked.gap_to_best.data_ptr<double>()[m];
   }
   return found;
 }

@@ -208,7 +208,7 @@ TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bi
   at::NoGradGuard no_grad;
   constexpr int64_t rows_at_once = 512;
   const TokenRanks found{.rank = at::empty({labels.numel()}, at::kLong),
-                         .behind = at::empty({labels.numel()}, at::kDouble)};
+                         .gap_to_best = at::empty({labels.numel()}, at::kDouble)};
   const auto row = rows.contiguous(), label = labels.contiguous();
   const int64_t vocabulary = table.value().size(0);
   int64_t done = 0;  // labels
@@ -222,7 +222,7 @@ TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bi
         const float own = of_row[label.data_ptr<int64_t>()[m]];
         found.rank.data_ptr<int64_t>()[m] =
             1 + std::count_if(of_row, of_row + vocabulary, [own](float other) { return other > own; });
-        found.behind.data_ptr<double>()[m] = double{*std::max_element(of_row, of_row + vocabulary)} - double{own};
+        found.gap_to_best.data_ptr<double>()[m] = double{*std::max_element(of_row, of_row + vocabulary)} - double{own};
       }
     });
     done += count;

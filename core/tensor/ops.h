@@ -205,8 +205,8 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
                                const Tensor& labels);
 /// The places of labels among all tokens.
 struct TokenRanks {
-  Tensor rank;    ///< int64 [M], 1 = the most probable; equal logits share the best of their ranks
-  Tensor behind;  ///< fp64 [M], logit of the most probable token less that of the label
+  Tensor rank;         ///< int64 [M], 1 = the most probable; equal logits share the best of their ranks
+  Tensor gap_to_best;  ///< fp64 [M], logit of the most probable token less that of the label
 };
 /// Arguments as above.
 TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
