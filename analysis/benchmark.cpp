@@ -200,7 +200,7 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
   return timed;
 }
 
-void add_steps(const Timed& timed, const Ledger& ledger, BenchmarkResult& r) {
+void add_steps(const Timed& timed, const TimeBreakdown& ledger, BenchmarkResult& r) {
   const auto n = static_cast<double>(timed.times.size());
   r.steps = static_cast<int64_t>(timed.times.size());
   r.ms_per_step = quantile(timed.times);

@@ -32,7 +32,7 @@
 namespace cloze {
 
 /// The training time of a run by activity, summed over all processes that trained it [s].
-struct Ledger {
+struct TimeBreakdown {
   double seconds = 0;  ///< training time, the sum of the next five; without evaluation and saving
   double data_wait = 0;
   double forward = 0;
@@ -44,7 +44,7 @@ struct Ledger {
 };
 
 template <class V>
-void describe(V& v, Ledger& l) {
+void describe(V& v, TimeBreakdown& l) {
   v.or_else("seconds", l.seconds, 0);
   v.or_else("data_wait", l.data_wait, 0);
   v.or_else("forward", l.forward, 0);
@@ -86,7 +86,7 @@ struct TrainState : RunProgress {
   std::string optimizer{};       ///< optimizer.kind; empty: not recorded in the checkpoint
   int64_t row_rules = 1;         ///< version of the rules that made its rows (objectives/collator.h); 1: not recorded
   int64_t moments_reset_at = 0;  ///< step after which the moments began: 0, or the step at which the optimizer changed
-  Ledger ledger{};               ///< of the steps done; zeros: not recorded in the checkpoint
+  TimeBreakdown ledger{};        ///< of the steps done; zeros: not recorded in the checkpoint
   std::string evaluation_protocol{};  ///< of the held-out evaluation that gave `best_loss`
   uint64_t metrics_bytes = 0;         ///< length of metrics.jsonl at this step; a resume cuts off the rest
   LogLine line{};                     ///< sums since the last line of the log

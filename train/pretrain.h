@@ -28,7 +28,7 @@ struct PretrainReport {
   int64_t best_step = 0;
   double unigram_loss = 0;      ///< held-out loss of predicting each token by its frequency in the training text
   double unigram_accuracy = 0;  ///< of always predicting the most frequent token
-  Ledger ledger;
+  TimeBreakdown ledger;
   std::string stopped_by;  ///< `budget`, `patience`
   /// Of a task: {"metric", "best", "floor", "learned", "test": {METRIC: {value, low, high, count}}, "notes"}, with
   /// probes of several layers "layer", the best one, and "layers" (evaluation/layer_curve.h); else null.

@@ -49,7 +49,7 @@ json last_losses(const std::string& run) {
 }
 
 /// Without their sum, which stands beside it.
-json parts_of(const Ledger& ledger) {
+json parts_of(const TimeBreakdown& ledger) {
   json parts = ledger;
   parts.erase("seconds");
   return parts;

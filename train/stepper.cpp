@@ -116,7 +116,7 @@ struct Stepper::Impl {
 
   /// Forward and backward passes of one micro-batch; the times go to `ledger`.
   std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<double>& totals,
-                             Ledger& ledger) {
+                             TimeBreakdown& ledger) {
     const auto start = Clock::now();
     auto batch = to_device(given, device);
     std::vector<Tensor> new_mems;

@@ -55,7 +55,7 @@ class Stepper {
   int64_t parameters() const;
   /// The precision of matrix multiplications, `fp32` or `bf16`, with the reason if it is not the configured one.
   std::string precision_description() const;
-  Ledger ledger;  ///< the stepper fills forward, backward and optimizer
+  TimeBreakdown ledger;  ///< the stepper fills forward, backward and optimizer
 
  private:
   friend class AveragedWeights;

@@ -95,8 +95,8 @@ bool is_within_budget(const Training& training) {
 
 double budget_share(const Training& training) { return used_share(training.config.train.budget, usage(training)); }
 
-Ledger full_ledger(const Training& training) {
-  Ledger all = training.ledger;
+TimeBreakdown full_ledger(const Training& training) {
+  TimeBreakdown all = training.ledger;
   const auto& steps = training.stepper->ledger;
   all.forward = steps.forward;
   all.backward = steps.backward;

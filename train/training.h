@@ -68,7 +68,7 @@ struct Training {
   std::unique_ptr<Metrics> metrics{};
   RunProgress progress{};
   StepDone last{};               ///< the last step of this process
-  Ledger ledger{};               ///< without the times that the stepper measures
+  TimeBreakdown ledger{};        ///< without the times that the stepper measures
   double uncounted_seconds = 0;  ///< before a checkpoint that has no ledger
   std::string stop_reason{};     ///< why a callback ends the run before its budget; empty: it goes on
   bool has_diverged = false;     ///< that has been reported
@@ -91,7 +91,7 @@ bool is_within_budget(const Training& training);
 double budget_share(const Training& training);
 
 /// The times of this process and of those before it.
-Ledger full_ledger(const Training& training);
+TimeBreakdown full_ledger(const Training& training);
 
 /// Reports, once a process, that the run has diverged: as an event, and as a warning. Throws Diverged where
 /// train.on_divergence is stop.

@@ -376,11 +376,13 @@ TEST_CASE("times are summed over all processes of a run, without those that an o
   const auto run = dir / "run";
   pretrain(config, {.run = run});
   auto state = load_state(find_checkpoint(run), nullptr);
-  const auto parts = [](const Ledger& l) { return l.data_wait + l.forward + l.backward + l.optimizer + l.other; };
+  const auto parts = [](const TimeBreakdown& l) {
+    return l.data_wait + l.forward + l.backward + l.optimizer + l.other;
+  };
   CHECK(state.ledger.forward > 0);
   CHECK(parts(state.ledger) == Approx(state.seconds));
   // As if the first process had taken a thousand seconds.
-  const auto go_on_from = [&](const Ledger& ledger) {
+  const auto go_on_from = [&](const TimeBreakdown& ledger) {
     auto opened = open_run(run);
     state.seconds = 1000;
     state.ledger = ledger;
