@@ -35,7 +35,7 @@ Keys<EncoderDecoderConfig> bart_keys() {
        .may_be_null = true,
        // Without a start token, the decoder starts with bos_token_id.
        .read =
-           [](EncoderDecoderConfig& c, const Given& in) {
+           [](EncoderDecoderConfig& c, const ConfigValue& in) {
              auto& start = c.decoder_start_token_id;
              start = 0;
              if (in.value.is_null())

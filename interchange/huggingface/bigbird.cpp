@@ -12,7 +12,7 @@ Key<TransformerConfig> block_sparse_key(const char* name, int64_t BigBirdAttenti
   return {.name = name,
           .absent = absent,
           .read =
-              [member](TransformerConfig& c, const Given& in) {
+              [member](TransformerConfig& c, const ConfigValue& in) {
                 if (auto* blocks = std::get_if<BigBirdAttention>(&*c.attention)) blocks->*member = in.as<int64_t>();
               },
           .write =
@@ -27,7 +27,7 @@ Key<TransformerConfig> attention_type() {
       .name = "attention_type",
       .absent = "block_sparse",
       .read =
-          [](TransformerConfig& c, const Given& in) {
+          [](TransformerConfig& c, const ConfigValue& in) {
             const auto type = in.as<std::string>();
             require<ConfigError>(type == "block_sparse" || type == "original_full", in.path, ": attention_type is '",
                                  type, "'; 'block_sparse' and 'original_full' can be imported");

@@ -22,7 +22,7 @@ Keys<TransformerConfig> distilbert_keys() {
            .absent = false,
            // transformers 5 trains this table too.
            .read =
-               [](TransformerConfig& c, const Given& in) {
+               [](TransformerConfig& c, const ConfigValue& in) {
                  c.positions = in.as<bool>() ? PositionTable::sinusoidal_start : PositionTable::learned;
                },
            .write = [](const TransformerConfig& c) { return json(c.positions.table != PositionTable::learned); }}};

@@ -6,35 +6,37 @@ namespace cloze::huggingface {
 namespace {
 
 Keys<TransformerConfig> gpt2_keys() {
-  return {
-      size("vocab_size", &TransformerConfig::vocab_size, 50257),
-      size("n_embd", &TransformerConfig::hidden_size, 768),
-      size("n_layer", &TransformerConfig::num_hidden_layers, 12, 0),
-      size("n_head", &TransformerConfig::num_attention_heads, 12),
-      size("n_positions", &TransformerConfig::max_position_embeddings, 1024),
-      {.name = "n_inner",
-       .may_be_null = true,
-       .read = [](TransformerConfig& c,
-                  const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.at_least(1); },
-       .write = [](const TransformerConfig& c) { return json(c.intermediate_size); }},
-      field("activation_function", &TransformerConfig::hidden_act, Activation::gelu_new),
-      field("resid_pdrop", &TransformerConfig::hidden_dropout_prob, 0.1),
-      derived("embd_pdrop", 0.1, [](const TransformerConfig& c) { return json(c.hidden_dropout_prob); }),
-      field("attn_pdrop", &TransformerConfig::attention_probs_dropout_prob, 0.1),
-      field("layer_norm_epsilon", &TransformerConfig::layer_norm_eps, 1e-5),
-      field("initializer_range", &TransformerConfig::initializer_range, 0.02),
-      field("tie_word_embeddings", &TransformerConfig::tie_word_embeddings, true),
-      id("eos_token_id", &TransformerConfig::eos_token_id, 50256),
-      derived("bos_token_id", 50256,
-              [](const TransformerConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
-      {.name = "pad_token_id",
-       .may_be_null = true,
-       .read = [](TransformerConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.at_least(0); },
-       // 0 may stand for none, and transformers masks the padding id.
-       .write = [](const TransformerConfig& c) { return c.pad_token_id > 0 ? json(c.pad_token_id) : json(); }},
-      only("scale_attn_weights", true),
-      only("scale_attn_by_inverse_layer_idx", false),
-      only("add_cross_attention", false)};
+  return {size("vocab_size", &TransformerConfig::vocab_size, 50257),
+          size("n_embd", &TransformerConfig::hidden_size, 768),
+          size("n_layer", &TransformerConfig::num_hidden_layers, 12, 0),
+          size("n_head", &TransformerConfig::num_attention_heads, 12),
+          size("n_positions", &TransformerConfig::max_position_embeddings, 1024),
+          {.name = "n_inner",
+           .may_be_null = true,
+           .read =
+               [](TransformerConfig& c, const ConfigValue& in) {
+                 c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.at_least(1);
+               },
+           .write = [](const TransformerConfig& c) { return json(c.intermediate_size); }},
+          field("activation_function", &TransformerConfig::hidden_act, Activation::gelu_new),
+          field("resid_pdrop", &TransformerConfig::hidden_dropout_prob, 0.1),
+          derived("embd_pdrop", 0.1, [](const TransformerConfig& c) { return json(c.hidden_dropout_prob); }),
+          field("attn_pdrop", &TransformerConfig::attention_probs_dropout_prob, 0.1),
+          field("layer_norm_epsilon", &TransformerConfig::layer_norm_eps, 1e-5),
+          field("initializer_range", &TransformerConfig::initializer_range, 0.02),
+          field("tie_word_embeddings", &TransformerConfig::tie_word_embeddings, true),
+          id("eos_token_id", &TransformerConfig::eos_token_id, 50256),
+          derived("bos_token_id", 50256,
+                  [](const TransformerConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
+          {.name = "pad_token_id",
+           .may_be_null = true,
+           .read = [](TransformerConfig& c,
+                      const ConfigValue& in) { c.pad_token_id = in.value.is_null() ? 0 : in.at_least(0); },
+           // 0 may stand for none, and transformers masks the padding id.
+           .write = [](const TransformerConfig& c) { return c.pad_token_id > 0 ? json(c.pad_token_id) : json(); }},
+          only("scale_attn_weights", true),
+          only("scale_attn_by_inverse_layer_idx", false),
+          only("add_cross_attention", false)};
 }
 
 ParameterNames gpt2_names(const ModelConfig&) {

@@ -11,7 +11,7 @@ std::string named_class(const json& config) {
 }
 
 Key<TransformerConfig> only(const char* name, json value) {
-  return {.name = name, .absent = value, .read = [value](TransformerConfig&, const Given& in) {
+  return {.name = name, .absent = value, .read = [value](TransformerConfig&, const ConfigValue& in) {
             require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", json_text(in.value), "; only ",
                                  json_text(value), " can be imported");
           }};
@@ -25,7 +25,7 @@ Key<TransformerConfig> dropout(const char* name, double absent) {
   return {.name = name,
           .absent = absent,
           .read =
-              [](TransformerConfig& c, const Given& in) {
+              [](TransformerConfig& c, const ConfigValue& in) {
                 c.hidden_dropout_prob = c.attention_probs_dropout_prob = c.activation_dropout = in.as<double>();
               },
           .write = [](const TransformerConfig& c) { return json(c.hidden_dropout_prob); }};
@@ -36,7 +36,7 @@ Key<TransformerConfig> padding(int64_t absent) {
           .absent = absent,
           .may_be_null = true,
           .read =
-              [absent](TransformerConfig& c, const Given& in) {
+              [absent](TransformerConfig& c, const ConfigValue& in) {
                 c.freeze_pad_embedding = !in.value.is_null();
                 c.pad_token_id = in.value.is_null() ? absent : in.at_least(0);
               },
@@ -47,7 +47,7 @@ Key<TransformerConfig> position_type() {
   return {.name = "position_embedding_type",
           .absent = "absolute",
           .read =
-              [](TransformerConfig& c, const Given& in) {
+              [](TransformerConfig& c, const ConfigValue& in) {
                 const auto type = in.as<std::string>();
                 require<ConfigError>(type == "absolute" || type == "relative_key" || type == "relative_key_query",
                                      in.path, ": position_embedding_type is '", type,
@@ -64,7 +64,7 @@ Key<TransformerConfig> position_type() {
 Key<TransformerConfig> embedding_size() {
   return {.name = "embedding_size",
           .absent = 128,
-          .read = [](TransformerConfig& c, const Given& in) { c.embedding_size = in.at_least(1); },
+          .read = [](TransformerConfig& c, const ConfigValue& in) { c.embedding_size = in.at_least(1); },
           .write = [](const TransformerConfig& c) { return json(c.embedding_width()); }};
 }
 
@@ -88,12 +88,13 @@ Keys<TransformerConfig> encoder_keys() {
 namespace {
 
 Key<TransformerConfig> is_decoder() {
-  return {
-      .name = "is_decoder",
-      .absent = false,
-      .read = [](TransformerConfig& c,
-                 const Given& in) { c.architecture = in.as<bool>() ? Architecture::decoder : Architecture::encoder; },
-      .write = [](const TransformerConfig& c) { return json(c.is_decoder()); }};
+  return {.name = "is_decoder",
+          .absent = false,
+          .read =
+              [](TransformerConfig& c, const ConfigValue& in) {
+                c.architecture = in.as<bool>() ? Architecture::decoder : Architecture::encoder;
+              },
+          .write = [](const TransformerConfig& c) { return json(c.is_decoder()); }};
 }
 
 }  // namespace

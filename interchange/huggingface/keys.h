@@ -21,7 +21,7 @@ using nlohmann::json;
 std::string named_class(const json& config);
 
 /// A value to read.
-struct Given {
+struct ConfigValue {
   const json& value;  ///< of the file, else the default of the class; may be null
   const json& file;   ///< the whole object
   std::string key, path;
@@ -57,10 +57,10 @@ inline const json omitted = json(json::value_t::discarded);
 template <class Config>
 struct Key {
   std::string name;
-  json absent{};                                      ///< the default of the class for an absent key
-  bool may_be_null = false;                           ///< if false, null means that the key is absent
-  std::function<void(Config&, const Given&)> read{};  ///< none: the key is not read
-  std::function<json(const Config&)> write{};         ///< none: it is left out
+  json absent{};                                            ///< the default of the class for an absent key
+  bool may_be_null = false;                                 ///< if false, null means that the key is absent
+  std::function<void(Config&, const ConfigValue&)> read{};  ///< none: the key is not read
+  std::function<json(const Config&)> write{};               ///< none: it is left out
 
   /// The same key of a config that has this one as a part.
   template <class Whole>
@@ -79,7 +79,7 @@ struct Table {
     std::string name;
     json absent;
     bool may_be_null;
-    std::function<void(ModelConfig&, const Given&)> read;
+    std::function<void(ModelConfig&, const ConfigValue&)> read;
     std::function<json(const ModelConfig&)> write;
   };
   template <class Model, class Owner>
@@ -103,7 +103,7 @@ Table::Table(const Model& defaults, const Keys<Owner>& keys_of_model) : model(de
          .absent = key.absent,
          .may_be_null = key.may_be_null,
          .read =
-             [own, read = key.read](ModelConfig& c, const Given& in) {
+             [own, read = key.read](ModelConfig& c, const ConfigValue& in) {
                if (read) read(own(c), in);
              },
          .write = [own, write = key.write](const ModelConfig& c) { return write ? write(own(c)) : omitted; }});
@@ -123,7 +123,7 @@ template <class T, class Owner>
 Key<Owner> field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
   return {.name = name,
           .absent = json_of(absent),
-          .read = [member](Owner& c, const Given& in) { c.*member = in.as<T>(); },
+          .read = [member](Owner& c, const ConfigValue& in) { c.*member = in.as<T>(); },
           .write = [member](const Owner& c) { return json_of(c.*member); }};
 }
 
@@ -131,7 +131,7 @@ Key<Owner> field(const char* name, T Owner::* member, std::type_identity_t<T> ab
 template <class Owner>
 Key<Owner> size(const char* name, int64_t Owner::* member, int64_t absent, int64_t least = 1) {
   auto key = field(name, member, absent);
-  key.read = [member, least](Owner& c, const Given& in) { c.*member = in.at_least(least); };
+  key.read = [member, least](Owner& c, const ConfigValue& in) { c.*member = in.at_least(least); };
   return key;
 }
 
@@ -142,11 +142,11 @@ Key<Owner> id(const char* name, int64_t Owner::* member, json absent) {
           .absent = std::move(absent),
           .may_be_null = true,
           .read =
-              [member](Owner& c, const Given& in) {
+              [member](Owner& c, const ConfigValue& in) {
                 require<ConfigError>(!in.value.is_array() || in.value.size() == 1, in.path, ": '", in.key, "' is ",
                                      json_text(in.value), ", but Cloze supports one id; give that one");
                 const json one = in.value.is_array() ? in.value[0] : in.value;
-                c.*member = one.is_null() ? -1 : Given{one, in.file, in.key, in.path}.as<int64_t>();
+                c.*member = one.is_null() ? -1 : ConfigValue{one, in.file, in.key, in.path}.as<int64_t>();
               },
           .write =
               [member](const Owner& c) {
@@ -161,7 +161,7 @@ Key<Owner> count_or_null(const char* name, int64_t Owner::* member, json absent)
   return {.name = name,
           .absent = std::move(absent),
           .may_be_null = true,
-          .read = [member](Owner& c, const Given& in) { c.*member = in.value.is_null() ? 0 : in.as<int64_t>(); },
+          .read = [member](Owner& c, const ConfigValue& in) { c.*member = in.value.is_null() ? 0 : in.as<int64_t>(); },
           .write =
               [member](const Owner& c) {
                 const auto value = c.*member;
@@ -177,7 +177,7 @@ Key<EncoderDecoderConfig> decoder_size(const char* name, int64_t EncoderDecoderC
           .absent = std::move(absent),
           .may_be_null = true,
           .read = [=](EncoderDecoderConfig& c,
-                      const Given& in) { c.*member = in.value.is_null() ? c.*encoder : in.at_least(1); },
+                      const ConfigValue& in) { c.*member = in.value.is_null() ? c.*encoder : in.at_least(1); },
           .write = [=](const EncoderDecoderConfig& c) { return json(c.*member > 0 ? c.*member : c.*encoder); }};
 }
 

@@ -13,10 +13,10 @@ Key<TransformerConfig> attention_window() {
   return {.name = "attention_window",
           .absent = 512,
           .read =
-              [](TransformerConfig& c, const Given& in) {
+              [](TransformerConfig& c, const ConfigValue& in) {
                 std::vector<int64_t> list;
                 for (const auto& one : in.value.is_array() ? in.value : json::array({in.value}))
-                  list.push_back(Given{one, in.file, in.key, in.path}.as<int64_t>());
+                  list.push_back(ConfigValue{one, in.file, in.key, in.path}.as<int64_t>());
                 const auto odd = std::find_if(list.begin(), list.end(), [](auto n) { return n < 2 || n % 2 != 0; });
                 require<ConfigError>(odd == list.end(), in.path, ": attention_window is ", json_text(in.value),
                                      "; windows must be even numbers of at least 2");

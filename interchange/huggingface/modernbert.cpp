@@ -19,7 +19,7 @@ Key<TransformerConfig> of_alternating(const char* name, T AlternatingAttention::
                                       std::type_identity_t<T> absent) {
   return {.name = name,
           .absent = absent,
-          .read = [member](TransformerConfig& c, const Given& in) { alternating(c).*member = in.as<T>(); },
+          .read = [member](TransformerConfig& c, const ConfigValue& in) { alternating(c).*member = in.as<T>(); },
           .write = [member](const TransformerConfig& c) { return json(alternating(c).*member); }};
 }
 
@@ -28,7 +28,7 @@ Key<TransformerConfig> every_nth_layer() {
   return {.name = "global_attn_every_n_layers",
           .absent = 3,
           .read =
-              [](TransformerConfig& c, const Given& in) {
+              [](TransformerConfig& c, const ConfigValue& in) {
                 const auto n = in.as<int64_t>();
                 require<ConfigError>(n > 0, in.path, ": global_attn_every_n_layers is ", n, "; write a number above 0");
                 alternating(c).global_attn_every_n_layers = n;
@@ -45,7 +45,7 @@ Key<TransformerConfig> layer_types() {
   return {.name = "layer_types",
           .may_be_null = true,
           .read =
-              [](TransformerConfig& c, const Given& in) {
+              [](TransformerConfig& c, const ConfigValue& in) {
                 if (in.value.is_null()) return;
                 const auto types = in.as<std::vector<std::string>>();
                 require<ConfigError>(static_cast<int64_t>(types.size()) == c.num_hidden_layers, in.path,
@@ -85,7 +85,7 @@ Key<TransformerConfig> layer_types() {
 Key<TransformerConfig> local_rope_theta() {
   auto key = of_alternating("local_rope_theta", &AlternatingAttention::local_rope_theta, 10000);
   key.may_be_null = true;
-  key.read = [](TransformerConfig& c, const Given& in) {
+  key.read = [](TransformerConfig& c, const ConfigValue& in) {
     auto& kind = alternating(c);
     kind.local_rope_theta = in.value.is_null() ? kind.global_rope_theta : in.as<double>();
   };
@@ -93,7 +93,7 @@ Key<TransformerConfig> local_rope_theta() {
 }
 
 /// Throws ConfigError unless rope_parameters is an object of objects, one for each type of layer.
-void check_rope_parameters(const Given& in) {
+void check_rope_parameters(const ConfigValue& in) {
   require<ConfigError>(in.value.is_object(), in.path, ": rope_parameters is ", json_text(in.value),
                        ", must be an object with 'full_attention' and 'sliding_attention', or null");
   for (const auto& [type, one] : in.value.items()) {
@@ -109,7 +109,7 @@ Key<TransformerConfig> rope_parameters() {
   return {.name = "rope_parameters",
           .may_be_null = true,
           .read =
-              [](TransformerConfig& c, const Given& in) {
+              [](TransformerConfig& c, const ConfigValue& in) {
                 if (in.value.is_null()) return;
                 check_rope_parameters(in);
                 for (const auto& [type, theta] : {std::pair{"full_attention", &AlternatingAttention::global_rope_theta},

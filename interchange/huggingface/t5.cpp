@@ -9,7 +9,7 @@ namespace {
 Key<EncoderDecoderConfig> decoder_layers() {
   auto key = decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers,
                           &TransformerConfig::num_hidden_layers, nullptr);
-  key.read = [read = key.read](EncoderDecoderConfig& c, const Given& in) {
+  key.read = [read = key.read](EncoderDecoderConfig& c, const ConfigValue& in) {
     const auto name = named_class(in.file);
     const bool unread = name.ends_with("EncoderModel") || name.ends_with("ForTokenClassification");
     read(c, {unread ? json() : in.value, in.file, in.key, in.path});
@@ -22,8 +22,9 @@ Key<TransformerConfig> of_buckets(const char* name, int64_t BucketBias::* member
   return {
       .name = name,
       .absent = absent,
-      .read = [member](TransformerConfig& c,
-                       const Given& in) { std::get<BucketBias>(c.positions.relative).*member = in.as<int64_t>(); },
+      .read = [member](
+                  TransformerConfig& c,
+                  const ConfigValue& in) { std::get<BucketBias>(c.positions.relative).*member = in.as<int64_t>(); },
       .write =
           [member](const TransformerConfig& c) { return json(std::get<BucketBias>(c.positions.relative).*member); }};
 }
@@ -35,7 +36,7 @@ Keys<T5Config> t5_and_mt5_keys() {
       size("d_model", &TransformerConfig::hidden_size, 512),
       {.name = "d_kv",
        .absent = 64,
-       .read = [](TransformerConfig& c, const Given& in) { c.d_kv = in.at_least(1); },
+       .read = [](TransformerConfig& c, const ConfigValue& in) { c.d_kv = in.at_least(1); },
        .write = [](const TransformerConfig& c) { return json(c.head_width()); }},
       size("d_ff", &TransformerConfig::intermediate_size, 2048),
       size("num_layers", &TransformerConfig::num_hidden_layers, 6, 0),
@@ -48,7 +49,7 @@ Keys<T5Config> t5_and_mt5_keys() {
       {.name = "feed_forward_proj",
        .absent = "relu",
        .read =
-           [](TransformerConfig& c, const Given& in) {
+           [](TransformerConfig& c, const ConfigValue& in) {
              const auto activation = in.as<std::string>();
              const bool gated = activation.starts_with("gated-");
              c.feed_forward = gated ? FeedForward::gated : FeedForward::plain;
@@ -64,7 +65,7 @@ Keys<T5Config> t5_and_mt5_keys() {
            }},
       {.name = "pad_token_id",
        .absent = 0,
-       .read = [](TransformerConfig& c, const Given& in) { c.pad_token_id = in.at_least(0); },
+       .read = [](TransformerConfig& c, const ConfigValue& in) { c.pad_token_id = in.at_least(0); },
        .write = [](const TransformerConfig& c) { return json(c.pad_token_id); }},
       id("eos_token_id", &TransformerConfig::eos_token_id, 1),
       field("decoder_start_token_id", &EncoderDecoderConfig::decoder_start_token_id, 0),
@@ -82,12 +83,12 @@ Keys<T5Config> t5_keys() {
              {.name = "tie_word_embeddings",
               .absent = true,
               .read = [](TransformerConfig& c,
-                         const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
+                         const ConfigValue& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
               .write =
                   [](const TransformerConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
              {.name = "scale_decoder_outputs",
               .read =
-                  [](TransformerConfig& c, const Given& in) {
+                  [](TransformerConfig& c, const ConfigValue& in) {
                     if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
                   },
               .write = [](const TransformerConfig& c) { return json(c.scale_decoder_outputs); }}};
@@ -103,7 +104,7 @@ Keys<T5Config> mt5_keys() {
              {.name = "tie_word_embeddings",
               .absent = true,
               .read =
-                  [](TransformerConfig& c, const Given& in) {
+                  [](TransformerConfig& c, const ConfigValue& in) {
                     c.tie_word_embeddings = in.as<bool>();
                     c.scale_decoder_outputs = false;
                   },

@@ -11,7 +11,7 @@ Keys<XlnetConfig> xlnet_keys() {
       {.name = "n_token",  // files of old versions
        .may_be_null = true,
        .read =
-           [](TransformerConfig& c, const Given& in) {
+           [](TransformerConfig& c, const ConfigValue& in) {
              if (!in.file.contains("vocab_size") && !in.value.is_null()) c.vocab_size = in.at_least(1);
            }},
       size("d_model", &TransformerConfig::hidden_size, 1024),
@@ -20,7 +20,7 @@ Keys<XlnetConfig> xlnet_keys() {
       {.name = "d_head",
        .may_be_null = true,
        .read =
-           [](TransformerConfig& c, const Given& in) {
+           [](TransformerConfig& c, const ConfigValue& in) {
              const int64_t own = c.head_width(), head = in.value.is_null() ? own : in.as<int64_t>();
              require<ConfigError>(head == own, in.path, ": d_head ", head, " is not d_model / n_head, ", own,
                                   "; only that can be imported");
@@ -36,7 +36,7 @@ Keys<XlnetConfig> xlnet_keys() {
       {.name = "attn_type",
        .absent = "bi",
        .read =
-           [](TwoStreamConfig& c, const Given& in) {
+           [](TwoStreamConfig& c, const ConfigValue& in) {
              const auto type = in.as<std::string>();
              require<ConfigError>(type == "bi" || type == "uni", in.path, ": attn_type is '", type,
                                   "'; 'bi' and 'uni' can be imported");
