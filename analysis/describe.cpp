@@ -92,7 +92,7 @@ void add_memory(const RunConfig& config, const std::vector<RowSizes>& rows, Desc
 
 }  // namespace
 
-std::vector<RowSizes> expected_rows(const RunConfig& config) { return expected_rows(setting_of(config)); }
+std::vector<RowSizes> expected_rows(const RunConfig& config) { return expected_rows(objective_setting(config)); }
 
 namespace {
 

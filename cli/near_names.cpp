@@ -181,7 +181,7 @@ std::string key_of_option(const CLI::App& verb, const std::string& word) {
 }
 
 /// A value of the config as Hydra takes it; empty for other words.
-std::string setting_of(const CLI::App& verb, const std::string& word) {
+std::string hydra_override(const CLI::App& verb, const std::string& word) {
   const bool is_setting = !word.starts_with('-') && word.find('=') != std::string::npos;
   if (!is_setting || verb.get_option_no_throw("--set") == nullptr) return "";
   return "'" + word + "' is not known here; write it as --set " + word;
@@ -189,8 +189,8 @@ std::string setting_of(const CLI::App& verb, const std::string& word) {
 
 /// What is said of a word that a verb does not know.
 std::string words_on(const CLI::App& verb, const std::string& word) {
-  for (const auto& meaning :
-       {option_meant_by(verb, word), config_of_option(verb, word), key_of_option(verb, word), setting_of(verb, word)})
+  for (const auto& meaning : {option_meant_by(verb, word), config_of_option(verb, word), key_of_option(verb, word),
+                              hydra_override(verb, word)})
     if (!meaning.empty()) return meaning;
   return "'" + word + "' is not known here" + did_you_mean(word.substr(0, word.find('=')), names_in(verb));
 }

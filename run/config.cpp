@@ -46,7 +46,7 @@ void check_data(const RunConfig& c, Limits& limits) {
                       ? concat(" allows: ", model->max_input_length(), " (positions start at pad_token_id + 1)")
                       : "",
                   "; shorten the sequences or give the model more positions");
-  const auto in = setting_of(c);
+  const auto in = objective_setting(c);
   if (is_pair(c.data.packing) && !pairs_of(c.objectives))
     require_segments(concat("data.packing ", c.data.packing), "choose another packing", in, limits);
 }
@@ -64,7 +64,7 @@ void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limi
 void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& name, Limits& limits) {
   const auto own = config_of_phase(c, phase);
   Limits broken;
-  check_limits(setting_of(own), broken);
+  check_limits(objective_setting(own), broken);
   check_data(own, broken);
   const auto known = limits.broken();
   for (const auto& sentence : broken.broken())
@@ -178,7 +178,7 @@ void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
 
 }  // namespace
 
-ObjectiveSetting setting_of(const RunConfig& config) {
+ObjectiveSetting objective_setting(const RunConfig& config) {
   return {.model = config.model,
           .data = config.data,
           .objectives = config.objectives,
@@ -234,7 +234,7 @@ bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
 void validate(const RunConfig& c) {
   Limits limits;
   check_limits(c.model, limits);
-  check_limits(setting_of(c), limits);
+  check_limits(objective_setting(c), limits);
   check_data(c, limits);
   check_mixture(c, limits);
   check_budget(c.train, c.schedule, limits);

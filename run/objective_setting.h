@@ -6,6 +6,6 @@
 namespace cloze {
 
 /// What surrounds the objectives of this run. It refers to `config`.
-ObjectiveSetting setting_of(const RunConfig& config);
+ObjectiveSetting objective_setting(const RunConfig& config);
 
 }  // namespace cloze
