@@ -284,7 +284,7 @@ void RowScorer::after_contexts(std::span<const ScoringRow> rows,
                                const std::function<void(const Batch&, const Tensor& states)>& take) const {
   const auto device = network_.backbone->token_embedding().value().device();
   std::vector<const ScoringRow*> heads;             // the first row of each context
-  std::map<size_t, std::vector<size_t>> of_length;  // numbers of rows
+  std::map<size_t, std::vector<size_t>> of_length;  // row indices
   std::vector<int64_t> head(rows.size());
   for (size_t r = 0; r < rows.size(); ++r) {
     if (heads.empty() || !std::ranges::equal(context_of(rows[r]), context_of(*heads.back()))) heads.push_back(&rows[r]);
