@@ -14,9 +14,9 @@ struct CausalLmChecks final : GenerativeChecks {
     const auto &ids = counted.row.input_ids, &labels = counted.row.labels;
     for (size_t i = 0; i + 1 < labels.size(); ++i) wrong += labels[i] != ids[i + 1 + (ids.size() - labels.size())];
   }
-  void conclude(Inspection& found) override {
-    found.lengths.resize(1);
-    found.checks.push_back(strict_check("labels that are not the next token", wrong));
+  void conclude(Inspection& inspection) override {
+    inspection.lengths.resize(1);
+    inspection.checks.push_back(strict_check("labels that are not the next token", wrong));
   }
   int64_t wrong = 0;
 };
@@ -34,16 +34,17 @@ struct DenoisingChecks final : GenerativeChecks {
     for (const auto n : counted.drawn.lengths) add_to_bin(lengths.drawn, n);
   }
 
-  void conclude(Inspection& found) override {
-    hidden.add_fact(found);
-    found.checks.push_back(enough_check("hidden tokens of those wanted, where spans overlap",
-                                        static_cast<double>(hidden.hidden),
-                                        kept_by_overlaps * config.mask_ratio * static_cast<double>(hidden.tokens)));
+  void conclude(Inspection& inspection) override {
+    hidden.add_fact(inspection);
+    inspection.checks.push_back(
+        enough_check("hidden tokens of those wanted, where spans overlap", static_cast<double>(hidden.hidden),
+                     kept_by_overlaps * config.mask_ratio * static_cast<double>(hidden.tokens)));
     if (config.mask_length == MaskLength::span_poisson) {
       lengths.expected = expected_lengths();
-      found.checks.push_back(fit_check("drawn span lengths in words (chi-square)", lengths.drawn, lengths.expected));
+      inspection.checks.push_back(
+          fit_check("drawn span lengths in words (chi-square)", lengths.drawn, lengths.expected));
     }
-    found.lengths = {lengths};
+    inspection.lengths = {lengths};
   }
 
   /// Lewis et al. 2020, section 2.2. The number of draws depends on the lengths drawn so far, never on the next one.
@@ -66,9 +67,9 @@ struct DenoisingChecks final : GenerativeChecks {
 
 struct GapSentencesChecks final : GenerativeChecks {
   void count(const SourceTargetRow& counted) override { hidden.add(counted); }
-  void conclude(Inspection& found) override {
-    hidden.add_fact(found);
-    found.lengths.resize(1);
+  void conclude(Inspection& inspection) override {
+    hidden.add_fact(inspection);
+    inspection.lengths.resize(1);
   }
   HiddenShare hidden;
 };

@@ -25,7 +25,7 @@ class GenerativeChecks {
   virtual bool source_ends() const { return true; }
   virtual void count(const SourceTargetRow&) {}
   /// Adds the tests and the lengths.
-  virtual void conclude(Inspection& found) { found.lengths.resize(1); }
+  virtual void conclude(Inspection& inspection) { inspection.lengths.resize(1); }
 };
 
 /// Those of most kinds: nothing for sources and targets, and for a text of its own that its labels are the next tokens.
@@ -50,7 +50,7 @@ struct HiddenShare {
     hidden += row.target_tokens;
     tokens += row.kept - row.masks + row.target_tokens;
   }
-  void add_fact(Inspection& found) const { found.facts["hidden_share"] = fraction(hidden, tokens); }
+  void add_fact(Inspection& inspection) const { inspection.facts["hidden_share"] = fraction(hidden, tokens); }
 };
 
 }  // namespace cloze

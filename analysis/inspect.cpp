@@ -89,7 +89,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
   std::optional<Replacements> replacements;
   if (examples > 0 && any_that(config.objectives, &ObjectiveKind::replaces_tokens)) replacements.emplace(run);
   const int64_t all = inspected_rows(run, std::max(examples, sequences)), rows = config.train.batch_size;
-  Inspection found;
+  Inspection inspection;
   RowTotals totals(run.store);
   std::vector<RowDraws> draws;
   for (int64_t first = 0; first < all; first += rows) {
@@ -97,17 +97,17 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
     if (change) change(batch);
     totals.add(batch, draws);
     auto counted = inspector->count(batch, draws, static_cast<uint64_t>(first));
-    const auto left = static_cast<size_t>(examples) - found.examples.size();
+    const auto left = static_cast<size_t>(examples) - inspection.examples.size();
     if (replacements && left > 0) replacements->add(batch, static_cast<uint64_t>(first), counted);
     for (size_t r = 0; r < std::min(counted.size(), left); ++r) {
       inspector->add_text(counted[r], r);
       if (shows) counted[r].shown = inspector->shown(counted[r]);
-      found.examples.push_back(std::move(counted[r]));
+      inspection.examples.push_back(std::move(counted[r]));
     }
   }
-  inspector->conclude(found);
-  add_facts(totals, run, found.facts);
-  return found;
+  inspector->conclude(inspection);
+  add_facts(totals, run, inspection.facts);
+  return inspection;
 }
 
 }  // namespace cloze

@@ -59,20 +59,20 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
                              const std::function<void(Batch&)>& change = {}, bool shows = false);
 
 /// The examples, the counts and the tests.
-std::string to_text(const Inspection& found, bool colour);
+std::string to_text(const Inspection& inspection, bool colour);
 /// The counts alone.
-std::string counts_text(const Inspection& found);
+std::string counts_text(const Inspection& inspection);
 /// The tests alone, a line each.
-std::string checks_text(const Inspection& found);
+std::string checks_text(const Inspection& inspection);
 /// What else is known of a row, as names with a value: `pair`, `0: B follows A`.
 std::vector<std::pair<std::string, std::string>> notes_of(const InspectedExample& example);
-nlohmann::json to_json(const Inspection& found);
+nlohmann::json to_json(const Inspection& inspection);
 
 /// Throws ConfigError, which names `file`, for objectives whose rows have no lengths to plot, and for a file that is
 /// not an .svg.
 void check_picture(const Objectives& objectives, const std::string& file);
 /// Plots the histograms of lengths to an .svg file. Throws Error if that fails.
-void draw_lengths(const Inspection& found, const std::string& file);
+void draw_lengths(const Inspection& inspection, const std::string& file);
 
 /// A config with what its rows are.
 struct InspectedConfig {

@@ -34,14 +34,14 @@ class GenerativeInspector final : public RowInspector {
     return {{.title = "reads, and predicts", .tokens = read}};
   }
 
-  void conclude(Inspection& found) override {
-    found.facts = {{"unknown_share", fraction(unknown_, source_)},
-                   {"source_length", fraction(source_, sequences_)},
-                   {"target_length", fraction(target_, sequences_)},
-                   {"masks_in_a_source", fraction(masks_, sequences_)},
-                   {"as_long_as_allowed_share", fraction(long_, sequences_)}};
-    if (two_) found.checks.push_back(strict_check("sources and targets without an end token", unended_));
-    checks_->conclude(found);
+  void conclude(Inspection& inspection) override {
+    inspection.facts = {{"unknown_share", fraction(unknown_, source_)},
+                        {"source_length", fraction(source_, sequences_)},
+                        {"target_length", fraction(target_, sequences_)},
+                        {"masks_in_a_source", fraction(masks_, sequences_)},
+                        {"as_long_as_allowed_share", fraction(long_, sequences_)}};
+    if (two_) inspection.checks.push_back(strict_check("sources and targets without an end token", unended_));
+    checks_->conclude(inspection);
   }
 
  private:

@@ -52,17 +52,17 @@ class MaskedInspector final : public RowInspector {
             {.title = "segment B", .tokens = {read.begin() + second, read.end()}}};
   }
 
-  void conclude(Inspection& found) override {
+  void conclude(Inspection& inspection) override {
     MaskingCounts all;
     for (const auto& c : counts_) all += c;
-    found.facts = facts_of(all);
-    found.facts["unknown_share"] = fraction(all.unknown, all.tokens);
-    if (pairs_ > 0) check_pairs(found);
-    if (!maskings_.empty()) found.facts["split"] = mask_split_of(all);
+    inspection.facts = facts_of(all);
+    inspection.facts["unknown_share"] = fraction(all.unknown, all.tokens);
+    if (pairs_ > 0) check_pairs(inspection);
+    if (!maskings_.empty()) inspection.facts["split"] = mask_split_of(all);
     for (size_t i = 0; i < maskings_.size(); ++i)
-      test_masking(maskings_[i], counts_[i], lengths_[i], run_.vocabulary, found);
-    if (mixes()) check_mixture(all.sequences, found);
-    found.lengths = std::move(lengths_);
+      test_masking(maskings_[i], counts_[i], lengths_[i], run_.vocabulary, inspection);
+    if (mixes()) check_mixture(all.sequences, inspection);
+    inspection.lengths = std::move(lengths_);
   }
 
  private:
@@ -91,19 +91,19 @@ class MaskedInspector final : public RowInspector {
   }
 
   /// A share of an epoch's pairs has B from another document; swapped pairs are drawn among the others.
-  void check_pairs(Inspection& found) const {
+  void check_pairs(Inspection& inspection) const {
     const auto rule = segment_pair_rule(run_.config.objectives, run_.config.data.packing);
     const double swapped = rule ? rule->swap_prob : 0, random = run_.collator.random_next_rate();
     const auto rows = static_cast<double>(pairs_), forced = static_cast<double>(forced_pairs_), drawn = rows - forced;
-    found.facts["pair_label_1_share"] = fraction(label_1_, pairs_);
-    found.checks.push_back(
+    inspection.facts["pair_label_1_share"] = fraction(label_1_, pairs_);
+    inspection.checks.push_back(
         sum_check("pairs with text of another document", forced, rows * random, rows * random * (1 - random)));
     if (swapped > 0)
-      found.checks.push_back(sum_check("pairs with label 1", static_cast<double>(label_1_), forced + drawn * swapped,
-                                       drawn * swapped * (1 - swapped)));
+      inspection.checks.push_back(sum_check("pairs with label 1", static_cast<double>(label_1_),
+                                            forced + drawn * swapped, drawn * swapped * (1 - swapped)));
   }
 
-  void check_mixture(int64_t sequences, Inspection& found) const {
+  void check_mixture(int64_t sequences, Inspection& inspection) const {
     std::vector<double> rows, expected;
     for (size_t i = 0; i < maskings_.size(); ++i) {
       rows.push_back(static_cast<double>(counts_[i].sequences));
@@ -111,9 +111,9 @@ class MaskedInspector final : public RowInspector {
       auto facts = facts_of(counts_[i]);
       facts["share"] = fraction(counts_[i].sequences, sequences);
       facts["split"] = mask_split_of(counts_[i]);
-      found.facts["mixture"].push_back(facts);
+      inspection.facts["mixture"].push_back(facts);
     }
-    found.checks.push_back(fit_check("rows per masking (chi-square)", rows, expected));
+    inspection.checks.push_back(fit_check("rows per masking (chi-square)", rows, expected));
   }
 
   const InspectedRun& run_;

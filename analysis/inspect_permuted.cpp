@@ -39,13 +39,13 @@ class PermutedInspector final : public RowInspector {
     return {{.title = "reads", .tokens = read}, {.title = "predicts, in this order", .tokens = predicted}};
   }
 
-  void conclude(Inspection& found) override {
-    found.facts = facts_of(counts_);
-    found.facts["unknown_share"] = fraction(counts_.unknown, counts_.tokens);
-    found.checks.push_back(strict_check(wrong_number_of_predictions, counts_.wrong_counts));
+  void conclude(Inspection& inspection) override {
+    inspection.facts = facts_of(counts_);
+    inspection.facts["unknown_share"] = fraction(counts_.unknown, counts_.tokens);
+    inspection.checks.push_back(strict_check(wrong_number_of_predictions, counts_.wrong_counts));
     lengths_.unit = "tokens";
-    fit_lengths(lengths_, ngram_lengths(config_.max_ngram), "drawn n-gram lengths in tokens (chi-square)", found);
-    found.lengths = {lengths_};
+    fit_lengths(lengths_, ngram_lengths(config_.max_ngram), "drawn n-gram lengths in tokens (chi-square)", inspection);
+    inspection.lengths = {lengths_};
   }
 
  private:

@@ -44,20 +44,20 @@ class ShiftedInspector final : public RowInspector {
     return {{.title = "reads, and predicts the token after", .tokens = read}};
   }
 
-  void conclude(Inspection& found) override {
-    found.facts = facts_of(masked_);
-    found.facts["unknown_share"] = fraction(masked_.unknown + causal_unknown_, tokens_);
-    found.facts["split"] = mask_split_of(masked_);
-    found.checks.push_back(strict_check("labels other than the token after their position", wrong_labels_));
-    found.checks.push_back(strict_check("changed tokens that are not predicted", wrong_tokens_));
+  void conclude(Inspection& inspection) override {
+    inspection.facts = facts_of(masked_);
+    inspection.facts["unknown_share"] = fraction(masked_.unknown + causal_unknown_, tokens_);
+    inspection.facts["split"] = mask_split_of(masked_);
+    inspection.checks.push_back(strict_check("labels other than the token after their position", wrong_labels_));
+    inspection.checks.push_back(strict_check("changed tokens that are not predicted", wrong_tokens_));
     if (is_decoder()) {
-      found.facts["causal_share"] = fraction(sequences_ - masked_.sequences, sequences_);
-      found.checks.push_back(strict_check("steps with a wrong number of causal rows", wrong_steps()));
-      found.checks.push_back(strict_check("causal rows that differ from the rows of clm", wrong_causal_));
-      found.checks.push_back(strict_check("masked rows with a wrong prefix", wrong_prefixes_));
+      inspection.facts["causal_share"] = fraction(sequences_ - masked_.sequences, sequences_);
+      inspection.checks.push_back(strict_check("steps with a wrong number of causal rows", wrong_steps()));
+      inspection.checks.push_back(strict_check("causal rows that differ from the rows of clm", wrong_causal_));
+      inspection.checks.push_back(strict_check("masked rows with a wrong prefix", wrong_prefixes_));
     }
-    test_masking(config_, masked_, lengths_, run_.vocabulary, found);
-    found.lengths = {lengths_};
+    test_masking(config_, masked_, lengths_, run_.vocabulary, inspection);
+    inspection.lengths = {lengths_};
   }
 
  private:

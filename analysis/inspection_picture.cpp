@@ -73,9 +73,9 @@ void check_picture(const Objectives& objectives, const std::string& file) {
   require<ConfigError>(any_that(objectives, &ObjectiveKind::draws_lengths), file, no_lengths);
 }
 
-void draw_lengths(const Inspection& found, const std::string& file) {
+void draw_lengths(const Inspection& inspection, const std::string& file) {
   std::vector<Chart> panels;
-  for (const auto& lengths : found.lengths)
+  for (const auto& lengths : inspection.lengths)
     if (auto panel = panel_of(lengths); !panel.series.empty()) panels.push_back(std::move(panel));
   require<ConfigError>(!panels.empty(), file, no_lengths);
   write_atomic(file, chart_svg("", panels));

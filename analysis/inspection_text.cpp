@@ -118,12 +118,12 @@ std::vector<std::pair<std::string, std::string>> notes_of(const InspectedExample
   return notes;
 }
 
-std::string counts_text(const Inspection& found) {
-  auto out = facts_text(found.facts);
-  for (size_t i = 0; i < found.lengths.size(); ++i) {
-    const auto& lengths = found.lengths[i];
-    if (found.facts.contains("mixture")) {
-      const auto& facts = found.facts["mixture"][i];
+std::string counts_text(const Inspection& inspection) {
+  auto out = facts_text(inspection.facts);
+  for (size_t i = 0; i < inspection.lengths.size(); ++i) {
+    const auto& lengths = inspection.lengths[i];
+    if (inspection.facts.contains("mixture")) {
+      const auto& facts = inspection.facts["mixture"][i];
       out += concat("\n", lengths.name, "  ", thousands(facts["sequences"].get<uint64_t>()), " sequences, ",
                     percent(facts["share"]), " of all\n", predicted_text(facts), split_text(facts));
     } else if (!lengths.name.empty()) {
@@ -134,17 +134,17 @@ std::string counts_text(const Inspection& found) {
   return out;
 }
 
-std::string checks_text(const Inspection& found) {
+std::string checks_text(const Inspection& inspection) {
   std::string out;
-  for (const auto& check : found.checks) out += check_text(check);
+  for (const auto& check : inspection.checks) out += check_text(check);
   return out;
 }
 
-std::string to_text(const Inspection& found, bool colour) {
+std::string to_text(const Inspection& inspection, bool colour) {
   std::string out;
-  for (const auto& example : found.examples) out += example_text(example, colour);
-  const auto* marks = found.facts.contains("source_length") ? "{mask token}" : "{masked} <random> (kept)";
-  return out + marks + "\n\n" + counts_text(found) + "\n" + checks_text(found);
+  for (const auto& example : inspection.examples) out += example_text(example, colour);
+  const auto* marks = inspection.facts.contains("source_length") ? "{mask token}" : "{masked} <random> (kept)";
+  return out + marks + "\n\n" + counts_text(inspection) + "\n" + checks_text(inspection);
 }
 
 namespace {
@@ -176,9 +176,9 @@ void add_permutation(const InspectedExample& e, json& example) {
 
 }  // namespace
 
-json to_json(const Inspection& found) {
+json to_json(const Inspection& inspection) {
   json examples = json::array(), checks = json::array(), lengths = json::array();
-  for (const auto& e : found.examples) {
+  for (const auto& e : inspection.examples) {
     examples.push_back({{"input_ids", e.input_ids},
                         {"labels", e.labels},
                         {"token_type_ids", e.token_type_ids},
@@ -192,20 +192,20 @@ json to_json(const Inspection& found) {
     add_replacements(e, examples.back());
     add_permutation(e, examples.back());
   }
-  for (const auto& c : found.checks)
+  for (const auto& c : inspection.checks)
     checks.push_back({{"name", c.name},
                       {"observed", c.observed},
                       {"expected", c.expected},
                       {"p_value", c.p_value},
                       {"passed", c.passed}});
-  for (const auto& l : found.lengths)
+  for (const auto& l : inspection.lengths)
     lengths.push_back({{"name", l.name},
                        {"runs", l.runs},
                        {"words", l.words},
                        {"drawn", l.drawn},
                        {"expected", l.expected},
                        {"unit", l.unit}});
-  return {{"examples", examples}, {"facts", found.facts}, {"checks", checks}, {"lengths", lengths}};
+  return {{"examples", examples}, {"facts", inspection.facts}, {"checks", checks}, {"lengths", lengths}};
 }
 
 }  // namespace cloze

@@ -214,17 +214,17 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
 }
 
 void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& lengths, const TokenProperties& words,
-                  Inspection& found) {
+                  Inspection& inspection) {
   const auto name = [&](const char* rule) { return lengths.name.empty() ? rule : lengths.name + ": " + rule; };
   const bool drawn_tokens =
       m.count == CountRule::bernoulli || (m.count == CountRule::stochastic && m.max_predictions_per_seq == 0 &&
                                           m.unit != MaskingUnit::word && m.unit != MaskingUnit::ngram);
   if (drawn_tokens)
-    found.checks.push_back(
+    inspection.checks.push_back(
         sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
   if (m.count != CountRule::bernoulli) {
-    found.checks.push_back(strict_check(name(wrong_number_of_predictions), c.wrong_counts));
-    found.checks.push_back(
+    inspection.checks.push_back(strict_check(name(wrong_number_of_predictions), c.wrong_counts));
+    inspection.checks.push_back(
         enough_check(name("predicted tokens of those wanted"), static_cast<double>(c.predicted), c.wanted));
   }
   const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(words.size);
@@ -233,17 +233,19 @@ void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& length
   const double random_is_mask = m.random_from == RandomFrom::vocabulary ? m.random_prob / vocabulary : 0,
                random_is_original = m.random_prob / vocabulary;
   if (draws > 0 && m.random_from == RandomFrom::unigram)
-    found.checks.push_back(sum_check(name("draws of [MASK]"), static_cast<double>(c.masked), m.mask_prob * draws,
-                                     m.mask_prob * (1 - m.mask_prob) * draws));
+    inspection.checks.push_back(sum_check(name("draws of [MASK]"), static_cast<double>(c.masked), m.mask_prob * draws,
+                                          m.mask_prob * (1 - m.mask_prob) * draws));
   else if (draws > 0)
-    found.checks.push_back(fit_check(
+    inspection.checks.push_back(fit_check(
         name("split into mask, random, keep (chi-square)"),
         {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
         {(m.mask_prob + random_is_mask) * draws, (m.random_prob - random_is_mask - random_is_original) * draws,
          (1 - m.mask_prob - m.random_prob + random_is_original) * draws}));
-  if (!m.mask_special) found.checks.push_back(strict_check(name("predicted special tokens"), c.special_predicted));
-  if (is_of_words(m.unit)) found.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
-  const auto fit = [&](const char* rule) { fit_lengths(lengths, normalised(length_weights(m)), name(rule), found); };
+  if (!m.mask_special) inspection.checks.push_back(strict_check(name("predicted special tokens"), c.special_predicted));
+  if (is_of_words(m.unit)) inspection.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
+  const auto fit = [&](const char* rule) {
+    fit_lengths(lengths, normalised(length_weights(m)), name(rule), inspection);
+  };
   switch (m.unit) {
     case MaskingUnit::token:
     case MaskingUnit::word:
@@ -258,14 +260,15 @@ void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& length
       fit("drawn n-gram lengths in words (chi-square)");
       break;
   }
-  found.checks.push_back(strict_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
+  inspection.checks.push_back(strict_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
 }
 
-void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name, Inspection& found) {
+void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name,
+                 Inspection& inspection) {
   const double all = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0);
   for (auto& n : probabilities) n *= all;
   lengths.expected = std::move(probabilities);
-  found.checks.push_back(fit_check(name, lengths.drawn, lengths.expected));
+  inspection.checks.push_back(fit_check(name, lengths.drawn, lengths.expected));
 }
 
 }  // namespace cloze

@@ -32,13 +32,14 @@ int64_t count_row(MaskingCounts& counts, LengthCounts& lengths, const MaskedRow&
 
 /// Tests the counts of one masking against its rules.
 void test_masking(const Masking& masking, const MaskingCounts& counts, LengthCounts& lengths,
-                  const TokenProperties& vocabulary, Inspection& found);
+                  const TokenProperties& vocabulary, Inspection& inspection);
 
 /// P(n) [n], n = 1 ... max, proportional to 1 / n. Source: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
 std::vector<double> ngram_lengths(int64_t max);
 /// Tests drawn lengths against their probabilities. The number of draws depends on the lengths drawn so far, but never
 /// on the next one: counts minus expectations are a martingale with the variance of as many independent draws.
-void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name, Inspection& found);
+void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name,
+                 Inspection& inspection);
 
 inline constexpr const char* wrong_number_of_predictions = "sequences with a wrong number of predictions";
 

@@ -36,7 +36,7 @@ class RowInspector {
   /// The tokens of a row with their roles, for a page.
   virtual std::vector<ShownTokens> shown(const InspectedExample& example) const = 0;
   /// Adds facts, tests and lengths.
-  virtual void conclude(Inspection& found) = 0;
+  virtual void conclude(Inspection& inspection) = 0;
 };
 
 /// The inspector of the run's rows.

@@ -34,13 +34,14 @@ struct SpanChecks final : GenerativeChecks {
              counted.target_sentinels != noise.spans;
   }
 
-  void conclude(Inspection& found) override {
-    hidden.add_fact(found);
-    found.checks.push_back(strict_check("texts with a wrong number of masked tokens or spans", wrong));
+  void conclude(Inspection& inspection) override {
+    hidden.add_fact(inspection);
+    inspection.checks.push_back(strict_check("texts with a wrong number of masked tokens or spans", wrong));
     for (const auto* lengths : {&masked, &kept})
-      found.checks.push_back(fit_check(concat(lengths->name, " span lengths in tokens, one span per text (chi-square)"),
-                                       lengths->drawn, lengths->expected));
-    found.lengths = {masked, kept};
+      inspection.checks.push_back(
+          fit_check(concat(lengths->name, " span lengths in tokens, one span per text (chi-square)"), lengths->drawn,
+                    lengths->expected));
+    inspection.lengths = {masked, kept};
   }
 
   const SpanCorruptionConfig& config;
@@ -61,11 +62,12 @@ struct TokenChecks final : GenerativeChecks {
     corrupted += counted.target_tokens;
   }
 
-  void conclude(Inspection& found) override {
-    hidden.add_fact(found);
+  void conclude(Inspection& inspection) override {
+    hidden.add_fact(inspection);
     const double p = fraction_of_tokens, all = static_cast<double>(tokens);
-    found.checks.push_back(sum_check("corrupted tokens", static_cast<double>(corrupted), p * all, p * (1 - p) * all));
-    found.lengths = {lengths};
+    inspection.checks.push_back(
+        sum_check("corrupted tokens", static_cast<double>(corrupted), p * all, p * (1 - p) * all));
+    inspection.lengths = {lengths};
   }
 
   double fraction_of_tokens;
@@ -84,11 +86,12 @@ struct WholeTextChecks final : GenerativeChecks {
     wrong += counted.source_length != static_cast<int64_t>(counted.row.labels.size());
   }
 
-  void conclude(Inspection& found) override {
+  void conclude(Inspection& inspection) override {
     const double p = fraction_of_masks, all = static_cast<double>(tokens);
-    found.checks.push_back(strict_check("sources whose length differs from their targets", wrong));
-    if (!name.empty()) found.checks.push_back(sum_check(name, static_cast<double>(masks), p * all, p * (1 - p) * all));
-    found.lengths.resize(1);
+    inspection.checks.push_back(strict_check("sources whose length differs from their targets", wrong));
+    if (!name.empty())
+      inspection.checks.push_back(sum_check(name, static_cast<double>(masks), p * all, p * (1 - p) * all));
+    inspection.lengths.resize(1);
   }
 
   std::string name;  // of the test of the masks; empty: there are none
@@ -109,9 +112,10 @@ struct PrefixChecks final : GenerativeChecks {
     variance += ((n - 1) * (n - 1) - 1) / 12;
   }
 
-  void conclude(Inspection& found) override {
-    if (variance > 0) found.checks.push_back(sum_check("prefix tokens", static_cast<double>(prefixes), mean, variance));
-    found.lengths.resize(1);
+  void conclude(Inspection& inspection) override {
+    if (variance > 0)
+      inspection.checks.push_back(sum_check("prefix tokens", static_cast<double>(prefixes), mean, variance));
+    inspection.lengths.resize(1);
   }
 
   int64_t prefixes = 0;

@@ -57,15 +57,15 @@ class PredictionCollator {
   PredictionCollator(const CollateRequest& request, const BabylmSizes& sizes) : request_(request), sizes_(sizes) {}
 
   PythonJson::Dict whole() {
-    PythonJson::Dict found;
+    PythonJson::Dict fields;
     for (const auto& [task, folder] : full_parts)
       if (auto predictions =
               sized(zero_shot(request_.revision) / folder / "predictions.json", task, sizes_.full, evaluated_by_cloze))
-        found.emplace_back(task, std::move(*predictions));
-    if (auto surprisals = acquisition()) found.emplace_back("aoa", std::move(*surprisals));
-    found.emplace_back("glue", glue());
-    if (request_.fast) found.emplace_back("fast_eval_results", fast());
-    return found;
+        fields.emplace_back(task, std::move(*predictions));
+    if (auto surprisals = acquisition()) fields.emplace_back("aoa", std::move(*surprisals));
+    fields.emplace_back("glue", glue());
+    if (request_.fast) fields.emplace_back("fast_eval_results", fast());
+    return fields;
   }
 
   std::vector<std::string> faults;
@@ -111,10 +111,10 @@ class PredictionCollator {
   }
 
   /// A fault for each part of the published data that is missing, which the published program does not look for.
-  void check_parts(const fs::path& file, const PythonJson::Dict& found, const TaskSize& expected) {
-    if (found.empty() && expected.parts.empty()) fault(file.string(), ": has no predictions");
+  void check_parts(const fs::path& file, const PythonJson::Dict& fields, const TaskSize& expected) {
+    if (fields.empty() && expected.parts.empty()) fault(file.string(), ": has no predictions");
     for (const auto& [name, due] : expected.parts)
-      if (!has_part(found, name))
+      if (!has_part(fields, name))
         fault(file.string(), ": has no '", name, "', of which the published data have ", due, " items");
   }
 
@@ -178,7 +178,7 @@ class PredictionCollator {
   }
 
   /// A fault for each file of right answers without predictions: the parts of these tasks are files.
-  void check_files(const fs::path& file, const PythonJson::Dict& found, const std::string& task) {
+  void check_files(const fs::path& file, const PythonJson::Dict& fields, const std::string& task) {
     if (task != "blimp" && task != "blimp_supplement" && task != "ewok") return;
     const auto answers = fs::path(fast_data()) / file.parent_path().filename();
     std::set<std::string> names;
@@ -186,7 +186,7 @@ class PredictionCollator {
     for (const auto& entry : fs::directory_iterator(answers, ignored))
       if (is_json_lines(entry.path().filename().string())) names.insert(suite_name(entry.path().string()));
     for (const auto& name : names)
-      if (!has_part(found, in_lower_case(name)))
+      if (!has_part(fields, in_lower_case(name)))
         fault(file.string(), ": has no '", name, "', which is in ", answers.string());
   }
 
@@ -207,9 +207,9 @@ class PredictionCollator {
         scores[p].push_back(fast_scores(task, *predictions, fast_data()));
       }
     }
-    PythonJson::Dict found;
-    for (size_t p = 0; p < fast_parts.size(); ++p) found.emplace_back(fast_parts[p].task, std::move(scores[p]));
-    return found;
+    PythonJson::Dict fields;
+    for (size_t p = 0; p < fast_parts.size(); ++p) fields.emplace_back(fast_parts[p].task, std::move(scores[p]));
+    return fields;
   }
 
   const CollateRequest& request_;
@@ -240,13 +240,14 @@ std::pair<std::string, std::string> named_model(const CollateRequest& c) {
 
 /// The only backend of a model's results. Throws ConfigError for none and for several.
 BabylmBackend only_backend(const fs::path& zero_shot) {
-  std::vector<BabylmBackend> found;
+  std::vector<BabylmBackend> backends;
   for (const auto& choice : choices(BabylmBackend{}))
-    if (fs::is_directory(zero_shot / choice.name)) found.push_back(choice.value);
-  require<ConfigError>(found.size() == 1, zero_shot.string(), found.empty() ? ": has no results" : ": has results",
-                       " of ", found.empty() ? "any backend; evaluate the model" : "several backends; name one",
-                       found.empty() ? " with `cloze evaluate RUN --suite babylm`" : " with --backend");
-  return found[0];
+    if (fs::is_directory(zero_shot / choice.name)) backends.push_back(choice.value);
+  require<ConfigError>(backends.size() == 1, zero_shot.string(),
+                       backends.empty() ? ": has no results" : ": has results", " of ",
+                       backends.empty() ? "any backend; evaluate the model" : "several backends; name one",
+                       backends.empty() ? " with `cloze evaluate RUN --suite babylm`" : " with --backend");
+  return backends[0];
 }
 
 }  // namespace

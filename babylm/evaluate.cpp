@@ -55,14 +55,14 @@ std::vector<BabylmCandidate> candidates_of(const BabylmTask& task) {
 
 /// Sums of all candidates, item by item.
 std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vector<float>& sums) {
-  std::vector<std::vector<float>> found;
+  std::vector<std::vector<float>> candidates;
   auto at = sums.begin();
   for (const auto& item : task.items) {
     const auto end = at + static_cast<std::ptrdiff_t>(item.candidates.size());
-    found.emplace_back(at, end);
+    candidates.emplace_back(at, end);
     at = end;
   }
-  return found;
+  return candidates;
 }
 
 /// What a report says of a figure: a fraction, of wug the correlation; none for one that it lacks.

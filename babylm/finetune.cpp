@@ -103,15 +103,15 @@ BabylmTuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
   require<DataError>(config.task == task.name && config.kind == kind && labels.size() == task.labels && !items.empty(),
                      run, ": is fine-tuned on another task than ", task.name,
                      " of the challenge; name another folder with --run");
-  BabylmTuned found{.majority = majority_of(items, labels.size())};
-  for (const auto& one : predictions) found.labels.push_back(one.label);
+  BabylmTuned tuned{.majority = majority_of(items, labels.size())};
+  for (const auto& one : predictions) tuned.labels.push_back(one.label);
   const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};
   const auto add = [&](const char* metric) {
-    found.figures.emplace_back(metric, figure_of(figures, metric)->value.value_or(0));  // undefined is 0 there, too
+    tuned.figures.emplace_back(metric, figure_of(figures, metric)->value.value_or(0));  // undefined is 0 there, too
   };
   add("accuracy");
   if (task.labels == 2) add("f1"), add("mcc");
-  return found;
+  return tuned;
 }
 
 class BabylmTuner {
@@ -128,13 +128,13 @@ class BabylmTuner {
   }
 
   BabylmFinetuning finetune() {
-    BabylmFinetuning found{.results = results_};
-    for (const auto& task : babylm_finetuned) found.tasks.push_back(published(task));
-    for (size_t t = 0; t < found.tasks.size(); ++t)
+    BabylmFinetuning finetuning{.results = results_};
+    for (const auto& task : babylm_finetuned) finetuning.tasks.push_back(published(task));
+    for (size_t t = 0; t < finetuning.tasks.size(); ++t)
       for (int64_t s = 0; s < request_.seeds; ++s)
-        found.tasks[t].own.push_back(tuned(own_tuning(babylm_finetuned[t], published_seed + s)).figures);
-    found.notes = notes(found);
-    return found;
+        finetuning.tasks[t].own.push_back(tuned(own_tuning(babylm_finetuned[t], published_seed + s)).figures);
+    finetuning.notes = notes(finetuning);
+    return finetuning;
   }
 
  private:
@@ -199,14 +199,14 @@ class BabylmTuner {
     return command;
   }
 
-  std::vector<std::string> notes(const BabylmFinetuning& found) const {
+  std::vector<std::string> notes(const BabylmFinetuning& finetuning) const {
     std::vector<std::string> all{"the published program chooses the epoch on the items that its figures are of"};
     if (is_decoder_)
       all.emplace_back(
           "the published program reads the first token of a text, at which a decoder has read nothing else (issue 38 "
           "of its repository of 2025), and with --causal --take_final it stops; our figures read the last token");
     std::vector<std::string> constant;
-    for (const auto& task : found.tasks)
+    for (const auto& task : finetuning.tasks)
       if (task.is_constant) constant.push_back(task.task);
     if (!constant.empty()) all.push_back("as published, every item has the same label: " + listed(constant));
     return all;
@@ -258,12 +258,12 @@ BabylmFinetuning finetune_babylm(const BabylmFinetuneRequest& request) {
   return BabylmTuner(request).finetune();
 }
 
-Table table_of(const BabylmFinetuning& found) {
+Table table_of(const BabylmFinetuning& finetuning) {
   Table table{.title = "Accuracy on the valid parts of BabyLM's tasks, in percent"};
   table.header = columns_of_numbers({"task", "majority", "published program", "our rules", "each seed"});
   double majority = 0, published = 0, own = 0;
-  const auto count = static_cast<double>(found.tasks.size());
-  for (const auto& task : found.tasks) {
+  const auto count = static_cast<double>(finetuning.tasks.size());
+  for (const auto& task : finetuning.tasks) {
     const bool has_own = !task.own.empty();
     const double mean = has_own ? mean_accuracy(task.own) : 0;
     majority += task.majority / count;
@@ -272,15 +272,15 @@ Table table_of(const BabylmFinetuning& found) {
     table.rows.push_back({task.task, percent_cell(task.majority), percent_cell(task.published.front().second),
                           has_own ? percent_cell(mean) : "", task.own.size() > 1 ? of_each_seed(task.own) : ""});
   }
-  const bool has_own = !found.tasks.empty() && !found.tasks[0].own.empty();
+  const bool has_own = !finetuning.tasks.empty() && !finetuning.tasks[0].own.empty();
   table.rows.push_back({"mean", percent_cell(majority), percent_cell(published), has_own ? percent_cell(own) : "", ""});
   drop_empty_columns(table);
   return table;
 }
 
-nlohmann::json to_json(const BabylmFinetuning& found) {
+nlohmann::json to_json(const BabylmFinetuning& finetuning) {
   auto tasks = nlohmann::json::array();
-  for (const auto& task : found.tasks) {
+  for (const auto& task : finetuning.tasks) {
     auto own = nlohmann::json::array();
     for (const auto& seed : task.own) own.push_back(json_of_figures(seed));
     tasks.push_back({{"task", task.task},
@@ -289,7 +289,7 @@ nlohmann::json to_json(const BabylmFinetuning& found) {
                      {"constant", task.is_constant},
                      {"own", own}});
   }
-  return {{"results", found.results}, {"tasks", tasks}, {"notes", found.notes}};
+  return {{"results", finetuning.results}, {"tasks", tasks}, {"notes", finetuning.notes}};
 }
 
 }  // namespace cloze

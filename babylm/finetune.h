@@ -83,8 +83,8 @@ struct BabylmFinetuning {
 BabylmFinetuning finetune_babylm(const BabylmFinetuneRequest& request);
 
 /// Accuracies in percent, by task, with their means.
-Table table_of(const BabylmFinetuning& found);
+Table table_of(const BabylmFinetuning& finetuning);
 /// {"results", "tasks": [{"task", "majority", "published", "constant", "own"}], "notes"}
-nlohmann::json to_json(const BabylmFinetuning& found);
+nlohmann::json to_json(const BabylmFinetuning& finetuning);
 
 }  // namespace cloze

@@ -66,8 +66,8 @@ void collect_verbs(const CLI::App& app, const std::string& path, Words& words) {
   }
 }
 
-void collect_keys(const std::string& path, const std::vector<config_detail::Entry>& found, Words& words) {
-  for (const auto& entry : found) {
+void collect_keys(const std::string& path, const std::vector<config_detail::Entry>& entries, Words& words) {
+  for (const auto& entry : entries) {
     if (!entry.leaf) continue;
     auto& values = words.keys[path + entry.path];
     if (entry.type == "text") values = split(entry.rule);

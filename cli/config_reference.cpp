@@ -17,9 +17,9 @@ using Keys = std::vector<config_detail::Entry>;
 
 template <class Keep>
 Keys kept(const Keys& all, const Keep& keep) {
-  Keys found;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found), keep);
-  return found;
+  Keys keys;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(keys), keep);
+  return keys;
 }
 
 bool begins(const std::string& text, const std::string& beginning) { return text.rfind(beginning, 0) == 0; }

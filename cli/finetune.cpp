@@ -45,18 +45,19 @@ struct FinetuneSources {
 };
 
 FinetuneSources sources_of(const FinetuneArguments& a) {
-  FinetuneSources found;
+  FinetuneSources sources;
   for (const auto& source : a.sources) {
     const auto kind = kind_of_path(source);
     const auto named = kind == PathKind::absent ? task_file(source) : "";
     const bool is_task = kind == PathKind::file || (kind == PathKind::absent && source.ends_with(".yaml"));
-    (is_task || !named.empty() ? found.tasks : found.runs).push_back(named.empty() ? source : named);
+    (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
   }
-  for (const auto& run : found.runs) check_run_path(run);
-  require<ConfigError>(!found.runs.empty() && !found.tasks.empty(), found.runs.empty() ? "no run" : "no task file",
+  for (const auto& run : sources.runs) check_run_path(run);
+  require<ConfigError>(!sources.runs.empty() && !sources.tasks.empty(),
+                       sources.runs.empty() ? "no run" : "no task file",
                        " is given; name both: cloze finetune RUN TASK.yaml");
-  for (auto& task : found.tasks) task = config_file(task);
-  return found;
+  for (auto& task : sources.tasks) task = config_file(task);
+  return sources;
 }
 
 /// Whether a command makes a table of several fine-tunings.
@@ -72,16 +73,16 @@ struct PretrainedRun {
 };
 
 PretrainedRun open_pretrained(const std::string& path) {
-  PretrainedRun found{.folder = kind_of_path(path) == PathKind::step ? run_of_step(path) : path};
-  found.config = decode<RunConfig>(load_run_config(found.folder + "/run.yaml"));
-  const auto tokenizer = open_run_tokenizer(found.folder);
-  require<CheckpointError>(tokenizer.has_value(), found.folder, ": ", no_tokenizer(found.folder));
-  found.tokenizer = *tokenizer;
-  found.config.model = held_out_model(found.config.model);  // a text of a task continues no other
-  auto& model = backbone_of(found.config.model);            // one that was imported has the ids of its family
-  model.pad_token_id = found.tokenizer.special().filler();
-  if (found.tokenizer.special().sep >= 0) model.eos_token_id = found.tokenizer.special().sep;
-  return found;
+  PretrainedRun run{.folder = kind_of_path(path) == PathKind::step ? run_of_step(path) : path};
+  run.config = decode<RunConfig>(load_run_config(run.folder + "/run.yaml"));
+  const auto tokenizer = open_run_tokenizer(run.folder);
+  require<CheckpointError>(tokenizer.has_value(), run.folder, ": ", no_tokenizer(run.folder));
+  run.tokenizer = *tokenizer;
+  run.config.model = held_out_model(run.config.model);  // a text of a task continues no other
+  auto& model = backbone_of(run.config.model);          // one that was imported has the ids of its family
+  model.pad_token_id = run.tokenizer.special().filler();
+  if (run.tokenizer.special().sep >= 0) model.eos_token_id = run.tokenizer.special().sep;
+  return run;
 }
 
 /// The names of the labels that a run's head of a task brings, in their order.
@@ -216,8 +217,8 @@ struct OpenFinetuning {
 };
 
 OpenFinetuning open_finetuning(const FinetuneArguments& a, const FinetuneSources& sources) {
-  OpenFinetuning found{.run = open_pretrained(sources.runs.front())};
-  auto& [run, task, config] = found;
+  OpenFinetuning finetuning{.run = open_pretrained(sources.runs.front())};
+  auto& [run, task, config] = finetuning;
   task = open_for(sources.tasks.front(), run, {.overrides = split_overrides(a.set).of_task, .skip_bad = a.skip_bad});
   auto& like = task.config.like;
   if (!a.like.empty()) like = a.like;
@@ -229,7 +230,7 @@ OpenFinetuning open_finetuning(const FinetuneArguments& a, const FinetuneSources
                                  .hidden_size = backbone_of(run.config.model).hidden_size});
   if (task.config.max_length == 0) task.config.max_length = recipe.max_length;
   config = config_before(run, sources.runs.front(), task, recipe);
-  return found;
+  return finetuning;
 }
 
 /// runs/RUN-TASK.

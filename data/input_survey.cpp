@@ -119,25 +119,25 @@ class FileSurvey {
   FileSurvey(const PrepareOptions& options, const std::vector<std::string>& given) : options_(options), given_(given) {}
 
   SurveyedFile look_at(const std::string& file) const {
-    SurveyedFile found{.path = file, .kind = name_in_list(options_.format)};
-    if (!can_be_read_again(file)) return found;
+    SurveyedFile surveyed_file{.path = file, .kind = name_in_list(options_.format)};
+    if (!can_be_read_again(file)) return surveyed_file;
     try {
       const auto field = options_.field.value_or(ReaderOptions().field);
       const bool decides = options_.format == TextFormat::automatic;
       const auto format = decides ? format_of(file, field) : options_.format;
-      found.kind = name_in_list(format);
-      if (!begins(file, format)) found.kind = "empty";
-      if (decides && format == TextFormat::text && found.kind == "text") look_at_prose(found);
+      surveyed_file.kind = name_in_list(format);
+      if (!begins(file, format)) surveyed_file.kind = "empty";
+      if (decides && format == TextFormat::text && surveyed_file.kind == "text") look_at_prose(surveyed_file);
     } catch (const NotText& refusal) {
-      found.kind = refusal.kind;
-      found.fault = refusal.command.empty() ? refusal.what()
-                                            : concat(file, refusal.fault, ": mkdir -p converted && ", refusal.command,
-                                                     shell_word(name_elsewhere(file, given_)));
+      surveyed_file.kind = refusal.kind;
+      surveyed_file.fault = refusal.command.empty() ? refusal.what()
+                                                    : concat(file, refusal.fault, ": mkdir -p converted && ",
+                                                             refusal.command, shell_word(name_elsewhere(file, given_)));
     } catch (const DataError& refusal) {
-      if (is_named_json(file)) found.kind = "JSON metadata";
-      found.fault = refusal.what();
+      if (is_named_json(file)) surveyed_file.kind = "JSON metadata";
+      surveyed_file.fault = refusal.what();
     }
-    return found;
+    return surveyed_file;
   }
 
  private:
@@ -151,21 +151,21 @@ class FileSurvey {
     return DocumentReader(of_one).next(document);
   }
 
-  void look_at_prose(SurveyedFile& found) const {
-    const auto like = likeness_of(found.path);
+  void look_at_prose(SurveyedFile& surveyed_file) const {
+    const auto like = likeness_of(surveyed_file.path);
     if (like.kind.empty()) return;
-    const bool is_table = is_named_table(found.path);
-    if (is_table && (options_.field || !is_named(found.path))) {
-      found.kind = unpacked_name(found.path).ends_with(".tsv") ? "TSV" : "CSV";
-      begins(found.path, TextFormat::csv);  // says which columns there are
+    const bool is_table = is_named_table(surveyed_file.path);
+    if (is_table && (options_.field || !is_named(surveyed_file.path))) {
+      surveyed_file.kind = unpacked_name(surveyed_file.path).ends_with(".tsv") ? "TSV" : "CSV";
+      begins(surveyed_file.path, TextFormat::csv);  // says which columns there are
     }
-    if (!like.is_certain || is_named(found.path)) {
-      found.like = like.kind;
+    if (!like.is_certain || is_named(surveyed_file.path)) {
+      surveyed_file.like = like.kind;
       return;
     }
-    found.kind = like.kind == "JSON" && is_named_json(found.path) ? "JSON metadata" : like.kind;
-    found.fault = concat(found.path, ": is ", like.kind, ", not prose; ", way_out_of(like.kind),
-                         ", or read all files as prose with --format text");
+    surveyed_file.kind = like.kind == "JSON" && is_named_json(surveyed_file.path) ? "JSON metadata" : like.kind;
+    surveyed_file.fault = concat(surveyed_file.path, ": is ", like.kind, ", not prose; ", way_out_of(like.kind),
+                                 ", or read all files as prose with --format text");
   }
 
   bool is_named(const std::string& file) const { return std::find(given_.begin(), given_.end(), file) != given_.end(); }
@@ -209,17 +209,17 @@ bool names_many(const std::vector<std::string>& given, const std::vector<std::st
 }  // namespace
 
 InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given) {
-  InputSurvey found;
+  InputSurvey survey;
   if (options.format == TextFormat::pairs && !(options.targets.empty() && options.valid_targets.empty())) {
-    found.options = std::move(options);  // a file that is left out would leave its other side alone
-    return found;
+    survey.options = std::move(options);  // a file that is left out would leave its other side alone
+    return survey;
   }
   std::vector<SurveyedFile> faults;
   const std::pair<std::vector<std::string>&, const std::vector<std::string>&> sides[] = {
       {options.inputs, given.inputs}, {options.valid_inputs, given.valid_inputs}};
   for (const auto& [files, of_user] : sides) {
     const bool is_whole = names_many(of_user, files) || options.skip_unreadable;
-    found.is_whole = found.is_whole || names_many(of_user, files);
+    survey.is_whole = survey.is_whole || names_many(of_user, files);
     const FileSurvey look(options, of_user);
     std::vector<std::string> readable;
     for (const auto& file : files) {
@@ -229,20 +229,20 @@ InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given) {
         faults.push_back(one);
       else
         readable.push_back(file);
-      found.files.push_back(std::move(one));
+      survey.files.push_back(std::move(one));
     }
     files = std::move(readable);
   }
   if (faults.empty()) {
-    found.options = std::move(options);
-    return found;
+    survey.options = std::move(options);
+    return survey;
   }
-  if (!options.skip_unreadable) refuse_all(found.files, faults, given);
+  if (!options.skip_unreadable) refuse_all(survey.files, faults, given);
   require<DataError>(!options.inputs.empty() && (given.valid_inputs.empty() || !options.valid_inputs.empty()),
                      faults.front().fault, "; with --skip-unreadable no file is left");
-  found.left_out = std::move(faults);
-  found.options = std::move(options);
-  return found;
+  survey.left_out = std::move(faults);
+  survey.options = std::move(options);
+  return survey;
 }
 
 void announce(const InputSurvey& survey) {

@@ -54,10 +54,10 @@ RowOfPart MixtureOrder::at(uint64_t index) const {
   const uint64_t block = index / shuffled_rows, first = block * shuffled_rows;
   const Permutation place(shuffled_rows, mix(key_, block));
   const auto part_of = [&](uint64_t row) { return part_at(first + place(row - first)); };
-  RowOfPart found{.part = part_of(index)};
-  found.row = rows_before(first, found.part);
-  for (uint64_t row = first; row < index; ++row) found.row += part_of(row) == found.part;
-  return found;
+  RowOfPart part{.part = part_of(index)};
+  part.row = rows_before(first, part.part);
+  for (uint64_t row = first; row < index; ++row) part.row += part_of(row) == part.part;
+  return part;
 }
 
 }  // namespace cloze

@@ -30,12 +30,12 @@ void RunningText::read(uint64_t first, uint64_t count, int64_t* out) const {
 
 Span RunningText::sentence(uint64_t position) const {
   const uint64_t at = backward_ ? size() - 1 - position : position, document = document_at(at), token = at - document;
-  Span found{at, 1};
+  Span span{at, 1};
   if (token < store_.document_token(document + 1)) {
     const uint64_t sentence = store_.sentence_of(token), first = store_.first_token(sentence);
-    found = {first + document, store_.first_token(sentence + 1) - first};
+    span = {first + document, store_.first_token(sentence + 1) - first};
   }
-  return backward_ ? Span{size() - found.first - found.count, found.count} : found;
+  return backward_ ? Span{size() - span.first - span.count, span.count} : span;
 }
 
 RunningOrder::Location RunningOrder::at(uint64_t sequence) const {

@@ -55,12 +55,12 @@ int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
 /// more than 100 characters is unknown and text is lower-cased by default; with a bare vocabulary those of
 /// google-research/bert. Differs: transformers 5 ignores `do_basic_tokenize`, `never_split`, `clean_text` and
 /// `max_input_chars_per_word`, and so does this, with a warning.
-void read_word_rules(const Json& facts, const std::string& path, bool saved_by_cloze, FolderFacts& found) {
-  auto& rules = found.words;
+void read_word_rules(const Json& facts, const std::string& path, bool saved_by_cloze, FolderFacts& folder_facts) {
+  auto& rules = folder_facts.words;
   rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!saved_by_cloze);
   rules.max_word_length = saved_by_cloze ? 200 : 100;
-  if (!saved_by_cloze) found.lowercase = flag(facts, "do_lower_case").value_or(true);
-  rules.strip_accents = flag(facts, "strip_accents").value_or(found.lowercase.value_or(true));
+  if (!saved_by_cloze) folder_facts.lowercase = flag(facts, "do_lower_case").value_or(true);
+  rules.strip_accents = flag(facts, "strip_accents").value_or(folder_facts.lowercase.value_or(true));
   rules.split_ideographs = flag(facts, "tokenize_chinese_chars").value_or(true);
   const auto longest = facts.find("max_input_chars_per_word");
   if (longest != facts.end() && longest->is_number_unsigned() && saved_by_cloze)
@@ -68,8 +68,8 @@ void read_word_rules(const Json& facts, const std::string& path, bool saved_by_c
   if (saved_by_cloze) return;
   const auto value = [&](const char* key) { return facts.value(key, Json()); };
   const auto ignore = [&](const char* key) {
-    found.warnings.push_back(concat(path, ": ", key, " is ", json_text(value(key)).substr(0, 60),
-                                    ", which transformers ignores since version 5; so does Cloze"));
+    folder_facts.warnings.push_back(concat(path, ": ", key, " is ", json_text(value(key)).substr(0, 60),
+                                           ", which transformers ignores since version 5; so does Cloze"));
   };
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
     if (value(key) == false) ignore(key);
@@ -84,14 +84,14 @@ AddedToken special_token(std::string spelled, bool special = true) {
 
 /// Tokens by id in Cloze's facts: spellings, or objects with the rules of their search.
 std::map<int64_t, AddedToken> added_of_cloze(const Json& added, const std::string& path) {
-  std::map<int64_t, AddedToken> found;
+  std::map<int64_t, AddedToken> tokens;
   for (const auto& [id, token] : added.items()) {
     require<DataError>(token.is_string() || token.is_object(), path, ": token ", id,
                        " under 'added' is not a text; the file is damaged");
-    found[id_of_key(id, path)] = token.is_string() ? special_token(token.get<std::string>())
-                                                   : read_added_token(Field(token, path + ": added." + id));
+    tokens[id_of_key(id, path)] = token.is_string() ? special_token(token.get<std::string>())
+                                                    : read_added_token(Field(token, path + ": added." + id));
   }
-  return found;
+  return tokens;
 }
 
 /// Throws DataError for facts that do not have their checksum; those of versions before `version_of_facts` may lack it.
@@ -111,20 +111,21 @@ FolderFacts facts_of_cloze(const fs::path& folder) {
   const auto path = (folder / facts_file).string();
   const auto facts = read_object(path);
   check_facts(facts, path);
-  FolderFacts found;
-  auto& extras = found.extras;
+  FolderFacts folder_facts;
+  auto& extras = folder_facts.extras;
   extras.saved_by_cloze = true;
-  found.fingerprint = text_at(facts, "fingerprint");
-  found.lowercase = flag(facts, "do_lower_case");
-  found.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
-  if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, path, true, found);
+  folder_facts.fingerprint = text_at(facts, "fingerprint");
+  folder_facts.lowercase = flag(facts, "do_lower_case");
+  folder_facts.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
+  if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, path, true, folder_facts);
   extras.sentinels = sentinels_of(facts, "sentinels", 0);
-  found.rules.split_digit_commas = flag(facts, "split_digit_commas").value_or(false);
-  found.rules.strip_accents = !flag(facts, "keep_accents").value_or(true);
-  found.rules.join_spaces = flag(facts, "join_spaces").value_or(false);
-  found.rules.lowercase = found.rules.split_digit_commas && found.lowercase.value_or(true);
+  folder_facts.rules.split_digit_commas = flag(facts, "split_digit_commas").value_or(false);
+  folder_facts.rules.strip_accents = !flag(facts, "keep_accents").value_or(true);
+  folder_facts.rules.join_spaces = flag(facts, "join_spaces").value_or(false);
+  folder_facts.rules.lowercase = folder_facts.rules.split_digit_commas && folder_facts.lowercase.value_or(true);
   extras.family = family_called(text_at(facts, "family"));
-  if (extras.family && extras.family->name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
+  if (extras.family && extras.family->name == "deberta_v2")
+    folder_facts.rules.lowercase = folder_facts.lowercase.value_or(false);
   extras.language = text_at(facts, "language");
   extras.model_type = text_at(facts, "model_type");
   extras.belongs_to_model = flag(facts, "belongs_to_model").value_or(false);
@@ -138,7 +139,7 @@ FolderFacts facts_of_cloze(const fs::path& folder) {
     for (const auto* known : files_of_transformers)
       if (name == known && fs::exists(folder / known))
         extras.kept[known] = read_tokenizer_file((folder / known).string());
-  return found;
+  return folder_facts;
 }
 
 /// The spelling of a token in Hugging Face's files: a string, or an object with `content`.
@@ -206,12 +207,12 @@ std::map<std::string, std::string> roles_of_transformers(const TransformersFiles
 
 /// Tokens by id. Those with roles are marked later, when the roles of the vocabulary are known.
 std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& files) {
-  std::map<int64_t, AddedToken> found;
+  std::map<int64_t, AddedToken> tokens;
   const auto more = more_special_tokens(files.config, files.map);
   for (const auto& [piece, number] : files.added.items()) {
     if (!number.is_number_integer()) continue;
     const auto id = number.get<int64_t>();
-    const auto [at, is_new] = found.emplace(id, special_token(piece, more.contains(piece)));
+    const auto [at, is_new] = tokens.emplace(id, special_token(piece, more.contains(piece)));
     require<DataError>(is_new, files.path("added_tokens.json"), ": '", at->second.content, "' and '", piece,
                        "' have the same id, ", id, "; give each token its own");
   }
@@ -219,10 +220,10 @@ std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& fil
   const auto decoder = files.config.value("added_tokens_decoder", Json::object());
   for (const auto& [id, token] : decoder.items())
     if (token.is_object())
-      found[id_of_key(id, path)] = read_added_token(Field(token, path + ": added_tokens_decoder." + id));
+      tokens[id_of_key(id, path)] = read_added_token(Field(token, path + ": added_tokens_decoder." + id));
     else if (const auto spelled = spelling(token))
-      found[id_of_key(id, path)] = special_token(*spelled, more.contains(*spelled));
-  return found;
+      tokens[id_of_key(id, path)] = special_token(*spelled, more.contains(*spelled));
+  return tokens;
 }
 
 /// Special tokens that a user added: without a role, and not among those that a class adds by itself.
@@ -240,18 +241,18 @@ std::set<std::string> written_tokens(const TransformersFiles& files, const Extra
 }
 
 /// The rules of a known family, with what tokenizer_config.json changes of them.
-void read_family_rules(const TransformersFiles& files, const TokenizerFamily& family, FolderFacts& found) {
+void read_family_rules(const TransformersFiles& files, const TokenizerFamily& family, FolderFacts& folder_facts) {
   const auto& config = files.config;
-  found.extras.sentinels = sentinels_of(config, "extra_ids", family.sentinels);
-  found.rules = family.rules;
+  folder_facts.extras.sentinels = sentinels_of(config, "extra_ids", family.sentinels);
+  folder_facts.rules = family.rules;
   if (family.rules.split_digit_commas) {
-    found.rules.lowercase = found.lowercase.value_or(family.rules.lowercase);
-    found.rules.strip_accents = !flag(config, "keep_accents").value_or(!family.rules.strip_accents);
-    found.rules.join_spaces = flag(config, "remove_space").value_or(true);
+    folder_facts.rules.lowercase = folder_facts.lowercase.value_or(family.rules.lowercase);
+    folder_facts.rules.strip_accents = !flag(config, "keep_accents").value_or(!family.rules.strip_accents);
+    folder_facts.rules.join_spaces = flag(config, "remove_space").value_or(true);
   }
-  if (family.name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
+  if (family.name == "deberta_v2") folder_facts.rules.lowercase = folder_facts.lowercase.value_or(false);
   const auto language = text_at(config, "src_lang");
-  found.extras.language = language.empty() ? family.language : language;
+  folder_facts.extras.language = language.empty() ? family.language : language;
   require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103,
                      files.path("tokenizer_config.json"), ": offset is ", json_text(config.value("offset", Json())),
                      "; Cloze supports PEGASUS with the offset 103 only");
@@ -261,34 +262,34 @@ void read_family_rules(const TransformersFiles& files, const TokenizerFamily& fa
 FolderFacts facts_of_transformers(const fs::path& folder) {
   const TransformersFiles files(folder);
   const auto& config = files.config;
-  FolderFacts found;
-  auto& extras = found.extras;
+  FolderFacts folder_facts;
+  auto& extras = folder_facts.extras;
   const auto named = files.tokenizer_class();
   require<DataError>(named != "BertJapaneseTokenizer", folder.string(),
                      ": BertJapaneseTokenizer splits words with a Japanese dictionary, which Cloze does not have; give "
                      "text with spaces between words, and the vocabulary without the files that name this class");
   extras.family = named.empty() ? family_of_model_type(files.model_type) : family_of_class(named);
-  if (!extras.family) found.unknown_class = named.empty() ? files.model_type : named;
+  if (!extras.family) folder_facts.unknown_class = named.empty() ? files.model_type : named;
   extras.model_type = files.model_type;
   extras.belongs_to_model = !text_at(config, "tokenizer_class").empty() || !named.empty() || !files.model_type.empty();
-  found.lowercase = flag(config, "do_lower_case");
-  found.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
+  folder_facts.lowercase = flag(config, "do_lower_case");
+  folder_facts.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
   if (files.has("vocab.txt") && files.has("tokenizer_config.json"))
-    read_word_rules(config, files.path("tokenizer_config.json"), false, found);
+    read_word_rules(config, files.path("tokenizer_config.json"), false, folder_facts);
   // A Hugging Face model without tokenizer_config.json: rules of transformers, except for the case, which the
   // vocabulary shows.
   if (files.has("config.json") && !files.has("tokenizer_config.json")) {
-    found.words.as_tokenizers = true;
-    found.words.max_word_length = 100;
+    folder_facts.words.as_tokenizers = true;
+    folder_facts.words.max_word_length = 100;
   }
   extras.roles = roles_of_transformers(files);
   extras.added = added_of_transformers(files);
   extras.written = written_tokens(files, extras);
-  if (extras.family) read_family_rules(files, *extras.family, found);
+  if (extras.family) read_family_rules(files, *extras.family, folder_facts);
   if (extras.belongs_to_model && files.has("tokenizer.json"))
     for (const auto* name : files_of_transformers)
       if (files.has(name)) extras.kept[name] = read_tokenizer_file(files.path(name));
-  return found;
+  return folder_facts;
 }
 
 }  // namespace

@@ -269,17 +269,17 @@ Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>&
         special ? label_counts[id]
                 : static_cast<double>(counts[id]) + 1;  // add-one smoothing: no word has probability 0
   }
-  Baseline found{.name = "unigram", .count = num_labels};
+  Baseline baseline{.name = "unigram", .count = num_labels};
   double max_share = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
     const double fraction =
         unseen(id) ? label_counts[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
-    if (label_counts[id] > 0) found.loss -= label_counts[id] / n * std::log(fraction);
+    if (label_counts[id] > 0) baseline.loss -= label_counts[id] / n * std::log(fraction);
     if (fraction <= max_share) continue;
     max_share = fraction;
-    found.accuracy = label_counts[id] / n;
+    baseline.accuracy = label_counts[id] / n;
   }
-  return found;
+  return baseline;
 }
 
 }  // namespace cloze

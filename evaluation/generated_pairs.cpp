@@ -17,22 +17,22 @@ using nlohmann::json;
 
 /// The raw text of the files.
 GeneratedPairs pairs_of_texts(const EvaluationRequest& c, const EvaluationTexts& texts, int64_t max_pairs) {
-  GeneratedPairs found;
+  GeneratedPairs pairs;
   DocumentReader reader({.inputs = texts.sources,
                          .targets = texts.targets,
                          .format = TextFormat::pairs,
                          .field = c.field.value_or(ReaderOptions().field),
                          .columns = c.columns});
-  for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < max_pairs && reader.next(pair);) {
-    found.sources.push_back(pair.lines[0]);
-    found.references.push_back(pair.lines[1]);
+  for (RawDocument pair; static_cast<int64_t>(pairs.sources.size()) < max_pairs && reader.next(pair);) {
+    pairs.sources.push_back(pair.lines[0]);
+    pairs.references.push_back(pair.lines[1]);
   }
-  return found;
+  return pairs;
 }
 
 /// The decoded tokens of the store.
 GeneratedPairs pairs_of_tokens(const TokenStore& store, const Tokenizer& tokenizer, int64_t max_pairs) {
-  GeneratedPairs found;
+  GeneratedPairs pairs;
   uint64_t unknown = 0;
   const auto text = [&](uint64_t sentence) {
     std::vector<int64_t> ids(store.first_token(sentence + 1) - store.first_token(sentence));
@@ -41,15 +41,15 @@ GeneratedPairs pairs_of_tokens(const TokenStore& store, const Tokenizer& tokeniz
     return tokenizer.decode(ids);
   };
   for (uint64_t d = 0; d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(max_pairs)); ++d) {
-    found.sources.push_back(text(2 * d));
-    found.references.push_back(text(2 * d + 1));
+    pairs.sources.push_back(text(2 * d));
+    pairs.references.push_back(text(2 * d + 1));
   }
   if (unknown > 0)
     log_warning("evaluate",
                 concat(unknown,
                        " sources and references contain unknown tokens; to score against the raw text, give "
                        "the files with --text and --target"));
-  return found;
+  return pairs;
 }
 
 }  // namespace

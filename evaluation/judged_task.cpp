@@ -53,15 +53,15 @@ std::vector<ItemPrediction> predictions_by(const TaskOutputs& outputs, const Jud
                                            const std::vector<TaskItem>& items, const std::vector<TaskRow>& rows) {
   std::vector<RowLogits> logits;
   for (const auto& of_row : outputs.logits) logits.push_back(logits_of_row(of_row));
-  std::vector<ItemPrediction> found;
+  std::vector<ItemPrediction> predictions;
   for (size_t i = 0, first = 0; i < items.size(); ++i) {
     size_t end = first;
     while (end < rows.size() && rows[end].item == static_cast<int64_t>(i)) ++end;
-    found.push_back(predict_item(items[i], std::span(rows).subspan(first, end - first),
-                                 std::span(logits).subspan(first, end - first), task.setting));
+    predictions.push_back(predict_item(items[i], std::span(rows).subspan(first, end - first),
+                                       std::span(logits).subspan(first, end - first), task.setting));
     first = end;
   }
-  return found;
+  return predictions;
 }
 
 }  // namespace
@@ -128,19 +128,19 @@ void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& ite
 }
 
 HeldOut held_out_of(const JudgedTask& task, const JudgedPart& judged, const std::string& name) {
-  HeldOut found{.name = name, .weight = as_kind(task.objectives.at(0)).weight};
+  HeldOut held_out{.name = name, .weight = as_kind(task.objectives.at(0)).weight};
   const double range = squared_range(task.objectives);
   double sum = 0;
   for (const auto& one : judged.predictions) {
     const auto count = static_cast<double>(one.count);
-    found.sequences.push_back({.sum = one.count > 0 ? count * one.loss / range : 0, .count = count});
-    found.count += one.count;
-    sum += found.sequences.back().sum;
+    held_out.sequences.push_back({.sum = one.count > 0 ? count * one.loss / range : 0, .count = count});
+    held_out.count += one.count;
+    sum += held_out.sequences.back().sum;
   }
-  found.loss = sum / static_cast<double>(std::max<int64_t>(found.count, 1));
-  found.standard_error = standard_error(found.sequences);
-  if (const auto* accuracy = figure_of(judged.figures, "accuracy")) found.accuracy = accuracy->value;
-  return found;
+  held_out.loss = sum / static_cast<double>(std::max<int64_t>(held_out.count, 1));
+  held_out.standard_error = standard_error(held_out.sequences);
+  if (const auto* accuracy = figure_of(judged.figures, "accuracy")) held_out.accuracy = accuracy->value;
+  return held_out;
 }
 
 }  // namespace cloze

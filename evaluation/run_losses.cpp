@@ -52,9 +52,9 @@ TrainingCounts training_counts(const std::string& tokens, const Tokenizer& token
     auto manifest = read_manifest(tokens);
     if (!tokenizer.has_fingerprint(manifest.tokenizer_fingerprint))
       return {.why = concat(tokens, " has another tokenizer")};
-    TrainingCounts found{.counts = std::move(manifest.counts)};
-    if (!found.counts.empty()) found.counts.resize(static_cast<size_t>(tokenizer.size()));
-    return found;
+    TrainingCounts counts{.counts = std::move(manifest.counts)};
+    if (!counts.counts.empty()) counts.counts.resize(static_cast<size_t>(tokenizer.size()));
+    return counts;
   } catch (const DataError& e) {
     return {.why = e.what()};
   }

@@ -159,13 +159,14 @@ std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std:
   check_length(ids.size() + 2, backbone_of(run.config.model).max_input_length());
   const auto logits = mask_logits(run, std::move(ids), masked);  // [masks, V]
   const auto continuing = continuations(run.tokenizer);
-  std::vector<std::vector<MaskPrediction>> found;
+  std::vector<std::vector<MaskPrediction>> predictions;
   for (int64_t mask = 0; mask < logits.size(0); ++mask) {
     const auto& before = segments[static_cast<size_t>(mask)];
     const bool begins_word = !before.empty() && std::isspace(static_cast<unsigned char>(before.back())) != 0;
-    found.push_back(candidates(run.tokenizer, logits[mask], top, begins_word ? continuing : std::vector<int64_t>{}));
+    predictions.push_back(
+        candidates(run.tokenizer, logits[mask], top, begins_word ? continuing : std::vector<int64_t>{}));
   }
-  return found;
+  return predictions;
 }
 
 namespace {

@@ -106,7 +106,7 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
     const auto first = std::find(p.prefix_mask.begin(), p.prefix_mask.end(), true);
     by_length[{p.prefix.size(), real, static_cast<size_t>(first - p.prefix_mask.begin())}].push_back(i);
   }
-  std::vector<std::vector<GeneratedIds>> found(prompts.size());
+  std::vector<std::vector<GeneratedIds>> generated_ids(prompts.size());
   for (const auto& [lengths, members] : by_length) {
     std::vector<std::vector<int64_t>> sources, prefixes, fed;
     std::vector<std::vector<bool>> masks;
@@ -130,9 +130,9 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
     auto settings = config;
     settings.prompt_ignore_length = static_cast<int64_t>(lengths[2]);
     auto texts = search(decoding, prefixes, settings, emit, numbers);
-    for (size_t k = 0; k < members.size(); ++k) found[members[k]] = std::move(texts[k]);
+    for (size_t k = 0; k < members.size(); ++k) generated_ids[members[k]] = std::move(texts[k]);
   }
-  return found;
+  return generated_ids;
 }
 
 namespace {

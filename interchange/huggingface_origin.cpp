@@ -26,10 +26,10 @@ void write_json(const std::string& path, const json& content) { write_atomic(pat
 
 /// The model that a config.json describes, reduced to the stack of its class, and the objectives of its heads.
 RunConfig described(const json& config, const std::string& path) {
-  RunConfig found;
-  found.model = read_model(config, path);
-  found.objectives = objectives_of_class(huggingface::named_class(config), found.model, path);
-  return found;
+  RunConfig run_config;
+  run_config.model = read_model(config, path);
+  run_config.objectives = objectives_of_class(huggingface::named_class(config), run_config.model, path);
+  return run_config;
 }
 
 /// Gives `config` the keys of a family that are others in `now` than in `then`.

@@ -21,9 +21,9 @@ using Weights = std::map<std::string, at::Tensor>;
 Weights read_file(const std::string& path) {
   if (path.ends_with(".bin")) return read_torch_pickle(path);
   const auto stored = SafeTensors::open(path);
-  Weights found;
-  for (const auto& name : stored.names()) found.emplace(name, stored.get(name));
-  return found;
+  Weights weights;
+  for (const auto& name : stored.names()) weights.emplace(name, stored.get(name));
+  return weights;
 }
 
 /// Where the weights of a folder are.
@@ -72,22 +72,22 @@ std::string current_name(std::string name) {
 }  // namespace
 
 StoredWeights read_weights(const std::string& folder) {
-  StoredWeights found;
+  StoredWeights weights;
   const auto files = files_of(folder);
   for (const auto& file : files.names) {
     const auto tensors = read_file(folder + "/" + file);
-    for (const auto& [name, tensor] : tensors) found.tensors.emplace(current_name(name), tensor);
+    for (const auto& [name, tensor] : tensors) weights.tensors.emplace(current_name(name), tensor);
     for (const auto& [name, of_index] : files.file_of)
       if (of_index == file && !tensors.count(name))
-        found.absent.emplace(current_name(name),
-                             concat(files.index, ": names tensor '", name, "' in ", file, ", which does not hold it"));
+        weights.absent.emplace(current_name(name), concat(files.index, ": names tensor '", name, "' in ", file,
+                                                          ", which does not hold it"));
   }
-  std::erase_if(found.absent, [&](const auto& one) {
-    const bool held = found.tensors.count(one.first) > 0;
+  std::erase_if(weights.absent, [&](const auto& one) {
+    const bool held = weights.tensors.count(one.first) > 0;
     if (held) log_info("import", one.second + "; another file does");
     return held;
   });
-  return found;
+  return weights;
 }
 
 void require_weights(const std::string& name, const at::Tensor& tensor) {

@@ -84,9 +84,9 @@ Prompt prompt_of(const Batch& batch, const ModelConfig& model, const std::string
 }  // namespace
 
 std::map<std::string, Tensor> generate_case(Network& network, const Batch& batch, const std::string& folder) {
-  std::map<std::string, Tensor> found;
+  std::map<std::string, Tensor> tensors;
   const auto path = folder + "/generation.json";
-  if (!std::filesystem::exists(path)) return found;
+  if (!std::filesystem::exists(path)) return tensors;
   const auto j = read_json(path);
   const auto& model = backbone_of(network.model_config());
   const auto decoding = decoding_ids_of(network.model_config());
@@ -99,12 +99,13 @@ std::map<std::string, Tensor> generate_case(Network& network, const Batch& batch
                         .forced_eos_token_id = decoding.forced_eos_token_id};
     read_search(search, j, path);  // those of all searches, then of this one
     read_search(search, settings, path);
-    found["generated." + name] = at::tensor(generate_ids(network, {prompt}, search)[0][0].ids, at::kLong).unsqueeze(0);
+    tensors["generated." + name] =
+        at::tensor(generate_ids(network, {prompt}, search)[0][0].ids, at::kLong).unsqueeze(0);
   };
   run("greedy", nlohmann::json::object());
   for (const auto& [name, settings] : j.items())
     if (settings.is_object()) run(name, settings);
-  return found;
+  return tensors;
 }
 
 }  // namespace cloze

@@ -139,7 +139,7 @@ const Value& state_dict(const Value& root, const std::string& path) {
 }
 
 std::map<std::string, at::Tensor> tensors_of(const Value& dictionary, const std::string& path) {
-  std::map<std::string, at::Tensor> found;
+  std::map<std::string, at::Tensor> tensors;
   for (size_t i = 0; i < dictionary.items.size(); i += 2) {
     const auto &key = *dictionary.items[i], &value = *dictionary.items[i + 1];
     require<CheckpointError>(key.kind == Kind::text, path,
@@ -150,10 +150,10 @@ std::map<std::string, at::Tensor> tensors_of(const Value& dictionary, const std:
     if (value.kind != Kind::tensor) continue;  // a count, a version
     require<CheckpointError>(value.tensor.defined(), path, ": tensor '", key.text,
                              "' is longer than its data in the file; the file is damaged");
-    found[key.text] = value.tensor;
+    tensors[key.text] = value.tensor;
   }
-  require<CheckpointError>(!found.empty(), path, ": has no tensors by name; save only the state_dict of the model");
-  return found;
+  require<CheckpointError>(!tensors.empty(), path, ": has no tensors by name; save only the state_dict of the model");
+  return tensors;
 }
 
 /// Throws CheckpointError unless the file is a zip archive.

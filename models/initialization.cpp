@@ -11,10 +11,10 @@ namespace {
 double inverse_sqrt(double n) { return 1 / std::sqrt(n); }
 
 /// The parameters of `layer` and its children, except those of nested networks.
-void collect_own(const Layer& layer, std::vector<Param>& found) {
-  for (const auto& [name, param] : layer.own_params()) found.push_back(param);
+void collect_own(const Layer& layer, std::vector<Param>& params) {
+  for (const auto& [name, param] : layer.own_params()) params.push_back(param);
   for (const auto& [name, child] : layer.children())
-    if (!dynamic_cast<const Backbone*>(child.get())) collect_own(*child, found);
+    if (!dynamic_cast<const Backbone*>(child.get())) collect_own(*child, params);
 }
 
 void set_fan_in(Param& param, const BackboneConfig& c) {

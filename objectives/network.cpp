@@ -195,28 +195,28 @@ std::vector<std::pair<std::string, Tensor>> Network::batch_outputs(const Batch& 
 }
 
 std::vector<std::pair<std::string, Tensor>> Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
-  std::vector<std::pair<std::string, Tensor>> found;
+  std::vector<std::pair<std::string, Tensor>> outputs;
   Traces own;
   own.encoder.keeps_attentions = own.decoder.keeps_attentions = false;
   if (probes() && !traces) traces = &own;
   if (backbone_of(model_).is_encoder_decoder()) {
     inputs.encoded = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
-    found.emplace_back("encoder_last_hidden_state", inputs.encoded.states);
+    outputs.emplace_back("encoder_last_hidden_state", inputs.encoded.states);
   }
   const auto hidden = backbone->hidden(inputs, traces);  // [B, T, D]
-  found.emplace_back("last_hidden_state", hidden);
+  outputs.emplace_back("last_hidden_state", hidden);
   if (auto* of_layers = probes()) {
     batch.positions = Tensor();  // outputs are those of all tokens
     batch.states = of_layers->states_of(*traces, batch);
   }
-  if (backbone->has_pooler()) found.emplace_back("pooler_output", backbone->pooled(hidden));
+  if (backbone->has_pooler()) outputs.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)
     for (auto& output : objective->batch_outputs(*backbone, hidden, batch)) {
       // Hugging Face's masked language models name their logits `logits`; both names refer to the same tensor.
-      if (output.first == "prediction_logits" && objectives.size() == 1) found.emplace_back("logits", output.second);
-      found.push_back(std::move(output));
+      if (output.first == "prediction_logits" && objectives.size() == 1) outputs.emplace_back("logits", output.second);
+      outputs.push_back(std::move(output));
     }
-  return found;
+  return outputs;
 }
 
 }  // namespace cloze

@@ -26,11 +26,11 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) 
 std::vector<std::string> all_checkpoints_of(const std::string& run) {
   require<ConfigError>(fs::exists(run + "/run.yaml"), run,
                        ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
-  std::vector<std::string> found;
-  for (const auto& name : step_folders(run)) found.push_back(run + "/" + name);
-  require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
-  std::sort(found.begin(), found.end());
-  return found;
+  std::vector<std::string> all_checkpoints;
+  for (const auto& name : step_folders(run)) all_checkpoints.push_back(run + "/" + name);
+  require<ConfigError>(!all_checkpoints.empty(), run, ": holds no checkpoint; train it, or import it again");
+  std::sort(all_checkpoints.begin(), all_checkpoints.end());
+  return all_checkpoints;
 }
 
 LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {

@@ -22,13 +22,13 @@ std::string to_text(const ChangedKey& changed) { return changed.key + ": " + cha
 
 std::vector<ChangedKey> changed_keys(const RunConfig& before, const RunConfig& now) {
   const auto a = entries(before), b = entries(now);
-  std::vector<ChangedKey> found;
+  std::vector<ChangedKey> keys;
   for (const auto& entry : b)
     if (const auto was = value_in(a, entry.path); entry.leaf && was != entry.value)
-      found.push_back({entry.path, was, entry.value});
+      keys.push_back({entry.path, was, entry.value});
   for (const auto& entry : a)
-    if (entry.leaf && value_in(b, entry.path) == absent) found.push_back({entry.path, entry.value, absent});
-  return found;
+    if (entry.leaf && value_in(b, entry.path) == absent) keys.push_back({entry.path, entry.value, absent});
+  return keys;
 }
 
 bool names_text(const std::string& key) {

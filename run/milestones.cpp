@@ -49,21 +49,21 @@ std::vector<Milestone> all_milestones_of(const std::string& run) {
   std::map<int64_t, std::string> first;  // the step folder of each number
   for (const auto& name : step_folders(run))
     for (const int64_t words : kept_for(run + "/" + name).value_or(std::vector<int64_t>{})) first[words] = name;
-  std::vector<Milestone> found;
-  for (const auto& [words, name] : first) found.push_back({words, run + "/" + name});
-  return found;
+  std::vector<Milestone> milestones;
+  for (const auto& [words, name] : first) milestones.push_back({words, run + "/" + name});
+  return milestones;
 }
 
 std::vector<Milestone> milestones_of(const std::string& run) {
   std::map<std::string, bool> intact;  // of each step folder
-  std::vector<Milestone> found;
+  std::vector<Milestone> milestones;
   for (const auto& milestone : all_milestones_of(run)) {
     const auto [at, fresh] = intact.emplace(milestone.checkpoint, false);
     const auto name = fs::path(milestone.checkpoint).filename().string();
     if (fresh) at->second = !find_checkpoint(run, std::to_string(step_of_folder(name))).empty();
-    if (at->second) found.push_back(milestone);
+    if (at->second) milestones.push_back(milestone);
   }
-  return found;
+  return milestones;
 }
 
 std::string revision_of(int64_t words) {

@@ -139,7 +139,7 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
     text_of.push_back(text);
   }
   const auto order = by_length(rows);
-  std::vector<Tensor> found(rows.size());
+  std::vector<Tensor> tensors(rows.size());
   for (size_t first = 0; first < order.size();) {
     if (interrupted) throw Interrupted("stopped while texts were embedded");
     std::vector<std::vector<int64_t>> batch;
@@ -149,12 +149,12 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
       batch.push_back(rows[order[last++]]);
     const auto vectors = pooled(run, batch, options);
     for (size_t i = first; i < last; ++i) {
-      found[order[i]] = vectors[static_cast<int64_t>(i - first)];
-      check_finite(run, found[order[i]], text_of[order[i]]);
+      tensors[order[i]] = vectors[static_cast<int64_t>(i - first)];
+      check_finite(run, tensors[order[i]], text_of[order[i]]);
     }
     first = last;
   }
-  return at::stack(found).index_select(0, at::tensor(row_of, at::kLong));
+  return at::stack(tensors).index_select(0, at::tensor(row_of, at::kLong));
 }
 
 Tensor cosines(const Tensor& a, const Tensor& b) {

@@ -17,30 +17,30 @@ void append(std::vector<TokenSpan>& tokens, const std::vector<TokenSpan>& more, 
 }  // namespace
 
 EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, PassageText text) {
-  EncodedPassage found;
+  EncodedPassage encoded_passage;
   const size_t first = passage.left.size(), last = first + passage.scored.size();
   const auto read = passage.left + passage.scored + (text == PassageText::whole ? passage.right : "");
   if (text == PassageText::pair) {
-    append(found.tokens, tokenizer.encode_with_offsets(passage.left), 0);
-    found.begin = found.tokens.size();
-    append(found.tokens, tokenizer.encode_with_offsets(passage.scored), first);
-    found.end = found.tokens.size();
+    append(encoded_passage.tokens, tokenizer.encode_with_offsets(passage.left), 0);
+    encoded_passage.begin = encoded_passage.tokens.size();
+    append(encoded_passage.tokens, tokenizer.encode_with_offsets(passage.scored), first);
+    encoded_passage.end = encoded_passage.tokens.size();
   } else {
-    found.tokens = tokenizer.encode_with_offsets(read);
+    encoded_passage.tokens = tokenizer.encode_with_offsets(read);
     const auto counts = [&](const TokenSpan& token) {
       return token.begin < last && counts_from(first, token.begin, token.end);
     };
-    auto begin = std::find_if(found.tokens.begin(), found.tokens.end(), counts);
-    const auto end = std::find_if_not(begin, found.tokens.end(), counts);
+    auto begin = std::find_if(encoded_passage.tokens.begin(), encoded_passage.tokens.end(), counts);
+    const auto end = std::find_if_not(begin, encoded_passage.tokens.end(), counts);
     // So does the space before it where that is a token of its own, since in other texts it is the beginning of one.
     const auto is_space = [&](const TokenSpan& token) {
       return token.begin < first && token.end == first && read.find_first_not_of(' ', token.begin) >= first;
     };
-    if (begin != end && begin != found.tokens.begin() && is_space(*std::prev(begin))) --begin;
-    found.begin = static_cast<size_t>(begin - found.tokens.begin());
-    found.end = static_cast<size_t>(end - found.tokens.begin());
+    if (begin != end && begin != encoded_passage.tokens.begin() && is_space(*std::prev(begin))) --begin;
+    encoded_passage.begin = static_cast<size_t>(begin - encoded_passage.tokens.begin());
+    encoded_passage.end = static_cast<size_t>(end - encoded_passage.tokens.begin());
   }
-  return found;
+  return encoded_passage;
 }
 
 std::vector<Window> windows_of(const EncodedPassage& passage, size_t room, size_t stride) {

@@ -268,14 +268,14 @@ TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
 std::vector<Answer> RowScorer::answers(const Batch& batch, const Tensor& states, bool ranks) const {
   const auto scores = log_probabilities(batch, states).contiguous();
   const auto ranked = ranks ? ranks_of(batch, states) : TokenRanks{};
-  std::vector<Answer> found(batch.label.size());
-  for (size_t m = 0; m < found.size(); ++m) {
-    found[m].log_probability = scores.data_ptr<double>()[m];
+  std::vector<Answer> answers(batch.label.size());
+  for (size_t m = 0; m < answers.size(); ++m) {
+    answers[m].log_probability = scores.data_ptr<double>()[m];
     if (!ranked.rank.defined()) continue;
-    found[m].rank = ranked.rank.data_ptr<int64_t>()[m];
-    found[m].best = found[m].log_probability + ranked.gap_to_best.data_ptr<double>()[m];
+    answers[m].rank = ranked.rank.data_ptr<int64_t>()[m];
+    answers[m].best = answers[m].log_probability + ranked.gap_to_best.data_ptr<double>()[m];
   }
-  return found;
+  return answers;
 }
 
 /// The states of rows after contexts of the same length: each context is read once, for all rows that have it. `take`

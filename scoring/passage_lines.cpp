@@ -85,7 +85,7 @@ Passage completed(const std::string& context, const std::string& completion) {
 
 PassageLines read_passages(const std::string& file) {
   LineReader lines(file);
-  PassageLines found{.name = lines.name};
+  PassageLines passage_lines{.name = lines.name};
   Passage (*read)(std::string_view, const std::string&) = nullptr;
   for (std::string_view line; lines.next(line);) {
     const auto first = past_white_space(line);
@@ -99,12 +99,12 @@ PassageLines read_passages(const std::string& file) {
       read = is_json ? json_passage : has_tab ? tabbed_passage : plain_passage;
       if (read == tabbed_passage && line == "context\tcompletion") continue;  // names of columns
     }
-    found.passages.push_back(read(line, lines.where()));
-    found.numbers.push_back(lines.number);
-    require<DataError>(!found.passages.back().scored.empty(), lines.where(), ": the text to score is empty");
+    passage_lines.passages.push_back(read(line, lines.where()));
+    passage_lines.numbers.push_back(lines.number);
+    require<DataError>(!passage_lines.passages.back().scored.empty(), lines.where(), ": the text to score is empty");
   }
-  require<DataError>(!found.passages.empty(), lines.name, ": has no text; write one a line");
-  return found;
+  require<DataError>(!passage_lines.passages.empty(), lines.name, ": has no text; write one a line");
+  return passage_lines;
 }
 
 }  // namespace cloze

@@ -47,17 +47,17 @@ Distinct distinct_passages(std::span<const Passage> passages) {
     return std::tie(x.scored, x.left, x.right) < std::tie(y.scored, y.left, y.right);
   };
   std::map<size_t, size_t, decltype(less)> kinds(less);
-  Distinct found;
+  Distinct distinct;
   for (size_t i = 0; i < passages.size(); ++i) {
-    const auto [entry, fresh] = kinds.try_emplace(i, found.first.size());
+    const auto [entry, fresh] = kinds.try_emplace(i, distinct.first.size());
     if (fresh) {
-      found.first.push_back(i);
-      found.count.push_back(0);
+      distinct.first.push_back(i);
+      distinct.count.push_back(0);
     }
-    found.kind.push_back(entry->second);
-    ++found.count[entry->second];
+    distinct.kind.push_back(entry->second);
+    ++distinct.count[entry->second];
   }
-  return found;
+  return distinct;
 }
 
 /// The score of a passage before its tokens have log-probabilities.
@@ -261,10 +261,10 @@ std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const
   }
   for (WindowPlace next; next.passage < kinds;) impl.score_part(work, next, done);
   for (auto& score : work.scores) add_up(score);
-  std::vector<PassageScore> found;
-  found.reserve(passages.size());
-  for (const auto kind : work.all.kind) found.push_back(work.scores[kind]);
-  return found;
+  std::vector<PassageScore> scores;
+  scores.reserve(passages.size());
+  for (const auto kind : work.all.kind) scores.push_back(work.scores[kind]);
+  return scores;
 }
 
 }  // namespace cloze

@@ -63,8 +63,8 @@ ExampleError example_error(const std::vector<const ExampleLosses*>& arm,
       squares[e] += influences[e] * influences[e];
     }
   }
-  ExampleError found{.count = static_cast<int64_t>(examples)};
-  if (examples < 2) return found;
+  ExampleError error{.count = static_cast<int64_t>(examples)};
+  if (examples < 2) return error;
   const auto n = static_cast<double>(seeds), m = static_cast<double>(examples);
   double of_means = 0, of_interaction = 0;
   for (size_t e = 0; e < examples; ++e) {
@@ -73,8 +73,8 @@ ExampleError example_error(const std::vector<const ExampleLosses*>& arm,
   }
   of_means /= m * (m - 1);
   of_interaction /= (n - 1) * (m - 1) * n * m;
-  found.error = std::sqrt(std::max(0.0, of_means - of_interaction));
-  return found;
+  error.error = std::sqrt(std::max(0.0, of_means - of_interaction));
+  return error;
 }
 
 }  // namespace cloze

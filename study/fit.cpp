@@ -124,7 +124,7 @@ struct Curvature {
 };
 
 Curvature curvature_at(const Problem& p, const Vector& v) {
-  Curvature found;
+  Curvature curvature;
   for (size_t i = 0; i < p.x.size(); ++i) {
     if (p.weight[i] == 0) continue;
     const std::array<Vector, 3> terms{{{1, 0, 0, -p.x[i], 0}, {0, 1, 0, 0, -p.y[i]}, {0, 0, 1, 0, 0}}};
@@ -137,13 +137,13 @@ Curvature curvature_at(const Problem& p, const Vector& v) {
     for (size_t k = 0; k < terms.size(); ++k) {
       const double fraction = std::exp(logs[k] - top) / sum;
       for (size_t j = 0; j < gradient.size(); ++j) gradient[j] += fraction * terms[k][j];
-      add_square(found.hessian, p.weight[i] * slope * fraction, terms[k]);
+      add_square(curvature.hessian, p.weight[i] * slope * fraction, terms[k]);
     }
     const bool is_near = std::abs(residual) <= p.delta;
-    add_square(found.hessian, p.weight[i] * ((is_near ? 1 / p.delta : 0) - slope), gradient);
-    add_square(found.squares, p.weight[i], gradient);
+    add_square(curvature.hessian, p.weight[i] * ((is_near ? 1 / p.delta : 0) - slope), gradient);
+    add_square(curvature.squares, p.weight[i], gradient);
   }
-  return found;
+  return curvature;
 }
 
 /// The solution of `a x = b` for a matrix that is symmetric and positive; none for others. By Cholesky.

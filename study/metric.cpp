@@ -188,17 +188,17 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
   require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
                      "', by which runs are compared; train the run again");
   const auto& [examples, bytes, documents] = losses->second;
-  MetricValue found{.examples = examples, .documents = documents, .measured = file.measured, .text = file.text};
+  MetricValue value{.examples = examples, .documents = documents, .measured = file.measured, .text = file.text};
   if (loss.unit == LossUnit::bits_per_byte) {
     require<DataError>(!bytes.empty(), path,
                        ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
                        "--force, or compare in nats");
-    found.examples.count = bytes;
-    for (auto& count : found.examples.count) count *= std::numbers::ln2;
-    found.by_nats = found.examples.value() / examples.value();
+    value.examples.count = bytes;
+    for (auto& count : value.examples.count) count *= std::numbers::ln2;
+    value.by_nats = value.examples.value() / examples.value();
   }
-  found.value = found.examples.value();
-  return found;
+  value.value = value.examples.value();
+  return value;
 }
 
 bool is_better(double value, double other, const StudyMetric& metric) {

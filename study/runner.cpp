@@ -237,15 +237,15 @@ class Runner {
   }
 
   StudyProgress progress() const {
-    StudyProgress found;
+    StudyProgress study_progress;
     for (const auto* run : selected_runs(plan_, options_.only)) {
       const auto state = status_of(plan_, *run).state;
-      found.done += state == RunState::done;
-      found.failed += state == RunState::failed;
-      found.elsewhere += state == RunState::running;
-      found.waiting += state == RunState::waiting;
+      study_progress.done += state == RunState::done;
+      study_progress.failed += state == RunState::failed;
+      study_progress.elsewhere += state == RunState::running;
+      study_progress.waiting += state == RunState::waiting;
     }
-    return found;
+    return study_progress;
   }
 
   const Plan& plan_;
@@ -279,14 +279,14 @@ std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, co
 }
 
 std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector<std::string>& only) {
-  std::vector<const PlannedRun*> found;
+  std::vector<const PlannedRun*> runs;
   std::vector<std::string> names;
   for (const auto& run : plan.runs) {
     const auto whole = run.arm + "/" + std::to_string(run.seed);
     names.push_back(whole);
     const bool wanted = only.empty() || std::any_of(only.begin(), only.end(),
                                                     [&](const auto& name) { return name == run.arm || name == whole; });
-    if (wanted) found.push_back(&run);
+    if (wanted) runs.push_back(&run);
   }
   for (const auto& arm : plan.arms) names.push_back(arm.name);
   for (const auto& name : only) {
@@ -294,7 +294,7 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
     require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), "--only ", name,
                          " names no run of this study", near, near.empty() ? "; " : " ", "write arm or arm/seed");
   }
-  return found;
+  return runs;
 }
 
 int64_t concurrent_runs(int64_t jobs, const Plan& plan) {

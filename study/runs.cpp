@@ -88,7 +88,7 @@ struct RunProgress {
 
 /// Of the lines between two evaluations only the last is parsed; of the others it is looked whether they are whole.
 RunProgress read_progress(const std::string& folder, const StudyMetric& metric, int64_t points) {
-  RunProgress found;
+  RunProgress progress;
   const auto mark = row_mark(metric);
   LogLines lines(folder + "/metrics.jsonl");
   constexpr double most_share = 1000;  // of no budget is more used up
@@ -96,10 +96,10 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
   std::string before;  // the last line without an evaluation that looks whole
   const auto take = [&](const std::string& line, int64_t at) {
     auto row = row_of(line);
-    if (row.is_null()) found.damaged.add(at);
-    take_usage(row, found.last);
-    const double fraction = number_at(row, "time", "budget_share", found.share);
-    if (fraction >= 0 && fraction <= most_share) found.share = fraction;
+    if (row.is_null()) progress.damaged.add(at);
+    take_usage(row, progress.last);
+    const double fraction = number_at(row, "time", "budget_share", progress.share);
+    if (fraction >= 0 && fraction <= most_share) progress.share = fraction;
     return row;
   };
   const auto take_before = [&] {
@@ -111,21 +111,21 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
       const bool is_complete = looks_complete(line);
       if (is_complete) before = line;
       if (is_complete) number_before = number;
-      if (!is_complete) found.damaged.add(number);
+      if (!is_complete) progress.damaged.add(number);
       continue;
     }
     take_before();
     const auto row = take(line, number);
     const auto value = row.is_null() ? std::nullopt : curve_value(metric, row);
     if (!value) continue;
-    auto& point = found.curve.emplace_back(found.last);
-    point.share = found.share;
+    auto& point = progress.curve.emplace_back(progress.last);
+    point.share = progress.share;
     point.loss = value->value;
     point.floor = value->floor;
-    point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
+    point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * progress.share + 1e-6) : point.step;
   }
   take_before();
-  return found;
+  return progress;
 }
 
 /// Warns, once a process, of the damaged lines of a run's metrics.

@@ -88,16 +88,16 @@ void check_names(const Stages& stages, const std::vector<std::string>& only) {
 
 /// Adds the fine-tunings of the runs that are compared, behind the search for what they have, if there is one.
 void add_finetunings(Stages& stages) {
-  std::optional<TaskTuning> found;
+  std::optional<TaskTuning> tuning;
   std::string waits_for;
   if (!stages.compared().study.tasks.tune.items.empty()) {
     auto search = task_tuning_plan(stages.compared());
-    found = read_task_tuning(search);
-    waits_for = found ? found->lacks : search.stage;
+    tuning = read_task_tuning(search);
+    waits_for = tuning ? tuning->lacks : search.stage;
     stages.plans.push_back(std::move(search));
     stages.task_tuning = stages.plans.size() - 1;
   }
-  auto tasks = task_plan(stages.compared(), found ? &*found : nullptr);
+  auto tasks = task_plan(stages.compared(), tuning ? &*tuning : nullptr);
   if (!waits_for.empty()) tasks.waits_for = waits_for;
   stages.plans.push_back(std::move(tasks));
   stages.tasks = stages.plans.size() - 1;

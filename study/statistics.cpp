@@ -83,14 +83,14 @@ double equivalence_p(double mean, const DifferenceError& error, double margin) {
 }  // namespace
 
 Summary summarize(const std::vector<double>& values) {
-  Summary found{.count = static_cast<int64_t>(values.size())};
+  Summary summary{.count = static_cast<int64_t>(values.size())};
   if (values.empty()) return {.mean = std::numeric_limits<double>::quiet_NaN()};
   const auto n = static_cast<double>(values.size());
-  found.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  summary.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   double squares = 0;
-  for (const double value : values) squares += (value - found.mean) * (value - found.mean);
-  if (values.size() > 1) found.sd = std::sqrt(squares / (n - 1));
-  return found;
+  for (const double value : values) squares += (value - summary.mean) * (value - summary.mean);
+  if (values.size() > 1) summary.sd = std::sqrt(squares / (n - 1));
+  return summary;
 }
 
 std::optional<Outlier> outlier(const std::vector<double>& values) {
@@ -200,16 +200,16 @@ Difference paired_t_test(const std::vector<double>& arm, const std::vector<doubl
   std::vector<double> differences(arm.size());
   std::transform(arm.begin(), arm.end(), baseline.begin(), differences.begin(), std::minus<>());
   const auto summary = summarize(differences);
-  Difference found{.mean = summary.mean, .sd = summary.sd, .seeds = summary.count};
-  if (found.seeds < 2) {
-    found.verdict = Verdict::single_seed;
-    return found;
+  Difference difference{.mean = summary.mean, .sd = summary.sd, .seeds = summary.count};
+  if (difference.seeds < 2) {
+    difference.verdict = Verdict::single_seed;
+    return difference;
   }
-  const auto error = error_of(found);
+  const auto error = error_of(difference);
   const double reach = error.reach(1 - rules.confidence);
-  found.t_interval = Interval{found.mean - reach, found.mean + reach};
-  found.p = error.p(found.mean);
-  return found;
+  difference.t_interval = Interval{difference.mean - reach, difference.mean + reach};
+  difference.p = error.p(difference.mean);
+  return difference;
 }
 
 Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,

@@ -242,7 +242,7 @@ PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const St
 
 }  // namespace
 
-Plan task_plan(const Plan& trained, const TaskTuning* found) {
+Plan task_plan(const Plan& trained, const TaskTuning* tuning) {
   const auto terms = finetuning_terms(trained.study.tasks, trained.file);
   const auto tasks = tasks_of(terms);
   auto plan = finetuning_stage(trained, "tasks", "tasks");
@@ -254,7 +254,7 @@ Plan task_plan(const Plan& trained, const TaskTuning* found) {
     each([&](const StudyTask&, int64_t, const std::string& name) { plan.arms.push_back({arm.name + name, arm.keys}); });
   for (const auto& run : trained.runs)
     each([&](const StudyTask& task, int64_t seed, const std::string& name) {
-      const auto tuned = found ? found->best_keys(run.arm, task.name) : Keys{};
+      const auto tuned = tuning ? tuning->best_keys(run.arm, task.name) : Keys{};
       plan.runs.push_back(finetuning_after(trained, run, task, seed, terms, tuned, name));
     });
   return plan;

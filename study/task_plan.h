@@ -31,8 +31,8 @@ FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::strin
 /// `wide, sst2.1`, and its seeds those of the runs. Throws ConfigError for a task file with mistakes, for one whose
 /// files are not there, and for two tasks of one name.
 ///
-/// found   by the search of a study that has one (study/task_tuning.h); null: all have the values of the recipe
-Plan task_plan(const Plan& trained, const TaskTuning* found = nullptr);
+/// tuning   by the search of a study that has one (study/task_tuning.h); null: all have the values of the recipe
+Plan task_plan(const Plan& trained, const TaskTuning* tuning = nullptr);
 
 /// The plan of that search: the fine-tunings of all runs on all tasks with each combination of values and each of its
 /// seeds, `wide, sst2.100001, learning_rate=3e-4`. Throws as above, and ConfigError for a key without at least two

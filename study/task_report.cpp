@@ -24,16 +24,16 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-std::vector<std::string> distinct(const std::vector<ArmOnTask>& found, std::string ArmOnTask::* field) {
+std::vector<std::string> distinct(const std::vector<ArmOnTask>& arms, std::string ArmOnTask::* field) {
   std::vector<std::string> names;
-  for (const auto& one : found)
+  for (const auto& one : arms)
     if (std::ranges::find(names, one.*field) == names.end()) names.push_back(one.*field);
   return names;
 }
 
-const ArmOnTask* find_in(const std::vector<ArmOnTask>& found, const std::string& arm, const std::string& task) {
-  const auto at = std::ranges::find_if(found, [&](const auto& one) { return one.arm == arm && one.task == task; });
-  return at == found.end() || at->values.empty() ? nullptr : &*at;
+const ArmOnTask* find_in(const std::vector<ArmOnTask>& arms, const std::string& arm, const std::string& task) {
+  const auto at = std::ranges::find_if(arms, [&](const auto& one) { return one.arm == arm && one.task == task; });
+  return at == arms.end() || at->values.empty() ? nullptr : &*at;
 }
 
 /// The mean of an arm on a task, of which more is better; an undefined one is worse than all others.
@@ -44,10 +44,10 @@ double height_of(const ArmOnTask& one) {
 }
 
 /// The rank of an arm on a task, 1 for the best; equal means share theirs.
-double rank_of(const std::vector<ArmOnTask>& found, const ArmOnTask& one) {
+double rank_of(const std::vector<ArmOnTask>& arms, const ArmOnTask& one) {
   double better = 0, equal = 0;
   const double own = height_of(one);
-  for (const auto& other : found) {
+  for (const auto& other : arms) {
     if (other.task != one.task || other.values.empty()) continue;
     better += height_of(other) > own;
     equal += height_of(other) == own;
@@ -143,7 +143,7 @@ SplitSpread split_spread(const std::vector<std::vector<double>>& values) {
 }
 
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
-  std::vector<ArmOnTask> found;
+  std::vector<ArmOnTask> arms;
   std::map<std::string, size_t> row_of;  // of a run with its task, in its arm
   for (const auto& run : tasks.runs) {
     const auto& job = run.finetuning;
@@ -153,8 +153,8 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     const auto is_same = [&](const ArmOnTask& one) {
       return one.arm == arm && one.task == job.task && one.changed == changed;
     };
-    auto at = std::ranges::find_if(found, is_same);
-    if (at == found.end()) at = found.insert(found.end(), ArmOnTask{.arm = arm, .task = job.task, .changed = changed});
+    auto at = std::ranges::find_if(arms, is_same);
+    if (at == arms.end()) at = arms.insert(arms.end(), ArmOnTask{.arm = arm, .task = job.task, .changed = changed});
     if (!is_done) continue;
     const auto outcome = outcome_of(run_path(tasks, run));
     at->figure = outcome.figure;
@@ -165,29 +165,29 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     if (is_new) at->runs.push_back(run.config.init.from);
     at->values[row->second].push_back(outcome.value);
   }
-  return found;
+  return arms;
 }
 
-Table rank_table(const std::vector<ArmOnTask>& found) {
-  const auto tasks = distinct(found, &ArmOnTask::task);
+Table rank_table(const std::vector<ArmOnTask>& arms) {
+  const auto tasks = distinct(arms, &ArmOnTask::task);
   std::vector<std::string> heads{"arm"};
   for (const auto& task : tasks) {
     std::string figure;
-    for (const auto& one : found)
+    for (const auto& one : arms)
       if (one.task == task && !one.figure.empty()) figure = one.figure;
     heads.push_back(figure.empty() ? task : task + " " + figure + (is_error(figure) ? "" : " %"));
   }
   heads.insert(heads.end(), {"mean", "average rank"});
   Table table{.title = "Tasks", .header = columns_of_numbers(heads)};
-  for (const auto& arm : distinct(found, &ArmOnTask::arm)) {
+  for (const auto& arm : distinct(arms, &ArmOnTask::arm)) {
     std::vector<std::string> row{arm};
     std::vector<const ArmOnTask*> shares;
     std::vector<double> means, ranks;
     for (const auto& task : tasks) {
-      const auto* one = find_in(found, arm, task);
+      const auto* one = find_in(arms, arm, task);
       row.push_back(one ? cell_of(*one) : "");
       if (!one) continue;
-      ranks.push_back(rank_of(found, *one));
+      ranks.push_back(rank_of(arms, *one));
       if (is_error(one->figure)) continue;
       means.push_back(one->mean());
       shares.push_back(one);
@@ -201,12 +201,12 @@ Table rank_table(const std::vector<ArmOnTask>& found) {
   return table;
 }
 
-Table finetuning_table(const std::vector<ArmOnTask>& found) {
+Table finetuning_table(const std::vector<ArmOnTask>& arms) {
   Table table{.title = "Spread of fine-tuning",
               .header = columns_of_numbers(
                   {"task", "arm", "runs", "fine-tunings", "sd of runs", "sd of fine-tunings", "did not learn"})};
   table.header[1].kind = ColumnKind::text;
-  for (const auto& one : found) {
+  for (const auto& one : arms) {
     const auto spread = split_spread(one.values);
     table.rows.push_back({one.task, one.arm, std::to_string(one.values.size()), std::to_string(one.count()),
                           sd_cell(spread.of_runs, one.figure), sd_cell(spread.of_finetunings, one.figure),
@@ -221,11 +221,11 @@ namespace {
 using BySeed = std::map<int64_t, MetricValue>;
 
 std::map<std::string, std::map<std::string, BySeed>> values_by_task(const Plan& tasks) {
-  std::map<std::string, std::map<std::string, BySeed>> found;  // of task, arm
+  std::map<std::string, std::map<std::string, BySeed>> seeds;  // of task, arm
   for (const auto& run : tasks.runs)
     if (status_of(tasks, run).state == RunState::done && change_of(run_path(tasks, run)).empty())
-      found[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run_path(tasks, run)}, "");
-  return found;
+      seeds[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run_path(tasks, run)}, "");
+  return seeds;
 }
 
 Difference difference_between(const BySeed& arm, const BySeed& baseline, const ComparisonRules& rules) {
@@ -288,17 +288,17 @@ std::string finetuning_words(const Plan& tasks) {
   return terms.tune.items.empty() ? text : concat(text, " but for ", keys_of_search(terms));
 }
 
-std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found) {
+std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms) {
   std::vector<std::string> notes;
   std::string unlearned;
-  for (const auto& one : found)
+  for (const auto& one : arms)
     if (one.unlearned > 0)
       unlearned += concat(unlearned.empty() ? "" : ", ", one.arm, " on ", one.task, " (", one.unlearned, " of ",
                           one.count(), ")");
   if (!unlearned.empty())
     notes.push_back(concat("* did not learn, being no better than the floor on the valid part: ", unlearned,
                            "; they count like the others"));
-  for (const auto& one : found)
+  for (const auto& one : arms)
     if (!one.changed.empty())
       notes.push_back(concat(one.arm, " on ", one.task, ": ", one.changed,
                              "; it is held apart from fine-tunings that never changed"));
@@ -307,7 +307,7 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
              tasks.study.tasks.tune.items.empty()
                  ? "; its rates were not searched for any arm"
                  : concat("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
-  if (std::ranges::any_of(found, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
+  if (std::ranges::any_of(arms, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
     notes.emplace_back(
         "the mean over tasks has Student's 95 % interval over the pretraining runs that have all of them");
   for (const auto& run : tasks.runs)

@@ -35,10 +35,10 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
 
 /// A row an arm, a column a task, with the mean over tasks, of which an arm of several runs has Student's 95 % interval
 /// over those that have all tasks, and the average rank.
-Table rank_table(const std::vector<ArmOnTask>& found);
+Table rank_table(const std::vector<ArmOnTask>& arms);
 
 /// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.
-Table finetuning_table(const std::vector<ArmOnTask>& found);
+Table finetuning_table(const std::vector<ArmOnTask>& arms);
 
 /// Of runs that no study planned: each against the first on each task, paired by the seeds of the fine-tuning and on
 /// the same items. The intervals of all rows hold at once; they are of these runs, and not of others that would be
@@ -49,6 +49,6 @@ Table difference_table(const Plan& tasks);
 std::string finetuning_words(const Plan& tasks);
 
 /// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
-std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& found);
+std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms);
 
 }  // namespace cloze

@@ -96,18 +96,18 @@ std::vector<std::pair<std::string, ConfigNode>> TaskTuning::best_keys(const std:
 
 std::optional<TaskTuning> read_task_tuning(const Plan& tuning) {
   if (!is_settled(tuning)) return std::nullopt;
-  TaskTuning found;
+  TaskTuning task_tuning;
   // References to the searches stay: there are as many as pairs of an arm and a task.
-  found.searches.reserve(tuning.runs.size());
+  task_tuning.searches.reserve(tuning.runs.size());
   Figures figures;
-  for (const auto& run : tuning.runs) add_try(tuning, run, found, figures);
-  for (auto& search : found.searches) {
+  for (const auto& run : tuning.runs) add_try(tuning, run, task_tuning, figures);
+  for (auto& search : task_tuning.searches) {
     for (size_t c = 0; c < search.candidates.size(); ++c) search.candidates[c].loss = summarize(figures[&search][c]);
     search.best = best_candidate(search.candidates, search.figure);
     const bool has_best = search.candidates[search.best].loss.count > 0;
-    if (!has_best && found.lacks.empty()) found.lacks = lack_of(search, tuning);
+    if (!has_best && task_tuning.lacks.empty()) task_tuning.lacks = lack_of(search, tuning);
   }
-  return found;
+  return task_tuning;
 }
 
 Table task_tuning_table(const TaskTuning& tuning) {

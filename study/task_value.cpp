@@ -66,36 +66,36 @@ void add_scaled(std::vector<double>& sum, const std::vector<double>& values, dou
 JudgedTest read_judged_test(const std::string& folder) {
   const auto summary = read_task_summary(folder);
   const auto rows = folder + "/" + task_folder;
-  JudgedTest found{.prepared = open_prepared_task(rows), .items = read_prepared_part(rows, "test").items};
-  require<DataError>(!summary.contains("rows") || summary["rows"] == found.prepared.fingerprint, rows,
+  JudgedTest test{.prepared = open_prepared_task(rows), .items = read_prepared_part(rows, "test").items};
+  require<DataError>(!summary.contains("rows") || summary["rows"] == test.prepared.fingerprint, rows,
                      ": has other rows than those that the run was judged on; restore it, or fine-tune again in "
                      "another folder");
-  const auto& task = found.prepared.task;
-  found.predictions =
-      read_predictions(folder + "/predictions.jsonl", task.config.kind, found.items, task.labels).predictions;
-  return found;
+  const auto& task = test.prepared.task;
+  test.predictions =
+      read_predictions(folder + "/predictions.jsonl", task.config.kind, test.items, task.labels).predictions;
+  return test;
 }
 
 TaskOutcome outcome_of(const std::string& folder) {
   const auto task = read_task_summary(folder);
-  TaskOutcome found;
-  found.figure = string_at(task, "/metric");
-  found.learned = value_at(task, "/learned") != false;
+  TaskOutcome outcome;
+  outcome.figure = string_at(task, "/metric");
+  outcome.learned = value_at(task, "/learned") != false;
   const auto figures = value_at(task, "/test");
-  const auto at = figures.find(found.figure);
+  const auto at = figures.find(outcome.figure);
   const auto value = at == figures.end() ? json() : value_at(*at, "/value");
-  found.value = value.is_number() ? points_of(value.get<double>(), found.figure) : std::nan("");
-  found.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
-  return found;
+  outcome.value = value.is_number() ? points_of(value.get<double>(), outcome.figure) : std::nan("");
+  outcome.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
+  return outcome;
 }
 
 ValidFigure valid_of(const std::string& folder) {
   const auto task = read_task_summary(folder);
-  ValidFigure found{.figure = string_at(task, "/metric")};
+  ValidFigure figure{.figure = string_at(task, "/metric")};
   const auto best = value_at(task, "/best");
-  if (best.is_number()) found.value = points_of(best.get<double>(), found.figure);
-  found.is_of_test = open_prepared_task(folder + "/" + task_folder).task.is_chosen_on_test;
-  return found;
+  if (best.is_number()) figure.value = points_of(best.get<double>(), figure.figure);
+  figure.is_of_test = open_prepared_task(folder + "/" + task_folder).task.is_chosen_on_test;
+  return figure;
 }
 
 MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure) {

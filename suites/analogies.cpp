@@ -38,10 +38,10 @@ SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Counts& 
 std::string phenomenon_of(const std::string& section) { return section.starts_with("gram") ? "syntactic" : "semantic"; }
 
 std::vector<std::string> words_of(const AnalogyFile& file) {
-  std::vector<std::string> found;
+  std::vector<std::string> words;
   for (const auto& section : file.sections)
-    for (const auto& question : section.questions) found.insert(found.end(), question.begin(), question.end());
-  return found;
+    for (const auto& question : section.questions) words.insert(words.end(), question.begin(), question.end());
+  return words;
 }
 
 bool is_section(std::string_view line) { return line.starts_with(": "); }

@@ -122,13 +122,13 @@ struct FramedText {
   std::vector<size_t> scored;
 };
 FramedText framed(const LoadedRun& run, const Tokenizer::Frame& frame, const std::string& text, size_t start) {
-  FramedText found{.ids = frame.before, .scored = {}};
+  FramedText framed_text{.ids = frame.before, .scored = {}};
   for (const auto& token : run.tokenizer.encode_with_offsets(text)) {
-    if (counts_from(start, token.begin, token.end)) found.scored.push_back(found.ids.size());
-    found.ids.push_back(token.id);
+    if (counts_from(start, token.begin, token.end)) framed_text.scored.push_back(framed_text.ids.size());
+    framed_text.ids.push_back(token.id);
   }
-  append(found.ids, frame.after);
-  return found;
+  append(framed_text.ids, frame.after);
+  return framed_text;
 }
 
 void add_causal(const LoadedRun& run, const BabylmCandidate& candidate, const Tokenizer::Frame& frame, Rows& rows) {

@@ -167,14 +167,14 @@ std::optional<RankingSuite> read_declared(const SuiteFiles& files) {
                        ", and there is no such file");
   const auto name = form.suite.suite.empty() ? suite_name(files.path) : form.suite.suite;
   uint64_t bytes = 0;
-  auto suite =
-      read_lines_of({.name = "a declared suite",
-                     .signature = nullptr,
-                     .keys = "",
-                     .read = [&](const SuiteLine& line, RankingSource& source,
-                                 std::vector<RankingItem>& found) { read_item(form, line, source, found, bytes); },
-                     .answer = "right"},
-                    items.string(), name);
+  auto suite = read_lines_of(
+      {.name = "a declared suite",
+       .signature = nullptr,
+       .keys = "",
+       .read = [&](const SuiteLine& line, RankingSource& source,
+                   std::vector<RankingItem>& ranking_items) { read_item(form, line, source, ranking_items, bytes); },
+       .answer = "right"},
+      items.string(), name);
   suite.name = name;
   return suite;
 }

@@ -37,17 +37,17 @@ std::optional<FigureSums> sums_of(const SuiteResult& result, const std::string& 
   const auto share = std::ranges::find_if(result.shares, is_of);
   if (share == result.shares.end() || share->items.empty()) return std::nullopt;
   const bool is_of_clusters = share->is_of_clusters && metric == share->metric;
-  FigureSums found;
+  FigureSums sums;
   double guess = 0, count = 0;
   for (const auto& cluster : clusters_of(share->items)) {
     const double parts = is_of_clusters ? cluster.count : 1;
-    found.sum.push_back(cluster.credit / parts);
-    found.count.push_back(cluster.count / parts);
+    sums.sum.push_back(cluster.credit / parts);
+    sums.count.push_back(cluster.count / parts);
     guess += cluster.guess / parts;
-    count += found.count.back();
+    count += sums.count.back();
   }
-  found.floor = guess / count;
-  return found;
+  sums.floor = guess / count;
+  return sums;
 }
 
 }  // namespace cloze

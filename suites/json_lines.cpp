@@ -68,11 +68,11 @@ std::optional<SuiteLine> SuiteLines::next() {
   do {
     if (!lines_.next(line)) return std::nullopt;
   } while (is_blank(line));
-  SuiteLine found{parse_json_line(line, lines_.where()), lines_.where()};
-  if (found.object.is_object()) return found;
+  SuiteLine suite_line{parse_json_line(line, lines_.where()), lines_.where()};
+  if (suite_line.object.is_object()) return suite_line;
   const auto fault = json_line_fault(line);
   const bool is_cut = fault.find("ends in the middle") != std::string::npos;
-  fail<DataError>(found.where, ": not a JSON object", fault,
+  fail<DataError>(suite_line.where, ": not a JSON object", fault,
                   is_cut ? "; the file is cut off, get it again" : "; JSON lines have one object per line");
 }
 
@@ -82,9 +82,9 @@ std::optional<SuiteLine> first_line(const std::string& path) {
   do {
     if (!lines.next(line)) return std::nullopt;
   } while (is_blank(line));
-  SuiteLine found{parse_json(line), lines.where()};
-  if (!found.object.is_object()) return std::nullopt;
-  return found;
+  SuiteLine suite_line{parse_json(line), lines.where()};
+  if (!suite_line.object.is_object()) return std::nullopt;
+  return suite_line;
 }
 
 }  // namespace cloze

@@ -167,10 +167,10 @@ struct Choices {
 };
 Choices choices_of(const SuiteLine& line) {
   const auto& value = line.at("choices");
-  Choices found;
+  Choices choices;
   if (value.is_object()) {
     const SuiteLine inner{value, line.where + ": `choices`"};
-    found = {inner.texts("text"), inner.texts("label")};
+    choices = {inner.texts("text"), inner.texts("label")};
   } else {
     require<DataError>(value.is_array(), line.where, ": `choices` is ", described(value),
                        "; it must hold texts and labels");
@@ -178,14 +178,14 @@ Choices choices_of(const SuiteLine& line) {
       require<DataError>(one.is_object(), line.where, ": `choices` holds ", described(one),
                          "; it must hold texts and labels");
       const SuiteLine inner{one, line.where + ": `choices`"};
-      found.texts.push_back(inner.text("text"));
-      found.labels.push_back(inner.text("label"));
+      choices.texts.push_back(inner.text("text"));
+      choices.labels.push_back(inner.text("label"));
     }
   }
-  require<DataError>(found.texts.size() == found.labels.size() && found.texts.size() > 1, line.where,
-                     ": `choices` has ", found.texts.size(), " texts and ", found.labels.size(),
+  require<DataError>(choices.texts.size() == choices.labels.size() && choices.texts.size() > 1, line.where,
+                     ": `choices` has ", choices.texts.size(), " texts and ", choices.labels.size(),
                      " labels; it needs as many, and two at least");
-  return found;
+  return choices;
 }
 
 /// `Question: QUESTION`, `Answer: CHOICE` in two lines, as the zero-shot evaluations of ARC since Brown et al. 2020.

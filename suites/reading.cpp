@@ -207,13 +207,13 @@ std::vector<SuiteFigure> figures_of(const ReadingGains& gains, const std::option
   const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& figure_of) {
     for (const auto& [metric, kind] :
          {std::pair{"partial_r2", &ReadingGain::partial_r2}, {"delta_r2", &ReadingGain::delta_r2}}) {
-      const WordFigure found = figure_of(gains, kind);
+      const WordFigure word_figure = figure_of(gains, kind);
       SuiteFigure figure{.level = level,
                          .group = group,
                          .metric = metric,
-                         .value = found.value,
-                         .low = found.value - found.reach(),
-                         .high = found.value + found.reach(),
+                         .value = word_figure.value,
+                         .low = word_figure.value - word_figure.reach(),
+                         .high = word_figure.value + word_figure.reach(),
                          .count = count};
       if (official) figure.official = figure_of(*official, kind).value;
       figures.push_back(figure);

@@ -70,11 +70,11 @@ Explained explained_by(const Regression& r, const std::vector<size_t>& rows) {
     of_residuals += residuals[i] * residuals[i];
     of_target += (target[i] - mean) * (target[i] - mean);
   }
-  Explained found{.r2 = fit.r2, .influences = Column(r.target->size())};
+  Explained explained{.r2 = fit.r2, .influences = Column(r.target->size())};
   for (size_t i = 0; i < rows.size() && of_residuals > 0; ++i)
-    found.influences[rows[i]] =
+    explained.influences[rows[i]] =
         residuals[i] * residuals[i] / of_residuals - (target[i] - mean) * (target[i] - mean) / of_target;
-  return found;
+  return explained;
 }
 
 ReadingGain gain_of(const ReadingMeasure& measure, const std::vector<const Column*>& predictors,

@@ -13,18 +13,18 @@ double average(std::span<const double> values) {
 
 ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts) {
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
-  ClusteredMean found{.value = std::accumulate(sums.begin(), sums.end(), 0.0) / all};
-  if (sums.size() < 2) return found;
+  ClusteredMean mean{.value = std::accumulate(sums.begin(), sums.end(), 0.0) / all};
+  if (sums.size() < 2) return mean;
   const auto clusters = static_cast<double>(sums.size());
   double squares = 0;
   for (size_t g = 0; g < sums.size(); ++g) {
-    const double residual = sums[g] - found.value * counts[g];
+    const double residual = sums[g] - mean.value * counts[g];
     squares += residual * residual;
   }
   const double error = std::sqrt(clusters / (clusters - 1) * squares) / all;
   const double t = boost::math::quantile(boost::math::students_t(clusters - 1), 0.975);
-  found.interval = {found.value - t * error, found.value + t * error};
-  return found;
+  mean.interval = {mean.value - t * error, mean.value + t * error};
+  return mean;
 }
 
 Bounds fraction_interval(const ClusteredMean& mean, int64_t count) {

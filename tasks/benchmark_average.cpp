@@ -15,9 +15,9 @@ struct BenchmarkTask {
 
 std::vector<BenchmarkTask> tasks_in(Benchmark benchmark) {
   const auto by = [](const std::string& task, const std::vector<std::string>& metrics) {
-    BenchmarkTask found{.name = task};
-    for (const auto& metric : metrics) found.figures.emplace_back(task, metric);
-    return found;
+    BenchmarkTask benchmark_task{.name = task};
+    for (const auto& metric : metrics) benchmark_task.figures.emplace_back(task, metric);
+    return benchmark_task;
   };
   if (benchmark == Benchmark::superglue)
     return {by("boolq", {"accuracy"}),

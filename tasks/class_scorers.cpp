@@ -40,14 +40,14 @@ struct SparseConfusion {
 
   /// [ids], and the number of all.
   std::vector<LabelCounts> counts(std::span<const int64_t> weights) const {
-    std::vector<LabelCounts> found(ids.size());
+    std::vector<LabelCounts> label_counts(ids.size());
     for (size_t c = 0; c < cells.size(); ++c) {
       const auto [gold, predicted] = cells[c];
-      found[gold].gold += weights[c];
-      found[predicted].predicted += weights[c];
-      if (gold == predicted) found[gold].right += weights[c];
+      label_counts[gold].gold += weights[c];
+      label_counts[predicted].predicted += weights[c];
+      if (gold == predicted) label_counts[gold].right += weights[c];
     }
-    return found;
+    return label_counts;
   }
   bool has_unknown() const { return !ids.empty() && ids.front() == unknown_label; }
 };

@@ -109,17 +109,17 @@ bool any_fits(const std::vector<Neighbours>& rules, const ReadTag& before, const
 }  // namespace
 
 std::vector<Entity> entities_of(const std::vector<std::string>& tags) {
-  std::vector<Entity> found;
+  std::vector<Entity> entities;
   ReadTag before;
   int64_t begin = 0;
   for (size_t i = 0; i <= tags.size(); ++i) {
     const ReadTag tag = i == tags.size() ? ReadTag{} : ReadTag{first_of(tags[i]), type_after_hyphen(tags[i])};
     const auto at = static_cast<int64_t>(i);
-    if (ends_between(before, tag)) found.push_back({before.type, begin, at});
+    if (ends_between(before, tag)) entities.push_back({before.type, begin, at});
     if (starts_between(before, tag)) begin = at;
     before = tag;
   }
-  return found;
+  return entities;
 }
 
 std::vector<Entity> strict_entities(const std::vector<std::string>& tags, EntityScheme scheme) {
@@ -130,7 +130,7 @@ std::vector<Entity> strict_entities(const std::vector<std::string>& tags, Entity
     read.push_back(one.is(rules.letters) ? one : ReadTag{});
   }
   read.emplace_back();
-  std::vector<Entity> found;
+  std::vector<Entity> entities;
   for (size_t i = 0; i < read.size();) {
     if (!any_fits(rules.starts, i == 0 ? ReadTag{} : read[i - 1], read[i])) {
       ++i;
@@ -139,10 +139,10 @@ std::vector<Entity> strict_entities(const std::vector<std::string>& tags, Entity
     auto end = i + 1;
     while (end < read.size() && any_fits(rules.insides, read[end - 1], read[end])) ++end;
     if (any_fits(rules.ends, read[end - 1], read[end]))
-      found.push_back({read[i].type, static_cast<int64_t>(i), static_cast<int64_t>(end)});
+      entities.push_back({read[i].type, static_cast<int64_t>(i), static_cast<int64_t>(end)});
     i = end;
   }
-  return found;
+  return entities;
 }
 
 EntityScheme scheme_of(const std::vector<std::string>& tags) {

@@ -157,10 +157,10 @@ std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored) {
   const auto have_groups = std::ranges::none_of(scored.items, [](const auto* item) { return item->group.empty(); });
   switch (scored.kind) {
     case TaskKind::classification: {
-      std::vector<TaskScorerMaker> found{class_scorer};
-      if (have_groups && scored.labels->size() == 2) found.emplace_back(question_scorer);
-      if (have_probabilities) found.emplace_back(area_scorer);
-      return found;
+      std::vector<TaskScorerMaker> makers{class_scorer};
+      if (have_groups && scored.labels->size() == 2) makers.emplace_back(question_scorer);
+      if (have_probabilities) makers.emplace_back(area_scorer);
+      return makers;
     }
     case TaskKind::multilabel:
       if (have_probabilities) return {multilabel_scorer, area_scorer};
@@ -182,24 +182,24 @@ std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored) {
 TaskFigures metrics_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                        const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
-  TaskFigures found;
-  for (const auto& make : scorers_of(scored)) add_figures(scored, make, found.figures);
-  if (kind == TaskKind::classification) add_class_tables(scored, found);
-  if (kind == TaskKind::multilabel) add_multilabel_table(scored, found);
-  if (kind == TaskKind::tagging) add_tag_tables(scored, found);
-  return found;
+  TaskFigures figures;
+  for (const auto& make : scorers_of(scored)) add_figures(scored, make, figures.figures);
+  if (kind == TaskKind::classification) add_class_tables(scored, figures);
+  if (kind == TaskKind::multilabel) add_multilabel_table(scored, figures);
+  if (kind == TaskKind::tagging) add_tag_tables(scored, figures);
+  return figures;
 }
 
 std::vector<Figure> values_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                               const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
-  std::vector<Figure> found;
+  std::vector<Figure> figures;
   for (const auto& make : scorers_of(scored)) {
     const auto scorer = make(scored);
     const auto values = full_values(scorer);
-    for (size_t m = 0; m < values.size(); ++m) found.push_back(figure_at(scorer.metrics[m], values[m]));
+    for (size_t m = 0; m < values.size(); ++m) figures.push_back(figure_at(scorer.metrics[m], values[m]));
   }
-  return found;
+  return figures;
 }
 
 const Figure* figure_of(const TaskFigures& figures, const std::string& metric) {
@@ -211,7 +211,7 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
                                   const std::vector<TaskPrediction>& first, const std::vector<TaskPrediction>& second,
                                   const MetricOptions& options) {
   const auto a = checked(kind, items, labels, first, options), b = checked(kind, items, labels, second, options);
-  PairedFigures found;
+  PairedFigures figures;
   const auto makers = scorers_of(a).size() < scorers_of(b).size() ? scorers_of(a) : scorers_of(b);
   for (const auto& make : makers) {
     const auto scorer = make(a), other = make(b);
@@ -228,16 +228,16 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
           figure.high = bounds->high;
         }
       }
-      found.figures.push_back(std::move(figure));
+      figures.figures.push_back(std::move(figure));
     }
   }
   const auto right = right_items(a), other_right = right_items(b);
   for (size_t i = 0; i < right.size(); ++i) {
-    found.only_first += right[i] && !other_right[i];
-    found.only_second += !right[i] && other_right[i];
+    figures.only_first += right[i] && !other_right[i];
+    figures.only_second += !right[i] && other_right[i];
   }
-  if (!right.empty()) found.mcnemar = mcnemar_p(found.only_first, found.only_second);
-  return found;
+  if (!right.empty()) figures.mcnemar = mcnemar_p(figures.only_first, figures.only_second);
+  return figures;
 }
 
 namespace {
@@ -256,9 +256,9 @@ struct MetricValues {
 
 FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
   MetricValues value_of{.scorer = scorer, .metric = metric};
-  FigureOnDraws found{.value = full_values(scorer)[metric]};
+  FigureOnDraws draws{.value = full_values(scorer)[metric]};
   const auto units = scorer.cell_of.size();
-  found.units = static_cast<int64_t>(units);
+  draws.units = static_cast<int64_t>(units);
   if (scorer.metrics[metric].is_proportion) {
     std::vector<double> of_cells(scorer.cells);
     std::vector<int64_t> weights(scorer.cells);
@@ -267,16 +267,16 @@ FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
       of_cells[cell] = value_of(weights);
       weights[cell] = 0;
     }
-    for (const auto cell : scorer.cell_of) found.of_units.push_back(of_cells[cell]);
-    return found;
+    for (const auto cell : scorer.cell_of) draws.of_units.push_back(of_cells[cell]);
+    return draws;
   }
   for (int64_t draw = 0; draw < comparison_draws; ++draw) {
     auto stream = Rng(1).stream("units of a comparison", 0, static_cast<uint64_t>(draw));
     std::vector<int64_t> weights(scorer.cells);
     for (size_t i = 0; i < units; ++i) ++weights[scorer.cell_of[stream.below(units)]];
-    found.draws.push_back(value_of(weights));
+    draws.draws.push_back(value_of(weights));
   }
-  return found;
+  return draws;
 }
 
 }  // namespace

@@ -56,13 +56,13 @@ std::vector<TaskPrediction> word_predictions(const std::vector<TaskItem>& train,
       gold.push_back(label->id);
     }
   const WordRegression regression(texts, gold, labels.size());
-  std::vector<TaskPrediction> found;
+  std::vector<TaskPrediction> predictions;
   for (const auto& item : items) {
     auto p = regression.probabilities(both_texts(item));
     const auto label = std::ranges::max_element(p) - p.begin();
-    found.push_back({.id = item.id, .label = label, .probabilities = std::move(p)});
+    predictions.push_back({.id = item.id, .label = label, .probabilities = std::move(p)});
   }
-  return found;
+  return predictions;
 }
 
 }  // namespace
@@ -82,40 +82,40 @@ std::string name_of_floor(TaskKind kind, Floor floor) {
 }
 
 TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels) {
-  TaskPrediction found;
+  TaskPrediction prediction;
   switch (kind) {
     case TaskKind::classification:
     case TaskKind::choice: {
       const auto counts = gold_counts(train);
-      found.label = std::ranges::max_element(counts) - counts.begin();
+      prediction.label = std::ranges::max_element(counts) - counts.begin();
       break;
     }
     case TaskKind::multilabel: {
       const auto counts = gold_counts(train);
       for (size_t id = 0; id < counts.size(); ++id)
-        if (2 * counts[id] > std::ssize(train)) found.labels.push_back(static_cast<int64_t>(id));
+        if (2 * counts[id] > std::ssize(train)) prediction.labels.push_back(static_cast<int64_t>(id));
       break;
     }
     case TaskKind::regression:
-      found.value = mean_of_gold(train);
+      prediction.value = mean_of_gold(train);
       break;
     case TaskKind::tagging:
-      found.label = outside_tag(gold_counts(train), labels);
+      prediction.label = outside_tag(gold_counts(train), labels);
       break;
     case TaskKind::spans:
       break;
   }
-  return found;
+  return prediction;
 }
 
 std::vector<TaskPrediction> constant_predictions(TaskKind kind, const TaskPrediction& constant,
                                                  const std::vector<TaskItem>& items) {
-  std::vector<TaskPrediction> found(items.size(), constant);
+  std::vector<TaskPrediction> predictions(items.size(), constant);
   for (size_t i = 0; i < items.size(); ++i) {
-    found[i].id = items[i].id;
-    if (kind == TaskKind::tagging) found[i].labels.assign(items[i].words.size(), constant.label);
+    predictions[i].id = items[i].id;
+    if (kind == TaskKind::tagging) predictions[i].labels.assign(items[i].words.size(), constant.label);
   }
-  return found;
+  return predictions;
 }
 
 std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,

@@ -67,7 +67,7 @@ RowOptions row_options(const TaskConfig& config, const TaskLabels& labels) {
 }
 
 TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const Rng& order, int64_t examples) {
-  TaskInspection found;
+  TaskInspection inspection;
   std::vector<std::pair<size_t, RowGroup>> groups;  // of the training part: item, rows of it
   std::vector<TaskRow> rows;
   for (const auto* part : {&task.train, &task.valid, &task.test}) {
@@ -81,7 +81,7 @@ TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const R
       if (part != &task.train) continue;
       for (const auto& group : row_groups(maker.options().kind, rows)) groups.emplace_back(i, group);
     }
-    found.parts.push_back(std::move(counted));
+    inspection.parts.push_back(std::move(counted));
   }
   for (int64_t i = 0; i < examples && !groups.empty(); ++i) {
     const auto& [number, group] = groups[item_at(order, groups.size(), static_cast<uint64_t>(i))];
@@ -89,9 +89,10 @@ TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const R
     rows.clear();
     maker.add(task.train.items[number], static_cast<int64_t>(number), rows, ignored);
     const auto first = rows.begin() + static_cast<std::ptrdiff_t>(group.first);
-    found.examples.push_back({&task.train.items[number], {first, first + static_cast<std::ptrdiff_t>(group.count)}});
+    inspection.examples.push_back(
+        {&task.train.items[number], {first, first + static_cast<std::ptrdiff_t>(group.count)}});
   }
-  return found;
+  return inspection;
 }
 
 namespace {

@@ -41,43 +41,43 @@ std::vector<double> mean_of_rows(std::span<const RowLogits> logits) {
   return mean_of_windows(all);
 }
 
-void predict_label(const std::vector<double>& logits, const Gold& gold, ItemPrediction& found) {
-  found.prediction.label = index_of_most(logits);
-  found.prediction.probabilities = softmax(logits);
+void predict_label(const std::vector<double>& logits, const Gold& gold, ItemPrediction& prediction) {
+  prediction.prediction.label = index_of_most(logits);
+  prediction.prediction.probabilities = softmax(logits);
   const auto* right = std::get_if<GoldLabel>(&gold);
   const bool is_known = right && right->id >= 0 && right->id < std::ssize(logits);
   if (!is_known) return;
-  found.loss = log_sum_exp(logits) - logits[static_cast<size_t>(right->id)];
-  found.count = 1;
+  prediction.loss = log_sum_exp(logits) - logits[static_cast<size_t>(right->id)];
+  prediction.count = 1;
 }
 
-void predict_labels(const std::vector<double>& logits, const Gold& gold, ItemPrediction& found) {
+void predict_labels(const std::vector<double>& logits, const Gold& gold, ItemPrediction& prediction) {
   for (size_t id = 0; id < logits.size(); ++id) {
-    if (logits[id] > 0) found.prediction.labels.push_back(static_cast<int64_t>(id));
-    found.prediction.probabilities.push_back(1 / (1 + std::exp(-logits[id])));
+    if (logits[id] > 0) prediction.prediction.labels.push_back(static_cast<int64_t>(id));
+    prediction.prediction.probabilities.push_back(1 / (1 + std::exp(-logits[id])));
   }
   const auto* right = std::get_if<GoldLabels>(&gold);
   if (!right) return;
-  found.loss = 0;
-  found.count = std::ssize(logits);
+  prediction.loss = 0;
+  prediction.count = std::ssize(logits);
   for (size_t id = 0; id < logits.size(); ++id) {
     const bool has = std::find(right->ids.begin(), right->ids.end(), static_cast<int64_t>(id)) != right->ids.end();
     const double margin = has ? -logits[id] : logits[id];
     const double loss = margin > 0 ? margin + std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin));
-    found.loss += loss / static_cast<double>(logits.size());
+    prediction.loss += loss / static_cast<double>(logits.size());
   }
 }
 
-void predict_value(double value, const Gold& gold, ItemPrediction& found) {
-  found.prediction.value = value;
+void predict_value(double value, const Gold& gold, ItemPrediction& prediction) {
+  prediction.prediction.value = value;
   const auto* right = std::get_if<GoldValue>(&gold);
   if (!right) return;
-  found.loss = (value - right->value) * (value - right->value);
-  found.count = 1;
+  prediction.loss = (value - right->value) * (value - right->value);
+  prediction.count = 1;
 }
 
 void predict_tags(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
-                  int64_t missing, ItemPrediction& found) {
+                  int64_t missing, ItemPrediction& prediction) {
   const auto* right = std::get_if<GoldLabels>(&item.gold);
   std::vector<std::vector<int64_t>> tags;
   double sum = 0;
@@ -92,15 +92,15 @@ void predict_tags(const TaskItem& item, std::span<const TaskRow> rows, std::span
       const auto id = right->ids.at(static_cast<size_t>(word));
       if (id < 0 || id >= logits[r].columns) continue;
       sum += log_sum_exp(of_token) - of_token[static_cast<size_t>(id)];
-      ++found.count;
+      ++prediction.count;
     }
   }
-  found.prediction.labels = tags_of_words(std::ssize(item.words), rows, tags, missing);
-  if (found.count > 0) found.loss = sum / static_cast<double>(found.count);
+  prediction.prediction.labels = tags_of_words(std::ssize(item.words), rows, tags, missing);
+  if (prediction.count > 0) prediction.loss = sum / static_cast<double>(prediction.count);
 }
 
 void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
-                    const PredictionSetting& setting, ItemPrediction& found) {
+                    const PredictionSetting& setting, ItemPrediction& prediction) {
   std::vector<SpanLogits> sides;
   double best = unknown_loss;  // of the window that has the answer, or that gets by best without
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -115,17 +115,17 @@ void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::sp
                         2;
     best = std::isnan(best) ? loss : std::max(best, loss);
   }
-  found.answer = answer_of(item.second, rows, sides, setting.answers);
-  found.prediction.no_answer = found.answer.margin;
-  decide_answer(found, setting);
-  found.loss = best;
-  found.count = std::isnan(best) ? 0 : 1;
+  prediction.answer = answer_of(item.second, rows, sides, setting.answers);
+  prediction.prediction.no_answer = prediction.answer.margin;
+  decide_answer(prediction, setting);
+  prediction.loss = best;
+  prediction.count = std::isnan(best) ? 0 : 1;
 }
 
-void predict_choice(std::span<const RowLogits> logits, const Gold& gold, ItemPrediction& found) {
+void predict_choice(std::span<const RowLogits> logits, const Gold& gold, ItemPrediction& prediction) {
   std::vector<double> scores;
   for (const auto& row : logits) scores.push_back(row.values.at(0));
-  predict_label(scores, gold, found);
+  predict_label(scores, gold, prediction);
 }
 
 const std::string& shown_label(const TaskLabels& labels, int64_t id) {
@@ -151,16 +151,16 @@ int64_t code_points_before(const std::string& text, int64_t byte) {
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
-ordered_json json_of_answer(const ItemPrediction& found, const TaskItem& item) {
-  ordered_json line{{"id", item.id}, {"answer", found.prediction.answer}, {"start", nullptr}, {"end", nullptr}};
-  const auto& best = found.answer.n_best;
+ordered_json json_of_answer(const ItemPrediction& prediction, const TaskItem& item) {
+  ordered_json line{{"id", item.id}, {"answer", prediction.prediction.answer}, {"start", nullptr}, {"end", nullptr}};
+  const auto& best = prediction.answer.n_best;
   const auto place = [&](const AnswerCandidate& one, ordered_json& to) {
     to["start"] = code_points_before(item.second, one.begin);
     to["end"] = code_points_before(item.second, one.end);
   };
-  if (!best.empty() && !found.prediction.answer.empty()) place(best.front(), line);
-  line["score"] = best.empty() ? found.answer.null_score : best.front().score;
-  line["no_answer"] = found.prediction.no_answer;
+  if (!best.empty() && !prediction.prediction.answer.empty()) place(best.front(), line);
+  line["score"] = best.empty() ? prediction.answer.null_score : best.front().score;
+  line["no_answer"] = prediction.prediction.no_answer;
   auto& list = line["n_best"] = ordered_json::array();
   for (const auto& one : best) {
     ordered_json entry{{"answer", one.text}, {"score", one.score}, {"probability", one.probability}};
@@ -182,40 +182,40 @@ PredictionSetting prediction_setting(const TaskConfig& config, const TaskLabels&
           .answers = {.max_answer_length = config.max_answer}};
 }
 
-void decide_answer(ItemPrediction& found, const PredictionSetting& setting) {
-  const bool has_none =
-      found.answer.n_best.empty() || (setting.may_have_no_answer && found.answer.margin > setting.no_answer_threshold);
-  found.prediction.answer = has_none ? "" : found.answer.n_best.front().text;
+void decide_answer(ItemPrediction& prediction, const PredictionSetting& setting) {
+  const bool has_none = prediction.answer.n_best.empty() ||
+                        (setting.may_have_no_answer && prediction.answer.margin > setting.no_answer_threshold);
+  prediction.prediction.answer = has_none ? "" : prediction.answer.n_best.front().text;
 }
 
 ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
                             const PredictionSetting& setting) {
-  ItemPrediction found{.prediction = {.id = item.id}, .loss = unknown_loss};
+  ItemPrediction prediction{.prediction = {.id = item.id}, .loss = unknown_loss};
   switch (setting.kind) {
     case TaskKind::classification:
-      predict_label(mean_of_rows(logits), item.gold, found);
+      predict_label(mean_of_rows(logits), item.gold, prediction);
       break;
     case TaskKind::multilabel:
-      predict_labels(mean_of_rows(logits), item.gold, found);
+      predict_labels(mean_of_rows(logits), item.gold, prediction);
       break;
     case TaskKind::regression:
-      predict_value(mean_of_rows(logits).at(0), item.gold, found);
+      predict_value(mean_of_rows(logits).at(0), item.gold, prediction);
       break;
     case TaskKind::tagging:
-      predict_tags(item, rows, logits, setting.missing_tag, found);
+      predict_tags(item, rows, logits, setting.missing_tag, prediction);
       break;
     case TaskKind::spans:
-      predict_answer(item, rows, logits, setting, found);
+      predict_answer(item, rows, logits, setting, prediction);
       break;
     case TaskKind::choice:
-      predict_choice(logits, item.gold, found);
+      predict_choice(logits, item.gold, prediction);
       break;
   }
-  return found;
+  return prediction;
 }
 
-ordered_json json_of(const ItemPrediction& found, const TaskItem& item, TaskKind kind, const TaskLabels& labels) {
-  const auto& p = found.prediction;
+ordered_json json_of(const ItemPrediction& prediction, const TaskItem& item, TaskKind kind, const TaskLabels& labels) {
+  const auto& p = prediction.prediction;
   ordered_json line{{"item", item.id}};
   ordered_json shares = ordered_json::object();
   const bool has_shares = (kind == TaskKind::classification || kind == TaskKind::multilabel);
@@ -243,11 +243,11 @@ ordered_json json_of(const ItemPrediction& found, const TaskItem& item, TaskKind
     case TaskKind::spans:
       break;
   }
-  return json_of_answer(found, item);
+  return json_of_answer(prediction, item);
 }
 
-std::string text_of(const ItemPrediction& found, TaskKind kind, const TaskLabels& labels) {
-  const auto& p = found.prediction;
+std::string text_of(const ItemPrediction& prediction, TaskKind kind, const TaskLabels& labels) {
+  const auto& p = prediction.prediction;
   switch (kind) {
     case TaskKind::classification:
       return shown_label(labels, p.label);

@@ -46,17 +46,17 @@ ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows,
                             const PredictionSetting& setting);
 
 /// Spans: takes the best answer, or none where the margin is above the threshold of the setting.
-void decide_answer(ItemPrediction& found, const PredictionSetting& setting);
+void decide_answer(ItemPrediction& item_prediction, const PredictionSetting& setting);
 
 /// A prediction as a line of predictions.jsonl and of `cloze predict --json` has it: {"item", "label",
 /// "probabilities"}, {"item", "labels", "probabilities"}, {"item", "value"}, {"item", "tags"}, {"id", "answer",
 /// "start", "end", "score", "no_answer", "n_best"} or {"item", "choice", "scores"}. Places are code points, as SQuAD
 /// has them.
-nlohmann::ordered_json json_of(const ItemPrediction& found, const TaskItem& item, TaskKind kind,
+nlohmann::ordered_json json_of(const ItemPrediction& item_prediction, const TaskItem& item, TaskKind kind,
                                const TaskLabels& labels);
 
 /// A prediction in a word, as a cell of a table has it; tags with spaces, several labels with commas between them.
-std::string text_of(const ItemPrediction& found, TaskKind kind, const TaskLabels& labels);
+std::string text_of(const ItemPrediction& item_prediction, TaskKind kind, const TaskLabels& labels);
 
 /// What is right for an item, alike; empty where it is not known.
 std::string text_of_gold(const TaskItem& item, TaskKind kind, const TaskLabels& labels);

@@ -325,22 +325,22 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
   const auto task = open_prepared_task(folder).task;
   const auto kind = task.config.kind;
   const TokenStore store(folder, part);
-  PreparedPart found;
+  PreparedPart prepared_part;
   const auto rows_of_item = [&](const json& saved) {
     std::vector<TaskRow> rows;
     for (const auto& one : saved) {
-      const auto document = found.rows.size() + rows.size();
+      const auto document = prepared_part.rows.size() + rows.size();
       if (document >= store.num_documents()) throw std::out_of_range("rows");
       const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
       std::vector<int64_t> ids(count);
       store.read(first, count, ids.data());
       auto row = row_of(one, {ids.begin(), ids.end()});
-      row.item = std::ssize(found.items);
+      row.item = std::ssize(prepared_part.items);
       rows.push_back(std::move(row));
     }
     return rows;
   };
-  const auto damaged = [&] { fail<DataError>(file, ": item ", found.items.size(), " is damaged", again); };
+  const auto damaged = [&] { fail<DataError>(file, ": item ", prepared_part.items.size(), " is damaged", again); };
   try {
     for (size_t at = 0; at < content.size();) {
       const auto end = std::min(content.find('\n', at), content.size());
@@ -349,17 +349,17 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
       auto item = saved_item(line);
       auto rows = rows_of_item(line.at("rows"));
       if (!rows_fit(item, rows, kind, task.labels.size())) damaged();
-      found.items.push_back(std::move(item));
-      std::ranges::move(rows, std::back_inserter(found.rows));
+      prepared_part.items.push_back(std::move(item));
+      std::ranges::move(rows, std::back_inserter(prepared_part.rows));
     }
   } catch (const json::exception&) {
     damaged();
   } catch (const std::out_of_range&) {
     damaged();
   }
-  require<DataError>(found.rows.size() == store.num_documents(), file, ": has ", found.rows.size(),
+  require<DataError>(prepared_part.rows.size() == store.num_documents(), file, ": has ", prepared_part.rows.size(),
                      " rows, and the tokens beside it have ", store.num_documents(), again);
-  return found;
+  return prepared_part;
 }
 
 std::string cut_note(const std::string& part, const RowCounts& counts) {

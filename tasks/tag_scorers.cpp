@@ -40,7 +40,7 @@ struct EntityCounts {
 
 EntityCounts count_entities(const ScoredItems& scored, EntityScheme scheme, bool is_strict) {
   std::map<std::string, uint32_t> numbers;
-  EntityCounts found;
+  EntityCounts entity_counts;
   const auto read = [&](const std::vector<int64_t>& ids, const std::string& unknown) {
     const auto tags = written_tags(ids, *scored.labels, unknown);
     return is_strict ? strict_entities(tags, scheme) : entities_of(tags);
@@ -57,12 +57,12 @@ EntityCounts count_entities(const ScoredItems& scored, EntityScheme scheme, bool
       ++of(entity).predicted;
       if (std::ranges::find(gold, entity) != gold.end()) ++of(entity).right;
     }
-    auto& text = found.texts.emplace_back();
+    auto& text = entity_counts.texts.emplace_back();
     for (const auto& [type, c] : counts) text.emplace_back(type, c.gold, c.predicted, c.right);
   }
-  found.types.resize(numbers.size());
-  for (const auto& [type, number] : numbers) found.types[number] = type;
-  return found;
+  entity_counts.types.resize(numbers.size());
+  for (const auto& [type, number] : numbers) entity_counts.types[number] = type;
+  return entity_counts;
 }
 
 std::vector<LabelCounts> sums_of(const std::vector<std::vector<TypeCounts>>& texts, size_t types,

@@ -158,12 +158,12 @@ class ItemReader {
     return columns.size() - 1;
   }
   ColumnText columns_of(const std::string& text, const char* key) {
-    ColumnText found;
-    if (text.empty()) return found;
+    ColumnText column_text;
+    if (text.empty()) return column_text;
     const auto parsed = parse_template(text, key);
-    found.between = parsed.between;
-    for (const auto& name : parsed.columns) found.columns.push_back(column(name));
-    return found;
+    column_text.between = parsed.between;
+    for (const auto& name : parsed.columns) column_text.columns.push_back(column(name));
+    return column_text;
   }
   /// The columns of tags and of spans in JSON lines, which other files of theirs need not name.
   void require_columns() const {

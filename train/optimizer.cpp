@@ -120,20 +120,20 @@ bool is_of_head(const std::string& name) {
 bool is_updated(const Param& param) { return !param.frozen() && !param.fixed(); }
 
 std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
-  std::vector<Chunk> found;
+  std::vector<Chunk> chunks;
   for (size_t k = 0; k < matrices.size(); ++k) {
     const auto& matrix = matrices[k];
     const int64_t rows = std::max<int64_t>(1, chunk_floats / std::max<int64_t>(1, matrix.columns));
     for (int64_t row = 0; row < matrix.rows; row += rows) {
       const int64_t count = std::min(rows, matrix.rows - row);
-      found.push_back({.matrix = k,
-                       .offset = matrix.offset + row * matrix.columns,
-                       .first_row = row,
-                       .rows = count,
-                       .numel = count * matrix.columns});
+      chunks.push_back({.matrix = k,
+                        .offset = matrix.offset + row * matrix.columns,
+                        .first_row = row,
+                        .rows = count,
+                        .numel = count * matrix.columns});
     }
   }
-  return found;
+  return chunks;
 }
 
 /// The depth of a parameter of the network: of n layers, the embeddings have 0, what all layers share too, layer i has

@@ -236,13 +236,13 @@ std::vector<std::pair<std::string, Tensor>> Stepper::mems() const {
 }
 void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved) {
   auto& in = *impl_;
-  std::vector<std::vector<Tensor>> found(in.micro_batches, std::vector<Tensor>(in.layers));
+  std::vector<std::vector<Tensor>> tensors(in.micro_batches, std::vector<Tensor>(in.layers));
   size_t fitting = 0;
   for (const auto& [name, tensor] : saved) {
     for (size_t micro = 0; micro < in.micro_batches; ++micro) {
       for (size_t layer = 0; layer < in.layers; ++layer) {
         if (name == concat("memory.", micro, ".", layer) && tensor.sizes() == in.mems_shape) {
-          found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true);
+          tensors[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true);
           ++fitting;
         }
       }
@@ -252,7 +252,7 @@ void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved
                            "the checkpoint has ", saved.size(), " tensors of mems, of which ", fitting, " fit the ",
                            in.micro_batches * in.layers,
                            " of this config; it is damaged: resume from an earlier checkpoint");
-  in.mems = saved.empty() ? std::vector<std::vector<Tensor>>() : std::move(found);
+  in.mems = saved.empty() ? std::vector<std::vector<Tensor>>() : std::move(tensors);
 }
 int64_t Stepper::checkpoint_bytes() const {
   const auto& in = *impl_;

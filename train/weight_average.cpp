@@ -54,13 +54,13 @@ void WeightAverage::exchange() {
 }
 
 std::vector<NamedParam> WeightAverage::params() const {
-  std::vector<NamedParam> found;
+  std::vector<NamedParam> params;
   for (const auto& range : flat_.ranges()) {
     const auto& param = range.param.param;
     const auto view = average_.narrow(0, range.offset, range.numel).view(param.value().sizes());
-    found.push_back({range.param.name, Param(view, param.init(), param.role())});
+    params.push_back({range.param.name, Param(view, param.init(), param.role())});
   }
-  return found;
+  return params;
 }
 
 }  // namespace cloze

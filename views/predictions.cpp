@@ -37,14 +37,14 @@ std::vector<TokenGroup> grouped(const std::vector<SeenToken>& tokens, const Key&
     group.loss += token.loss;
     group.accuracy += token.right;
   }
-  std::vector<TokenGroup> found;
+  std::vector<TokenGroup> token_groups;
   for (auto& [range, group] : groups) {
     group.name = name_of_range(range);
     group.loss /= static_cast<double>(group.count);
     group.accuracy /= static_cast<double>(group.count);
-    found.push_back(std::move(group));
+    token_groups.push_back(std::move(group));
   }
-  return found;
+  return token_groups;
 }
 
 }  // namespace
@@ -54,17 +54,17 @@ std::vector<SeenToken> predict_tokens(const LoadedRun& run, std::span<const std:
   options.ranks = true;
   std::vector<Passage> passages;
   for (const auto& text : texts) passages.push_back({.left = {}, .scored = text, .right = {}});
-  std::vector<SeenToken> found;
+  std::vector<SeenToken> tokens;
   for (const auto& score : Scorer(run, options).score(passages))
     for (size_t i = 0; i < score.tokens.size(); ++i) {
       const auto& token = score.tokens[i];
-      found.push_back({.id = token.id,
-                       .position = static_cast<int64_t>(i),
-                       .loss = -token.log_probability,
-                       .confidence = std::exp(token.best),
-                       .right = token.rank == 1});
+      tokens.push_back({.id = token.id,
+                        .position = static_cast<int64_t>(i),
+                        .loss = -token.log_probability,
+                        .confidence = std::exp(token.best),
+                        .right = token.rank == 1});
     }
-  return found;
+  return tokens;
 }
 
 std::vector<TextLosses> losses_of_texts(const Tokenizer& tokenizer, const std::vector<SeenToken>& tokens, size_t most) {
@@ -106,7 +106,7 @@ Calibration calibration_of(const std::vector<SeenToken>& tokens, int64_t bins) {
     bin.confidence += token.confidence;
     bin.accuracy += token.right;
   }
-  Calibration found{.bins = {}, .count = static_cast<int64_t>(tokens.size())};
+  Calibration calibration{.bins = {}, .count = static_cast<int64_t>(tokens.size())};
   for (size_t i = 0; i < all.size(); ++i) {
     auto& bin = all[i];
     if (bin.count == 0) continue;
@@ -115,10 +115,10 @@ Calibration calibration_of(const std::vector<SeenToken>& tokens, int64_t bins) {
     bin.high = bin.low + width;
     bin.confidence /= count;
     bin.accuracy /= count;
-    found.error += count / static_cast<double>(tokens.size()) * std::abs(bin.accuracy - bin.confidence);
-    found.bins.push_back(bin);
+    calibration.error += count / static_cast<double>(tokens.size()) * std::abs(bin.accuracy - bin.confidence);
+    calibration.bins.push_back(bin);
   }
-  return found;
+  return calibration;
 }
 
 }  // namespace cloze

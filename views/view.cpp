@@ -35,7 +35,7 @@ PrincipalPlane principal_components(const Tensor& embeddings) {
   const auto centred = embeddings - embeddings.mean(0, /*keepdim=*/true);
   const auto [u, singular, v] = at::linalg_svd(centred, /*full_matrices=*/false);
   const double all = singular.square().sum().item<double>();
-  PrincipalPlane found;
+  PrincipalPlane plane;
   const auto n = embeddings.size(0), kept = std::min<int64_t>(2, singular.numel());
   auto scores = at::zeros({n, 2}, at::kDouble);
   for (int64_t k = 0; k < kept; ++k) {
@@ -44,10 +44,10 @@ PrincipalPlane principal_components(const Tensor& embeddings) {
     if (column[furthest.item<int64_t>()].item<double>() < 0) column = -column;
     scores.select(1, k).copy_(column);
     const double fraction = all > 0 ? singular[k].square().item<double>() / all : 0;
-    (k == 0 ? found.first_share : found.second_share) = fraction;
+    (k == 0 ? plane.first_share : plane.second_share) = fraction;
   }
-  for (int64_t i = 0; i < n; ++i) found.points.emplace_back(scores[i][0].item<double>(), scores[i][1].item<double>());
-  return found;
+  for (int64_t i = 0; i < n; ++i) plane.points.emplace_back(scores[i][0].item<double>(), scores[i][1].item<double>());
+  return plane;
 }
 
 View view_of(const LoadedRun& run, const std::vector<std::string>& texts, const ViewOptions& options) {

@@ -366,11 +366,11 @@ int run(const DescribeCommand& c) {
 }
 
 /// Prints what was found in the rows of a config; `name` is empty for the only one, whose rows are printed too.
-void print_inspection(const std::string& name, const RunConfig& config, const Inspection& found) {
+void print_inspection(const std::string& name, const RunConfig& config, const Inspection& inspection) {
   if (name.empty())
-    print_report(to_text(found, has_colours(STDOUT_FILENO)), 11);
+    print_report(to_text(inspection, has_colours(STDOUT_FILENO)), 11);
   else
-    print_report(name + "\n\n" + counts_text(found) + "\n" + checks_text(found) + "\n", 11);
+    print_report(name + "\n\n" + counts_text(inspection) + "\n" + checks_text(inspection) + "\n", 11);
   for (const auto& line : deviations(config)) print_text("differs from the preset: " + line + "\n");
 }
 

@@ -18,11 +18,11 @@ bool is_tsv(const std::string& file) {
 }
 
 /// The words of a sentence with their tags, in which tabs and ends of lines are spaces: each has a line of its own.
-std::string tag_lines(const ItemPrediction& found, const TaskItem& item, const TaskLabels& labels) {
+std::string tag_lines(const ItemPrediction& prediction, const TaskItem& item, const TaskLabels& labels) {
   std::string lines;
   for (size_t w = 0; w < item.words.size(); ++w)
     lines += in_one_line(item.words[w]) + "\t" +
-             in_one_line(labels.names.at(static_cast<size_t>(found.prediction.labels.at(w)))) + "\n";
+             in_one_line(labels.names.at(static_cast<size_t>(prediction.prediction.labels.at(w)))) + "\n";
   return lines + "\n";
 }
 
@@ -51,8 +51,8 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
   if (form_ == Form::answers) text_ = "{";
 }
 
-std::string PredictionOutput::table_line(const ItemPrediction& found, const TaskItem& item) {
-  const auto cell = "\t" + in_one_line(text_of(found, task_.config.kind, task_.labels)) + "\n";
+std::string PredictionOutput::table_line(const ItemPrediction& prediction, const TaskItem& item) {
+  const auto cell = "\t" + in_one_line(text_of(prediction, task_.config.kind, task_.labels)) + "\n";
   if (!input_) return in_one_line(item.id) + cell;
   std::string lines;
   while (input_->number < item.line && input_->next(line_))
@@ -61,20 +61,20 @@ std::string PredictionOutput::table_line(const ItemPrediction& found, const Task
   return lines + std::string(line_) + cell;
 }
 
-void PredictionOutput::add(const ItemPrediction& found, const TaskItem& item) {
+void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& item) {
   switch (form_) {
     case Form::json_lines:
-      text_ += json_text(json_of(found, item, task_.config.kind, task_.labels)) + "\n";
+      text_ += json_text(json_of(prediction, item, task_.config.kind, task_.labels)) + "\n";
       break;
     case Form::table:
-      text_ += table_line(found, item);
+      text_ += table_line(prediction, item);
       break;
     case Form::columns:
-      text_ += tag_lines(found, item, task_.labels);
+      text_ += tag_lines(prediction, item, task_.labels);
       break;
     case Form::answers:
       text_ += concat(is_first_ ? "" : ",\n", json_text(nlohmann::json(item.id)), ": ",
-                      json_text(nlohmann::json(found.prediction.answer)));
+                      json_text(nlohmann::json(prediction.prediction.answer)));
       break;
   }
   is_first_ = false;

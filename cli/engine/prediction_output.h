@@ -24,7 +24,7 @@ class PredictionOutput {
   /// `file`: of the items. Throws ConfigError for a form that the task's kind does not have.
   PredictionOutput(const PredictCommand& command, const std::string& file, const Task& task);
 
-  void add(const ItemPrediction& found, const TaskItem& item);
+  void add(const ItemPrediction& prediction, const TaskItem& item);
   /// Prints what was added, or writes it to the file that will be --out.
   void flush();
   /// Puts the file at its place. Throws Error with the system's reason.
@@ -33,7 +33,7 @@ class PredictionOutput {
  private:
   enum class Form { json_lines, table, columns, answers };
   static Form form_of(const PredictCommand& command);
-  std::string table_line(const ItemPrediction& found, const TaskItem& item);
+  std::string table_line(const ItemPrediction& prediction, const TaskItem& item);
 
   const PredictCommand& command_;
   const Task& task_;

@@ -192,16 +192,16 @@ bool is_fine_tuned(const std::string& path) {
 }
 
 TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
-  TaskRun found{.run = open_chosen(path, choice)};
-  const auto& config = found.run.config;
+  TaskRun run{.run = open_chosen(path, choice)};
+  const auto& config = run.run.config;
   require<ConfigError>(!config.task.name.empty(), path,
                        ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
-  found.folder = rows_of_run(found.run.folder, config);
-  found.task = judged_task(found.folder, config.objectives, found.run.state.no_answer_threshold);
-  if (const auto* probes = found.run.network->probes(); probes && probes->layers().size() > 1)
+  run.folder = rows_of_run(run.run.folder, config);
+  run.task = judged_task(run.folder, config.objectives, run.run.state.no_answer_threshold);
+  if (const auto* probes = run.run.network->probes(); probes && probes->layers().size() > 1)
     log_info("task", concat(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
                             ", the best one on the valid part of ", probes->layers().size()));
-  return found;
+  return run;
 }
 
 void verify_task(const std::string& run) {
@@ -304,7 +304,7 @@ class Predictor {
 
  private:
   /// Keeps what figures are made of, as long as there may be some.
-  void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& found) {
+  void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& predictions) {
     are_labelled_ = are_labelled_ && std::all_of(window.begin(), window.end(), has_gold);
     if (!are_labelled_) {
       items_.clear();
@@ -312,7 +312,7 @@ class Predictor {
       return;
     }
     std::move(window.begin(), window.end(), std::back_inserter(items_));
-    std::move(found.begin(), found.end(), std::back_inserter(predictions_));
+    std::move(predictions.begin(), predictions.end(), std::back_inserter(predictions_));
   }
 
   TaskRun& opened_;

@@ -55,9 +55,9 @@ const Table*& chosen() {
 const Table& table() { return *chosen(); }
 
 bool set_isa(const std::string& isa) {
-  const Table* found = find(isa);
-  if (found) chosen() = found;
-  return found != nullptr;
+  const Table* table = find(isa);
+  if (table) chosen() = table;
+  return table != nullptr;
 }
 
 }  // namespace cloze::kernels

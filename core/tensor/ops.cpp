@@ -191,23 +191,23 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
   const int64_t rows_at_once = table.packed().defined() ? 128 : 512;
   const auto compute =
       have_kernels(hidden.is_cpu(), at::kFloat) ? fused::token_log_probabilities : plain::token_log_probabilities;
-  std::vector<Tensor> found{at::empty({0}, at::kDouble)};
+  std::vector<Tensor> tensors{at::empty({0}, at::kDouble)};
   int64_t done = 0;  // labels
   for (int64_t first = 0; first < hidden.size(0); first += rows_at_once) {
     const int64_t n = std::min(rows_at_once, hidden.size(0) - first);
     const int64_t count = rows.narrow(0, done, rows.numel() - done).lt(first + n).sum().item<int64_t>();
-    found.push_back(compute(hidden.narrow(0, first, n), table, bias, rows.narrow(0, done, count) - first,
-                            labels.narrow(0, done, count)));
+    tensors.push_back(compute(hidden.narrow(0, first, n), table, bias, rows.narrow(0, done, count) - first,
+                              labels.narrow(0, done, count)));
     done += count;
   }
-  return at::cat(found);
+  return at::cat(tensors);
 }
 
 TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
                        const Tensor& labels) {
   at::NoGradGuard no_grad;
   constexpr int64_t rows_at_once = 512;
-  const TokenRanks found{.rank = at::empty({labels.numel()}, at::kLong),
+  const TokenRanks ranks{.rank = at::empty({labels.numel()}, at::kLong),
                          .gap_to_best = at::empty({labels.numel()}, at::kDouble)};
   const auto row = rows.contiguous(), label = labels.contiguous();
   const int64_t vocabulary = table.value().size(0);
@@ -220,14 +220,14 @@ TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bi
       for (int64_t m = done + begin; m < done + end; ++m) {
         const auto* of_row = logits.data_ptr<float>() + (row.data_ptr<int64_t>()[m] - first) * vocabulary;
         const float own = of_row[label.data_ptr<int64_t>()[m]];
-        found.rank.data_ptr<int64_t>()[m] =
+        ranks.rank.data_ptr<int64_t>()[m] =
             1 + std::count_if(of_row, of_row + vocabulary, [own](float other) { return other > own; });
-        found.gap_to_best.data_ptr<double>()[m] = double{*std::max_element(of_row, of_row + vocabulary)} - double{own};
+        ranks.gap_to_best.data_ptr<double>()[m] = double{*std::max_element(of_row, of_row + vocabulary)} - double{own};
       }
     });
     done += count;
   }
-  return found;
+  return ranks;
 }
 
 Tensor uniform_numbers(int64_t n, uint64_t key) {

@@ -79,17 +79,17 @@ void Layer::train(bool on) {
 
 namespace {
 
-void collect(const Layer& layer, const std::string& path, std::vector<NamedParam>& found) {
-  for (const auto& [name, param] : layer.own_params()) found.push_back({path + name, param});
-  for (const auto& [name, child] : layer.children()) collect(*child, path + name + ".", found);
+void collect(const Layer& layer, const std::string& path, std::vector<NamedParam>& params) {
+  for (const auto& [name, param] : layer.own_params()) params.push_back({path + name, param});
+  for (const auto& [name, child] : layer.children()) collect(*child, path + name + ".", params);
 }
 
 }  // namespace
 
 std::vector<NamedParam> collect_params(const Layer& root) {
-  std::vector<NamedParam> found;
-  collect(root, "", found);
-  return found;
+  std::vector<NamedParam> params;
+  collect(root, "", params);
+  return params;
 }
 
 void convert_params(const Layer& root, at::ScalarType type) {

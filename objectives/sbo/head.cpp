@@ -6,7 +6,7 @@
 namespace cloze {
 
 SpanTargets span_targets(const Batch& batch, int64_t max_targets) {
-  SpanTargets found;
+  SpanTargets targets;
   const int64_t length = batch.input_ids.size(1);
   const auto positions = batch.positions.to(at::kCPU);
   const auto ids = batch.input_ids.to(at::kCPU).contiguous();
@@ -28,14 +28,14 @@ SpanTargets span_targets(const Batch& batch, int64_t max_targets) {
         at[i] % length == 0 || right % length == 0;  // with mask_special, special tokens are predicted too
     const bool has_targets = !at_row_end && !is_special(left) && !is_special(right);
     for (int64_t k = i; has_targets && k < std::min(end, i + max_targets); ++k) {
-      found.left.push_back(left);
-      found.right.push_back(right);
-      found.position.push_back(k - i);
-      found.prediction.push_back(k);
+      targets.left.push_back(left);
+      targets.right.push_back(right);
+      targets.position.push_back(k - i);
+      targets.prediction.push_back(k);
     }
     i = end;
   }
-  return found;
+  return targets;
 }
 
 namespace {

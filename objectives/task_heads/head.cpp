@@ -227,15 +227,15 @@ struct TaskHead final : Objective, LayerProbes {
     const auto& trace = traces.decoder.hidden_states.empty() ? traces.encoder : traces.decoder;
     const auto& all = trace.hidden_states;
     const auto blocks = (static_cast<int64_t>(all.size()) - 1) / std::max<int64_t>(depth, 1);  // in a layer
-    std::vector<Tensor> found;
+    std::vector<Tensor> tensors;
     for (const auto layer : probed) {
       const auto& hidden = all.at(static_cast<size_t>(layer * blocks));
       const auto taken = task != TaskKind::tagging   ? row_states(hidden, batch)
                          : batch.positions.defined() ? hidden.flatten(0, 1).index_select(0, batch.positions)
                                                      : hidden;
-      found.push_back(taken.to(at::kFloat));
+      tensors.push_back(taken.to(at::kFloat));
     }
-    return at::stack(found);
+    return at::stack(tensors);
   }
 
   Tensor logits(size_t probe, const Tensor& states) const override { return by_task(probe_logits(probe, states, {})); }

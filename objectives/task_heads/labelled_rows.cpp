@@ -240,13 +240,13 @@ class LabelledRows final : public RowMaker {
 
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives) {
   for (const auto& objective : objectives) {
-    LabelledSetting found{.model = model};
-    if (const auto* terms = task_head_of(objective, &found.task)) {
-      found.labels = static_cast<int64_t>(terms->labels.size());
-      found.segments = !is_of_babylm(terms->head);
-      found.pads_left = terms->head == HeadDesign::babylm_left;
-      found.probes = !terms->layer.empty();
-      return found;
+    LabelledSetting setting{.model = model};
+    if (const auto* terms = task_head_of(objective, &setting.task)) {
+      setting.labels = static_cast<int64_t>(terms->labels.size());
+      setting.segments = !is_of_babylm(terms->head);
+      setting.pads_left = terms->head == HeadDesign::babylm_left;
+      setting.probes = !terms->layer.empty();
+      return setting;
     }
   }
   fail<ConfigError>("the run has no head of a task; fine-tune it on one first");

@@ -78,16 +78,16 @@ int64_t bytes_of_state(const Network& network) {
   return layers * backbone_of(network.model_config()).hidden_size * static_cast<int64_t>(sizeof(float));
 }
 
-/// The outputs of rows by each probe, for their states, are added to `found`.
-void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::vector<TaskOutputs>& found) {
+/// The outputs of rows by each probe, for their states, are added to `outputs`.
+void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::vector<TaskOutputs>& outputs) {
   const InEvaluation evaluation(network);
   const at::NoGradGuard no_grad;
-  for (size_t probe = 0; probe < found.size(); ++probe) {
+  for (size_t probe = 0; probe < outputs.size(); ++probe) {
     const auto of_probe = rows.states[static_cast<int64_t>(probe)];
     const auto logits = network.probes()->logits(probe, of_probe).to(at::kCPU);  // [S, K]
     for (size_t r = 0; r + 1 < rows.begins.size(); ++r) {
       const auto own = logits.narrow(0, rows.begins[r], rows.begins[r + 1] - rows.begins[r]);
-      found[probe].logits.push_back((reads_texts(task) ? own[0] : own).clone());
+      outputs[probe].logits.push_back((reads_texts(task) ? own[0] : own).clone());
     }
   }
 }
@@ -98,18 +98,18 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
                      int64_t batch_tokens) {
   const auto setting = labelled_setting(network.model_config(), objectives);
   if (const auto* probes = network.probes()) return run_probes(network, objectives, rows).at(probes->chosen());
-  TaskOutputs found;
-  found.logits.resize(rows.size());
+  TaskOutputs outputs;
+  outputs.logits.resize(rows.size());
   for_each_batch(network, setting, rows, /*with_targets=*/false, batch_tokens,
                  [&](const Batch& batch, std::span<const size_t> numbers) {
                    const auto logits = logits_of(network, *network.objectives[0], batch);
                    for (size_t i = 0; i < numbers.size(); ++i) {
                      const auto row = logits[static_cast<int64_t>(i)];
                      const auto length = std::ssize(rows[numbers[i]].ids);
-                     found.logits[numbers[i]] = (reads_texts(setting.task) ? row : row.narrow(0, 0, length)).clone();
+                     outputs.logits[numbers[i]] = (reads_texts(setting.task) ? row : row.narrow(0, 0, length)).clone();
                    }
                  });
-  return found;
+  return outputs;
 }
 
 RowStates states_of_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
@@ -117,18 +117,20 @@ RowStates states_of_rows(Network& network, const Objectives& objectives, const s
   const auto setting = labelled_setting(network.model_config(), objectives);
   const bool of_labels = tokens == ProbedTokens::labelled;
   const bool is_padded = setting.task == TaskKind::tagging && !of_labels;
-  RowStates found{.begins = {0}};
-  for (const auto& row : rows) found.begins.push_back(found.begins.back() + count_states(setting.task, row, tokens));
+  RowStates row_states{.begins = {0}};
+  for (const auto& row : rows)
+    row_states.begins.push_back(row_states.begins.back() + count_states(setting.task, row, tokens));
   for_each_batch(
       network, setting, rows, of_labels, tokens_of_batch, [&](const Batch& batch, std::span<const size_t> numbers) {
         auto states = network.probed_states(batch);
         if (states.dim() == 4) states = states.flatten(1, 2);  // of all tokens
-        auto& all = found.states;
-        if (!all.defined()) all = at::empty({states.size(0), found.begins.back(), states.size(2)}, states.options());
+        auto& all = row_states.states;
+        if (!all.defined())
+          all = at::empty({states.size(0), row_states.begins.back(), states.size(2)}, states.options());
         std::vector<int64_t> from, to;
         int64_t before = 0;
         for (size_t i = 0; i < numbers.size(); ++i) {
-          const auto begin = found.begins[numbers[i]], count = found.begins[numbers[i] + 1] - begin;
+          const auto begin = row_states.begins[numbers[i]], count = row_states.begins[numbers[i] + 1] - begin;
           const auto first = is_padded ? static_cast<int64_t>(i) * batch.input_ids.size(1) : before;
           for (int64_t k = 0; k < count; ++k) {
             from.push_back(first + k);
@@ -138,7 +140,7 @@ RowStates states_of_rows(Network& network, const Objectives& objectives, const s
         }
         all.index_copy_(1, to_tensor(to).to(all.device()), states.index_select(1, to_tensor(from).to(all.device())));
       });
-  return found;
+  return row_states;
 }
 
 double bytes_of_states(const Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
@@ -152,10 +154,10 @@ double bytes_of_states(const Network& network, const Objectives& objectives, con
 std::vector<TaskOutputs> run_probes(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                                     const RowStates* kept) {
   const auto task = labelled_setting(network.model_config(), objectives).task;
-  std::vector<TaskOutputs> found(network.probes()->layers().size());
+  std::vector<TaskOutputs> outputs(network.probes()->layers().size());
   if (kept) {
-    add_outputs(network, task, *kept, found);
-    return found;
+    add_outputs(network, task, *kept, outputs);
+    return outputs;
   }
   constexpr int64_t most_bytes = 256 << 20;
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
@@ -164,9 +166,9 @@ std::vector<TaskOutputs> run_probes(Network& network, const Objectives& objectiv
       bytes += bytes_of_state(network) * count_states(task, rows[end++], ProbedTokens::all);
     const std::vector<TaskRow> some(rows.begin() + static_cast<int64_t>(begin),
                                     rows.begin() + static_cast<int64_t>(end));
-    add_outputs(network, task, states_of_rows(network, objectives, some, ProbedTokens::all), found);
+    add_outputs(network, task, states_of_rows(network, objectives, some, ProbedTokens::all), outputs);
   }
-  return found;
+  return outputs;
 }
 
 }  // namespace cloze

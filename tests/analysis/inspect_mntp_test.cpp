@@ -27,9 +27,9 @@ RunConfig hybrid_run(const TempDir& dir, double causal_share) {
   return config;
 }
 
-std::vector<std::string> failed(const Inspection& found) {
+std::vector<std::string> failed(const Inspection& inspection) {
   std::vector<std::string> names;
-  for (const auto& check : found.checks)
+  for (const auto& check : inspection.checks)
     if (!check.passed) names.push_back(check.name);
   return names;
 }

@@ -29,11 +29,11 @@ void check_uniform(const std::vector<double>& p) {
   CHECK(below(0.5) < 0.65);
 }
 
-const RuleCheck& named(const Inspection& found, const std::string& name) {
+const RuleCheck& named(const Inspection& inspection, const std::string& name) {
   const auto check =
-      std::find_if(found.checks.begin(), found.checks.end(), [&](const auto& c) { return c.name == name; });
+      std::find_if(inspection.checks.begin(), inspection.checks.end(), [&](const auto& c) { return c.name == name; });
   INFO(name);
-  REQUIRE(check != found.checks.end());
+  REQUIRE(check != inspection.checks.end());
   return *check;
 }
 
@@ -343,9 +343,9 @@ TEST_CASE("inspection reports the share of the text used per epoch, and how full
     const auto sequences = static_cast<int64_t>(collator.size());
     return inspect_objective(config, sequences, sequences);
   };
-  const auto tokens_of = [](const Inspection& found) {
+  const auto tokens_of = [](const Inspection& inspection) {
     double tokens = 0;
-    for (const auto& row : found.examples) tokens += static_cast<double>(row.input_ids.size());
+    for (const auto& row : inspection.examples) tokens += static_cast<double>(row.input_ids.size());
     return tokens;
   };
   config.objectives = {MlmConfig{}};

@@ -77,8 +77,8 @@ MlmConfig masking_like(const MaskingRules& rules) {
   return mlm;
 }
 
-void check_all(const Inspection& found) {
-  for (const auto& check : found.checks) {
+void check_all(const Inspection& inspection) {
+  for (const auto& check : inspection.checks) {
     INFO(check.name << " " << check.observed << " " << check.expected);
     CHECK(check.passed);
   }

@@ -45,23 +45,23 @@ TEST_CASE("predictions and figures of a fine-tuned task have the bytes of the pu
 }
 
 TEST_CASE("figures of BabyLM's tasks stand beside the majority, with their means and every seed", "[babylm]") {
-  BabylmFinetuning found{.results = "results"};
-  found.tasks = {{.task = "rte",
-                  .majority = 0.5,
-                  .published = {{"accuracy", 0.75}},
-                  .own = {{{"accuracy", 0.5}}, {{"accuracy", 0.625}}}},
-                 {.task = "wsc",
-                  .majority = 0.625,
-                  .published = {{"accuracy", 0.625}},
-                  .is_constant = true,
-                  .own = {{{"accuracy", 0.5}}, {{"accuracy", 0.5}}}}};
-  const auto table = table_of(found);
+  BabylmFinetuning finetuning{.results = "results"};
+  finetuning.tasks = {{.task = "rte",
+                       .majority = 0.5,
+                       .published = {{"accuracy", 0.75}},
+                       .own = {{{"accuracy", 0.5}}, {{"accuracy", 0.625}}}},
+                      {.task = "wsc",
+                       .majority = 0.625,
+                       .published = {{"accuracy", 0.625}},
+                       .is_constant = true,
+                       .own = {{{"accuracy", 0.5}}, {{"accuracy", 0.5}}}}};
+  const auto table = table_of(finetuning);
   REQUIRE(table.rows.size() == 3);
   CHECK((table.rows[0] == std::vector<std::string>{"rte", "50.00", "75.00", "56.25", "50.00, 62.50"}));
   CHECK((table.rows[2] == std::vector<std::string>{"mean", "56.25", "68.75", "53.12", ""}));
-  for (auto& task : found.tasks) task.own.clear();
-  CHECK(table_of(found).header.size() == 3);
-  CHECK(to_json(found)["tasks"][1]["constant"] == true);
+  for (auto& task : finetuning.tasks) task.own.clear();
+  CHECK(table_of(finetuning).header.size() == 3);
+  CHECK(to_json(finetuning)["tasks"][1]["constant"] == true);
 }
 
 TEST_CASE("a folder without the tasks of BabyLM is refused with what it lacks", "[babylm]") {

@@ -9,8 +9,8 @@ using nlohmann::json;
 
 namespace {
 
-void check_sizes(const std::map<std::string, TaskSize>& found, const json& wanted) {
-  for (const auto& [task, size] : found) {
+void check_sizes(const std::map<std::string, TaskSize>& sizes, const json& wanted) {
+  for (const auto& [task, size] : sizes) {
     INFO(task);
     REQUIRE(wanted.contains(task));
     if (size.parts.empty())

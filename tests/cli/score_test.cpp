@@ -11,11 +11,11 @@ using nlohmann::json;
 std::vector<json> lines_of(const Answer& answer) {
   INFO(answer.text);
   REQUIRE(answer.code == 0);
-  std::vector<json> found;
+  std::vector<json> lines;
   std::istringstream in(answer.text);
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with("{")) found.push_back(json::parse(line));
-  return found;
+    if (line.starts_with("{")) lines.push_back(json::parse(line));
+  return lines;
 }
 
 double sum_of(const json& line) {

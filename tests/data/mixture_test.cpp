@@ -180,10 +180,10 @@ TEST_CASE("each text of a mixture has its own order and epochs, and no example h
     std::vector<uint64_t> rows(2);
     std::set<uint64_t> items[2];
     std::vector<double> tokens(2);
-    Example found, expected;
+    Example example, expected;
     for (uint64_t index = 0; index < mixed.size(); ++index) {
-      mixed.sample(index, found);
-      const size_t part = found.document >= parts[1].first_document ? 1 : 0;
+      mixed.sample(index, example);
+      const size_t part = example.document >= parts[1].first_document ? 1 : 0;
       own[part].sample(rows[part]++, expected);
       for (auto& span : expected.spans) {
         span.first += parts[part].first_token;
@@ -191,17 +191,17 @@ TEST_CASE("each text of a mixture has its own order and epochs, and no example h
       }
       expected.document += parts[part].first_document;
       expected.first_document = parts[part].first_document;
-      expected.item = found.item;  // of its own for each text, below
-      items[part].insert(found.item);
-      REQUIRE(are_equal(found, expected));
-      for (const auto& span : found.spans) {
+      expected.item = example.item;  // of its own for each text, below
+      items[part].insert(example.item);
+      REQUIRE(are_equal(example, expected));
+      for (const auto& span : example.spans) {
         REQUIRE(span.first >= parts[part].first_token);
         REQUIRE(span.first + span.count <= parts[part].first_token + parts[part].text.num_tokens());
       }
     }
     for (const auto item : items[0]) REQUIRE_FALSE(items[1].contains(item));
-    CHECK(found.epoch == (found.document >= parts[1].first_document ? rows[1] - 1 : rows[0] - 1) /
-                             own[found.document >= parts[1].first_document ? 1 : 0].size());
+    CHECK(example.epoch == (example.document >= parts[1].first_document ? rows[1] - 1 : rows[0] - 1) /
+                               own[example.document >= parts[1].first_document ? 1 : 0].size());
     // Passes are whole only of the second text, whose last one is cut; rows of the first differ in length.
     const double fraction = tokens[1] / (tokens[0] + tokens[1]);
     CHECK(std::abs(fraction - 0.8) < 0.04);

@@ -19,9 +19,9 @@ namespace {
 using Texts = std::vector<std::string>;
 
 Texts sentences_of(const std::string& text) {
-  std::vector<std::string_view> found;
-  split_sentences(text, found);
-  return {found.begin(), found.end()};
+  std::vector<std::string_view> sentences;
+  split_sentences(text, sentences);
+  return {sentences.begin(), sentences.end()};
 }
 
 /// White space of Unicode that is neither a space nor a line end of text files.

@@ -11,9 +11,9 @@ using namespace cloze;
 namespace {
 
 /// Checks results against those of transformers for the same model and settings.
-void same(const std::vector<std::vector<GeneratedIds>>& found, const std::vector<GeneratedIds>& expected) {
+void same(const std::vector<std::vector<GeneratedIds>>& ids, const std::vector<GeneratedIds>& expected) {
   std::vector<GeneratedIds> flat;
-  for (const auto& list : found) flat.insert(flat.end(), list.begin(), list.end());
+  for (const auto& list : ids) flat.insert(flat.end(), list.begin(), list.end());
   REQUIRE(flat.size() == expected.size());
   for (size_t i = 0; i < flat.size(); ++i) {
     INFO("text " << i);

@@ -368,16 +368,16 @@ TEST_CASE("an exported prefix LM takes the prefix lengths of its rows, and Huggi
   auto file = torch::jit::load(dir / "gpt2.pt");
   const auto run = open_run(dir / "gpt2");
   const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7});
-  std::vector<Tensor> found;
+  std::vector<Tensor> tensors;
   for (const auto& prefix : {at::tensor({int64_t{0}, int64_t{3}, int64_t{7}}, at::kLong), Tensor()}) {
-    found.push_back(file.forward({ids, c10::IValue(), prefix.defined() ? c10::IValue(prefix) : c10::IValue()})
-                        .toGenericDict()
-                        .at("logits")
-                        .toTensor());
-    CHECK(error_of(found.back(), run.network->outputs({.input_ids = ids, .prefix = prefix}).back().second) < 1e-6);
+    tensors.push_back(file.forward({ids, c10::IValue(), prefix.defined() ? c10::IValue(prefix) : c10::IValue()})
+                          .toGenericDict()
+                          .at("logits")
+                          .toTensor());
+    CHECK(error_of(tensors.back(), run.network->outputs({.input_ids = ids, .prefix = prefix}).back().second) < 1e-6);
   }
-  CHECK(error_of(found[0][0], found[1][0]) < 1e-6);
-  CHECK(error_of(found[0][1], found[1][1]) > 1e-3);
+  CHECK(error_of(tensors[0][0], tensors[1][0]) < 1e-6);
+  CHECK(error_of(tensors[0][1], tensors[1][1]) > 1e-3);
   CHECK_THROWS_WITH(
       export_huggingface(dir / "gpt2", dir / "hf", ""),
       Catch::Contains("model.prefix_lm true has no class at Hugging Face for gpt2; export to torchscript"));

@@ -473,10 +473,10 @@ TEST_CASE("Performer features are redrawn at their interval, as a function of se
   auto config = small();
   config.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
   const auto features = [](const Layer& model) {
-    std::vector<Tensor> found;
+    std::vector<Tensor> tensors;
     for (const auto& [name, param] : collect_params(model))
-      if (name.find("features") != std::string::npos) found.push_back(param.value().detach().clone());
-    return found;
+      if (name.find("features") != std::string::npos) tensors.push_back(param.value().detach().clone());
+    return tensors;
   };
   auto a = make(config), b = make(config);
   const auto first = features(*a);

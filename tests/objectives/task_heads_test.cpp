@@ -90,10 +90,10 @@ double mean_task_loss(Network& network, const Batch& batch) {
 /// The logits of a batch, [..., K].
 Tensor logits_of_batch(Network& network, const Batch& batch) {
   const at::NoGradGuard no_grad;
-  std::vector<Tensor> found;
+  std::vector<Tensor> tensors;
   for (const auto& [name, tensor] : network.batch_outputs(batch))
-    if (name == "logits" || name == "start_logits" || name == "end_logits") found.push_back(tensor);
-  return (found.size() == 1 ? found[0] : at::stack(found, -1)).to(at::kDouble).contiguous();
+    if (name == "logits" || name == "start_logits" || name == "end_logits") tensors.push_back(tensor);
+  return (tensors.size() == 1 ? tensors[0] : at::stack(tensors, -1)).to(at::kDouble).contiguous();
 }
 
 /// log sum exp of `scores`.

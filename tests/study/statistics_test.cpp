@@ -21,9 +21,9 @@ const json& reference() {
 }
 
 std::vector<ExampleLosses> runs(const json& sums, const json& counts) {
-  std::vector<ExampleLosses> found;
-  for (const auto& run : sums) found.push_back({run.get<std::vector<double>>(), counts.get<std::vector<double>>()});
-  return found;
+  std::vector<ExampleLosses> losses;
+  for (const auto& run : sums) losses.push_back({run.get<std::vector<double>>(), counts.get<std::vector<double>>()});
+  return losses;
 }
 
 std::vector<double> values(const std::vector<ExampleLosses>& runs) {
@@ -41,16 +41,16 @@ struct UniformTest {
 UniformTest uniform_test(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());
-  UniformTest found;
+  UniformTest test;
   for (size_t i = 0; i < values.size(); ++i) {
     const auto rank = static_cast<double>(i);
-    found.statistic = std::max({found.statistic, values[i] - rank / n, (rank + 1) / n - values[i]});
+    test.statistic = std::max({test.statistic, values[i] - rank / n, (rank + 1) / n - values[i]});
   }
-  const double x = (std::sqrt(n) + 0.12 + 0.11 / std::sqrt(n)) * found.statistic;
+  const double x = (std::sqrt(n) + 0.12 + 0.11 / std::sqrt(n)) * test.statistic;
   double p = 0;
   for (int k = 1; k <= 100; ++k) p += (k % 2 == 1 ? 2 : -2) * std::exp(-2.0 * k * k * x * x);
-  found.p = std::clamp(x < 0.2 ? 1.0 : p, 0.0, 1.0);
-  return found;
+  test.p = std::clamp(x < 0.2 ? 1.0 : p, 0.0, 1.0);
+  return test;
 }
 
 using Runs = std::vector<const ExampleLosses*>;

@@ -38,9 +38,9 @@ double cosine(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 Tensor matrix(const std::vector<std::vector<double>>& rows) {
-  std::vector<Tensor> found;
-  for (const auto& row : rows) found.push_back(at::tensor(row, at::kDouble));
-  return at::stack(found);
+  std::vector<Tensor> tensors;
+  for (const auto& row : rows) tensors.push_back(at::tensor(row, at::kDouble));
+  return at::stack(tensors);
 }
 
 }  // namespace

@@ -32,17 +32,17 @@ double masked_surprisal(const LoadedRun& run, const WordInContext& word, bool sh
 
 /// What `slow` says of each word and of each previous word.
 template <class Slow>
-void check_surprisals(const ReadingSurprisals& found, const ReadingSuite& suite, const Slow& slow) {
-  REQUIRE(found.words.size() == suite.times.words.size());
-  REQUIRE(found.previous.size() == suite.times.words.size());
-  for (size_t i = 0; i < found.words.size(); ++i) {
+void check_surprisals(const ReadingSurprisals& surprisals, const ReadingSuite& suite, const Slow& slow) {
+  REQUIRE(surprisals.words.size() == suite.times.words.size());
+  REQUIRE(surprisals.previous.size() == suite.times.words.size());
+  for (size_t i = 0; i < surprisals.words.size(); ++i) {
     INFO(suite.times.words[i].context << " | " << suite.times.words[i].word);
-    CHECK(found.words[i] == Approx(slow(suite.times.words[i])).epsilon(1e-4));
+    CHECK(surprisals.words[i] == Approx(slow(suite.times.words[i])).epsilon(1e-4));
     const auto& previous = suite.times.previous[i];
     if (previous)
-      CHECK(found.previous[i] == Approx(slow(*previous)).epsilon(1e-4));
+      CHECK(surprisals.previous[i] == Approx(slow(*previous)).epsilon(1e-4));
     else
-      CHECK(std::isnan(found.previous[i]));
+      CHECK(std::isnan(surprisals.previous[i]));
   }
 }
 

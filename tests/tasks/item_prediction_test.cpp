@@ -16,8 +16,8 @@ const TaskLabels three_labels{.names = {"O", "B", "C"}, .written = {"0", "1", "2
 
 PredictionSetting of_kind(TaskKind kind) { return {.kind = kind}; }
 
-std::string json_line(const ItemPrediction& found, const TaskItem& item, TaskKind kind) {
-  return json_text(json_of(found, item, kind, three_labels));
+std::string json_line(const ItemPrediction& prediction, const TaskItem& item, TaskKind kind) {
+  return json_text(json_of(prediction, item, kind, three_labels));
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ struct MadeRows {
 };
 
 MadeRows made(const Tokenizer& tokenizer, const RowOptions& options, const TaskItem& item) {
-  MadeRows found;
-  TaskRowMaker(tokenizer, framing_of(tokenizer), options).add(item, 7, found.rows, found.counts);
-  return found;
+  MadeRows rows;
+  TaskRowMaker(tokenizer, framing_of(tokenizer), options).add(item, 7, rows.rows, rows.counts);
+  return rows;
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ struct TaggedRows {
 };
 
 TaggedRows tagged(const Tokenizer& tokenizer, const TaskItem& item, int64_t length, const TaskCut& cut = LongestCut{}) {
-  TaggedRows found;
+  TaggedRows rows;
   TaskRowMaker(tokenizer, framing_of(tokenizer), {.kind = TaskKind::tagging, .max_length = length, .cut = cut})
-      .add(item, 0, found.rows, found.counts);
-  return found;
+      .add(item, 0, rows.rows, rows.counts);
+  return rows;
 }
 
 /// Tags that a model which knows all of them would give, by position.

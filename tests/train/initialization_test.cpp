@@ -47,9 +47,9 @@ std::map<std::string, Tensor> initial_weights(const ModelConfig& model, const Ob
   const auto& encoder = backbone_of(model);
   const auto params = collect_params(network);
   initialize(params, encoder.initializer_range, is_truncated(encoder.initializer), Rng(3));
-  std::map<std::string, Tensor> found;
-  for (const auto& [name, param] : params) found.emplace(name, param.value());
-  return found;
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, param] : params) tensors.emplace(name, param.value());
+  return tensors;
 }
 
 template <class Config>

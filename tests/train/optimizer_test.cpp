@@ -34,19 +34,19 @@ const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130},
                                      {"small", {5, 7}, 1, 5, 7}};
 
 std::vector<NamedParam> parameters() {
-  std::vector<NamedParam> found;
+  std::vector<NamedParam> params;
   for (const auto& sample : samples) {
-    found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0),
-                                        Init::weight, sample.role)});
-    if (sample.name == "zeros") found.back().param.value().detach().zero_();  // weights and gradients
+    params.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0),
+                                         Init::weight, sample.role)});
+    if (sample.name == "zeros") params.back().param.value().detach().zero_();  // weights and gradients
     if (sample.name == "small")
-      found.back().param.value().detach().mul_(1e-5);  // their root mean square is below epsilon_2
-    found.back().param.set_stacked(sample.parts);
+      params.back().param.value().detach().mul_(1e-5);  // their root mean square is below epsilon_2
+    params.back().param.set_stacked(sample.parts);
   }
-  found.push_back({"frozen", Param(at::ones({4, 3}), Init::weight)});
-  found.back().param.set_frozen(true);
-  found.push_back({"table", Param(at::ones({4, 3}), Init::fixed_sinusoid)});
-  return found;
+  params.push_back({"frozen", Param(at::ones({4, 3}), Init::weight)});
+  params.back().param.set_frozen(true);
+  params.push_back({"table", Param(at::ones({4, 3}), Init::fixed_sinusoid)});
+  return params;
 }
 
 /// One update of one tensor in plain operators: p and g [rows, columns], moments as in Moments.
@@ -246,18 +246,18 @@ namespace {
 using Matrix = std::vector<std::vector<double>>;
 
 Matrix product(const Matrix& a, const Matrix& b) {
-  Matrix found(a.size(), std::vector<double>(b[0].size()));
+  Matrix matrix(a.size(), std::vector<double>(b[0].size()));
   for (size_t i = 0; i < a.size(); ++i)
     for (size_t k = 0; k < b.size(); ++k)
-      for (size_t j = 0; j < b[0].size(); ++j) found[i][j] += a[i][k] * b[k][j];
-  return found;
+      for (size_t j = 0; j < b[0].size(); ++j) matrix[i][j] += a[i][k] * b[k][j];
+  return matrix;
 }
 
 Matrix transposed(const Matrix& a) {
-  Matrix found(a[0].size(), std::vector<double>(a.size()));
+  Matrix matrix(a[0].size(), std::vector<double>(a.size()));
   for (size_t i = 0; i < a.size(); ++i)
-    for (size_t j = 0; j < a[0].size(); ++j) found[j][i] = a[i][j];
-  return found;
+    for (size_t j = 0; j < a[0].size(); ++j) matrix[j][i] = a[i][j];
+  return matrix;
 }
 
 /// zeropower_via_newtonschulz5 of KellerJordan/Muon.
@@ -281,11 +281,11 @@ Matrix newton_schulz(Matrix x) {
 
 Matrix rows_of(const Tensor& t) {
   const auto values = doubles(t);
-  Matrix found;
+  Matrix matrix;
   const auto columns = static_cast<size_t>(t.size(1));
   for (size_t at = 0; at < values.size(); at += columns)
-    found.emplace_back(values.begin() + static_cast<int64_t>(at), values.begin() + static_cast<int64_t>(at + columns));
-  return found;
+    matrix.emplace_back(values.begin() + static_cast<int64_t>(at), values.begin() + static_cast<int64_t>(at + columns));
+  return matrix;
 }
 
 /// Three updates of a wide, a tall and a stacked matrix by Muon, and of a bias by AdamW.
@@ -381,7 +381,7 @@ TEST_CASE("a group has the parameters of its role and names, and keeps moments o
 
 TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
   for (const auto& config : {of(AdamW{}), of(Lamb{}), of(Adafactor{}), with_muon(MuonScale::rows, 0.1)}) {
-    std::vector<Tensor> found;
+    std::vector<Tensor> tensors;
     for (const int threads : {1, 2, 3}) {
       at::set_num_threads(threads);
       std::vector<NamedParam> wide{{"wide", Param(numbers({1000, 300}, 0.1), Init::weight)}};
@@ -389,11 +389,11 @@ TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
       Optimizer optimizer(config, flat);
       flat.grads.copy_(numbers({flat.grads.numel()}, 0.7));
       optimizer.step(0.01, global_norm(flat.grads) / 1000);
-      found.push_back(flat.values.clone());
+      tensors.push_back(flat.values.clone());
     }
     at::set_num_threads(2);
-    CHECK(at::equal(found[0], found[1]));
-    CHECK(at::equal(found[0], found[2]));
+    CHECK(at::equal(tensors[0], tensors[1]));
+    CHECK(at::equal(tensors[0], tensors[2]));
   }
 }
 

@@ -26,9 +26,9 @@ std::map<std::string, Tensor> initial(RunConfig config, const std::string& run) 
   config.optimizer.learning_rate = 0;
   pretrain(config, {.run = run});
   const auto file = SafeTensors::open(run + "/step-00000001/weights.safetensors");
-  std::map<std::string, Tensor> found;
-  for (const auto& name : file.names()) found.emplace(name, file.get(name));
-  return found;
+  std::map<std::string, Tensor> tensors;
+  for (const auto& name : file.names()) tensors.emplace(name, file.get(name));
+  return tensors;
 }
 
 bool all_equal(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {

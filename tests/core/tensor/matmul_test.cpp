@@ -96,19 +96,19 @@ TEST_CASE(
     const auto all = numbers({rows, inputs + 3}, 0.1), w = numbers({outputs, inputs}, 0.2),
                dy = numbers({rows, outputs}, 0.3), bias = numbers({outputs}, 0.4), x = all.narrow(1, 2, inputs);
     const auto forward = by_loops(x, w.t()), back = by_loops(dy, w), outer = by_loops(dy.t(), x);
-    std::vector<std::vector<Tensor>> found;
+    std::vector<std::vector<Tensor>> tensors;
     for (const int threads : {1, 2, 3, 5}) {
       at::set_num_threads(threads);
       const auto gradient = at::ones({outputs, inputs}), sum = at::ones({rows, inputs});
       const auto dx = matmul_backward(gradient, dy, x, w);
       add_matmul_nn(sum, dy, w);
-      found.push_back({matmul_nt(x, w), matmul_nt(x, w, bias), dx, gradient, sum});
+      tensors.push_back({matmul_nt(x, w), matmul_nt(x, w, bias), dx, gradient, sum});
     }
     at::set_num_threads(2);
     const std::vector<Tensor> wanted{forward, forward + bias.to(at::kDouble), back, outer + 1, back + 1};
     for (size_t k = 0; k < wanted.size(); ++k) {
-      CHECK(max_error(found[0][k], wanted[k]) < 1e-5);
-      for (const auto& other : found) CHECK(at::equal(other[k], found[0][k]));
+      CHECK(max_error(tensors[0][k], wanted[k]) < 1e-5);
+      for (const auto& other : tensors) CHECK(at::equal(other[k], tensors[0][k]));
     }
   }
 }
@@ -142,7 +142,7 @@ TEST_CASE("matrix multiplications are bit-identical for any number of threads", 
   for (const auto& isa : gemm_isas()) {
     INFO(isa);
     const UseIsa use(isa);
-    std::vector<std::vector<Tensor>> found;
+    std::vector<std::vector<Tensor>> tensors;
     for (const int threads : {1, 2, 3, 5, 8}) {
       at::set_num_threads(threads);
       const auto gradient = at::zeros({190, 130}), both = at::zeros({190, 130});
@@ -150,10 +150,10 @@ TEST_CASE("matrix multiplications are bit-identical for any number of threads", 
       const auto back = matmul_backward(both, dy, x, w);
       CHECK(at::equal(both, gradient));
       CHECK(at::equal(back, matmul_nn(dy, w)));
-      found.push_back({matmul_nt(x, w), back, gradient});
+      tensors.push_back({matmul_nt(x, w), back, gradient});
     }
     at::set_num_threads(2);
-    for (const auto& other : found)
-      for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(other[k], found[0][k]));
+    for (const auto& other : tensors)
+      for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(other[k], tensors[0][k]));
   }
 }

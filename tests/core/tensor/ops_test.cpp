@@ -384,18 +384,18 @@ TEST_CASE("matrix multiplications by LibTorch are bit-identical for any number o
       for (const int64_t in : {2, 24, 64})
         for (const int64_t out : {1, 7, 48, 256}) {
           INFO(rows << " x " << in << " x " << out << " in " << type);
-          std::vector<std::vector<Tensor>> found;
+          std::vector<std::vector<Tensor>> tensors;
           for (const int threads : {1, 2, 3, 5}) {
             at::set_num_threads(threads);
-            found.push_back(run(rows, in, out, type));
+            tensors.push_back(run(rows, in, out, type));
           }
           at::set_num_threads(2);
-          for (const auto& other : found)
-            for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(found[0][k], other[k]));
+          for (const auto& other : tensors)
+            for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(tensors[0][k], other[k]));
           if (type == at::kFloat) {
             const auto x = numbers({rows, in}, 0.1).to(at::kDouble), w = numbers({out, in}, 0.2).to(at::kDouble);
             const auto wanted = at::mm(x, w.t()) + numbers({out}, 0.6).to(at::kDouble);
-            CHECK((found[0][1].to(at::kDouble) - wanted).abs().max().item<double>() <
+            CHECK((tensors[0][1].to(at::kDouble) - wanted).abs().max().item<double>() <
                   1e-5 * std::max(1.0, wanted.abs().max().item<double>()));
           }
         }
