@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/chart.h"
+#include "core/contains.h"
 #include "core/report.h"
 #include "core/spelling.h"
 #include "core/text.h"
@@ -105,8 +106,7 @@ std::string role_legend(const std::vector<InspectedConfig>& inspected) {
         for (const auto& token : part.tokens) used.push_back(token.role);
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& style : role_styles)
-    if (*style.meaning && std::ranges::find(used, style.role) != used.end())
-      names.emplace_back(style.style, style.meaning);
+    if (*style.meaning && contains(used, style.role)) names.emplace_back(style.style, style.meaning);
   return names.empty() ? "" : legend_html(names);
 }
 
@@ -154,7 +154,7 @@ std::string to_html(const std::vector<InspectedConfig>& inspected) {
   std::vector<std::string> kinds;
   for (const auto& one : inspected)
     for (const auto& kind : kinds_of(one.config))
-      if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+      if (!contains(kinds, kind)) kinds.push_back(kind);
   const auto title = "Rows of " + listed(kinds, "and");
   auto body =
       concat(rows_style, "<header>\n<h1>", escaped_html(title),

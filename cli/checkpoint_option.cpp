@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/contains.h"
 #include "cli/verbs.h"
 #include "core/spelling.h"
 
@@ -11,7 +12,7 @@ namespace {
 std::string known_checkpoint(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& one : choices(CheckpointChoice{})) names.emplace_back(one.name);
-  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
+  if (contains(names, name)) return "";
   const std::string list = "'" + name + "' is not best or newest";
   for (const auto* other : {"last", "latest", "final"})
     if (name == other) return list + "; did you mean 'newest'?";

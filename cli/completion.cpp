@@ -3,6 +3,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/contains.h"
 #include "cli/verbs.h"
 #include "core/print.h"
 #include "models/families/families.h"
@@ -233,8 +234,7 @@ std::string fish_option(const Words& words, const std::string& verb, const std::
   std::string values = found == words.values.end() ? "" : joined(found->second);
   if (option == "--set") values = "$_cloze_settings (_cloze_paths)";
   const auto of_files = words.files.find(verb);
-  const bool takes_file = of_files != words.files.end() &&
-                          std::find(of_files->second.begin(), of_files->second.end(), option) != of_files->second.end();
+  const bool takes_file = of_files != words.files.end() && contains(of_files->second, option);
   return "complete -c cloze -n '" + fish_condition(words, verb) + "' -l " + option.substr(2) +
          (values.empty() ? "" : " -x -a '" + values + "'") + (takes_file ? " -r -F" : "") + "\n";
 }

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <sstream>
 
+#include "core/contains.h"
 #include "cli/verbs.h"
 #include "core/text.h"
 #include "models/families/families.h"
@@ -94,8 +95,7 @@ Keys keys_of_every_run() {
   const auto of_schedules = names_of("schedule", static_cast<const ScheduleShape*>(nullptr));
   of_kinds.insert(of_kinds.end(), of_schedules.begin(), of_schedules.end());
   auto run = kept(entries(RunConfig{}), [&](const auto& e) {
-    const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.") ||
-                           std::find(of_kinds.begin(), of_kinds.end(), e.path) != of_kinds.end();
+    const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.") || contains(of_kinds, e.path);
     return e.leaf &&
            (!of_a_kind || e.path == "model.kind" || e.path == "model.attention.kind" || e.path == "objectives.0.kind");
   });

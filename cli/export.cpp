@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/contains.h"
 #include "cli/engine.h"
 #include "cli/output_file.h"
 #include "cli/paths.h"
@@ -13,7 +14,7 @@ namespace {
 /// Empty for a format that can be written, else what to do.
 std::string known_target(const std::string& name) {
   const std::vector<std::string> targets{"torchscript", "huggingface"};
-  if (std::find(targets.begin(), targets.end(), name) != targets.end()) return "";
+  if (contains(targets, name)) return "";
   std::string lower = name;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   if (lower == "onnx") return "onnx is not written; export to huggingface, which Optimum converts, or to torchscript";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/contains.h"
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/spelling.h"
@@ -216,7 +217,7 @@ const std::vector<ForeignValue>& foreign_values() {
 }  // namespace
 
 void check_value(const std::string& option, const std::string& value, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  if (contains(known, value)) return;
   const auto name = spelled(value);
   std::string meant;
   for (const auto& own : known)
@@ -363,8 +364,8 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
     for (const auto* other : {"-h", "--"}) known.emplace_back(other);
     for (int i = 1; i < argc; ++i) {
       const auto near = did_you_mean(argv[i], known);
-      require<ConfigError>(std::find(known.begin(), known.end(), argv[i]) != known.end(), "'", argv[i],
-                           "' is not known", near.empty() ? ";" : near, " see cloze --help");
+      require<ConfigError>(contains(known, argv[i]), "'", argv[i], "' is not known", near.empty() ? ";" : near,
+                           " see cloze --help");
     }
     require<ConfigError>(asks_for_help, no_verb);
     return;

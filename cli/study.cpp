@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/contains.h"
 #include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "core/error.h"
@@ -177,7 +178,7 @@ std::vector<std::string> open_runs(const Stages& stages) {
       if (status_of(plan, run).state == RunState::done) continue;
       if (run.is_finetuning() && !std::filesystem::exists(run.source + "/held_out.json")) continue;
       const auto name = run.arm + "/" + std::to_string(run.seed);
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (!contains(names, name)) names.push_back(name);
     }
   }
   return names;

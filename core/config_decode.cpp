@@ -8,6 +8,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
@@ -95,7 +96,7 @@ std::string lower_case(std::string text) {
 /// `; did you mean 'x'?` for a mistyped value, and for the name that other programs have for one; or empty.
 std::string meant_by_value(const std::string& text, const std::vector<std::string>& allowed) {
   auto lower = lower_case(text);
-  const bool is_precision = std::find(allowed.begin(), allowed.end(), "bf16") != allowed.end();
+  const bool is_precision = contains(allowed, "bf16");
   if (is_precision)
     for (const auto* half : {"fp16", "float16", "half", "16"})
       if (lower == half) return "; there is no fp16, and bf16 needs no loss scaling";
@@ -160,7 +161,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
                    std::string& out) {
   const auto* text = scalar(node, path, "a text", issues);
   if (!text) return;
-  if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
+  if (!rule.allowed.empty() && !contains(rule.allowed, *text))
     issues.push_back({node.where, "'" + path + "' is '" + shortened(*text) + "', must be one of " + rule_words(rule) +
                                       meant_by_value(*text, rule.allowed)});
   else
@@ -216,8 +217,8 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
   for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
   const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
   for (const auto& [key, node] : map.items) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    if (std::find(former.begin(), former.end(), key) != former.end()) continue;
+    if (contains(known, key)) continue;
+    if (contains(former, key)) continue;
     if (issues.size() >= most_told) {  // whose near names would not be read
       issues.push_back({node.key_where, "unknown key '" + shortened(join_path(path, key)) + "'"});
       continue;

@@ -9,6 +9,7 @@
 
 #include "core/config_tree.h"
 #include "core/config_types.h"
+#include "core/contains.h"
 
 namespace cloze::config_detail {
 
@@ -66,8 +67,7 @@ class Walker {
       if (deviations && c.like == name) compare_with_preset(c, apply);
     }
     if (path_.empty()) whole_ = c.like;
-    const bool has_no_preset =
-        c.like.empty() && !whole_.empty() && std::find(names.begin(), names.end(), whole_) == names.end();
+    const bool has_no_preset = c.like.empty() && !whole_.empty() && !contains(names, whole_);
     if (deviations && has_no_preset)
       deviations->push_back(path_ + " has no preset " + whole_ + " and keeps its own defaults");
     leaf("like", c.like, words, one_of(names));

@@ -10,6 +10,7 @@
 
 #include "core/boxed.h"
 #include "core/config_rule.h"
+#include "core/contains.h"
 #include "core/kinds.h"
 
 namespace cloze::config_detail {
@@ -104,7 +105,7 @@ std::string with_choices(const char* words, const Rule& rule) {
     const char* joint = all.empty() ? "" : ": ";
     for (const auto& choice : choices(T{})) {
       const auto& names = rule.allowed;
-      const bool allowed = names.empty() || std::find(names.begin(), names.end(), choice.name) != names.end();
+      const bool allowed = names.empty() || contains(names, choice.name);
       if (!*choice.words || !allowed) continue;
       all += std::string(joint) + choice.name + " = " + choice.words;
       joint = "; ";
@@ -169,7 +170,7 @@ void kinds_with(const std::string& key, std::vector<std::string>& found) {
     std::variant_alternative_t<I, VariantIn<V>> kind{};
     KeyNames keys;
     describe(keys, kind);
-    if (std::find(keys.names.begin(), keys.names.end(), key) != keys.names.end()) found.emplace_back(kind.kind);
+    if (contains(keys.names, key)) found.emplace_back(kind.kind);
     kinds_with<V, I + 1>(key, found);
   }
 }

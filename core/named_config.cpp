@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/contains.h"
 #include "core/program_path.h"
 
 namespace cloze {
@@ -19,7 +20,7 @@ std::vector<fs::path> config_roots() {
 
 std::string config_of_name(const std::string& name) {
   fs::path here(name);
-  if (name.empty() || here.is_absolute() || std::find(here.begin(), here.end(), "..") != here.end()) return "";
+  if (name.empty() || here.is_absolute() || contains(here, "..")) return "";
   if (here.extension() != ".yaml") here += ".yaml";
   const auto shipped = *here.begin() == "configs" ? here.lexically_relative("configs") : here;
   std::error_code error;

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/shell_word.h"
@@ -168,7 +169,7 @@ class FileSurvey {
                                  ", or read all files as prose with --format text");
   }
 
-  bool is_named(const std::string& file) const { return std::find(given_.begin(), given_.end(), file) != given_.end(); }
+  bool is_named(const std::string& file) const { return contains(given_, file); }
 
   const PrepareOptions& options_;
   const std::vector<std::string>& given_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -178,7 +179,7 @@ bool Tokenizer::Impl::fits(const TextReader& reader) const {
   if (came_with(reader)) return true;
   if (!extras.family) return extras.belongs_to_model;
   const auto& kinds = extras.family->kinds;
-  return std::find(kinds.begin(), kinds.end(), reader.kind) != kinds.end();
+  return contains(kinds, reader.kind);
 }
 
 uint64_t Tokenizer::Impl::hash_of_files() const {

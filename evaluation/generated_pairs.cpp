@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/print.h"
 #include "data/reader.h"
@@ -37,7 +38,7 @@ GeneratedPairs pairs_of_tokens(const TokenStore& store, const Tokenizer& tokeniz
   const auto text = [&](uint64_t sentence) {
     std::vector<int64_t> ids(store.first_token(sentence + 1) - store.first_token(sentence));
     store.read(store.first_token(sentence), ids.size(), ids.data());
-    unknown += std::find(ids.begin(), ids.end(), tokenizer.special().unk) != ids.end();
+    unknown += contains(ids, tokenizer.special().unk);
     return tokenizer.decode(ids);
   };
   for (uint64_t d = 0; d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(max_pairs)); ++d) {

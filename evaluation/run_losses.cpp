@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/print.h"
@@ -70,7 +71,7 @@ void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& 
   std::erase_if(evaluation.objectives, [&](const ObjectiveConfig& objective) {
     const auto name = short_form(objective);
     for (size_t r = 1; r < runs.size(); ++r) {
-      if (std::find(of_runs[r].begin(), of_runs[r].end(), name) != of_runs[r].end()) continue;
+      if (contains(of_runs[r], name)) continue;
       log_info("evaluate", concat(name, " is skipped: ", runs[r].path, " is scored by ", listed(of_runs[r])));
       return true;
     }

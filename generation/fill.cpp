@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "core/contains.h"
 #include "data/tokenizers/scripts.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/plm/permutation.h"
@@ -182,9 +183,7 @@ Placeholder masked_by(const LoadedRun& run) {
 std::vector<int64_t> with_spans(const std::vector<int64_t>& generated,
                                 const std::vector<std::vector<int32_t>>& segments,
                                 const std::vector<int64_t>& sentinels, int64_t eos) {
-  const auto ends = [&](int64_t id) {
-    return id == eos || std::find(sentinels.begin(), sentinels.end(), id) != sentinels.end();
-  };
+  const auto ends = [&](int64_t id) { return id == eos || contains(sentinels, id); };
   std::vector<int64_t> ids;
   for (size_t i = 0; i < segments.size(); ++i) {
     ids.insert(ids.end(), segments[i].begin(), segments[i].end());

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/spelling.h"
@@ -46,8 +47,8 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
     std::string name = name_of(search.early_stopping);
     take(settings, "early_stopping", name, path);
     const auto names = any_of<EarlyStopping>().allowed;
-    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), path, ": early_stopping is '",
-                         name, "', which is unknown", did_you_mean(name, names));
+    require<ConfigError>(contains(names, name), path, ": early_stopping is '", name, "', which is unknown",
+                         did_you_mean(name, names));
     search.early_stopping = choice_of<EarlyStopping>(name);
   }
   bool samples = false;
@@ -71,7 +72,7 @@ Prompt prompt_of(const Batch& batch, const ModelConfig& model, const std::string
                            "prompt of generation.json; give it a token");
   const std::vector<int64_t> ids(row.data_ptr<int64_t>(), row.data_ptr<int64_t>() + length);
   std::vector<bool> tokens(real, real + length);
-  if (std::find(tokens.begin(), tokens.end(), false) == tokens.end()) tokens.clear();
+  if (!contains(tokens, false)) tokens.clear();
   if (backbone_of(model).is_encoder_decoder())
     return {.source = ids, .source_mask = tokens, .prefix = {decoding_ids_of(model).decoder_start_token_id}};
   require<ConfigError>(tokens.empty() || !as<EncoderDecoderConfig>(model), folder,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/contains.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "models/encoder_decoder_config.h"
@@ -67,8 +68,7 @@ void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& n
   check_limits(objective_setting(own), broken);
   check_data(own, broken);
   const auto known = limits.broken();
-  for (const auto& sentence : broken.broken())
-    limits.forbid(std::find(known.begin(), known.end(), sentence) == known.end(), name, ": ", sentence);
+  for (const auto& sentence : broken.broken()) limits.forbid(!contains(known, sentence), name, ": ", sentence);
 }
 
 /// Heads on a backbone that stays as it is.

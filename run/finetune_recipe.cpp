@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/contains.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/config_io.h"
@@ -227,8 +228,7 @@ Recipe recipe_of(const RecipeQuestion& asked) {
   }
   const auto numbers = found->numbers(asked);
   Recipe recipe{.max_length = numbers.max_length, .classifier_dropout = numbers.classifier_dropout};
-  recipe.original_head = numbers.original_head && asked.kind != "spans" &&
-                         std::find(found->models.begin(), found->models.end(), asked.model) != found->models.end();
+  recipe.original_head = numbers.original_head && asked.kind != "spans" && contains(found->models, asked.model);
   const std::string preset = numbers.preset;
   auto& config = recipe.config;
   config = decode<RunConfig>(ConfigTree::parse(

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/contains.h"
 #include "core/error.h"
 
 namespace cloze {
@@ -29,7 +30,7 @@ const std::vector<EarlierValue> earlier_values{
 /// Whether the value at a path is one of `names`, or there is none.
 bool is_one_of(const ConfigTree& run, const std::string& path, const std::vector<std::string>& names) {
   const auto* value = run.find(path);
-  return !value || std::find(names.begin(), names.end(), value->text) != names.end();
+  return !value || contains(names, value->text);
 }
 
 bool applies_to(const EarlierValue& key, const ConfigTree& run) {

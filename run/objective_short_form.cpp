@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/contains.h"
 #include "core/text.h"
 #include "objectives/kinds.h"
 #include "run/config_io.h"
@@ -81,7 +82,7 @@ std::vector<std::string> known_kinds() {
 
 void check_kind(const std::string& kind, const std::string& option) {
   const auto known = known_kinds();
-  if (std::find(known.begin(), known.end(), kind) != known.end()) return;
+  if (contains(known, kind)) return;
   const std::set<std::string> sorted(known.begin(), known.end());
   const auto near = did_you_mean(kind, known);
   fail<ConfigError>(option, ": there is no objective '", kind, "'", near, near.empty() ? "; " : " ", "the kinds are ",

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "data/datasets_folder.h"
@@ -13,9 +14,7 @@ namespace cloze {
 
 namespace {
 
-bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+bool is_one_of(const std::vector<std::string>& names, const std::string& name) { return contains(names, name); }
 
 }  // namespace
 

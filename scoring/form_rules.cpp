@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "scoring/scorer.h"
@@ -33,7 +34,7 @@ Forms all_forms(const RunConfig& config) {
   Forms all;
   for (const auto& objective : config.objectives)
     for (const auto form : as_kind(objective).forms(backbone_of(config.model)))
-      if (std::find(all.begin(), all.end(), form) == all.end()) all.push_back(form);
+      if (!contains(all, form)) all.push_back(form);
   return all;
 }
 
@@ -51,7 +52,7 @@ std::string no_form(const RunConfig& config) {
 const ObjectiveConfig* scored_objective(const Objectives& objectives, const BackboneConfig& model, ScoringForm form) {
   for (const auto& objective : objectives) {
     const auto forms = as_kind(objective).forms(model);
-    if (std::find(forms.begin(), forms.end(), form) != forms.end()) return &objective;
+    if (contains(forms, form)) return &objective;
   }
   return nullptr;
 }
@@ -70,7 +71,7 @@ ScoringForm default_form(const RunConfig& config) {
 std::string scoring_fault(const RunConfig& config, std::optional<ScoringForm> form) {
   const auto forms = all_forms(config);
   if (forms.empty()) return "the run cannot be scored: " + no_form(config);
-  if (!form || std::find(forms.begin(), forms.end(), *form) != forms.end()) return "";
+  if (!form || contains(forms, *form)) return "";
   std::vector<std::string> others;
   for (const auto other : forms) others.emplace_back(name_of(other));
   return concat("the run cannot be scored by ", name_of(*form), ", because ", reason(*form), "; choose ",

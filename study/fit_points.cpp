@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -80,9 +81,7 @@ size_t column_of(const std::string& path, const Record& head, const std::string&
 
 /// Refuses a text, whose first line names none of the columns of a table.
 void check_is_table(const std::string& path, const Record& head, const std::vector<std::string>& wanted) {
-  const auto has_column = [&](const auto& name) {
-    return std::find(head.cells.begin(), head.cells.end(), name) != head.cells.end();
-  };
+  const auto has_column = [&](const auto& name) { return contains(head.cells, name); };
   require<DataError>(fs::path(path).extension() == ".csv" || std::any_of(wanted.begin(), wanted.end(), has_column),
                      path, ": is not a table of runs, whose first line would name the columns ", listed(wanted),
                      "; give a CSV file, a study or runs that are finished");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/shell_word.h"
@@ -127,8 +128,7 @@ std::vector<LooseRun> open_runs(const std::vector<std::string>& folders) {
 /// The first of some losses in the order in which a run is scored by them.
 std::string first_of(const std::vector<std::string>& losses, const RunConfig& config) {
   for (const auto& objective : resolved_evaluation(config).objectives)
-    if (const auto name = short_form(objective); std::find(losses.begin(), losses.end(), name) != losses.end())
-      return name;
+    if (const auto name = short_form(objective); contains(losses, name)) return name;
   return losses.front();
 }
 
@@ -161,9 +161,8 @@ CommonMetric common_metric(const std::vector<LooseRun>& runs, const std::string&
                            listed(common), "); --metric names another")};
   }
   const auto near = did_you_mean(wanted, common);
-  require<ConfigError>(std::find(common.begin(), common.end(), wanted) != common.end(), "--metric ", wanted,
-                       ": not all runs have this held-out loss", near, near.empty() ? "; " : " ", "they have ",
-                       listed(common));
+  require<ConfigError>(contains(common, wanted), "--metric ", wanted, ": not all runs have this held-out loss", near,
+                       near.empty() ? "; " : " ", "they have ", listed(common));
   return {.name = wanted};
 }
 
@@ -191,7 +190,7 @@ void find_differing_keys(std::vector<LooseArm>& arms) {
   for (const auto& arm : arms) {
     auto& own = values.emplace_back();
     for (const auto& [key, value] : leaves_of(arm.config)) {
-      if (std::find(all.begin(), all.end(), key) == all.end()) all.push_back(key);
+      if (!contains(all, key)) all.push_back(key);
       own[key] = value;
     }
   }

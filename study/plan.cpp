@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
@@ -34,7 +35,7 @@ Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std:
   const auto found = std::find_if(study.arms.items.begin(), study.arms.items.end(),
                                   [&](const auto& arm) { return arm.first == name; });
   const auto& [arm, node] = *found;
-  require<ConfigError>(std::find(chain.begin(), chain.end(), name) == chain.end(), node.where, ": arm '", name,
+  require<ConfigError>(!contains(chain, name), node.where, ": arm '", name,
                        "' starts from itself; remove one of the `from:` lines");
   chain.push_back(name);
   require<ConfigError>(node.type == ConfigNode::Type::map || node.type == ConfigNode::Type::absent, node.where,
@@ -43,8 +44,8 @@ Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std:
   if (const auto* from = node.find("from")) {
     std::vector<std::string> names;
     for (const auto& [other, ignored] : study.arms.items) names.push_back(other);
-    require<ConfigError>(std::find(names.begin(), names.end(), from->text) != names.end(), from->where, ": arm '", name,
-                         "' starts from '", from->text, "', which is no arm", did_you_mean(from->text, names));
+    require<ConfigError>(contains(names, from->text), from->where, ": arm '", name, "' starts from '", from->text,
+                         "', which is no arm", did_you_mean(from->text, names));
     keys = keys_of(study, from->text, chain);
   }
   for (const auto& [key, value] : node.items) {
@@ -378,8 +379,8 @@ std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stag
   std::vector<std::string> names;
   for (const auto& arm : before.arms) names.push_back(arm.name);
   for (const auto& [name, node] : stage.arms.items) {
-    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), node.key_where, ": ", where,
-                         ".arms names '", name, "', which is no arm", did_you_mean(name, names));
+    require<ConfigError>(contains(names, name), node.key_where, ": ", where, ".arms names '", name,
+                         "', which is no arm", did_you_mean(name, names));
     require<ConfigError>(node.type == ConfigNode::Type::map, node.where, ": ", where, ".arms: '", name,
                          "' must be a map of keys");
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -112,7 +113,7 @@ std::vector<std::string> shown_values(const Plan& plan, const std::vector<std::s
       by_name.push_back(values[i]);
     }
     is_swept = is_swept || by_name[static_cast<size_t>(known)] != values[i];
-    if (std::find(distinct.begin(), distinct.end(), values[i]) == distinct.end()) distinct.push_back(values[i]);
+    if (!contains(distinct, values[i])) distinct.push_back(values[i]);
   }
   return is_swept ? distinct : by_name;
 }

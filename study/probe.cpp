@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/config_types.h"
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
@@ -120,9 +121,9 @@ void check_figures(const Plan& plan, const std::vector<Probe>& probes) {
       require<ConfigError>(of_suite != known.end(), plan.file, ": compares by ", suite->suite,
                            ", and the suite of that path calls itself ", listed(names), "; name it so");
       const auto& figures = of_suite->second;
-      require<ConfigError>(std::ranges::find(figures, suite->figure) != figures.end(), plan.file, ": compares by ",
-                           suite->suite, " ", suite->figure, ", and the suite has no such figure",
-                           did_you_mean(suite->figure, figures), "; it has ", listed(figures));
+      require<ConfigError>(contains(figures, suite->figure), plan.file, ": compares by ", suite->suite, " ",
+                           suite->figure, ", and the suite has no such figure", did_you_mean(suite->figure, figures),
+                           "; it has ", listed(figures));
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/config.h"
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/text.h"
 
@@ -29,7 +30,7 @@ std::vector<std::string> distinct(const StudyReport& report, const Get& get) {
   std::vector<std::string> values;
   for (const auto& run : report.runs) {
     const std::string value = get(run);
-    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    if (!value.empty() && !contains(values, value)) values.push_back(value);
   }
   return values;
 }

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -191,8 +192,7 @@ class Runner {
   bool take_up_passed() {
     for (const auto* run : passed_)
       if (status_of(plan_, *run).state == RunState::waiting) queue_.push_back(run);
-    std::erase_if(passed_,
-                  [&](const auto* run) { return std::find(queue_.begin(), queue_.end(), run) != queue_.end(); });
+    std::erase_if(passed_, [&](const auto* run) { return contains(queue_, run); });
     return !queue_.empty();
   }
 
@@ -291,8 +291,8 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
   for (const auto& arm : plan.arms) names.push_back(arm.name);
   for (const auto& name : only) {
     const auto near = did_you_mean(name, names);
-    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), "--only ", name,
-                         " names no run of this study", near, near.empty() ? "; " : " ", "write arm or arm/seed");
+    require<ConfigError>(contains(names, name), "--only ", name, " names no run of this study", near,
+                         near.empty() ? "; " : " ", "write arm or arm/seed");
   }
   return runs;
 }

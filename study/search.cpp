@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/random.h"
 #include "core/text.h"
@@ -55,8 +56,8 @@ ConfigNode draw_value(const std::string& key, const ConfigNode& of, Stream strea
   const std::string wanted =
       of.type == ConfigNode::Type::map && of.items.size() == 1 ? of.items.front().first : std::string();
   const auto near = did_you_mean(wanted, kinds);
-  require<ConfigError>(std::find(kinds.begin(), kinds.end(), wanted) != kinds.end(), of.where, ": space '", key,
-                       "' is ", one_line(of), near, near.empty() ? "; " : " ",
+  require<ConfigError>(contains(kinds, wanted), of.where, ": space '", key, "' is ", one_line(of), near,
+                       near.empty() ? "; " : " ",
                        "give a list of values, {log: [low, high]}, {uniform: [low, high]} or {integers: [low, high]}");
   const auto [low, high] = limits_of(key, of.items.front().second, wanted);
   ConfigNode value;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
@@ -367,7 +368,7 @@ std::string missing_finetunings(const Plan& trained, const StudyMetric& metric, 
 std::vector<std::string> task_names(const Plan& plan) {
   std::vector<std::string> names;
   for (const auto& run : plan.runs)
-    if (std::ranges::find(names, run.finetuning.task) == names.end()) names.push_back(run.finetuning.task);
+    if (!contains(names, run.finetuning.task)) names.push_back(run.finetuning.task);
   return names;
 }
 

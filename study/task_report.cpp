@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
@@ -27,7 +28,7 @@ double mean_of(const std::vector<double>& values) {
 std::vector<std::string> distinct(const std::vector<ArmOnTask>& arms, std::string ArmOnTask::* field) {
   std::vector<std::string> names;
   for (const auto& one : arms)
-    if (std::ranges::find(names, one.*field) == names.end()) names.push_back(one.*field);
+    if (!contains(names, one.*field)) names.push_back(one.*field);
   return names;
 }
 
@@ -251,7 +252,7 @@ Table difference_table(const Plan& tasks) {
   const auto names = task_names(tasks);
   std::vector<std::string> arms;
   for (const auto& run : tasks.runs)
-    if (std::ranges::find(arms, arm_of(run)) == arms.end()) arms.push_back(arm_of(run));
+    if (!contains(arms, arm_of(run))) arms.push_back(arm_of(run));
   Table table{.title = "Differences to " + arms.front(),
               .header = columns_of_numbers({"task", "run", "difference", "95 % interval", "p (Holm)", "verdict"})};
   table.header[1].kind = table.header.back().kind = ColumnKind::text;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "study/stages.h"
@@ -47,7 +48,7 @@ void add_try(const Plan& plan, const PlannedRun& run, TaskTuning& tuning, Figure
   if (at == search.candidates.end()) at = search.candidates.insert(at, Candidate{.keys = job.tuned});
   auto& values = figures[&search];
   values.resize(search.candidates.size());
-  if (std::ranges::find(tuning.seeds, job.seed) == tuning.seeds.end()) tuning.seeds.push_back(job.seed);
+  if (!contains(tuning.seeds, job.seed)) tuning.seeds.push_back(job.seed);
   add_cost(plan, run, tuning);
   const bool is_done = status_of(plan, run).state == RunState::done;
   const auto valid = is_done ? valid_of(run_path(plan, run)) : ValidFigure{};

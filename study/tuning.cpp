@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "study/arm_scoring.h"
@@ -21,8 +22,7 @@ std::vector<int64_t> tuning_seeds(const StudyConfig& study) {
     for (auto& seed : seeds) seed += first_tuning_seed - 1;
   const auto compared = seeds_of(study.seeds);
   for (const int64_t seed : seeds)
-    require<ConfigError>(std::find(compared.begin(), compared.end(), seed) == compared.end(), "tuning.seeds names ",
-                         seed,
+    require<ConfigError>(!contains(compared, seed), "tuning.seeds names ", seed,
                          ", a seed of the comparison, whose runs would be chosen by their own result; name "
                          "others");
   return seeds;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "data/byte_source.h"
 #include "data/table_reader.h"
@@ -16,7 +17,7 @@ bool is_missing(std::string_view field) {
   static constexpr std::array<std::string_view, 18> marks{"",     "#N/A", "#N/A N/A", "#NA",     "-1.#IND", "-1.#QNAN",
                                                           "-NaN", "-nan", "1.#IND",   "1.#QNAN", "<NA>",    "N/A",
                                                           "NA",   "NULL", "NaN",      "None",    "n/a",     "nan"};
-  return field == "null" || std::find(marks.begin(), marks.end(), field) != marks.end();
+  return field == "null" || contains(marks, field);
 }
 
 std::optional<size_t> CsvTable::find(std::string_view column) const {

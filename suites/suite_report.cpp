@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -80,16 +81,14 @@ std::vector<FigureKey> keys_of(std::span<const CheckpointResults> answers, Suite
   std::vector<std::string> suites;
   for (const auto& one : answers)
     for (const auto& result : one.results)
-      if (std::find(suites.begin(), suites.end(), result.suite) == suites.end()) suites.push_back(result.suite);
+      if (!contains(suites, result.suite)) suites.push_back(result.suite);
   std::vector<FigureKey> keys;
   for (const auto& suite : suites)
     for (const auto& one : answers)
       for (const auto& result : one.results)
         for (const auto& figure : result.figures) {
           const FigureKey key{suite, figure.level, figure.group, figure.metric};
-          if (result.suite == suite && is_shown(figure, result, detail) &&
-              std::find(keys.begin(), keys.end(), key) == keys.end())
-            keys.push_back(key);
+          if (result.suite == suite && is_shown(figure, result, detail) && !contains(keys, key)) keys.push_back(key);
         }
   return keys;
 }
@@ -216,7 +215,7 @@ void add_run(std::vector<Note>& notes, const Note& note, const std::string& run)
   const auto is_same = [&](const Note& one) { return one.text == note.text && one.suites == note.suites; };
   auto at = std::find_if(notes.begin(), notes.end(), is_same);
   if (at == notes.end()) at = notes.insert(at, note);
-  if (std::find(at->runs.begin(), at->runs.end(), run) == at->runs.end()) at->runs.push_back(run);
+  if (!contains(at->runs, run)) at->runs.push_back(run);
 }
 
 /// The notes with those that say the same of several suites as one.

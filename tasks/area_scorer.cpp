@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/contains.h"
 #include "tasks/task_scorer.h"
 
 namespace cloze {
@@ -31,10 +32,7 @@ struct ScoreOrder {
     }
   }
 
-  bool has_both() const {
-    return std::ranges::find(is_positive, true) != is_positive.end() &&
-           std::ranges::find(is_positive, false) != is_positive.end();
-  }
+  bool has_both() const { return contains(is_positive, true) && contains(is_positive, false); }
 
   /// The probability that a positive item has a higher score than a negative one, ties a half: Mann and Whitney's U.
   double area(std::span<const int64_t> weights) const {

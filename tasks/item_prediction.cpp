@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "tasks/rows.h"
@@ -61,7 +62,7 @@ void predict_labels(const std::vector<double>& logits, const Gold& gold, ItemPre
   prediction.loss = 0;
   prediction.count = std::ssize(logits);
   for (size_t id = 0; id < logits.size(); ++id) {
-    const bool has = std::find(right->ids.begin(), right->ids.end(), static_cast<int64_t>(id)) != right->ids.end();
+    const bool has = contains(right->ids, static_cast<int64_t>(id));
     const double margin = has ? -logits[id] : logits[id];
     const double loss = margin > 0 ? margin + std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin));
     prediction.loss += loss / static_cast<double>(logits.size());

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/contains.h"
 #include "tasks/entities.h"
 #include "tasks/task_scorer.h"
 
@@ -55,7 +56,7 @@ EntityCounts count_entities(const ScoredItems& scored, EntityScheme scheme, bool
     for (const auto& entity : gold) ++of(entity).gold;
     for (const auto& entity : predicted) {
       ++of(entity).predicted;
-      if (std::ranges::find(gold, entity) != gold.end()) ++of(entity).right;
+      if (contains(gold, entity)) ++of(entity).right;
     }
     auto& text = entity_counts.texts.emplace_back();
     for (const auto& [type, c] : counts) text.emplace_back(type, c.gold, c.predicted, c.right);

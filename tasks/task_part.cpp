@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
@@ -250,8 +251,7 @@ class ItemReader {
 
   bool is_skipped(const Cell& label) const {
     const auto& skipped = config_.data.skip_labels;
-    return !skipped.empty() && !label.is_list && !label.is_missing &&
-           std::find(skipped.begin(), skipped.end(), label.text) != skipped.end();
+    return !skipped.empty() && !label.is_list && !label.is_missing && contains(skipped, label.text);
   }
 
   void count_empty(const TaskItem& item) {

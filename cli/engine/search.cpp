@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 
+#include "core/contains.h"
 #include "cli/engine/parts.h"
 
 namespace cloze {
@@ -36,7 +37,7 @@ std::string with_options(const std::string& message) {
     auto word = message.substr(at, static_cast<size_t>(end - message.begin()) - at);
     if (word.empty()) word = message[at];
     at += word.size();
-    if (std::find(fields.begin(), fields.end(), word) != fields.end()) {
+    if (contains(fields, word)) {
       std::replace(word.begin(), word.end(), '_', '-');
       word.insert(0, "--");
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/contains.h"
+
 namespace cloze {
 
 namespace {
@@ -156,9 +158,7 @@ const TokenizerFamily* first(const Has& has) {
   return found == all.end() ? nullptr : &*found;
 }
 
-bool holds(const std::vector<std::string>& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
+bool holds(const std::vector<std::string>& list, const std::string& name) { return contains(list, name); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <unordered_set>
 
+#include "core/contains.h"
 #include "core/json.h"
 #include "data/tokenizers/added_tokens.h"
 #include "data/tokenizers/byte_bpe.h"
@@ -312,7 +313,7 @@ struct Pipeline final : TokenizerModel {
 std::unique_ptr<TokenizerModel> Pipeline::fast_path(const Field& root) const {
   const auto model_field = root["model"];
   const auto vocabulary = model_field["vocab"];
-  const bool dense = vocabulary.json().is_object() && std::find(pieces.begin(), pieces.end(), "") == pieces.end();
+  const bool dense = vocabulary.json().is_object() && !contains(pieces, "");
   const bool one_step = pre_tokenizers.size() == 1 && normalizers.size() <= 1;
   if (!dense || !one_step || !added.empty()) return nullptr;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "data/tokenizers/families.h"
@@ -30,7 +31,7 @@ struct Renumbered final : TokenizerModel {
     pieces.insert(pieces.end(), file->pieces.begin() + dropped, file->pieces.end());
     end = static_cast<int64_t>(pieces.size());
     for (const auto& piece : family.pieces.back)
-      if (std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) pieces.push_back(piece);
+      if (!contains(pieces, piece)) pieces.push_back(piece);
     lowercase = file->lowercase;
     // The unknown piece of the file, or that of the model instead.
     const auto file_unknown = file->role("unk");

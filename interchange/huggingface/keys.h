@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/contains.h"
 #include "core/json.h"
 #include "core/spelling.h"
 #include "interchange/huggingface/json_file.h"
@@ -44,8 +45,8 @@ struct ConfigValue {
   template <class E>
   E choice(const std::string& name) const {
     const auto known = any_of<E>().allowed;
-    require<ConfigError>(std::find(known.begin(), known.end(), name) != known.end(), path, ": ", key, " is '", name,
-                         "', which is unknown", did_you_mean(name, known));
+    require<ConfigError>(contains(known, name), path, ": ", key, " is '", name, "', which is unknown",
+                         did_you_mean(name, known));
     return choice_of<E>(name);
   }
 };

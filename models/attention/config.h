@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config_rule.h"
+#include "core/contains.h"
 #include "core/tensor/feature_kernel.h"
 
 namespace cloze {
@@ -125,7 +126,7 @@ struct AlternatingAttention {
 
   bool is_global(int64_t layer) const {
     if (global_layers.empty()) return layer % global_attn_every_n_layers == 0;
-    return std::find(global_layers.begin(), global_layers.end(), layer) != global_layers.end();
+    return contains(global_layers, layer);
   }
   /// Keys on either side of its own that a query of a windowed layer attends to.
   int64_t window() const { return local_attention / 2; }

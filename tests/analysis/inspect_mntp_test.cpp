@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/contains.h"
 #include "analysis/inspect.h"
 #include "models/families/gpt2.h"
 #include "tests/support/catch.h"
@@ -62,9 +63,7 @@ TEST_CASE("a broken row of mntp fails the rule that it violates", "[inspect][mnt
   TempDir dir;
   const auto config = hybrid_run(dir, 0.5);
   const auto found_by = [&](const auto& change) { return failed(inspect_objective(config, 0, 320, change)); };
-  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) { return contains(names, name); };
   const std::string labels = "labels other than the token after their position",
                     tokens = "changed tokens that are not predicted",
                     causal = "causal rows that differ from the rows of clm",

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -317,9 +318,7 @@ TEST_CASE("a tokenizer learns the words of lines of any length, and says which w
     CHECK_THAT(log, Catch::Contains("2 words of more than 4,000 bytes between spaces are left out"));
     const auto tokenizer = Tokenizer::open(dir / kind);
     const auto ids = tokenizer.encode("yak zebra"), unknown = tokenizer.encode("q");
-    const auto has_unknown = [&](const std::vector<int32_t>& of) {
-      return std::find(of.begin(), of.end(), tokenizer.special().unk) != of.end();
-    };
+    const auto has_unknown = [&](const std::vector<int32_t>& of) { return contains(of, tokenizer.special().unk); };
     CHECK_FALSE(has_unknown(ids));
     if (kind != "unigram") CHECK(ids.size() == 2);  // a unigram vocabulary prefers parts of such words
     if (kind != "byte_bpe") CHECK(has_unknown(unknown));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "core/log.h"
 #include "data/token_store.h"
 #include "generation/fill.h"
@@ -97,7 +98,7 @@ TEST_CASE("the refusal of a class says how the model without its head is importe
                         Catch::Contains("write \"architectures\": [\"BertModel\"] into the file"));
   CHECK(config_back(dir, "bert", {{"architectures", {"BertModel"}}})["architectures"][0] == "BertModel");
   const auto report = import_huggingface(dir / "hf", dir / "twice");
-  CHECK(std::find(report.ignored.begin(), report.ignored.end(), "cls.predictions.bias") != report.ignored.end());
+  CHECK(contains(report.ignored, "cls.predictions.bias"));
 }
 
 TEST_CASE("a run that begins from an imported model is exported with what came in, as it is trained now",

@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "models/families/families.h"
 #include "objectives/collator.h"
@@ -117,7 +118,7 @@ TEST_CASE("span corruption replaces spans by sentinels, and source and target to
     std::map<int64_t, std::vector<int64_t>> hidden;
     int64_t mark = -1;
     for (size_t i = 0; i + 1 < target.size(); ++i)
-      if (std::find(sentinels.begin(), sentinels.end(), target[i]) != sentinels.end())
+      if (contains(sentinels, target[i]))
         mark = target[i];
       else
         hidden[mark].push_back(target[i]);
@@ -232,8 +233,7 @@ TEST_CASE("a decoder-only model's source and target mark every noise span with a
   const auto model = model_of<Gpt2Config>(store, 0);
   const auto& sentinels = store.tokenizer().sentinels();
   const auto marks = [&](std::vector<int64_t> ids) {
-    std::erase_if(ids,
-                  [&](int64_t id) { return std::find(sentinels.begin(), sentinels.end(), id) == sentinels.end(); });
+    std::erase_if(ids, [&](int64_t id) { return !contains(sentinels, id); });
     return ids;
   };
   for (const auto corruption : {Corruption::spans, Corruption::iid})

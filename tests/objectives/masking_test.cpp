@@ -1,3 +1,4 @@
+#include "core/contains.h"
 #include "objectives/mlm/mlm.h"
 #include "objectives/masking.h"
 
@@ -53,7 +54,7 @@ Counts run(Fixture& f, const MlmConfig& config, int64_t rows) {
         ++c.random, c.random_special += f.vocabulary.is_special[ids[at]];
     }
     for (int64_t i = 0; i < 64; ++i)
-      if (ids[i] != before[i]) REQUIRE(std::find(positions.begin(), positions.end(), i) != positions.end());
+      if (ids[i] != before[i]) REQUIRE(contains(positions, i));
   }
   return c;
 }

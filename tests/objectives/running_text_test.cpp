@@ -1,3 +1,4 @@
+#include "core/contains.h"
 #include "objectives/plm/permutation.h"
 
 #include <map>
@@ -199,7 +200,7 @@ TEST_CASE("segments are split and truncated as in the published code", "[objecti
         start.add(static_cast<double>(pair.b.first) / static_cast<double>(text.size()));
         continue;
       }
-      REQUIRE(std::find(cuts.begin(), cuts.end(), pair.b.first) != cuts.end());
+      REQUIRE(contains(cuts, pair.b.first));
       if (item % 2) ++chosen[pair.b.first];
       uint64_t a = pair.b.first - first, b = end - pair.b.first;
       while (a + b > budget) --(a > b ? a : b);

@@ -1,4 +1,5 @@
 // Reports of runs that no study planned: run directories are written here.
+#include "core/contains.h"
 #include "run/config_io.h"
 #include "study/loose_runs.h"
 
@@ -350,7 +351,7 @@ TEST_CASE("runs of another budget stand beside the others with losses and curves
   CHECK(other.difference.seeds == 0);
   CHECK(other.difference_curve.mean.empty());
   CHECK(other.verdict == "no verdict: another budget (50 steps)");
-  for (const auto& set : report.tied) CHECK(std::find(set.begin(), set.end(), other.name) == set.end());
+  for (const auto& set : report.tied) CHECK(!contains(set, other.name));
   REQUIRE(report.notes.size() == 1);
   CHECK_THAT(report.notes[0], Catch::Contains("of another budget than " + report.arms[0].name +
                                               " (100 steps): " + other.name + " (50 steps)"));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/contains.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/lock.h"
@@ -386,7 +387,7 @@ TEST_CASE("what was declared before the first run is compared with the study fil
   REQUIRE(changes.size() == 1);
   CHECK(changes.front() == "metric.better_by was 0.01 before the first run, and is 0.02");
   const auto notes = study.report().notes;
-  CHECK(std::find(notes.begin(), notes.end(), "declared otherwise: " + changes.front()) != notes.end());
+  CHECK(contains(notes, "declared otherwise: " + changes.front()));
   auto file = read_file(study.folder / "out/declaration.json");
   file.replace(file.find("\"0.01\""), 6, "\"0.02\"");
   study.folder.write("out/declaration.json", file);
@@ -560,5 +561,5 @@ TEST_CASE("a run of a study that was changed by hand on its way is an arm of its
   CHECK(report.arms[3].differs.back() == "changed at step 5 with data.fingerprint b (was a)");
   const std::string note =
       "arm high, changed at step 5: with data.fingerprint b (was a); it is held apart from runs that never changed";
-  CHECK(std::find(report.notes.begin(), report.notes.end(), note) != report.notes.end());
+  CHECK(contains(report.notes, note));
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/contains.h"
 #include "study/task_plan.h"
 #include "study/task_report.h"
 #include "study/task_value.h"
@@ -27,9 +28,7 @@ struct TaskStudy : Study {
   }
 };
 
-bool has(const std::vector<std::string>& options, const std::string& option) {
-  return std::find(options.begin(), options.end(), option) != options.end();
-}
+bool has(const std::vector<std::string>& options, const std::string& option) { return contains(options, option); }
 
 }  // namespace
 

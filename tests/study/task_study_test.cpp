@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.h"
 #include "study/task_plan.h"
 #include "study/task_tuning.h"
 #include "tests/study/made_up_study.h"
@@ -61,9 +62,7 @@ std::vector<std::string> options_of(const Plan& plan, const std::string& arm, co
   return {};
 }
 
-bool has(const std::vector<std::string>& options, const std::string& option) {
-  return std::find(options.begin(), options.end(), option) != options.end();
-}
+bool has(const std::vector<std::string>& options, const std::string& option) { return contains(options, option); }
 
 }  // namespace
 

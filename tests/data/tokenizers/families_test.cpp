@@ -1,4 +1,5 @@
 // The tokenizers of published families of models. Fixtures and expected ids: make_families.py.
+#include "core/contains.h"
 #include "data/tokenizers/families.h"
 
 #include <algorithm>
@@ -347,8 +348,7 @@ TEST_CASE("an exported tokenizer.json gives the ids of its SentencePiece model",
       CHECK(read.encode(line) == tokenizer.encode(line));
       const auto ids = tokenizer.encode(line);
       const std::vector<int64_t> list(ids.begin(), ids.end());
-      if (std::find(list.begin(), list.end(), tokenizer.special().unk) != list.end())
-        continue;  // left out, with or without its space
+      if (contains(list, tokenizer.special().unk)) continue;  // left out, with or without its space
       CHECK(read.decode(list) == tokenizer.decode(list));
     }
   }

@@ -1,3 +1,4 @@
+#include "core/contains.h"
 #include "data/tokenizer.h"
 
 #include <sentencepiece_processor.h>
@@ -144,7 +145,7 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.encode_after(" sat") == tokenizer.encode("sat"));
     CHECK(tokenizer.encode_after("").empty());
     const auto ids = tokenizer.encode("the cat [MASK] sat");
-    CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is ordinary text
+    CHECK(!contains(ids, 4));  // text that spells a special token is ordinary text
     // Its words are separated by spaces; an unknown character is part of one.
     CHECK(tokenizer.encode_with_offsets("the mat. cat\u00E9 sat").back().word == 3);
     const auto cat = tokenizer.encode("the cat sat");
