@@ -130,6 +130,8 @@ def check_command(page, number, words, refused=False):
     changes = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--set" and "$" not in words[i + 1]]
     config = next((word for word in words if word.endswith(".yaml") and (root / word).exists()), "configs/bert/tiny.yaml")
     if changes and not any(c.isupper() for change in changes for c in change.split("=")[0]):
+        of_task = page.name == "tasks.md" and any(change.startswith("objectives.0.") for change in changes)
+        if of_task: changes.insert(0, "objectives=[{kind: classification, labels: [no, yes]}]")
         code, said = run("explain", config, "train.seed", *sum((["--set", change] for change in changes), []))
         if bool(code) != refused: wrong(page, number, said.strip() if code else "is not refused")
 
