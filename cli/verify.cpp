@@ -50,8 +50,8 @@ void add_verify(CLI::App& app, Globals& globals) {
     check_tokens_path(*path);
     verify_data(*path);
   });
-  auto* run = verify->add_subcommand(
-      "run", "check every checkpoint of a run, and the rows of its task, against their manifests");
+  auto* run =
+      verify->add_subcommand("run", "check the checkpoints of a run, and the rows of its task, by their manifests");
   run->add_option("run", *path, "run directory")->required();
   run->footer("Example:\n  cloze verify run runs/first");
   run->callback([path, &globals] {

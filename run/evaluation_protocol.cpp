@@ -77,6 +77,7 @@ std::vector<std::string> evaluation_errors(const RunConfig& config) {
     }
     RunConfig single;
     single.model = held_out_model(config.model);
+    single.init = config.init;
     single.objectives = row_objectives(objective);
     single.data = held_out_data(config);
     single.train.budget.steps = 1;

@@ -42,13 +42,13 @@ TEST_CASE("rows of mntp pass their rules for every model, packing and seed", "[i
   for (const double fraction : {0.0, 0.25, 0.5})
     for (const auto packing : {RowPacking::document, RowPacking::full})
       for (int64_t seed = 1; seed < 20; ++seed) {
-        INFO(share << " " << name_of(packing) << " " << seed);
-        auto config = hybrid_run(dir, share);
+        INFO(fraction << " " << name_of(packing) << " " << seed);
+        auto config = hybrid_run(dir, fraction);
         config.data.packing = packing;
         config.train.seed = seed;
         const auto found = inspect_objective(config, 0, 320);
         CHECK(failed(found).empty());
-        CHECK(found.facts["causal_share"].get<double>() == share);
+        CHECK(found.facts["causal_share"].get<double>() == fraction);
         CHECK(found.facts["predicted_share"].get<double>() == Approx(0.3 - 0.15 / 4).margin(0.02));  // half of 40 steps
         CHECK(found.facts["sequences"] == 320);
       }

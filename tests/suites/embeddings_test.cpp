@@ -24,7 +24,7 @@ std::string error_of(const Call& call) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has_part(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Cosine by loops.
 double cosine(const std::vector<double>& a, const std::vector<double>& b) {
@@ -68,22 +68,22 @@ TEST_CASE("files of other kinds are no judged pairs") {
 TEST_CASE("a damaged line of an embedding suite is named with its place") {
   const TempDir dir;
   const auto words_file = dir.write("a.txt", "cup mug 9.5\ncup mug\n");
-  CHECK(contains(error_of([&] { read_word_similarity(words_file); }),
+  CHECK(has_part(error_of([&] { read_word_similarity(words_file); }),
                  "a.txt:2: is not two words and a number, the judgement of people"));
   const auto few = dir.write("few.txt", "cup mug 9.5\n");
-  CHECK(contains(error_of([&] { read_word_similarity(few); }), "has 1 pairs, too few for a correlation"));
+  CHECK(has_part(error_of([&] { read_word_similarity(few); }), "has 1 pairs, too few for a correlation"));
   const auto questions = dir.write("q.txt", ": capitals\na b c d\na b c\n");
-  CHECK(contains(error_of([&] { read_analogies(questions); }),
+  CHECK(has_part(error_of([&] { read_analogies(questions); }),
                  "q.txt:3: is not a question of four words; write `a b c d`"));
   const auto twice = dir.write("t.txt", ": capitals\na b c d\n: capitals\na b c d\n");
   CHECK(
-      contains(error_of([&] { read_analogies(twice); }), "t.txt:3: the section 'capitals' is there twice, first in "));
+      has_part(error_of([&] { read_analogies(twice); }), "t.txt:3: the section 'capitals' is there twice, first in "));
   const auto table = dir.write("s.tsv", "sentence1\tsentence2\tscore\nA cup.\tA mug.\thigh\n");
-  CHECK(contains(error_of([&] { read_sentence_similarity(table); }), "s.tsv:2: 'high' is not a number"));
+  CHECK(has_part(error_of([&] { read_sentence_similarity(table); }), "s.tsv:2: 'high' is not a number"));
   const auto empty = dir.write("e.tsv", "sentence1\tsentence2\tscore\n\tA mug.\t3\n");
-  CHECK(contains(error_of([&] { read_sentence_similarity(empty); }), "e.tsv:2: one of the two sentences is empty"));
+  CHECK(has_part(error_of([&] { read_sentence_similarity(empty); }), "e.tsv:2: one of the two sentences is empty"));
   const auto blank = dir.write("b.tsv", "sentence1\tsentence2\tscore\nA cup.\t \t3\n");
-  CHECK(contains(error_of([&] { read_sentence_similarity(blank); }), "b.tsv:2: one of the two sentences is empty"));
+  CHECK(has_part(error_of([&] { read_sentence_similarity(blank); }), "b.tsv:2: one of the two sentences is empty"));
 }
 
 TEST_CASE("sentence pairs are read from a table by its heads and from JSON lines") {
@@ -156,10 +156,10 @@ TEST_CASE("the pooled state is that of the network's own hidden states") {
 
 TEST_CASE("a layer that does not exist and a text that is too long are refused") {
   const auto run = open_run(trained());
-  CHECK(contains(embedding_fault(run.config, {.layer = 7}), "layer 7 does not exist"));
+  CHECK(has_part(embedding_fault(run.config, {.layer = 7}), "layer 7 does not exist"));
   std::string text;
   for (int i = 0; i < 40; ++i) text += "wa ";
-  CHECK(contains(error_of([&] { embed_texts(run, std::vector{text}, {}); }), "the model reads at most 32"));
+  CHECK(has_part(error_of([&] { embed_texts(run, std::vector{text}, {}); }), "the model reads at most 32"));
 }
 
 TEST_CASE("word similarity and analogies of a run give figures by file and by section") {
@@ -228,7 +228,7 @@ TEST_CASE("texts that are too long are known before any is embedded") {
   for (int i = 0; i < 40; ++i) text += " wb";
   const auto pairs = read_sentence_similarity(
       dir.write("s.tsv", "sentence1\tsentence2\tscore\nwa\twb\t3\nwa\twc\t2\nwb\twc\t1\nwa\t" + text + "\t4\n"));
-  CHECK(contains(error_of([&] { check_fit(run, *pairs, {}); }), "the model reads at most 32; shorten it"));
+  CHECK(has_part(error_of([&] { check_fit(run, *pairs, {}); }), "the model reads at most 32; shorten it"));
 }
 
 TEST_CASE("states that are not finite are refused with the run and the text by every suite of embeddings") {
@@ -237,13 +237,13 @@ TEST_CASE("states that are not finite are refused with the run and the text by e
   {
     const at::NoGradGuard no_grad;
     for (const auto& [key, param] : collect_params(*run.network))
-      if (contains(key, "norm")) param.value().fill_(3e38);  // finite weights, whose states overflow
+      if (has_part(key, "norm")) param.value().fill_(3e38);  // finite weights, whose states overflow
   }
   const auto refused = [&](const auto& suite) {
     const auto message = error_of([&] { run_suite(run, suite, {}); });
     INFO(message);
     CHECK(message.starts_with(run.folder + ": its states for the text 'w"));
-    CHECK(contains(message, "' are not finite; the training diverged or the weights are damaged"));
+    CHECK(has_part(message, "' are not finite; the training diverged or the weights are damaged"));
   };
   refused(*read_word_similarity(dir.write("p.txt", "wa wb 9\nwa wc 1\nwb wd 4\nwc we 5\n")));
   refused(*read_analogies(dir.write("q.txt", ": capitals\nwa wb wc wd\n")));

@@ -69,7 +69,7 @@ TEST_CASE("a hook that fails stops no run, and one that a run fails is told why"
   CHECK_THROWS(pretrain(config, {.run = dir / "run", .resume = true, .hook = "cat >> " + dir / "events"}));
   const auto events = told(dir);
   CHECK(kinds_of(events) == "failed ");
-  CHECK_THAT(events[0]["message"].get<std::string>(), Catch::Contains("no whole checkpoint to continue from"));
+  CHECK_THAT(events[0]["message"].get<std::string>(), Catch::Contains("no intact checkpoint to continue from"));
   CHECK(events[0]["exit_code"] == 1);
 }
 
