@@ -544,7 +544,7 @@ TEST_CASE("a damaged manifest of the tokens is named when a study is planned") {
   CHECK(study.error().empty());  // not prepared yet
   for (const auto* damaged : {"{}", R"({"fingerprint": 3})", "[]", "{"}) {
     study.folder.write("tokens/manifest.json", damaged);
-    CHECK(study.error() == tokens + "/manifest.json: is damaged; prepare the text again with --force");
+    CHECK(study.error() == tokens + "/manifest.json: is damaged; prepare the text again");
   }
 }
 
