@@ -33,8 +33,9 @@ std::string config_of_name(const std::string& name) {
 
 std::string task_of_name(const std::string& name) {
   const fs::path given(name);
-  const auto folder = given.parent_path().filename();
-  return folder.empty() || folder == "tasks" ? config_of_name("tasks/" + given.filename().string()) : "";
+  const auto folder = given.parent_path();
+  const bool is_named = folder.empty() || folder == "tasks" || folder == "configs/tasks";
+  return is_named ? config_of_name("tasks/" + given.filename().string()) : "";
 }
 
 }  // namespace cloze

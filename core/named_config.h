@@ -13,8 +13,8 @@ std::vector<std::filesystem::path> config_roots();
 /// whose names configs/ may stand; empty for none.
 std::string config_of_name(const std::string& name);
 
-/// The task that is called NAME or tasks/NAME, with or without .yaml, of those that ship with the program; empty for
-/// none.
+/// The task that is called NAME or tasks/NAME, with or without .yaml, of those that ship with the program, before whose
+/// names configs/ may stand; empty for none.
 std::string task_of_name(const std::string& name);
 
 }  // namespace cloze

@@ -208,15 +208,10 @@ TokenStore TokenStore::with_tokenizer(const Tokenizer& tokenizer) const {
   return TokenStore(std::shared_ptr<const Impl>(std::move(impl)));
 }
 
-namespace {
-
-/// Adds the numbers of a part, as often as an epoch reads it.
-void add_read(const std::vector<uint64_t>& counts, double passes, std::vector<uint64_t>& sum) {
+void add_counts(const std::vector<uint64_t>& counts, double passes, std::vector<uint64_t>& sum) {
   for (size_t id = 0; id < counts.size(); ++id)
     sum[id] += static_cast<uint64_t>(std::llround(passes * static_cast<double>(counts[id])));
 }
-
-}  // namespace
 
 TokenStore TokenStore::mixture(std::vector<TextPart> parts) {
   if (parts.size() == 1) return parts.front().text;
@@ -243,7 +238,7 @@ TokenStore TokenStore::mixture(std::vector<TextPart> parts) {
     part.share /= weights;
     part.passes = part.share * static_cast<double>(impl->tokens) / static_cast<double>(part.text.num_tokens());
     are_counted = are_counted && !part.text.train_counts().empty();
-    add_read(part.text.train_counts(), part.passes, manifest.counts);
+    add_counts(part.text.train_counts(), part.passes, manifest.counts);
     const auto own = part.text.train_words();
     all_words = own && all_words ? std::optional(*all_words + part.passes * static_cast<double>(*own)) : std::nullopt;
   }

@@ -74,6 +74,9 @@ class TokenStore {
   std::shared_ptr<const Impl> impl_;
 };
 
+/// Adds the counts of a text of a mixture to those of all, as often as an epoch reads it: `sum` has as many.
+void add_counts(const std::vector<uint64_t>& counts, double passes, std::vector<uint64_t>& sum);
+
 /// A text of a mixture.
 struct TextPart {
   TokenStore text;

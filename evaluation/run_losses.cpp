@@ -16,6 +16,7 @@
 #include "core/text.h"
 #include "data/manifest.h"
 #include "data/prepare.h"
+#include "data/read_mixture.h"
 #include "data/spool.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -44,7 +45,10 @@ std::optional<LossDifference> difference(const EvaluatedRun& one, const HeldOut&
   return LossDifference{a.loss - b.loss, standard_error(sequences)};
 }
 
-TrainingCounts training_counts(const std::string& tokens, const Tokenizer& tokenizer) {
+namespace {
+
+/// The counts of one text.
+TrainingCounts counts_of_text(const std::string& tokens, const Tokenizer& tokenizer) {
   if (tokens.empty()) return {.why = "its training tokens are not named"};
   std::error_code error;
   if (!fs::exists(tokens + "/manifest.json", error))
@@ -56,6 +60,23 @@ TrainingCounts training_counts(const std::string& tokens, const Tokenizer& token
     TrainingCounts counts{.counts = std::move(manifest.counts)};
     if (!counts.counts.empty()) counts.counts.resize(static_cast<size_t>(tokenizer.size()));
     return counts;
+  } catch (const DataError& e) {
+    return {.why = e.what()};
+  }
+}
+
+}  // namespace
+
+TrainingCounts training_counts(const DataConfig& data, const Tokenizer& tokenizer) {
+  if (data.mixture.empty()) return counts_of_text(data.tokens, tokenizer);
+  try {
+    TrainingCounts all{.counts = std::vector<uint64_t>(static_cast<size_t>(tokenizer.size()))};
+    for (const auto& part : read_mixture(data)) {
+      const auto counts = counts_of_text(part.tokens, tokenizer);
+      if (counts.counts.empty()) return counts;
+      add_counts(counts.counts, part.passes, all.counts);
+    }
+    return all;
   } catch (const DataError& e) {
     return {.why = e.what()};
   }
@@ -211,7 +232,7 @@ void open_texts(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c, con
 
 /// Token counts of the run's training text, for its unigram baseline. Empty if they are unknown; the reason is logged.
 std::vector<uint64_t> baseline_counts(const EvaluatedRun& one) {
-  auto known = training_counts(one.run.config.data.tokens, one.store->tokenizer());
+  auto known = training_counts(one.run.config.data, one.store->tokenizer());
   if (!known.why.empty()) log_info("evaluate", concat(one.path, ": no unigram baseline, because ", known.why));
   return std::move(known.counts);
 }
@@ -272,8 +293,8 @@ std::vector<EvaluatedRun> open_runs(const EvaluationRequest& c) {
     auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_one(path, c, runs)});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
                          ": has no objective to evaluate; it was imported as a base model without a head");
-    auto& tokens = one.run.config.data.tokens;
-    tokens = tokens_of_run(one.run.folder, tokens);
+    auto& data = one.run.config.data;
+    data = data_of_run(one.run.folder, data);
   }
   const auto evaluation = common_evaluation(c, runs);
   for (auto& one : runs) {

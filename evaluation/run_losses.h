@@ -20,8 +20,9 @@ struct TrainingCounts {
   std::string why{};               ///< why they are not known; empty too where the tokens were prepared without counts
 };
 
-/// The counts that the manifest of a run's prepared tokens has. `tokenizer`: whose ids they must be.
-TrainingCounts training_counts(const std::string& tokens, const Tokenizer& tokenizer);
+/// The counts that the manifests of a run's prepared tokens have: of data.tokens or, as often as each is read, of the
+/// texts of data.mixture. `tokenizer`: whose ids they must be.
+TrainingCounts training_counts(const DataConfig& data, const Tokenizer& tokenizer);
 
 /// A run with its losses.
 struct EvaluatedRun {

@@ -96,17 +96,17 @@ void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn)
 int64_t Masker::wanted_tokens(int64_t length, Stream& stream) const {
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
-  const double fraction = rate_ * static_cast<double>(config_.count_special ? length : candidates);
+  const double expected = rate_ * static_cast<double>(config_.count_special ? length : candidates);
   int64_t wanted = 0;
   switch (config_.count) {
     case CountRule::rounded:
-      wanted = std::max<int64_t>(1, std::llrint(fraction));  // half to even
+      wanted = std::max<int64_t>(1, std::llrint(expected));  // half to even
       break;
     case CountRule::ceil:
-      wanted = static_cast<int64_t>(std::ceil(fraction - 1e-9));
+      wanted = static_cast<int64_t>(std::ceil(expected - 1e-9));
       break;
     case CountRule::stochastic:
-      wanted = static_cast<int64_t>(fraction + stream.uniform());
+      wanted = static_cast<int64_t>(expected + stream.uniform());
       break;
     case CountRule::bernoulli:  // not counted
       break;

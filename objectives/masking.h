@@ -32,7 +32,7 @@ class Masker {
  public:
   Masker(const Masking& config, const TokenProperties& vocabulary);
   /// Sets the share of predicted tokens for the rows that follow; initially mlm_probability.
-  void set_rate(double fraction) { rate_ = fraction; }
+  void set_rate(double rate) { rate_ = rate; }
   /// Corrupts ids[0, length) in place, and appends the chosen indices, ascending, plus `offset`, and their original
   /// ids. `drawn` receives the length of each n-gram or span in words as drawn, before truncation by the budget, the
   /// end of the row or a neighbour.

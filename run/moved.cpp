@@ -117,7 +117,16 @@ std::string tokens_of_run(const std::string& run, const std::string& recorded) {
 }
 
 std::string mixture_tokens_of_run(const std::string& run, size_t part, const std::string& recorded) {
-  return found_tokens(run, recorded, recorded_text(run, concat("/data/mixture/", part, "/fingerprint").c_str()));
+  const auto own = recorded_text(run, concat("/data/mixture/", part, "/fingerprint").c_str());
+  if (!own.empty()) return found_tokens(run, recorded, own);
+  return tokens_of_run(run, recorded);  // one text alone, that of data.tokens
+}
+
+DataConfig data_of_run(const std::string& run, DataConfig recorded) {
+  recorded.tokens = tokens_of_run(run, recorded.tokens);
+  for (size_t part = 0; part < recorded.mixture.size(); ++part)
+    recorded.mixture[part].tokens = mixture_tokens_of_run(run, part, recorded.mixture[part].tokens);
+  return recorded;
 }
 
 }  // namespace cloze

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "data/config.h"
+
 namespace cloze {
 
 /// Where a path that a run recorded may be now, the likeliest first: the path itself, the same relative to the folder
@@ -16,5 +18,8 @@ std::string tokens_of_run(const std::string& run, const std::string& recorded);
 
 /// The same of text number `part` of its data.mixture.
 std::string mixture_tokens_of_run(const std::string& run, size_t part, const std::string& recorded);
+
+/// The data of a run where they are now: its text, and those of its mixture.
+DataConfig data_of_run(const std::string& run, DataConfig recorded);
 
 }  // namespace cloze

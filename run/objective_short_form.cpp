@@ -101,10 +101,10 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 /// The key of the kind's share, which stands after the colon. Throws ConfigError for a kind without one.
 std::string required_rate_key(const std::string& kind, const std::string& option) {
-  const std::string share = as_kind(from_keys(kind, option, {})).rate_key();
-  require<ConfigError>(!share.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
+  const std::string key = as_kind(from_keys(kind, option, {})).rate_key();
+  require<ConfigError>(!key.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
                        ",KEY=VALUE");
-  return share;
+  return key;
 }
 
 /// Throws ConfigError for a change that has no effect on a held-out loss.
@@ -142,13 +142,13 @@ ObjectiveConfig parse_objective(const std::string& text, const std::string& sour
 }
 
 std::string short_form(const ObjectiveConfig& objective) {
-  const std::string kind = kind_of(objective), like = like_of(objective), share = as_kind(objective).rate_key();
+  const std::string kind = kind_of(objective), like = like_of(objective), rate_key = as_kind(objective).rate_key();
   std::string text = like.empty() ? "" : ",like=" + like, head = kind;
   const auto before = entries_of(plain_form(objective));
   for (const auto& entry : entries_of(objective)) {
     if (!entry.leaf || scope_of(objective, entry.path) != Scope::held_out || entry.key == "like") continue;
     if (has_value(before, entry)) continue;
-    if (entry.path == share)
+    if (entry.path == rate_key)
       head += ":" + entry.value;
     else
       text += "," + entry.path + "=" + entry.value;

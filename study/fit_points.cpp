@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr uint64_t max_file = uint64_t{64} << 20;
+constexpr uint64_t most_file_bytes = uint64_t{64} << 20;
 
 /// A record of a CSV file and the line on which it begins.
 struct Record {
@@ -115,7 +115,8 @@ double parameters_of(const std::string& run, SizeCount count) {
   if (fs::is_regular_file(path, unknown)) in.open(path, std::ios::binary);
   uint64_t length = 0;
   in.read(reinterpret_cast<char*>(&length), sizeof length);
-  require<DataError>(in && length < max_file, path, ": cannot be read; the size of a run is counted from its weights");
+  require<DataError>(in && length < most_file_bytes, path,
+                     ": cannot be read; the size of a run is counted from its weights");
   std::string header(length, ' ');
   in.read(header.data(), static_cast<std::streamsize>(length));
   const auto tensors = parse_json(header);
@@ -165,7 +166,7 @@ std::string changes_of(const std::string& folder) {
 
 json fields_of(const std::string& path) {
   require<DataError>(fs::exists(path), path, ": is missing; give runs that are finished");
-  const auto fields = parse_json(read_text(path, max_file));
+  const auto fields = parse_json(read_text(path, most_file_bytes));
   require<DataError>(fields.is_object(), path, ": is damaged");
   return fields;
 }
@@ -173,7 +174,7 @@ json fields_of(const std::string& path) {
 }  // namespace
 
 std::vector<ScalingPoint> read_points(const std::string& path, const PointColumns& columns) {
-  const auto records = records_of(read_text(path, max_file));
+  const auto records = records_of(read_text(path, most_file_bytes));
   require<DataError>(!records.empty(), path, ": is empty; its first line names the columns");
   const auto& head = records.front();
   const bool by_flops = !columns.flops.empty();

@@ -26,6 +26,8 @@ struct Finetuning {
   int64_t seed = 0;                                         ///< of the fine-tuning
   std::vector<std::string> options{};                       ///< further arguments: `--like`, `turc-2019`
   std::vector<std::pair<std::string, ConfigNode>> tuned{};  ///< values of a search that are among them
+  /// Folders of the runs of the study whose networks it goes on from, the first first; empty: no study planned them.
+  std::vector<std::string> networks{};
 };
 
 /// One run of a study.

@@ -264,8 +264,10 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
     status.message = status.lost_result;
   else if (record && !record->message.empty())
     status = failed(status, record->message);
-  else if (const auto failure = failure_of_source(run); !failure.empty())
+  else if (const auto failure = failure_of_source(run); !failure.empty()) {
     status = failed(status, failure);
+    status.is_of_failed_source = true;
+  }
   return status;
 }
 

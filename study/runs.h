@@ -25,10 +25,11 @@ struct RunStatus {
   RunState state = RunState::waiting;
   double progress = 0;  ///< share of the budget that is used
   int64_t step = 0;
-  double loss = 0;            ///< the metric as last evaluated; NaN before the first evaluation
-  double seconds = 0;         ///< of training so far
-  std::string message{};      ///< why it failed
-  bool kept = false;          ///< done, made from another config, text, tokenizer or version, and kept as it is
+  double loss = 0;                   ///< the metric as last evaluated; NaN before the first evaluation
+  double seconds = 0;                ///< of training so far
+  std::string message{};             ///< why it failed
+  bool is_of_failed_source = false;  ///< it failed because the run that it needs has, and was never begun
+  bool kept = false;                 ///< done, made from another config, text, tokenizer or version, and kept as it is
   std::string lost_result{};  ///< what is wrong with the held_out.json of a run that had ended, and what mends it
   std::optional<Owner> owner{};
 };

@@ -11,6 +11,17 @@ namespace cloze {
 
 namespace {
 
+/// Notes the runs of a stage that were kept as they are.
+void add_kept(StudyReport& report, const Plan& plan) {
+  int64_t kept = 0;
+  std::string example;
+  for (const auto& run : plan.runs)
+    if (status_of(plan, run).kept && kept++ == 0) example = concat(run.arm, "/", run.seed);
+  if (kept == 0) return;
+  const auto others = kept == 1 ? "" : concat(" (and ", kept - 1, " more)");
+  report.notes.push_back(concat(plan.stage, ": ", example, others, " ", kept_words));
+}
+
 void add_tuning(StudyReport& report, const Stages& stages) {
   const auto& plan = stages.compared();
   if (!stages.tuning) return;
@@ -22,6 +33,7 @@ void add_tuning(StudyReport& report, const Stages& stages) {
   }
   const auto tuning = read_tuning(stages.plans[*stages.tuning], plan.arms);
   if (!tuning) return;
+  add_kept(report, stages.plans[*stages.tuning]);
   report.tables.push_back(tuning_table(*tuning));
   for (const auto& note : tuning_notes(*tuning)) report.notes.push_back(note);
 }
@@ -29,6 +41,7 @@ void add_tuning(StudyReport& report, const Stages& stages) {
 void add_split(StudyReport& report, const Stages& stages) {
   if (!stages.split) return;
   const auto& split = stages.plans[*stages.split];
+  add_kept(report, split);
   report.tables.push_back(variance_table(stages.compared(), split));
   report.notes.emplace_back(
       "shares are of the sum of the variances of single streams, which need not add up to that of all together: "
@@ -45,6 +58,7 @@ void add_task_tuning(StudyReport& report, const Stages& stages) {
                                  : concat("the search for the fine-tunings is not over: ", unsettled_words(search)));
     return;
   }
+  add_kept(report, search);
   report.tables.push_back(task_tuning_table(*found));
   for (const auto& note : task_tuning_notes(*found)) report.notes.push_back(note);
   const auto* by = std::get_if<TaskMetric>(&report.by);
@@ -58,6 +72,7 @@ void add_tasks(StudyReport& report, const Stages& stages) {
   report.finetuning = finetuning_words(tasks);
   add_task_tuning(report, stages);
   if (!tasks.waits_for.empty()) return;
+  add_kept(report, tasks);
   const auto found = arms_on_tasks(tasks);
   auto ranks = rank_table(found);
   const auto columns = ranks.header.size();

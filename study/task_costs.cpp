@@ -1,6 +1,7 @@
 // What the fine-tunings of a study cost.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/log.h"
 #include "core/table.h"
@@ -62,7 +63,8 @@ FinetuningCost cost_of(Task task, const FinetuningTerms& terms, const std::strin
   const double examples = config.kind == TaskKind::choice ? train.items : train.rows;
   const double steps_of_epoch = std::ceil(examples / batch);
   const auto& budget = run.train.budget;
-  const double steps = budget.steps > 0 ? static_cast<double>(budget.steps) : budget.epochs * steps_of_epoch;
+  double steps = budget.epochs > 0 ? budget.epochs * steps_of_epoch : static_cast<double>(budget.steps);
+  if (budget.steps > 0) steps = std::min(steps, static_cast<double>(budget.steps));
   const double epochs = steps / steps_of_epoch;
   // What is judged, after each pass and at the end, costs a forward pass, a third of a step's.
   const double judged = (std::ceil(epochs) * valid.tokens + test.tokens) / 3;
@@ -76,15 +78,48 @@ FinetuningCost cost_of(Task task, const FinetuningTerms& terms, const std::strin
   return cost;
 }
 
+/// The terms with each combination of the values of a search that change what a fine-tuning costs: those of `train`.
+std::vector<FinetuningTerms> terms_of_search(const FinetuningTerms& terms) {
+  AnyKeys tuned;
+  std::ranges::copy_if(terms.tune.items, std::back_inserter(tuned.items),
+                       [](const auto& key) { return key.first.starts_with("train."); });
+  std::vector<FinetuningTerms> all;
+  for (const auto& combination : searched_arms({Arm{}}, tuned, "tasks.tune")) {
+    auto& one = all.emplace_back(terms);
+    for (const auto& [key, value] : combination.keys) one.set.push_back(key + "=" + one_line(value));
+  }
+  return all;
+}
+
+/// The mean of the costs of fine-tunings of one arm on one task.
+FinetuningCost mean_cost(const std::vector<FinetuningCost>& costs) {
+  auto mean = costs.front();
+  mean.steps = mean.tokens = mean.flops = mean.seconds = mean.disk_bytes = 0;
+  const auto n = static_cast<double>(costs.size());
+  for (const auto& cost : costs) {
+    mean.steps += cost.steps / n;
+    mean.tokens += cost.tokens / n;
+    mean.flops += cost.flops / n;
+    mean.seconds += cost.seconds / n;
+    mean.disk_bytes += cost.disk_bytes / n;
+  }
+  return mean;
+}
+
 }  // namespace
 
 std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes) {
-  auto terms = finetuning_terms(trained.study.tasks, trained.file);
+  const auto terms = finetuning_terms(trained.study.tasks, trained.file);
+  const auto searched = terms_of_search(terms);
   std::vector<FinetuningCost> costs;
   for (const auto& file : terms.files) {
     const auto task = open_task(file, {.overrides = task_overrides(terms)});
-    for (size_t i = 0; i < probes.size(); ++i)
-      costs.push_back(cost_of(task, terms, trained.arms[i].name, trained.runs[i].config, probes[i]));
+    for (size_t i = 0; i < probes.size(); ++i) {
+      std::vector<FinetuningCost> tried;
+      for (const auto& one : searched)
+        tried.push_back(cost_of(task, one, trained.arms[i].name, trained.runs[i].config, probes[i]));
+      costs.push_back(mean_cost(tried));
+    }
   }
   return costs;
 }

@@ -82,17 +82,18 @@ const std::string& hash_of_data(const std::string& path) {
   return hash = hash_hex(all);
 }
 
-/// The hashes of the files of a part, `A + B`.
-std::string hash_of_part(const std::string& files, const std::string& task_file) {
-  if (files.empty() || files == "test") return "";
-  const std::string between = " + ";
+/// The hashes of the files of a part.
+std::string hash_of_part(const std::string& named, const std::string& task_file) {
+  if (named.empty() || named == "test") return "";
   std::string hashes;
-  for (size_t at = 0; at <= files.size();) {
-    const auto end = std::min(files.find(between, at), files.size());
-    hashes += hash_of_data(find_task_data(files.substr(at, end - at), task_file));
-    at = end + between.size();
-  }
+  for (const auto& file : files_of_part(named, task_file)) hashes += hash_of_data(file);
   return hashes;
+}
+
+/// What a task file says, with the files of its `base:`.
+std::string content_of_task(const std::string& file) {
+  const bool has_base = ConfigTree::load_alone(file).find("base") != nullptr;
+  return read_text(file) + (has_base ? one_line(ConfigTree::load(file).root()) : "");
 }
 
 std::vector<StudyTask> tasks_of(const FinetuningTerms& terms) {
@@ -109,7 +110,7 @@ std::vector<StudyTask> tasks_of(const FinetuningTerms& terms) {
     const auto like = terms.like.empty() ? config.like : terms.like;
     check_tuned(terms.tune, like.empty() ? usual_recipe : like, config);
     tasks.push_back({config.task, file,
-                     hash_hex(read_text(file) + hash_of_part(data.train, file) + hash_of_part(data.valid, file) +
+                     hash_hex(content_of_task(file) + hash_of_part(data.train, file) + hash_of_part(data.valid, file) +
                               hash_of_part(data.test, file)),
                      point_of_grid(like, config, set)});
   }
@@ -238,6 +239,8 @@ PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const St
   auto one = finetuning_of(run, run_path(trained, run), task, seed, terms, tuned);
   one.arm += name;
   one.source = one.config.init.from;
+  one.finetuning.networks = run.earlier;
+  one.finetuning.networks.push_back(one.source);
   return one;
 }
 

@@ -70,7 +70,8 @@ struct FinetuningCost {
 };
 
 /// The costs of the fine-tunings of a study by the lengths of the rows of a thousand items a part, at the pace of the
-/// trained runs. Opens the tasks, and throws ConfigError and DataError as `open_task`.
+/// trained runs; with a search of keys of `train` the mean over its combinations. Opens the tasks, and throws
+/// ConfigError and DataError as `open_task`.
 ///
 /// trained, probes   the runs that are fine-tuned, and what a step of each of their arms costs
 std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes);

@@ -44,12 +44,12 @@ double height_of(const ArmOnTask& one) {
   return is_error(one.figure) ? -mean : mean;
 }
 
-/// The rank of an arm on a task, 1 for the best; equal means share theirs.
+/// The rank of an arm on a task, 1 for the best; equal means share theirs. Arms that are held apart have none.
 double rank_of(const std::vector<ArmOnTask>& arms, const ArmOnTask& one) {
   double better = 0, equal = 0;
   const double own = height_of(one);
   for (const auto& other : arms) {
-    if (other.task != one.task || other.values.empty()) continue;
+    if (other.task != one.task || other.values.empty() || !other.changed.empty()) continue;
     better += height_of(other) > own;
     equal += height_of(other) == own;
   }
@@ -68,10 +68,10 @@ std::string cell_of(const ArmOnTask& one) {
   return one.unlearned > 0 ? text + " *" : text;
 }
 
-/// ` [82.10, 83.72]`: the interval of the mean over these tasks, over the runs that have all of them; empty for one
-/// run.
-std::string interval_over_runs(const std::vector<const ArmOnTask*>& tasks) {
+/// The means over these tasks of the runs that have all of them.
+std::vector<double> means_of_runs(const std::vector<const ArmOnTask*>& tasks) {
   std::vector<double> means;
+  if (tasks.empty()) return means;
   for (const auto& run : tasks.front()->runs) {
     std::vector<double> of_run;
     for (const auto* task : tasks) {
@@ -80,8 +80,17 @@ std::string interval_over_runs(const std::vector<const ArmOnTask*>& tasks) {
     }
     if (of_run.size() == tasks.size()) means.push_back(mean_of(of_run));
   }
-  const auto interval = mean_interval(summarize(means), 0.95);
-  return interval ? concat(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "";
+  return means;
+}
+
+/// `82.91 [82.10, 83.72]`: the mean over these tasks of the runs that have all of them, with its interval where there
+/// are several; empty where none has, and for an undefined figure.
+std::string mean_over_tasks(const std::vector<const ArmOnTask*>& tasks) {
+  const auto summary = summarize(means_of_runs(tasks));
+  if (summary.count == 0 || !std::isfinite(summary.mean)) return "";
+  const auto interval = mean_interval(summary, 0.95);
+  return fixed(summary.mean, 2) +
+         (interval ? concat(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "");
 }
 
 /// The recipe of a plan of fine-tunings.
@@ -100,8 +109,9 @@ std::string arm_of(const PlannedRun& run) { return run.finetuning.arm; }
 
 }  // namespace
 
-std::string change_of(const std::string& folder) {
+std::string change_of(const std::string& folder, const std::vector<std::string>& networks) {
   ReportedRun run;
+  for (const auto& network : networks) read_provenance(network, run);
   read_provenance(folder, run);
   return run.changed;
 }
@@ -143,14 +153,36 @@ SplitSpread split_spread(const std::vector<std::vector<double>>& values) {
   return spread;
 }
 
+namespace {
+
+/// Names of arms with what was changed of their runs, each change one of its own.
+class ArmNames {
+ public:
+  std::string of(const std::string& arm, const std::string& changed) {
+    if (changed.empty()) return arm;
+    auto name = arm + changed_name(changed);
+    const auto is_other = [&](const auto& known) {
+      return known.second == name && known.first != std::pair(arm, changed);
+    };
+    if (std::ranges::any_of(names_, is_other)) name = arm + ", " + changed;
+    return names_.emplace(std::pair(arm, changed), name).first->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::string> names_{};  // of arm and change
+};
+
+}  // namespace
+
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
   std::vector<ArmOnTask> arms;
+  ArmNames names;
   std::map<std::string, size_t> row_of;  // of a run with its task, in its arm
   for (const auto& run : tasks.runs) {
     const auto& job = run.finetuning;
     const bool is_done = status_of(tasks, run).state == RunState::done;
-    const auto changed = is_done ? change_of(run_path(tasks, run)) : "";
-    const auto arm = arm_of(run) + (changed.empty() ? "" : changed_name(changed));
+    const auto changed = is_done ? change_of(run_path(tasks, run), job.networks) : "";
+    const auto arm = names.of(arm_of(run), changed);
     const auto is_same = [&](const ArmOnTask& one) {
       return one.arm == arm && one.task == job.task && one.changed == changed;
     };
@@ -183,20 +215,19 @@ Table rank_table(const std::vector<ArmOnTask>& arms) {
   for (const auto& arm : distinct(arms, &ArmOnTask::arm)) {
     std::vector<std::string> row{arm};
     std::vector<const ArmOnTask*> shares;
-    std::vector<double> means, ranks;
+    std::vector<double> ranks;
+    bool has_all = true, is_apart = false;
     for (const auto& task : tasks) {
       const auto* one = find_in(arms, arm, task);
       row.push_back(one ? cell_of(*one) : "");
+      has_all = has_all && one;  // of other tasks each arm would have another mean
       if (!one) continue;
+      is_apart = is_apart || !one->changed.empty();
       ranks.push_back(rank_of(arms, *one));
-      if (is_error(one->figure)) continue;
-      means.push_back(one->mean());
-      shares.push_back(one);
+      if (!is_error(one->figure)) shares.push_back(one);
     }
-    const bool has_all = ranks.size() == tasks.size();  // of other tasks each arm would have another mean
-    const bool has_mean = has_all && !means.empty() && std::isfinite(mean_of(means));
-    row.push_back(has_mean ? fixed(mean_of(means), 2) + interval_over_runs(shares) : "");
-    row.push_back(has_all ? fixed(mean_of(ranks), 2) : "");
+    row.push_back(has_all ? mean_over_tasks(shares) : "");
+    row.push_back(has_all && !is_apart ? fixed(mean_of(ranks), 2) : "");
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -310,10 +341,10 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
                  : concat("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
   if (std::ranges::any_of(arms, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
     notes.emplace_back(
-        "the mean over tasks has Student's 95 % interval over the pretraining runs that have all of them");
+        "the mean over tasks is of the pretraining runs that have all of them, with Student's 95 % interval over "
+        "these");
   for (const auto& run : tasks.runs)
-    if (const auto status = status_of(tasks, run);
-        failed_by_itself(status) && !status.message.starts_with("its source"))
+    if (const auto status = status_of(tasks, run); failed_by_itself(status) && !status.is_of_failed_source)
       notes.push_back(concat("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
   if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
   return notes;

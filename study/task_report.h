@@ -8,12 +8,13 @@
 
 namespace cloze {
 
-/// The finished fine-tunings of an arm on a task. Those that were changed on their way alike are an arm of their own.
+/// The finished fine-tunings of an arm on a task. Those that were changed on their way alike, or whose networks were,
+/// are an arm of their own.
 struct ArmOnTask {
   std::string arm{}, task{}, figure{};
   std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
-  std::vector<std::string> runs{};            ///< [runs], their folders; empty where nobody asks for them
+  std::vector<std::string> runs{};            ///< [runs], their folders
   int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
   int64_t count() const;                      ///< of fine-tunings
@@ -27,14 +28,15 @@ struct SplitSpread {
 };
 SplitSpread split_spread(const std::vector<std::vector<double>>& values);
 
-/// `changed at step 40 with ...`, where a run was changed on its way; empty: it was not.
-std::string change_of(const std::string& folder);
+/// `changed at step 40 with ...`, where a run was changed on its way, or before it one of those whose networks it goes
+/// on from; empty: none was.
+std::string change_of(const std::string& folder, const std::vector<std::string>& networks = {});
 
 /// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
 
-/// A row an arm, a column a task, with the mean over tasks, of which an arm of several runs has Student's 95 % interval
-/// over those that have all tasks, and the average rank.
+/// A row an arm, a column a task, with the mean over tasks of the runs that have all of them, with Student's 95 %
+/// interval where there are several, and the average rank among the arms that are not held apart.
 Table rank_table(const std::vector<ArmOnTask>& arms);
 
 /// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.

@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "study/stages.h"
+#include "study/task_report.h"
 #include "study/task_value.h"
 #include "tasks/task_metric.h"
 
@@ -40,7 +41,7 @@ void add_cost(const Plan& plan, const PlannedRun& run, TaskTuning& tuning) {
   tuning.flops += curve.back().flops;
 }
 
-/// Adds a fine-tuning to the search of its arm on its task.
+/// Adds a fine-tuning to the search of its arm on its task. One that was changed on its way counts as one that failed.
 void add_try(const Plan& plan, const PlannedRun& run, TaskTuning& tuning, Figures& figures) {
   const auto& job = run.finetuning;
   auto& search = search_of(tuning, job);
@@ -49,8 +50,15 @@ void add_try(const Plan& plan, const PlannedRun& run, TaskTuning& tuning, Figure
   auto& values = figures[&search];
   values.resize(search.candidates.size());
   if (!contains(tuning.seeds, job.seed)) tuning.seeds.push_back(job.seed);
+  const auto status = status_of(plan, run);
+  if (status.is_of_failed_source) return;
+  ++search.tries;
   add_cost(plan, run, tuning);
-  const bool is_done = status_of(plan, run).state == RunState::done;
+  const auto changed = change_of(run_path(plan, run));
+  if (!changed.empty())
+    tuning.notes.push_back(concat("fine-tuning ", run.arm, "/", run.seed, " of the search was ", changed,
+                                  ", and counts as one that failed"));
+  const bool is_done = status.state == RunState::done && changed.empty();
   const auto valid = is_done ? valid_of(run_path(plan, run)) : ValidFigure{};
   if (is_done) search.figure.figure = valid.figure;
   if (is_done) search.figure.is_error = is_error(valid.figure);
@@ -69,6 +77,13 @@ std::string lack_of(const TaskSearch& search, const Plan& plan) {
   });
   if (example == plan.runs.end()) return "";
   return new_try(concat("arm '", search.arm, "' on ", search.task, " in the search"), plan, *example);
+}
+
+/// `6 tries for every arm`, or where runs of pretraining failed `3 to 6 tries for an arm, ...`.
+std::string tries_words(const TaskTuning& tuning) {
+  const auto [least, most] = std::ranges::minmax(tuning.searches, {}, &TaskSearch::tries);
+  if (least.tries == most.tries) return concat(most.tries, most.tries == 1 ? " try" : " tries", " for every arm");
+  return concat(least.tries, " to ", most.tries, " tries for an arm, since runs of pretraining failed");
 }
 
 std::string seeds_words(const std::vector<int64_t>& seeds) {
@@ -141,14 +156,14 @@ std::string chosen_words(const TaskTuning& tuning, const std::string& task) {
 }
 
 std::vector<std::string> task_tuning_notes(const TaskTuning& tuning) {
-  const auto tries = tuning.runs / std::ssize(tuning.searches);
   const bool has_flops = tuning.flops > 0;
-  std::vector<std::string> notes{concat(
-      "fine-tunings of each arm on each task have the best of ", tuning.searches.front().candidates.size(),
-      " combinations by the mean on the valid part, over ", tries, tries == 1 ? " try" : " tries",
-      " for every arm, with seeds ", seeds_words(tuning.seeds), ", which the verdict does not see: ", tuning.runs,
-      " fine-tunings, ", thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ",
-      has_flops ? with_prefix(tuning.flops) + "FLOPs, " : "", duration(tuning.seconds))};
+  std::vector<std::string> notes{
+      concat("fine-tunings of each arm on each task have the best of ", tuning.searches.front().candidates.size(),
+             " combinations by the mean on the valid part, over ", tries_words(tuning), ", with seeds ",
+             seeds_words(tuning.seeds), ", which the verdict does not see: ", tuning.runs, " fine-tunings, ",
+             thousands(static_cast<uint64_t>(tuning.tokens)), " tokens, ",
+             has_flops ? with_prefix(tuning.flops) + "FLOPs, " : "", duration(tuning.seconds))};
+  notes.insert(notes.end(), tuning.notes.begin(), tuning.notes.end());
   std::set<std::string> tasks;
   for (const auto& search : tuning.searches) {
     if (!tasks.insert(search.task).second) continue;

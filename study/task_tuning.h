@@ -13,6 +13,7 @@ struct TaskSearch : ArmTuning {
   std::string task{};
   TaskMetric figure{};      ///< that the valid part was judged by
   bool is_of_test = false;  ///< the valid part is the test part
+  int64_t tries = 0;        ///< fine-tunings that could begin, since their runs had ended
 };
 
 /// A finished search.
@@ -21,6 +22,7 @@ struct TaskTuning {
   std::vector<int64_t> seeds{};        ///< of its fine-tunings
   int64_t runs = 0, tokens = 0;        ///< what it cost
   double seconds = 0, flops = 0;
+  std::vector<std::string> notes{};  ///< a sentence for each that was changed on its way
   std::string lacks{};  ///< what is missing to choose: a new try where all fine-tunings of an arm have failed
   /// The keys that were found for an arm on a task; none where none of its runs could be fine-tuned.
   std::vector<std::pair<std::string, ConfigNode>> best_keys(const std::string& arm, const std::string& task) const;

@@ -24,18 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The files of `A + B`, each where it is found.
-std::vector<std::string> found_files(const std::string& named, const std::string& task_file) {
-  std::vector<std::string> files;
-  constexpr std::string_view beside = " + ";
-  for (size_t at = 0; at <= named.size();) {
-    const size_t end = std::min(named.find(beside, at), named.size());
-    files.push_back(find_task_data(named.substr(at, end - at), task_file));
-    at = end + beside.size();
-  }
-  return files;
-}
-
 /// The form of a file: the one that is said, else by its name.
 TaskFormat format_of(const TaskConfig& config, const std::string& file) {
   using enum TaskFormat;
@@ -436,10 +424,21 @@ class ItemReader {
 
 }  // namespace
 
+std::vector<std::string> files_of_part(const std::string& named, const std::string& task_file) {
+  std::vector<std::string> files;
+  constexpr std::string_view beside = " + ";
+  for (size_t at = 0; at <= named.size();) {
+    const size_t end = std::min(named.find(beside, at), named.size());
+    files.push_back(find_task_data(named.substr(at, end - at), task_file));
+    at = end + beside.size();
+  }
+  return files;
+}
+
 TaskPart read_part(const TaskConfig& config, const std::string& task_file, const std::string& name,
                    const std::string& files, LabelPool& pool, const PartOptions& options) {
   TaskPart part{.name = name};
-  const auto found = found_files(files, task_file);
+  const auto found = files_of_part(files, task_file);
   part.file = listed(found);
   const auto format = format_of(config, found.front());
   require_fitting(config, format, found.front());

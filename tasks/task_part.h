@@ -36,6 +36,9 @@ struct PartOptions {
   uint64_t most_bytes = uint64_t{4} << 30;  ///< of texts that are in memory at once
 };
 
+/// The files of a part, `A + B`, each where it is found. Throws as find_task_data.
+std::vector<std::string> files_of_part(const std::string& named, const std::string& task_file);
+
 /// Reads a part. Golds have numbers of the pool instead of ids of labels. Throws DataError with the place of what
 /// cannot be read, and for more texts than fit, as one that stands beside each element of a list; ConfigError for a
 /// file that is not there or whose form is not known.

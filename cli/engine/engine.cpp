@@ -235,8 +235,7 @@ int run(const ViewCommand& c) {
   for (const auto& passage : file.passages) texts.push_back(passage.text());
   const auto opened = open_chosen(c.run, c.checkpoint);
   TrainingCounts known;
-  if (opened.has_tokenizer)
-    known = training_counts(tokens_of_run(opened.folder, opened.config.data.tokens), opened.tokenizer);
+  if (opened.has_tokenizer) known = training_counts(data_of_run(opened.folder, opened.config.data), opened.tokenizer);
   if (!known.why.empty()) log_info("view", concat(c.run, ": tokens are counted in these texts, because ", known.why));
   const auto view = with_lines(
       file, [&] { return view_of(opened, texts, {.sentence = c.sentence, .training_counts = known.counts}); });

@@ -192,16 +192,16 @@ bool is_fine_tuned(const std::string& path) {
 }
 
 TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
-  TaskRun run{.run = open_chosen(path, choice)};
-  const auto& config = run.run.config;
+  TaskRun opened{.run = open_chosen(path, choice)};
+  const auto& config = opened.run.config;
   require<ConfigError>(!config.task.name.empty(), path,
                        ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
-  run.folder = rows_of_run(run.run.folder, config);
-  run.task = judged_task(run.folder, config.objectives, run.run.state.no_answer_threshold);
-  if (const auto* probes = run.run.network->probes(); probes && probes->layers().size() > 1)
+  opened.folder = rows_of_run(opened.run.folder, config);
+  opened.task = judged_task(opened.folder, config.objectives, opened.run.state.no_answer_threshold);
+  if (const auto* probes = opened.run.network->probes(); probes && probes->layers().size() > 1)
     log_info("task", concat(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
                             ", the best one on the valid part of ", probes->layers().size()));
-  return run;
+  return opened;
 }
 
 void verify_task(const std::string& run) {

@@ -158,8 +158,6 @@ const TokenizerFamily* first(const Has& has) {
   return found == all.end() ? nullptr : &*found;
 }
 
-bool holds(const std::vector<std::string>& list, const std::string& name) { return contains(list, name); }
-
 }  // namespace
 
 /// Source: transformers 4.57, models/*/tokenization_*.py (the classes over the sentencepiece library);
@@ -176,15 +174,15 @@ const TokenizerFamily* family_called(const std::string& name) {
 const TokenizerFamily* family_of_class(const std::string& tokenizer_class) {
   const bool fast = tokenizer_class.ends_with("Fast");
   const auto slow = fast ? tokenizer_class.substr(0, tokenizer_class.size() - 4) : tokenizer_class;
-  return first([&](const auto& family) { return holds(family.classes, slow); });
+  return first([&](const auto& family) { return contains(family.classes, slow); });
 }
 
 const TokenizerFamily* family_of_model_type(const std::string& model_type) {
-  return first([&](const auto& family) { return holds(family.model_types, model_type); });
+  return first([&](const auto& family) { return contains(family.model_types, model_type); });
 }
 
 const TokenizerFamily* family_of_kind(const std::string& kind) {
-  return first([&](const auto& family) { return holds(family.kinds, kind); });
+  return first([&](const auto& family) { return contains(family.kinds, kind); });
 }
 
 std::string kind_of_model_type(const std::string& model_type) {

@@ -1,7 +1,9 @@
 #include "core/config.h"
 
+#include <filesystem>
 #include <tuple>
 
+#include "core/named_config.h"
 #include "core/text.h"
 #include "models/attention/config.h"
 #include "models/families/bert.h"
@@ -648,4 +650,11 @@ TEST_CASE("a config in UTF-16 is told so, and one whose lines end as on an old M
   const auto tree = ConfigTree::load(dir.write("old.yaml", "a:\r  b: 1\rc: 2\r"));
   CHECK(tree.find("a.b")->text == "1");
   CHECK(tree.find("c")->text == "2");
+}
+
+TEST_CASE("a ready task is found by its name, and no file of somebody's own is taken for it", "[core][config]") {
+  for (const std::string name : {"sst2", "sst2.yaml", "tasks/sst2", "configs/tasks/sst2.yaml"})
+    CHECK(std::filesystem::path(task_of_name(name)).filename() == "sst2.yaml");
+  for (const std::string name : {"mine/tasks/sst2.yaml", "../tasks/sst2", "/mine/tasks/sst2", "mine/sst2", "sst3"})
+    CHECK(task_of_name(name).empty());
 }

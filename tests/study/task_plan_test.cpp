@@ -126,6 +126,14 @@ TEST_CASE("a changed file of a task makes its fine-tunings other ones") {
   };
   CHECK(of_folder("cat") == of_folder("cat"));
   CHECK(of_folder("cat") != of_folder("cow"));
+  const auto with_base = [&](const std::string& kind) {  // of another file
+    study.folder.write("common.yaml", "metric: " + kind + "\ndata: {text: text, label: label}\n");
+    study.folder.write("cats.yaml",
+                       "base: common.yaml\ntask: cats\nkind: classification\ndata: {train: cats.tsv, test: "
+                       "cats.tsv}\n");
+    return study.stages().plans[1].runs[0].fingerprint;
+  };
+  CHECK(with_base("accuracy") != with_base("f1_macro"));
 }
 
 TEST_CASE("runs without a study are named by the shortest ends of their paths that tell them apart") {
@@ -168,7 +176,7 @@ TEST_CASE("the spread is split into runs and fine-tunings by the analysis of var
 
 TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") {
   const auto on = [](const std::string& arm, const std::string& task, const std::string& figure, double value) {
-    return ArmOnTask{.arm = arm, .task = task, .figure = figure, .values = {{value}}};
+    return ArmOnTask{.arm = arm, .task = task, .figure = figure, .values = {{value}}, .runs = {"1"}};
   };
   const auto table = rank_table({on("a", "t", "accuracy", 90), on("b", "t", "accuracy", 90), on("a", "u", "mse", 0.5),
                                  on("b", "u", "mse", 0.25)});
@@ -184,12 +192,25 @@ TEST_CASE("the mean over tasks has an interval over the runs that have all tasks
   // Means of runs are 1, 3 and 4: mean 8 / 3, sd 1.5275, and Student's quantile is 4.3027.
   CHECK(rank_table({first, second}).rows[0][3] == "2.67 [-1.13, 6.46]");
   second.runs[1] = "4";                                                     // which has not the first task
-  CHECK(rank_table({first, second}).rows[0][3] == "2.67 [-10.71, 14.71]");  // of 1 and 3
+  CHECK(rank_table({first, second}).rows[0][3] == "2.00 [-10.71, 14.71]");  // of 1 and 3, the mean as its interval
+  second.runs = {"4", "5", "6"};
+  CHECK(rank_table({first, second}).rows[0][3].empty());
+}
+
+TEST_CASE("an arm that is held apart has no rank, and moves none of the others") {
+  const auto on = [](const std::string& arm, double value, const std::string& changed = "") {
+    return ArmOnTask{
+        .arm = arm, .task = "t", .figure = "f1", .changed = changed, .values = {{value}}, .runs = {arm + "/1"}};
+  };
+  const auto table = rank_table({on("a", 80), on("b", 90), on("b, changed at step 5", 99, "changed at step 5 with x")});
+  CHECK(table.rows[0] == std::vector<std::string>{"a", "80.00", "80.00", "2.00"});
+  CHECK(table.rows[1] == std::vector<std::string>{"b", "90.00", "90.00", "1.00"});
+  CHECK(table.rows[2] == std::vector<std::string>{"b, changed at step 5", "99.00", "99.00", ""});
 }
 
 TEST_CASE("an undefined figure ranks last, and has no mean") {
   const auto on = [](const std::string& arm, double value) {
-    return ArmOnTask{.arm = arm, .task = "t", .figure = "pearson", .values = {{value}}};
+    return ArmOnTask{.arm = arm, .task = "t", .figure = "pearson", .values = {{value}}, .runs = {"1"}};
   };
   const auto table = rank_table({on("a", std::nan("")), on("b", -5)});
   CHECK(table.rows[0] == std::vector<std::string>{"a", "undefined", "", "2.00"});

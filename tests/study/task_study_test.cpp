@@ -6,6 +6,7 @@
 #include "core/contains.h"
 #include "study/task_plan.h"
 #include "study/task_tuning.h"
+#include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -47,6 +48,10 @@ struct JudgedStudy : Study {
 /// Three rates for two seeds of fine-tuning, and two rates for one.
 const std::string searched = ", seeds: 2, tune: {optimizer.learning_rate: [1e-5, 1e-4, 1e-3]}, tuning_seeds: 1";
 const std::string searched_little = ", seeds: 1, tune: {optimizer.learning_rate: [1e-4, 1e-3]}";
+
+/// The provenance.json of a run that somebody went on with in another way.
+const std::string changed_by_hand =
+    R"({"history": [{"step": 5, "changed": [{"key": "optimizer.beta1", "was": "0.9", "is": "0.8"}]}]})";
 
 const Table& table_of(const StudyReport& report, const std::string& title) {
   for (const auto& table : report.tables)
@@ -214,6 +219,69 @@ TEST_CASE("fine-tunings that did not learn are marked in the table and named, an
   CHECK(table_of(report, "Spread of fine-tuning").rows[2].back() == "2");
   CHECK_THAT(notes_of(report),
              Catch::Contains("did not learn, being no better than the floor on the valid part: b on cats (2 of 4)"));
+}
+
+TEST_CASE("a run that was changed while it was pretrained is held apart in the tables of tasks, as in that of runs") {
+  const JudgedStudy study(", seeds: 1");
+  study.run();
+  study.folder.write("out/runs/b/seed-2/provenance.json", changed_by_hand);
+  const auto report = study.report();
+  const auto name = "b, changed at step 5";
+  REQUIRE(report.arms.size() == 3);
+  CHECK(report.arms[2].name == name);
+  const auto& rows = table_of(report, "Tasks").rows;
+  REQUIRE(rows.size() == 3);
+  CHECK((rows[1][0] == "b" && !rows[1].back().empty()));
+  CHECK((rows[2][0] == name && !rows[2][1].empty() && rows[2].back().empty()));
+  CHECK(table_of(report, "Spread of fine-tuning").rows[2][2] == "1");
+}
+
+TEST_CASE("a fine-tuning of a search that was changed on its way is no evidence for the values that it began with") {
+  const JudgedStudy study(searched_little);
+  study.run();
+  CHECK(has(options_of(study.stages().plans[2], "a", "cats"), "optimizer.learning_rate=1e-3"));
+  study.folder.write("out/task-tuning/runs/a/seed-1/cats/seed-100001/learning_rate=1e-3/provenance.json",
+                     changed_by_hand);
+  CHECK(has(options_of(study.stages().plans[2], "a", "cats"), "optimizer.learning_rate=1e-4"));
+  CHECK_THAT(
+      notes_of(study.report()),
+      Catch::Contains("fine-tuning a, cats.100001, learning_rate=1e-3/1 of the search was changed at step 5 with "
+                      "optimizer.beta1 0.8 (was 0.9), and counts as one that failed"));
+}
+
+TEST_CASE("tries of a search that could not begin are not counted as tries") {
+  const JudgedStudy study(searched_little);
+  study.write(
+      "arms: {a: {}, b: {train.batch_size: 8}, c: {optimizer.learning_rate: 0.5}}\nseeds: 2\nmetric: {task: "
+      "cats, better_by: 0.5}\ntasks: {files: [cats.yaml, dogs.yaml]" +
+      searched_little + "}\n");
+  study.run();  // all runs of c fail
+  const auto notes = notes_of(study.report());
+  CHECK_THAT(notes,
+             Catch::Contains("over 0 to 4 tries for an arm, since runs of pretraining failed, with seeds 100001"));
+  CHECK_THAT(notes, Catch::Contains("which the verdict does not see: 16 fine-tunings, "));
+}
+
+TEST_CASE("fine-tunings that were kept as they are when their task changed are said") {
+  const JudgedStudy study(", seeds: 1");
+  study.run();
+  study.folder.write("cats.yaml", read_file(study.folder / "cats.yaml") + "# the same in other words\n");
+  study.run({}, StaleRuns::keep);
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("tasks: a, cats.1/1 (and 3 more) was made from another config, "
+                                                       "text, tokenizer or version and kept as it is"));
+}
+
+TEST_CASE("the costs of fine-tunings whose passes are searched are the mean over the search") {
+  const JudgedStudy study(", seeds: 1");
+  const TempDir text;
+  tiny_store(text);
+  study.write(two_arms + "set: {data.tokens: " + (text / "tokens") +
+              "}\nseeds: 2\ntasks: {files: [cats.yaml], seeds: 1, set: {train.batch_size: 4}, tune: "
+              "{train.budget.epochs: [1, 3], optimizer.learning_rate: [1e-4, 1e-3]}}\n");
+  const Probe probe{.seconds = 1, .tokens = 100, .flops = 1e6};
+  const auto costs = finetuning_costs(study.stages().compared(), {probe, probe});
+  REQUIRE(costs.size() == 2);
+  for (const auto& cost : costs) CHECK(cost.steps == Approx(10));  // of 20 items, 5 an epoch
 }
 
 TEST_CASE("suites that the runs answer stand in the table of the tasks") {

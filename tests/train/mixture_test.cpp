@@ -1,4 +1,7 @@
 // Training on a mixture of texts.
+#include "evaluation/run_losses.h"
+#include "run/moved.h"
+#include "run/open_tokens.h"
 #include "run/provenance.h"
 #include "tests/support/runs.h"
 #include "train/training.h"
@@ -32,7 +35,7 @@ bool same_weights(const TempDir& dir, const std::string& a, const std::string& b
   return same_files(dir / (a + file), dir / (b + file));
 }
 
-nlohmann::json data_of_run(const std::string& run) {
+nlohmann::json recorded_data_of(const std::string& run) {
   return nlohmann::json::parse(read_file(run + "/provenance.json"))["data"];
 }
 
@@ -46,7 +49,36 @@ TEST_CASE("a mixture of the text alone trains to the bits of the text", "[train]
   pretrain(config, {.run = dir / "mixture"});
   CHECK(same_weights(dir, "text", "mixture", "00000006"));
   CHECK(metrics(dir / "text") == metrics(dir / "mixture"));
-  CHECK(data_of_run(dir / "text") == data_of_run(dir / "mixture"));
+  CHECK(recorded_data_of(dir / "text") == recorded_data_of(dir / "mixture"));
+}
+
+TEST_CASE("the texts of a run on a mixture are found where they were moved to", "[train][mixture]") {
+  TempDir dir;
+  const auto mixed = mixed_run(dir, 1);
+  auto alone = mixed;
+  alone.data.mixture.resize(1);  // the text of data.tokens
+  pretrain(mixed, {.run = dir / "mixed"});
+  pretrain(alone, {.run = dir / "alone"});
+  fs::rename(mixed.data.tokens, dir / "moved-tokens");
+  fs::rename(dir / "short", dir / "moved-short");
+  const auto data = data_of_run(dir / "mixed", mixed.data);
+  CHECK(data.tokens == dir / "moved-tokens");
+  CHECK(data.mixture[0].tokens == dir / "moved-tokens");
+  CHECK(data.mixture[1].tokens == dir / "moved-short");
+  CHECK(data_of_run(dir / "alone", alone.data).mixture[0].tokens == dir / "moved-tokens");
+}
+
+TEST_CASE("word frequencies of a run on a mixture are those of what it reads", "[train][mixture]") {
+  TempDir dir;
+  auto config = mixed_run(dir, 1);
+  const auto store = open_tokens(config, "train");
+  CHECK(training_counts(config.data, store.tokenizer()).counts == store.train_counts());
+  config.data.mixture.clear();
+  CHECK(training_counts(config.data, store.tokenizer()).counts == open_tokens(config, "train").train_counts());
+  config.data.mixture = {{dir / "none", 1}};
+  const auto unknown = training_counts(config.data, store.tokenizer());
+  CHECK(unknown.counts.empty());
+  CHECK_THAT(unknown.why, Contains("none: no such folder"));
 }
 
 TEST_CASE("a mixture gives the same bits for any number of workers, and when the run is resumed",
@@ -86,7 +118,7 @@ TEST_CASE("a run records each text of its mixture, and goes on with these alone"
   TempDir dir;
   auto config = mixed_run(dir, 2);
   pretrain(config, {.run = dir / "run"});
-  const auto data = data_of_run(dir / "run");
+  const auto data = recorded_data_of(dir / "run");
   const TokenStore first(config.data.tokens, "train"), second(dir / "short", "train");
   CHECK(data["held_out"]["fingerprint"] == first.fingerprint());
   REQUIRE(data["mixture"].size() == 2);
@@ -108,7 +140,7 @@ TEST_CASE("a run records each text of its mixture, and goes on with these alone"
   config.data.mixture[1].tokens = dir / "moved";
   config.train.budget.steps = 4;
   resume(config);
-  CHECK(data_of_run(dir / "run") == data);
+  CHECK(recorded_data_of(dir / "run") == data);
 }
 
 TEST_CASE("a text of a mixture that has held-out documents in it is warned of", "[train][mixture]") {
