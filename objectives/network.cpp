@@ -59,9 +59,7 @@ Tensor Network::probed_states(const Batch& batch) {
   const at::NoGradGuard no_grad;
   Traces traces;
   traces.encoder.keeps_attentions = traces.decoder.keeps_attentions = false;
-  auto inputs = inputs_of(batch);
-  inputs.dropout_key = batch.dropout_key;
-  backbone->hidden(inputs, &traces);
+  backbone->hidden(batch, &traces);
   return probes()->states_of(traces, batch);
 }
 
@@ -105,10 +103,9 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   const bool records = at::GradMode::is_enabled();
   const at::AutoGradMode graph(records && !frozen_backbone_);
   if (reads) {
-    auto inputs = inputs_of(batch);
+    Inputs inputs = batch;
     inputs.read_positions = read_positions(heads, batch);
     inputs.new_mems = new_mems;
-    inputs.dropout_key = dropout_key;
     hidden = backbone->hidden(inputs);
   }
   const at::AutoGradMode graph_of_heads(records);
@@ -189,7 +186,7 @@ std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& input
 
 std::vector<std::pair<std::string, Tensor>> Network::batch_outputs(const Batch& batch, Traces* traces,
                                                                    std::vector<Tensor>* new_mems) {
-  auto inputs = inputs_of(batch);
+  Inputs inputs = batch;
   inputs.new_mems = new_mems;
   return outputs_of(inputs, batch, traces);
 }

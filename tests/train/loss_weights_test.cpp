@@ -73,7 +73,7 @@ double slow_mean(const WeightedRun& run, const Tensor& weights) {
   run.network->eval();
   double sum = 0, all = 0;
   for (const auto& batch : run.batches()) {
-    const auto hidden = run.network->backbone->hidden(inputs_of(batch));
+    const auto hidden = run.network->backbone->hidden(batch);
     const auto logits =
         run.network->objectives[0]->outputs(*run.network->backbone, hidden)[0].second.flatten(0, 1).to(at::kDouble);
     for (int64_t i = 0; i < batch.labels.numel(); ++i) {
