@@ -48,7 +48,7 @@ std::vector<Inputs> make_cases(const Network& network, bool generative) {
   return cases;
 }
 
-std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Inputs& inputs) {
+NetworkOutputs run_network(Network& network, const Inputs& inputs) {
   at::NoGradGuard no_grad;
   return network.outputs(inputs);
 }

@@ -177,22 +177,21 @@ std::vector<RowSizes> Network::row_sizes(const Batch& batch) const {
   return rows;
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& inputs, Traces* traces) {
+NetworkOutputs Network::outputs(const Inputs& inputs, Traces* traces) {
   Batch batch;
   batch.input_ids = inputs.input_ids;
   batch.attention_mask = inputs.attention_mask;
   return outputs_of(inputs, batch, traces);
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::batch_outputs(const Batch& batch, Traces* traces,
-                                                                   std::vector<Tensor>* new_mems) {
+NetworkOutputs Network::batch_outputs(const Batch& batch, Traces* traces, std::vector<Tensor>* new_mems) {
   Inputs inputs = batch;
   inputs.new_mems = new_mems;
   return outputs_of(inputs, batch, traces);
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
-  std::vector<std::pair<std::string, Tensor>> outputs;
+NetworkOutputs Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
+  NetworkOutputs outputs;
   Traces own;
   own.encoder.keeps_attentions = own.decoder.keeps_attentions = false;
   if (probes() && !traces) traces = &own;

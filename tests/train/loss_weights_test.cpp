@@ -28,9 +28,7 @@ struct WeightedMlm final : Objective {
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     return mlm->losses(backbone, hidden, weighted(batch));
   }
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
-    return mlm->outputs(backbone, hidden);
-  }
+  NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) override { return mlm->outputs(backbone, hidden); }
 
   std::shared_ptr<Objective> mlm;
   Tensor table;  // fp32 [V]
