@@ -1,6 +1,5 @@
 // Rows of masked next-token prediction: held against the rows of the unmasked text.
 #include "analysis/masking_checks.h"
-#include "objectives/clm/clm.h"
 #include "objectives/mntp/mntp.h"
 
 namespace cloze {
@@ -68,7 +67,7 @@ class ShiftedInspector final : public RowInspector {
 
   /// Objectives whose rows are the same text, unmasked.
   Objectives unmasked() const {
-    if (is_decoder()) return {ClmConfig{}};
+    if (is_decoder()) return {config_.causal()};
     auto none = config_;
     none.mlm_probability = none.initial_mlm_probability = 0;
     none.dupe_factor = 0;

@@ -16,7 +16,6 @@
 #include "data/document_pool.h"
 #include "data/manifest.h"
 #include "data/sentences.h"
-#include "data/source_bytes.h"
 
 namespace cloze {
 
@@ -47,6 +46,35 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
   const auto tail = static_cast<int64_t>(tail_sentences(raw, sentences_given));
   out.tail = static_cast<size_t>(std::count(empty.end() - tail, empty.end(), uint8_t{0}));
   return out;
+}
+
+/// The number of bytes of a sentence that each of its ids covers, with the white space before it: they add up to the
+/// sentence, plus one for the separator if it follows another sentence of its document.
+std::vector<uint32_t> covered_bytes(const Tokenizer& tokenizer, const std::string& sentence,
+                                    std::span<const int32_t> ids, bool follows) {
+  const auto fits = [&](const std::vector<TokenSpan>& tokens) {
+    return std::equal(tokens.begin(), tokens.end(), ids.begin(), ids.end(),
+                      [](const auto& token, int32_t id) { return token.id == id; });
+  };
+  size_t before = 0;  // spaces inserted before the sentence
+  auto tokens = tokenizer.encode_with_offsets(sentence);
+  if (!fits(tokens) && follows) {  // byte-level BPE includes the space before a text in its first token
+    before = 1;
+    tokens = tokenizer.encode_with_offsets(" " + sentence);
+  }
+  const bool has_offsets = fits(tokens);
+  std::vector<uint32_t> bytes(ids.size());
+  size_t done = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    // Without offsets, the bytes are shared equally.
+    const size_t wanted =
+        has_offsets ? tokens[i].end - std::min(tokens[i].end, before) : sentence.size() * (i + 1) / ids.size();
+    const size_t end = i + 1 == ids.size() ? sentence.size() : std::clamp(wanted, done, sentence.size());
+    bytes[i] = static_cast<uint32_t>(end - done);
+    done = end;
+  }
+  bytes[0] += follows;
+  return bytes;
 }
 
 }  // namespace
@@ -149,8 +177,8 @@ void EncodePass::put(const EncodedDocument& document, size_t first, size_t last,
   for (size_t s = first; s < last; at += document.lengths[s++]) {
     out.add_sentence(document.ids.data() + at, document.lengths[s]);
     if (valid || options_.for_scoring)
-      out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
-                                        {document.ids.data() + at, document.lengths[s]}, running && s > first));
+      out.add_source_bytes(covered_bytes(tokenizer_, document.sentences[s],
+                                         {document.ids.data() + at, document.lengths[s]}, running && s > first));
     ++progress_.report.sentences;
     if (!valid) progress_.report.words += static_cast<uint64_t>(count_words(document.sentences[s]));
     count(document.ids, at, at + document.lengths[s], valid);

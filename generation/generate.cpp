@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <span>
 
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -143,93 +145,121 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
   return replace_invalid_utf8(tokenizer.decode(ids), replaced);
 }
 
+/// The settings of a search, those that are left to the model filled in.
+SearchConfig search_of(const ModelConfig& config, const GenerateOptions& options) {
+  const auto& model = backbone_of(config);
+  const auto decoding = decoding_ids_of(config);
+  auto search = options.search;
+  if (search.eos_token_id < 0) search.eos_token_id = model.eos_token_id;
+  if (search.forced_bos_token_id < 0) search.forced_bos_token_id = decoding.forced_bos_token_id;
+  if (search.forced_eos_token_id < 0) search.forced_eos_token_id = decoding.forced_eos_token_id;
+  search.pad_token_id = model.pad_token_id;
+  const int64_t longest = model.max_input_length();
+  if (options.truncate)
+    search.max_new_tokens = std::clamp<int64_t>(
+        search.max_new_tokens, 1, model.is_encoder_decoder() ? longest - 1 : std::max<int64_t>(1, longest / 2));
+  return search;
+}
+
+/// The prompts of texts. A decoder-only model `continues` a text, or generates its target after the end token.
+/// `max_length`: to which prompts are truncated; -1: they are not.
+std::vector<Prompt> prompts_of(const LoadedRun& run, const std::vector<std::string>& texts, bool continues,
+                               int64_t max_length) {
+  const auto& model = backbone_of(run.config.model);
+  std::vector<Prompt> prompts;
+  for (const auto& text : texts) {
+    const auto tokens = run.tokenizer.encode(text);
+    auto& prompt = prompts.emplace_back();
+    auto& ids = model.is_encoder_decoder() ? prompt.source : prompt.prefix;
+    if (model.prepend_bos) ids.push_back(run.tokenizer.special().cls);
+    ids.insert(ids.end(), tokens.begin(), tokens.end());
+    const bool ends = model.eos_token_id >= 0 &&
+                      (model.is_encoder_decoder() || ids.empty() || !continues);  // the separator of texts starts one
+    if (ends) ids.push_back(model.eos_token_id);
+    if (max_length >= 0 && static_cast<int64_t>(ids.size()) > max_length) {
+      ids.resize(static_cast<size_t>(max_length));
+      ids.back() = ends ? model.eos_token_id : ids.back();
+    }
+    if (model.is_encoder_decoder()) prompt.prefix = {decoding_ids_of(run.config.model).decoder_start_token_id};
+    prompt.number = prompts.size() - 1;
+  }
+  return prompts;
+}
+
+/// Hands on a text while it is generated.
+class TextStream {
+ public:
+  TextStream(const Tokenizer& tokenizer, const std::vector<int64_t>& prompt, bool continues,
+             const std::function<void(const std::string&)>& emit)
+      : tokenizer_(tokenizer), ids_(prompt), begin_(continues ? 0 : prompt.size()), emit_(emit) {}
+
+  /// The text is decoded from its start each time, since the spaces around a token depend on the tokens before it.
+  void add(int64_t id) {
+    ids_.push_back(id);
+    const auto text = text_of(tokenizer_, std::span(ids_).subspan(begin_));
+    if (text.ends_with("\xEF\xBF\xBD")) return;  // incomplete character
+    if (text.size() <= shown_.size() || !text.starts_with(shown_)) return;
+    emit_(text.substr(shown_.size()));
+    shown_ = text;
+  }
+
+  /// Hands on what was held back, and the prompt if no token was generated.
+  void end(const std::string& text) { emit_(text.starts_with(shown_) ? text.substr(shown_.size()) : ""); }
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::vector<int64_t> ids_;
+  size_t begin_;
+  const std::function<void(const std::string&)>& emit_;
+  std::string shown_;
+};
+
+Generated decoded(const Tokenizer& tokenizer, const GeneratedIds& one, const std::vector<int64_t>& prompt,
+                  bool continues, int64_t eos) {
+  const auto begin = one.ids.begin() + static_cast<int64_t>(prompt.size());
+  const auto end = std::find(begin, one.ids.end(), eos);
+  const std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
+  const auto all_ids = std::span(ids), new_ids = all_ids.subspan(prompt.size());
+  const auto text = text_of(tokenizer, continues ? all_ids : new_ids);
+  const auto prompt_text = continues ? text_of(tokenizer, prompt) : "";
+  // The continuation is cut from the whole text, which has the right spaces.
+  return {.text = text,
+          .continuation = text.starts_with(prompt_text) ? text.substr(prompt_text.size()) : text_of(tokenizer, new_ids),
+          .prompt_ids = prompt,
+          .ids = {new_ids.begin(), new_ids.end()},
+          .score = one.score};
+}
+
 }  // namespace
 
 std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::vector<std::string>& texts,
                                              const GenerateOptions& options) {
   require_tokenizer(run);
   const auto& model = backbone_of(run.config.model);
-  const auto& special = run.tokenizer.special();
-  const auto decoding = decoding_ids_of(run.config.model);
-  auto search = options.search;
-  if (search.eos_token_id < 0) search.eos_token_id = model.eos_token_id;
-  if (search.forced_bos_token_id < 0) search.forced_bos_token_id = decoding.forced_bos_token_id;
-  if (search.forced_eos_token_id < 0) search.forced_eos_token_id = decoding.forced_eos_token_id;
-  search.pad_token_id = model.pad_token_id;
-  // A decoder-only model continues the text, or generates its target after the end token.
+  const auto search = search_of(run.config.model, options);
   const auto* objective = generative_of(run.config.objectives);
   const bool continues = !model.is_encoder_decoder() && (!objective || as_kind(*objective).continues_source());
-  if (options.truncate)
-    search.max_new_tokens = std::clamp<int64_t>(
-        search.max_new_tokens, 1,
-        model.is_encoder_decoder() ? model.max_input_length() - 1 : std::max<int64_t>(1, model.max_input_length() / 2));
-  const int64_t max_length =
-      model.is_encoder_decoder() ? model.max_input_length() : model.max_input_length() - search.max_new_tokens;
-  std::vector<Prompt> prompts;
-  for (const auto& text : texts) {
-    const auto tokens = run.tokenizer.encode(text);
-    auto& prompt = prompts.emplace_back();
-    auto& ids = model.is_encoder_decoder() ? prompt.source : prompt.prefix;
-    if (model.prepend_bos) ids.push_back(special.cls);
-    ids.insert(ids.end(), tokens.begin(), tokens.end());
-    const bool ends = model.eos_token_id >= 0 &&
-                      (model.is_encoder_decoder() || ids.empty() || !continues);  // the separator of texts starts one
-    if (ends) ids.push_back(model.eos_token_id);
-    if (options.truncate && static_cast<int64_t>(ids.size()) > max_length) {
-      ids.resize(static_cast<size_t>(max_length));
-      ids.back() = ends ? model.eos_token_id : ids.back();
-    }
-    if (model.is_encoder_decoder()) prompt.prefix = {decoding.decoder_start_token_id};
-    prompt.number = prompts.size() - 1;
-  }
+  const int64_t max_length = model.max_input_length() - (model.is_encoder_decoder() ? 0 : search.max_new_tokens);
+  const auto prompts = prompts_of(run, texts, continues, options.truncate ? max_length : -1);
   for (const auto& one : run.config.objectives)
     if (const auto warning = as_kind(one).generation_warning(); !warning.empty())
       log_warning("generate", run.folder + ": " + warning);
   const PackedWeights packed(*run.network);
+  const auto batch_size = static_cast<size_t>(options.batch_size);
   std::vector<std::vector<Generated>> all;
-  for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {
-    const std::vector<Prompt> batch(
-        prompts.begin() + static_cast<int64_t>(first),
-        prompts.begin() +
-            static_cast<int64_t>(std::min(prompts.size(), first + static_cast<size_t>(options.batch_size))));
-    // The text is decoded from its start each time, since the spaces around a token depend on the tokens before it.
-    const size_t from = continues ? 0 : batch[0].prefix.size();
-    std::vector<int64_t> so_far = batch[0].prefix;
-    std::string shown;
-    std::function<void(int64_t)> emit;
-    if (options.emit && texts.size() == 1)
-      emit = [&](int64_t id) {
-        so_far.push_back(id);
-        const auto text = text_of(run.tokenizer, std::span(so_far).subspan(from));
-        if (text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0) return;  // incomplete character
-        if (text.size() > shown.size() && text.compare(0, shown.size(), shown) == 0)
-          options.emit(text.substr(shown.size())), shown = text;
-      };
-    const auto lists = generate_ids(*run.network, batch, search, emit);
+  for (size_t first = 0; first < prompts.size(); first += batch_size) {
+    const auto of_batch = std::span(prompts).subspan(first, std::min(batch_size, prompts.size() - first));
+    const std::vector<Prompt> batch(of_batch.begin(), of_batch.end());
+    std::optional<TextStream> stream;
+    if (options.emit && texts.size() == 1) stream.emplace(run.tokenizer, batch[0].prefix, continues, options.emit);
+    const auto emit = [&](int64_t id) { stream->add(id); };
+    const auto lists = generate_ids(*run.network, batch, search, stream ? std::function<void(int64_t)>(emit) : nullptr);
     for (size_t i = 0; i < lists.size(); ++i) {
       auto& generated = all.emplace_back();
-      for (const auto& one : lists[i]) {
-        const auto& prompt = batch[i].prefix;
-        const auto begin = one.ids.begin() + static_cast<int64_t>(prompt.size());
-        const auto end = std::find(begin, one.ids.end(), search.eos_token_id);
-        const std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
-        const auto all_ids = std::span(ids), new_ids = all_ids.subspan(prompt.size());
-        const auto text = text_of(run.tokenizer, continues ? all_ids : new_ids);
-        const auto prompt_text = continues ? text_of(run.tokenizer, prompt) : "";
-        // The continuation is cut from the whole text, which has the right spaces.
-        const bool follows = text.compare(0, prompt_text.size(), prompt_text) == 0;
-        generated.push_back(
-            {.text = text,
-             .continuation = follows ? text.substr(prompt_text.size()) : text_of(run.tokenizer, new_ids),
-             .prompt_ids = prompt,
-             .ids = {new_ids.begin(), new_ids.end()},
-             .score = one.score});
-      }
+      for (const auto& one : lists[i])
+        generated.push_back(decoded(run.tokenizer, one, batch[i].prefix, continues, search.eos_token_id));
     }
-    if (emit) {  // text that was held back, and the prompt if no token was generated
-      const auto& text = all.back()[0].text;
-      options.emit(text.compare(0, shown.size(), shown) == 0 ? text.substr(shown.size()) : "");
-    }
+    if (stream) stream->end(all.back()[0].text);
   }
   return all;
 }

@@ -15,6 +15,15 @@ namespace cloze {
 
 namespace {
 
+/// The inputs of a file in the order of its arguments, which are those that a case has; by what they are stored.
+constexpr std::array<std::pair<const char*, Tensor Inputs::*>, 6> arguments_of_forward{
+    {{"input_ids.", &Inputs::input_ids},
+     {"attention_mask.", &Inputs::attention_mask},
+     {"global_attention_mask.", &Inputs::global_attention_mask},
+     {"token_type_ids.", &Inputs::token_type_ids},
+     {"decoder_input_ids.", &Inputs::decoder_input_ids},
+     {"prefix.", &Inputs::prefix}}};
+
 /// Inputs of other shapes than in tracing, with and without padding.
 std::vector<Inputs> make_cases(const Network& network, bool generative) {
   const auto& c = transformer_of(network.model_config());
@@ -39,7 +48,7 @@ std::vector<Inputs> make_cases(const Network& network, bool generative) {
   return cases;
 }
 
-std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Inputs& inputs) {
+NetworkOutputs run_network(Network& network, const Inputs& inputs) {
   at::NoGradGuard no_grad;
   return network.outputs(inputs);
 }
@@ -166,15 +175,8 @@ std::vector<NamedTensor> stored_inputs(const ExportTrial& trial) {
   for (size_t k = 0; k < trial.cases.size(); ++k) {
     const auto& one = trial.cases[k];
     const auto number = std::to_string(k);
-    const auto store = [&](const char* name, const Tensor& tensor) {
-      if (tensor.defined()) inputs.push_back({name + number, tensor});
-    };
-    store("input_ids.", one.input_ids);
-    store("attention_mask.", one.attention_mask);
-    store("token_type_ids.", one.token_type_ids);
-    store("decoder_input_ids.", one.decoder_input_ids);
-    store("prefix.", one.prefix);
-    store("global_attention_mask.", one.global_attention_mask);
+    for (const auto& [name, input] : arguments_of_forward)
+      if ((one.*input).defined()) inputs.push_back({name + number, one.*input});
     for (const auto& search : test_searches) {
       if (!generates_from(trial, one, search)) continue;
       const auto mask = prompt_mask(trial.model(), one, search);
@@ -207,12 +209,9 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
   std::vector<NamedTensor> results;
   for (int64_t k = 0; stored.contains("input_ids." + std::to_string(k)); ++k) {
     const auto number = std::to_string(k);
-    torch::jit::Stack arguments{stored.get("input_ids." + number), stored.get("attention_mask." + number)};
-    if (stored.contains("global_attention_mask." + number))
-      arguments.emplace_back(stored.get("global_attention_mask." + number));
-    if (stored.contains("token_type_ids." + number)) arguments.emplace_back(stored.get("token_type_ids." + number));
-    for (const char* optional : {"decoder_input_ids.", "prefix."})
-      if (stored.contains(optional + number)) arguments.emplace_back(stored.get(optional + number));
+    torch::jit::Stack arguments;
+    for (const auto& [name, input] : arguments_of_forward)
+      if (stored.contains(name + number)) arguments.emplace_back(stored.get(name + number));
     for (const auto& search : test_searches) {
       const auto key = concat("generate.", search.name, ".", number);
       if (!stored.contains(key)) continue;

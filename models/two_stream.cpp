@@ -12,7 +12,7 @@ namespace {
 
 /// Masks and distances between the queries of one stream and the keys: T queries of the content, N of the targets.
 struct StreamMask {
-  Tensor masked{};           ///< bool [B, T | N, S], true = the query may not attend to the key; undefined: none masked
+  Tensor visible{};          ///< bool [B, T | N, S], true = the query may attend to the key; undefined: to all
   Tensor segments_differ{};  ///< bool [B, T | N, S], true = query and key are of different segments; undefined: no
                              ///< segments
   Tensor distance_offset{};  ///< int64 [B, N], index in `distances` of the distance to key 0; undefined: T - t
@@ -66,7 +66,7 @@ struct TwoStreamAttention : Layer {
                                  .distance_offset = mask.distance_offset,
                                  .distance_list = shared.backward,
                                  .segments_differ = mask.segments_differ,
-                                 .masked = mask.masked,
+                                 .visible = mask.visible,
                                  .probabilities = probabilities},
                                 drop);
     };
@@ -215,23 +215,21 @@ struct TwoStream final : Backbone {
     };  // [B, T, S] to [B, N, S]
     if (target.defined()) inputs.query.distance_offset = count - target;
     if (in.attention_mask.defined() || in.visible.defined() || causal || target.defined()) {
-      auto masked = in.attention_mask.defined() ? in.attention_mask.logical_not() : at::zeros_like(ids, at::kBool);
-      masked = after_mems(masked).unsqueeze(1).logical_or(at::zeros_like(distance, at::kBool));  // [B, T, S]
+      const auto real = in.attention_mask.defined() ? in.attention_mask : at::ones_like(ids, at::kBool);
+      const auto mems = past.defined() ? past.eq(0) : Tensor();  // [B, M], all true
+      auto visible = past.defined() ? at::cat({mems, real}, 1) : real;
+      visible = visible.unsqueeze(1).logical_and(at::ones_like(distance, at::kBool));  // [B, T, S]
       if (in.visible.defined()) {
-        const auto not_visible = in.visible.logical_not();
-        masked = masked.logical_or(
-            past.defined()
-                ? at::cat({past.to(at::kBool).unsqueeze(1).logical_or(at::zeros_like(not_visible.narrow(-1, 0, 1))),
-                           not_visible},
-                          -1)
-                : not_visible);
+        const auto ones = at::ones_like(in.visible.narrow(-1, 0, 1));
+        visible = visible.logical_and(past.defined() ? at::cat({mems.unsqueeze(1).logical_and(ones), in.visible}, -1)
+                                                     : in.visible);
       }
-      if (causal) masked = masked.logical_or(distance.lt(0));
+      if (causal) visible = visible.logical_and(distance.ge(0));
       if (causal && config.same_length)
-        masked = masked.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));  // farther back than the mems' length
-      inputs.content.masked = masked.logical_and(distance.ne(0));  // the content stream attends to its own token
+        visible = visible.logical_and(keys.unsqueeze(0).ge(queries.unsqueeze(1)));  // no farther than the mems' length
+      inputs.content.visible = visible.logical_or(distance.eq(0));  // the content stream attends to its own token
       if (target.defined())
-        inputs.query.masked = of_targets(masked).logical_or(in.target_positions.lt(0).unsqueeze(-1));
+        inputs.query.visible = of_targets(visible).logical_and(in.target_positions.ge(0).unsqueeze(-1));
     }
     if (in.token_type_ids.defined()) {
       const auto differ = in.token_type_ids.unsqueeze(-1).ne(

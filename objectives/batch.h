@@ -6,24 +6,15 @@
 
 namespace cloze {
 
-/// Rows of tokens and their prediction targets. Made on a worker thread, on the CPU, without the model.
-struct Batch {
-  Tensor input_ids;               ///< int64 [B, T], corrupted
-  Tensor attention_mask;          ///< bool [B, T], true = a real token; undefined: no padding
-  Tensor token_type_ids;          ///< int64 [B, T]
-  Tensor global_attention_mask;   ///< bool [B, T]; undefined: as the model's config says
-  Tensor positions;               ///< int64 [N], flat indices into [B T] of the predicted tokens
-  Tensor labels;                  ///< int64 [N], their ids
-  Tensor weights;                 ///< fp32 [N], factors of their losses; undefined: ones
-  Tensor pair_label;              ///< int64 [B]: 0 = B follows A, 1 = random or swapped
-  Tensor prefix;                  ///< int64 [B], decoder-only models: length of the prefix; undefined: no prefix
-  Tensor decoder_input_ids;       ///< int64 [B, U], the decoder's input; `positions` are then flat indices into [B U]
-  Tensor decoder_attention_mask;  ///< bool [B, U], true = later tokens may attend to this one; undefined: all true
-  Tensor visible;                 ///< bool [B, T, T], true = this query may attend to this key; undefined: all true
-  Tensor backward;                ///< bool [B], true = the text of this row is reversed; undefined: no row is
-  Tensor target_positions;   ///< int64 [B, N], positions that the query stream predicts, -1 = unused; `positions` are
-                             ///< then flat indices into [B N]
-  std::vector<Tensor> mems;  ///< [B, M, D] per layer, states of earlier segments; empty: none
+/// Rows of tokens, which a network reads, and their prediction targets. Made on a worker thread, on the CPU, without
+/// the model.
+struct Batch : Inputs {
+  /// int64 [N], flat indices of the predicted tokens: into [B T]; with decoder_input_ids into [B U]; with
+  /// target_positions into [B N]
+  Tensor positions;
+  Tensor labels;      ///< int64 [N], their ids
+  Tensor weights;     ///< fp32 [N], factors of their losses; undefined: ones
+  Tensor pair_label;  ///< int64 [B]: 0 = B follows A, 1 = random or swapped
   // Of the heads of tasks, whose `labels` are int64 [B] of rows, [N] of tokens, [B, 2] of first and last tokens of
   // answers, or [I] of the right candidates of I items; no_label = not counted.
   Tensor class_positions;  ///< int64 [B], the token that stands for each row; undefined: as the family has it
@@ -35,9 +26,9 @@ struct Batch {
   Tensor replaced;         ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
   int64_t tokens = 0;      ///< real tokens, without padding
   int64_t forced_pairs = 0;  ///< rows whose pair label was not drawn
-  uint64_t dropout_key = 0;  ///< of this pass, set by the network
   bool continues = false;    ///< each row continues the same row of the previous step, and may attend to its mems
 
+  /// All that its maker may have filled, to move it to a device.
   std::vector<Tensor*> tensors() {
     std::vector<Tensor*> all{&input_ids,
                              &attention_mask,
@@ -64,21 +55,6 @@ struct Batch {
     return all;
   }
 };
-
-/// The inputs of the backbone.
-inline Inputs inputs_of(const Batch& batch) {
-  return {.input_ids = batch.input_ids,
-          .attention_mask = batch.attention_mask,
-          .token_type_ids = batch.token_type_ids,
-          .global_attention_mask = batch.global_attention_mask,
-          .prefix = batch.prefix,
-          .decoder_input_ids = batch.decoder_input_ids,
-          .decoder_attention_mask = batch.decoder_attention_mask,
-          .visible = batch.visible,
-          .target_positions = batch.target_positions,
-          .backward = batch.backward,
-          .mems = batch.mems};
-}
 
 /// Counts of a binary classification; positive = label 1 (random, swapped, replaced).
 struct BinaryCounts {

@@ -96,6 +96,8 @@ struct ObjectiveKind : ObjectiveTerms {
   virtual int64_t versions() const { return 0; }
   /// It predicts a label of a segment pair from the pooled [CLS]; none: it does not.
   virtual std::optional<PairShares> pairs() const { return {}; }
+  /// Segment pairs of data.packing are its own, cut from one running text.
+  virtual bool makes_pairs() const { return false; }
   /// Its head reads the pooled first token of this model.
   virtual bool uses_pooler(const Boxed<ModelFamily>&) const { return pairs().has_value(); }
   /// Masked tokens are replaced before the network reads them, and it tells which.

@@ -4,7 +4,6 @@
 #include "core/error.h"
 #include "objectives/collator.h"
 #include "objectives/masking_config.h"
-#include "objectives/plm/plm.h"
 
 namespace cloze {
 
@@ -135,8 +134,7 @@ class MaskedRows final : public RowMaker {
 }  // namespace
 
 bool needs_documents(const Objectives& objectives, const DataConfig& data) {
-  const bool plm = first_of<PlmConfig>(objectives) != nullptr;  // it makes its own pairs
-  return !plm && segment_pair_rule(objectives, data.packing).has_value();
+  return !any_that(objectives, &ObjectiveKind::makes_pairs) && segment_pair_rule(objectives, data.packing).has_value();
 }
 
 std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context) { return std::make_unique<MaskedRows>(context); }

@@ -61,27 +61,7 @@ constexpr auto choices(DrawPer) {
                     Choice{DrawPer::span, "span", "adjacent chosen tokens"}};
 }
 
-/// Which tokens are chosen, and their replacement. Source: the implementation that `like` names.
-struct Masking {
-  std::string like;
-  double mlm_probability = 0.15;
-  double initial_mlm_probability = 0;  // 0: mlm_probability throughout
-  int64_t decay_steps = 0;             // 0: all steps of the run
-  CountRule count = CountRule::rounded;
-  int64_t max_predictions_per_seq = 0;
-  bool count_special = true;
-  bool mask_special = false;
-  MaskingUnit unit = MaskingUnit::token;
-  int64_t max_ngram = 3;
-  double span_p = 0.2;
-  int64_t max_span_length = 10;
-  double mask_prob = 0.8;
-  double random_prob = 0.1;
-  RandomFrom random_from = RandomFrom::vocabulary;
-  DrawPer draw_per = DrawPer::token;
-};
-
-/// The rules of a published implementation: all of `Masking` but the rate and the lengths.
+/// The rules of a published implementation.
 struct MaskingRules {
   CountRule count = CountRule::rounded;
   bool count_special = true;
@@ -92,16 +72,22 @@ struct MaskingRules {
   RandomFrom random_from = RandomFrom::vocabulary;
   DrawPer draw_per = DrawPer::token;
 };
-inline void apply_rules(Masking& m, const MaskingRules& r) {
-  m.count = r.count;
-  m.count_special = r.count_special;
-  m.mask_special = r.mask_special;
-  m.unit = r.unit;
-  m.mask_prob = r.mask_prob;
-  m.random_prob = r.random_prob;
-  m.random_from = r.random_from;
-  m.draw_per = r.draw_per;
-}
+
+/// Which tokens are chosen, and their replacement: rules with a rate and with lengths. Source: the implementation that
+/// `like` names.
+struct Masking : MaskingRules {
+  std::string like;
+  double mlm_probability = 0.15;
+  double initial_mlm_probability = 0;  // 0: mlm_probability throughout
+  int64_t decay_steps = 0;             // 0: all steps of the run
+  int64_t max_predictions_per_seq = 0;
+  int64_t max_ngram = 3;
+  double span_p = 0.2;
+  int64_t max_span_length = 10;
+};
+/// Rate and lengths stay as they are.
+inline void apply_rules(Masking& m, const MaskingRules& r) { static_cast<MaskingRules&>(m) = r; }
+
 inline constexpr MaskingRules google_bert_masking{};
 inline constexpr MaskingRules huggingface_masking{.count = CountRule::bernoulli, .count_special = false};
 inline constexpr MaskingRules fairseq_roberta_masking{

@@ -59,9 +59,7 @@ Tensor Network::probed_states(const Batch& batch) {
   const at::NoGradGuard no_grad;
   Traces traces;
   traces.encoder.keeps_attentions = traces.decoder.keeps_attentions = false;
-  auto inputs = inputs_of(batch);
-  inputs.dropout_key = batch.dropout_key;
-  backbone->hidden(inputs, &traces);
+  backbone->hidden(batch, &traces);
   return probes()->states_of(traces, batch);
 }
 
@@ -105,10 +103,9 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   const bool records = at::GradMode::is_enabled();
   const at::AutoGradMode graph(records && !frozen_backbone_);
   if (reads) {
-    auto inputs = inputs_of(batch);
+    Inputs inputs = batch;
     inputs.read_positions = read_positions(heads, batch);
     inputs.new_mems = new_mems;
-    inputs.dropout_key = dropout_key;
     hidden = backbone->hidden(inputs);
   }
   const at::AutoGradMode graph_of_heads(records);
@@ -180,22 +177,21 @@ std::vector<RowSizes> Network::row_sizes(const Batch& batch) const {
   return rows;
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& inputs, Traces* traces) {
+NetworkOutputs Network::outputs(const Inputs& inputs, Traces* traces) {
   Batch batch;
   batch.input_ids = inputs.input_ids;
   batch.attention_mask = inputs.attention_mask;
   return outputs_of(inputs, batch, traces);
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::batch_outputs(const Batch& batch, Traces* traces,
-                                                                   std::vector<Tensor>* new_mems) {
-  auto inputs = inputs_of(batch);
+NetworkOutputs Network::batch_outputs(const Batch& batch, Traces* traces, std::vector<Tensor>* new_mems) {
+  Inputs inputs = batch;
   inputs.new_mems = new_mems;
   return outputs_of(inputs, batch, traces);
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
-  std::vector<std::pair<std::string, Tensor>> outputs;
+NetworkOutputs Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
+  NetworkOutputs outputs;
   Traces own;
   own.encoder.keeps_attentions = own.decoder.keeps_attentions = false;
   if (probes() && !traces) traces = &own;

@@ -26,10 +26,9 @@ class Network : public Layer {
   double training_flops(const Batch& batch) const { return cost(row_sizes(batch)).training_flops(); }
   /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and the outputs of every head at all positions,
   /// under Hugging Face's names.
-  std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Traces* traces = nullptr);
+  NetworkOutputs outputs(const Inputs& inputs, Traces* traces = nullptr);
   /// The same for a batch; `new_mems`, if given, receives the mems for the next segment.
-  std::vector<std::pair<std::string, Tensor>> batch_outputs(const Batch& batch, Traces* traces = nullptr,
-                                                            std::vector<Tensor>* new_mems = nullptr);
+  NetworkOutputs batch_outputs(const Batch& batch, Traces* traces = nullptr, std::vector<Tensor>* new_mems = nullptr);
 
   /// The backbone stays as it is from here on, and has no dropout: a probe trains the heads and the pooler alone.
   /// Source: Alain and Bengio 2016 (arXiv 1610.01644), of heads that may have hidden layers.
@@ -52,7 +51,7 @@ class Network : public Layer {
  private:
   using Heads = std::vector<std::shared_ptr<Objective>>;
   Heads active_objectives() const;
-  std::vector<std::pair<std::string, Tensor>> outputs_of(Inputs inputs, Batch batch, Traces* traces);
+  NetworkOutputs outputs_of(Inputs inputs, Batch batch, Traces* traces);
   std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_mems);
   ModelConfig model_;
   bool frozen_backbone_ = false;

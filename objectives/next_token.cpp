@@ -48,7 +48,7 @@ std::vector<LossPart> NextTokenPrediction::losses(Backbone& backbone, const Tens
   return {part};
 }
 
-std::vector<std::pair<std::string, Tensor>> NextTokenPrediction::outputs(Backbone& backbone, const Tensor& hidden) {
+NetworkOutputs NextTokenPrediction::outputs(Backbone& backbone, const Tensor& hidden) {
   return {{"logits", linear(transformed(hidden), table(backbone), bias())}};
 }
 

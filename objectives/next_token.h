@@ -24,7 +24,7 @@ struct NextTokenPrediction : Objective {
   std::vector<LossPart> parts(const Batch& batch) const override;
   Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override;
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override;
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override;
+  NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) override;
   std::optional<VocabularyProjection> projection(const Backbone& backbone, const Tensor& hidden) const override;
 
  protected:

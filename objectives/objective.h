@@ -16,6 +16,9 @@ struct VocabularyProjection {
   Param bias;   ///< [V], or undefined
 };
 
+/// What a network gives, by name, in order: `logits` [B, T, V], `pooler_output` [B, D], ...
+using NetworkOutputs = std::vector<std::pair<std::string, Tensor>>;
+
 class LayerProbes;
 
 /// A loss on a backbone's hidden states, and its head.
@@ -60,10 +63,9 @@ class Objective : public Layer {
   /// on it.
   virtual int64_t scored_batch_size(int64_t asked) const { return asked; }
   /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
-  virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
+  virtual NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) = 0;
   /// The same for a batch, of which heads of tasks read more than its hidden states.
-  virtual std::vector<std::pair<std::string, Tensor>> batch_outputs(Backbone& backbone, const Tensor& hidden,
-                                                                    const Batch&) {
+  virtual NetworkOutputs batch_outputs(Backbone& backbone, const Tensor& hidden, const Batch&) {
     return outputs(backbone, hidden);
   }
   /// The head's logits of hidden states [N, D], before they are multiplied; none of a head without a vocabulary.

@@ -119,8 +119,8 @@ void move_aside(const std::string& path) {
 }
 
 /// All tensors of a file; empty if the file does not exist.
-std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& file) {
-  std::vector<std::pair<std::string, Tensor>> found;
+StateDict read_tensors(const std::string& file) {
+  StateDict found;
   if (!fs::exists(file)) return found;
   const auto stored = SafeTensors::open(file);
   for (const auto& name : stored.names()) found.emplace_back(name, stored.get(name));
@@ -137,8 +137,7 @@ void write_pointer(const std::string& run, const std::string& name, const std::s
 }
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
-                     const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems, const std::vector<NamedParam>& iterate,
+                     const StateDict& optimizer, const StateDict& mems, const std::vector<NamedParam>& iterate,
                      const MadeBy& made_by) {
   const auto name = step_name(state.step);
   auto now = state;
@@ -237,7 +236,7 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", list);
 }
 
-TrainState load_state(const std::string& folder, std::vector<std::pair<std::string, Tensor>>* optimizer) {
+TrainState load_state(const std::string& folder, StateDict* optimizer) {
   const auto path = folder + "/state.json";
   const auto fields = parse_json(read_text(path, 1 << 20));
   TrainState s;
@@ -254,9 +253,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   return s;
 }
 
-std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder) {
-  return read_tensors(folder + "/memory.safetensors");
-}
+StateDict load_mems(const std::string& folder) { return read_tensors(folder + "/memory.safetensors"); }
 
 namespace {
 

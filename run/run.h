@@ -131,8 +131,7 @@ void describe(V& v, TrainState& s) {
 /// checksums under one fingerprint; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate`
 /// may be empty. Throws CheckpointError with the system's reason; no partial folder remains.
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
-                     const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems = {},
+                     const StateDict& optimizer, const StateDict& mems = {},
                      const std::vector<NamedParam>& iterate = {}, const MadeBy& made_by = {});
 
 /// Writes the file `latest` or `best` of a run. A folder of that name is moved aside with a warning. Throws Error with
@@ -186,10 +185,10 @@ void verify_run(const std::string& run);
 void load_weights(const std::string& file, const std::vector<NamedParam>& params);
 
 /// Reads state.json of a step folder, and the optimizer's tensors where `optimizer` is not null.
-TrainState load_state(const std::string& step_folder, std::vector<std::pair<std::string, Tensor>>* optimizer);
+TrainState load_state(const std::string& step_folder, StateDict* optimizer);
 
 /// The mems of a step folder, from memory.safetensors; empty without that file.
-std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& step_folder);
+StateDict load_mems(const std::string& step_folder);
 
 /// A trained or imported run, opened for use; later reads need no file of its checkpoint.
 struct LoadedRun {

@@ -1,17 +1,21 @@
 #include "scoring/scorer.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/error.h"
+#include "core/fingerprint.h"
 #include "core/log.h"
 #include "core/spelling.h"
 #include "data/count_words.h"
+#include "run/config_io.h"
 #include "scoring/form_rules.h"
 #include "scoring/forward.h"
+#include "scoring/rows.h"
 #include "scoring/score_cache.h"
-#include "scoring/weights_hash.h"
 
 namespace cloze {
 
@@ -33,6 +37,31 @@ ScoringForm checked_form(const LoadedRun& run, const ScoringOptions& options) {
   const auto fault = scoring_fault(run.config, options.form);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   return options.form ? *options.form : default_form(run.config);
+}
+
+/// Raised when the rows or the head of a score change.
+constexpr int score_rules = 3;
+
+uint64_t hash_of_weights(const Network& network) {
+  uint64_t hash = 0;
+  for (const auto& [name, param] : collect_params(network)) {
+    const auto values = param.value().detach().to(at::kCPU).contiguous();
+    hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
+    hash = XXH3_64bits_withSeed(values.data_ptr(), values.nbytes(), hash);
+  }
+  return hash;
+}
+
+/// What tells the scores of one network from those of another: sixteen hex digits of the weights in memory, the model,
+/// its objectives, the tokenizer, and how texts are scored.
+std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride, Precision precision) {
+  RunConfig described;
+  described.model = run.config.model;
+  described.objectives = run.config.objectives;
+  return hash_hex(concat("rules ", score_rules, "\nweights ", hash_of_weights(*run.network), "\ntokenizer ",
+                         run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride, "\nrow ",
+                         row_length(run, static_cast<size_t>(stride)),
+                         computes_in_bf16(*run.network, precision) ? "\nbf16\n" : "\n", to_yaml(described)));
 }
 
 /// Passages that are equal, and what is known of them.

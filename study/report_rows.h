@@ -14,6 +14,15 @@ namespace cloze {
 /// Throws DataError where the finished runs differ in held-out text, tokenizer, form of the evaluation or budget.
 void check_comparable(const StudyReport& report);
 
+/// What a report says of a run that is not done.
+std::string note_on(const ReportedRun& run);
+
+/// Notes the arms of runs that were changed, and what made the runs where that is not one program and processor.
+void note_makers(StudyReport& report);
+
+/// Notes the arms that have not come to rest: the verdict of a longer budget may be another.
+void note_movement(StudyReport& report);
+
 /// The curves of the finished runs of an arm, by seed.
 using Curves = std::map<int64_t, std::vector<CurvePoint>>;
 Curves curves_of(const StudyReport& report, const std::string& arm);

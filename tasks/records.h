@@ -61,6 +61,11 @@ struct RecordReader {
 
 /// Opens a file of records. Throws DataError for one that cannot be read.
 std::unique_ptr<RecordReader> open_records(const RecordSource& source);
+/// One of JSON lines. Throws as open_records.
+std::unique_ptr<RecordReader> open_json_records(const RecordSource& source);
+
+/// Throws DataError with the place of the last record where its text has a NUL.
+void require_no_nul(const std::string& text, const RecordReader& reader);
 
 /// A line that is not UTF-8.
 struct NotUtf8 : DataError {

@@ -15,7 +15,6 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-using NamedMoments = std::vector<std::pair<std::string, Tensor>>;
 
 void restore_progress(Training& training, const TrainState& state) {
   training.progress = state;
@@ -39,7 +38,7 @@ void restore_weights(Stepper& stepper, const std::string& checkpoint) {
 
 /// Returns the step after which the moments began.
 int64_t restore_moments(Training& training, const std::string& checkpoint, const TrainState& state,
-                        const NamedMoments& moments) {
+                        const StateDict& moments) {
   const auto kind = rules_of(training.config.optimizer);
   if (!state.optimizer.empty() && state.optimizer != kind) {
     log_info("train",
@@ -80,7 +79,7 @@ void tell_saved(const Training& training, const TrainState& state) {
 }  // namespace
 
 void Checkpoints::restore_all(Training& training, const std::string& checkpoint, bool is_branch, bool rows_differ) {
-  NamedMoments moments;
+  StateDict moments;
   const SavedStep saved{.folder = checkpoint, .state = load_state(checkpoint, &moments), .is_branch = is_branch};
   const auto& state = saved.state;
   restore_progress(training, state);

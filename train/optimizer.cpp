@@ -347,8 +347,8 @@ void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& ste
   }
 }
 
-std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
-  std::vector<std::pair<std::string, Tensor>> found;
+StateDict Optimizer::state() const {
+  StateDict found;
   for (size_t k = 0; k < moments_.size(); ++k) {
     const auto& m = moments_[k];
     const auto& name = flat_.ranges()[k].param.name;
@@ -362,7 +362,7 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   return found;
 }
 
-void Optimizer::load(const std::vector<std::pair<std::string, Tensor>>& saved) {
+void Optimizer::load(const StateDict& saved) {
   at::NoGradGuard no_grad;
   for (auto& [name, target] : state()) {
     const auto found =

@@ -29,9 +29,9 @@ class Optimizer {
   int64_t updates = 0;
   /// The moments by parameter name: `exp_avg.NAME`, `exp_avg_sq.NAME`, `exp_avg_sq_row.NAME`, `exp_avg_sq_col.NAME`,
   /// `momentum.NAME`.
-  std::vector<std::pair<std::string, Tensor>> state() const;
+  StateDict state() const;
   /// Restores moments by name. Throws CheckpointError for a missing or misshapen one.
-  void load(const std::vector<std::pair<std::string, Tensor>>& state);
+  void load(const StateDict& state);
 
  private:
   struct Group;

@@ -222,19 +222,19 @@ void Stepper::restart_average() {
 void AveragedWeights::exchange() {
   if (stepper_.impl_->average) stepper_.impl_->average->exchange();
 }
-std::vector<std::pair<std::string, Tensor>> Stepper::optimizer_state() const { return impl_->optimizer.state(); }
-void Stepper::load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates) {
+StateDict Stepper::optimizer_state() const { return impl_->optimizer.state(); }
+void Stepper::load_optimizer(const StateDict& state, int64_t updates) {
   impl_->optimizer.load(state);
   impl_->optimizer.updates = updates;
 }
-std::vector<std::pair<std::string, Tensor>> Stepper::mems() const {
-  std::vector<std::pair<std::string, Tensor>> found;
+StateDict Stepper::mems() const {
+  StateDict found;
   for (size_t micro = 0; micro < impl_->mems.size(); ++micro)
     for (size_t layer = 0; layer < impl_->layers; ++layer)
       found.emplace_back(concat("memory.", micro, ".", layer), impl_->mems[micro][layer]);
   return found;
 }
-void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved) {
+void Stepper::load_mems(const StateDict& saved) {
   auto& in = *impl_;
   std::vector<std::vector<Tensor>> tensors(in.micro_batches, std::vector<Tensor>(in.layers));
   size_t fitting = 0;

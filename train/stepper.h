@@ -40,14 +40,14 @@ class Stepper {
   std::vector<NamedParam> averages() const;
   /// The average starts again from the weights.
   void restart_average();
-  std::vector<std::pair<std::string, Tensor>> optimizer_state() const;
-  void load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates);
+  StateDict optimizer_state() const;
+  void load_optimizer(const StateDict& state, int64_t updates);
   /// The mems after the last step: `memory.MICROBATCH.LAYER` [B, M, D]; empty before the first step and after a step
   /// without update.
-  std::vector<std::pair<std::string, Tensor>> mems() const;
+  StateDict mems() const;
   /// Restores mems; an empty list clears them. Throws CheckpointError if their names or shapes do not match this
   /// config.
-  void load_mems(const std::vector<std::pair<std::string, Tensor>>& saved);
+  void load_mems(const StateDict& saved);
   /// Bytes of a checkpoint: weights, their average, moments, mems.
   int64_t checkpoint_bytes() const;
   /// Must be called after weights were changed from outside.

@@ -27,7 +27,7 @@ struct Relative {
   HeadRows<T> r;                   ///< distance keys
   int64_t distances;               ///< number of distance keys
   const int64_t* distance_offset;  ///< [T]: index of key 0's distance; null: T - n
-  const bool* masked;              ///< [T, S], true = may not be attended to; null: no pair is masked
+  const bool* visible;             ///< [T, S], true = may be attended to; null: all may
   const bool* segments_differ;     ///< [T, S], true = query and key are of different segments; null: no segment term
   const float *r_r, *r_s;          ///< [C]
   const float* segments;           ///< [C] of the same segment; of different segments at + segment_stride

@@ -11,22 +11,47 @@ using kernels::HeadRows;
 /// The inverse of or_empty.
 Tensor or_undefined(const Tensor& x) { return x.dim() > 1 ? x : Tensor(); }
 
-/// Packed queries, keys and values (qkv [B, T, 3D], kv undefined), or separate ones (q [B, T, D], kv [B, S, 2D]).
+/// The tensors that forward and backward pass read, dense.
+struct Saved {
+  Tensor q, kv;  ///< packed queries, keys and values (q [B, T, 3D], kv undefined), or q [B, T, D], kv [B, S, 2D]
+  Tensor mask, globals;  ///< bool [B, S], true = a real token; true = a global one; undefined: all; none
+  Tensor bias{};         ///< fp32 [H, T + S - 1 + padding], of distances; undefined: none
+  Tensor lse{};          ///< fp32 [B H, T]
+  Tensor prefix;         ///< int64 [B]; undefined: none
+
+  variable_list packed() const { return {q, kv, mask, globals, bias, lse, prefix}; }
+  static Saved of(AutogradContext* context) {
+    const auto all = context->get_saved_variables();
+    return {all[0], all[1], all[2], all[3], all[4], all[5], all[6]};
+  }
+};
+
+/// The global tokens of each sequence, ascending.
+std::vector<std::vector<int64_t>> global_positions(const Tensor& globals, int64_t rows, int64_t keys) {
+  std::vector<std::vector<int64_t>> positions(static_cast<size_t>(rows));
+  for (int64_t b = 0; globals.defined() && b < rows; ++b)
+    for (int64_t t = 0; t < keys; ++t)
+      if (globals.data_ptr<bool>()[b * keys + t]) positions[static_cast<size_t>(b)].push_back(t);
+  return positions;
+}
+
 struct AttentionFunction : Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distance,
                         const Tensor&, const Param& q_bias, const Param& kv_bias, int64_t heads,
                         const AttentionContext& facts, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
-    const auto q = queries.contiguous(), kv = dense(or_undefined(sources)), mask = dense(facts.key_mask),
-               globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor(),
-               prefix = facts.causal ? dense(facts.prefix) : Tensor();
-    const int64_t width = kv.defined() ? q.size(2) : q.size(2) / 3;
-    Tensor bias;  // [H, T + S - 1 + padding], fp32
+    Saved saved{.q = queries.contiguous(),
+                .kv = dense(or_undefined(sources)),
+                .mask = dense(facts.key_mask),
+                .globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor(),
+                .prefix = facts.causal ? dense(facts.prefix) : Tensor()};
+    const auto& q = saved.q;
+    const int64_t width = saved.kv.defined() ? q.size(2) : q.size(2) / 3;
     if (or_undefined(distance).defined())
-      bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
+      saved.bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
     auto out = at::empty({q.size(0), q.size(1), width}, q.options());
-    auto lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
-    context->save_for_backward({q, kv, mask, globals, bias, lse, prefix});
+    saved.lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
+    context->save_for_backward(saved.packed());
     keep(context, "q_bias", q_bias);
     keep(context, "kv_bias", kv_bias);
     keep(context, drop);
@@ -39,18 +64,17 @@ struct AttentionFunction : Function<AttentionFunction> {
     kept_data["dilated_heads"] = facts.dilated_heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, mask, globals, bias, lse, prefix}, q_bias, kv_bias, kernel_dropout(drop),
-                   [&](kernels::Attention<T> a, int64_t row) {
-                     a.out = {data<T>(out) + row, width};
-                     (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
-                   });
+      each_head<T>(context, saved, q_bias, kv_bias, kernel_dropout(drop), [&](kernels::Attention<T> a, int64_t row) {
+        a.out = {data<T>(out) + row, width};
+        (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
+      });
     });
     return out;
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
-    const auto saved = context->get_saved_variables();
-    const auto &q = saved[0], &kv = saved[1], &bias = saved[4];
+    const auto saved = Saved::of(context);
+    const auto &q = saved.q, &kv = saved.kv, &bias = saved.bias;
     const auto q_bias = kept(context, "q_bias"), kv_bias = kept(context, "kv_bias");
     const auto dout = grads[0].contiguous();
     const int64_t width = dout.size(2), heads = context->saved_data["heads"].toInt(), queries = q.size(1),
@@ -88,10 +112,9 @@ struct AttentionFunction : Function<AttentionFunction> {
   /// Runs f(head, row) over every head of every sequence, each on one thread; `row` is the offset of its first query in
   /// [B, T, D].
   template <class T, class F>
-  static void each_head(AutogradContext* context, const variable_list& saved, const Param& q_bias, const Param& kv_bias,
+  static void each_head(AutogradContext* context, const Saved& saved, const Param& q_bias, const Param& kv_bias,
                         const kernels::Dropout& drop, const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &mask = saved[2], &global_mask = saved[3], &bias = saved[4],
-               &lse = saved[5], &prefix = saved[6];
+    const auto& [q, kv, mask, global_mask, bias, lse, prefix] = saved;
     auto& facts = context->saved_data;
     const bool cross = kv.defined();
     const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(),
@@ -101,14 +124,9 @@ struct AttentionFunction : Function<AttentionFunction> {
     const double given = facts["scale"].toDouble();
     const auto scale = static_cast<float>(given > 0 ? given : 1 / std::sqrt(static_cast<double>(head_width)));
     const bool causal = facts["causal"].toBool();
-    std::vector<std::vector<int64_t>> globals(static_cast<size_t>(q.size(0)));
+    const auto globals = global_positions(global_mask, q.size(0), keys);
     int64_t max_globals = 0;
-    for (int64_t b = 0; global_mask.defined() && b < q.size(0); ++b) {
-      auto& positions = globals[static_cast<size_t>(b)];
-      for (int64_t t = 0; t < keys; ++t)
-        if (global_mask.data_ptr<bool>()[b * keys + t]) positions.push_back(t);
-      max_globals = std::max(max_globals, static_cast<int64_t>(positions.size()));
-    }
+    for (const auto& positions : globals) max_globals = std::max(max_globals, static_cast<int64_t>(positions.size()));
     const int64_t visible = window < 0 ? keys : std::min(keys, 2 * window + 1);
     each_head_of(q.size(0) * heads, queries, visible, head_width, [&](int64_t item) {
       auto scratch = at::empty({window < 0 ? kernels::attention_scratch(keys, head_width)

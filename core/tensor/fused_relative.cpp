@@ -14,12 +14,12 @@ struct RelativeFunction : Function<RelativeFunction> {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
     const auto q = queries.contiguous(), kv = sources.contiguous(), r = distances.contiguous();
     const auto distance_offset = dense(terms.distance_offset), segments_differ = dense(terms.segments_differ),
-               masked = dense(terms.masked), list = dense(terms.distance_list);
+               visible = dense(terms.visible), list = dense(terms.distance_list);
     // The kernels do not check bounds.
     const int64_t keys = kv.size(1), last = r.size(1) - keys;
     const std::vector<int64_t> pairs{q.size(0), q.size(1), keys};
     require<ShapeError>((!segments_differ.defined() || segments_differ.sizes() == pairs) &&
-                            (!masked.defined() || masked.sizes() == pairs),
+                            (!visible.defined() || visible.sizes() == pairs),
                         "masks of query-key pairs need a row for each query and a column for each key");
     require<ShapeError>(
         list.defined() ? list.numel() == q.size(0) && (list.numel() == 0 || (list.min().item<int64_t>() >= 0 &&
@@ -32,7 +32,7 @@ struct RelativeFunction : Function<RelativeFunction> {
                             : q.size(1) <= last,
                         "a query needs a distance outside the list of ", r.size(1));
     auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
-    context->save_for_backward({q, kv, r, distance_offset, segments_differ, masked, lse, list});
+    context->save_for_backward({q, kv, r, distance_offset, segments_differ, visible, lse, list});
     keep(context, "r_w", terms.r_w);
     keep(context, "r_r", terms.r_r);
     keep(context, "r_s", terms.r_s);
@@ -41,7 +41,7 @@ struct RelativeFunction : Function<RelativeFunction> {
     context->saved_data["heads"] = heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, r, distance_offset, segments_differ, masked, lse, list}, kernel_dropout(drop),
+      each_head<T>(context, {q, kv, r, distance_offset, segments_differ, visible, lse, list}, kernel_dropout(drop),
                    [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
                      a.out = {data<T>(out) + b * a.queries * a.q.stride + column, a.q.stride};
                      kernels::attention<T>().forward(a);
@@ -104,7 +104,7 @@ struct RelativeFunction : Function<RelativeFunction> {
   static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop,
                         const F& f) {
     const auto &q = saved[0], &kv = saved[1], &r = saved[2], &distance_offset = saved[3], &segments_differ = saved[4],
-               &masked = saved[5], &lse = saved[6], &list = saved[7];
+               &visible = saved[5], &lse = saved[6], &list = saved[7];
     const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1),
                   keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
     const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"),
@@ -127,7 +127,7 @@ struct RelativeFunction : Function<RelativeFunction> {
         x.distances = distances;
         x.prepared = n > first && b > 0 && list_of(b) == list_of(b - 1);
         x.distance_offset = distance_offset.defined() ? distance_offset.data_ptr<int64_t>() + b * queries : nullptr;
-        x.masked = pairs(masked);
+        x.visible = pairs(visible);
         x.segments_differ = pairs(segments_differ);
         x.r_r = of_head(r_r);
         x.r_s = of_head(r_s);

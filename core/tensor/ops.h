@@ -110,14 +110,14 @@ struct RelativeTerms {
   Tensor distance_offset{};  ///< int64 [B, N], index of the distance between each query and key 0; undefined: N - n
   Tensor distance_list{};    ///< int64 [B], which list of r a row uses; undefined: the first
   Tensor segments_differ{};  ///< bool [B, N, S], true = of different segments; undefined: no segment term
-  Tensor masked{};           ///< bool [B, N, S], true = may not be attended to; undefined: no pair is masked
+  Tensor visible{};          ///< bool [B, N, S], true = may be attended to; undefined: all may
   std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, N, S], with plain operators
 };
 
 /// Attention with scores
 /// ((q_n + r_w)' k_s + (q_n + r_r)' r_(distance_offset n + s) + (q_n + r_s)' e_(segments_differ n s)) / sqrt(C).
 /// q [B, N, D], kv [B, S, 2D] keys and values concatenated, r [L, R, D] L lists of distance keys; returns [B, N, D]. A
-/// query whose keys are all masked returns zeros. Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019,
+/// query that sees no key returns zeros. Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019,
 /// section 3.3.
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop);

@@ -17,6 +17,8 @@
 namespace cloze {
 
 using at::Tensor;
+/// A state to save: tensors by their names, in order.
+using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 /// How a parameter is initialised. The sinusoids are a table of position embeddings (Vaswani et al. 2017, section 3.5),
 /// trained or fixed, sines and cosines interleaved or each in one half; fixed features are rows of draw_features. Fixed

@@ -28,7 +28,7 @@ struct MaskedLm final : Objective {
     return {part};
   }
 
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
+  NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) override {
     return {
         {"prediction_logits", linear(head->transformed(hidden), head->table(backbone.token_embedding()), head->bias)}};
   }

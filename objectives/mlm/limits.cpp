@@ -29,6 +29,8 @@ void MlmConfig::expect(const ObjectiveSetting&, std::vector<RowSizes>& rows) con
 void MlmConfig::check(const ObjectiveSetting& in, Limits& limits) const {
   check_maskings(kind, in, limits);
   require_bidirectional(kind, in, limits);
+  limits.forbid(any_that(in.objectives, &ObjectiveKind::replaces_tokens),
+                "rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
 }
 
 void MlmConfig::check_maskings(const std::string& name, const ObjectiveSetting& in, Limits& limits) const {

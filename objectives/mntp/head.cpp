@@ -1,5 +1,4 @@
 #include "core/error.h"
-#include "objectives/clm/clm.h"
 #include "objectives/mntp/mntp.h"
 #include "objectives/next_token.h"
 
@@ -10,7 +9,10 @@ namespace {
 /// The loss of masked rows and the loss of causal rows, with one LM head.
 struct Mntp final : NextTokenPrediction {
   Mntp(const MntpConfig& c, const BackboneConfig& m)
-      : NextTokenPrediction(MntpConfig::kind, c, c, m), causal_share(c.causal_share), is_decoder(m.is_decoder()) {}
+      : NextTokenPrediction(MntpConfig::kind, c, c, m),
+        causal_share(c.causal_share),
+        causal_name(c.causal().name()),
+        is_decoder(m.is_decoder()) {}
 
   bool uses_prefix() const override { return is_decoder; }
 
@@ -33,10 +35,8 @@ struct Mntp final : NextTokenPrediction {
                                 .count = all - of_causal,
                                 .weights = weights(in_causal.logical_not())}};
     if (causal_share > 0 || of_causal > 0)
-      list.push_back({.name = ClmConfig::kind,
-                      .weight = weight * causal_share,
-                      .count = of_causal,
-                      .weights = weights(in_causal)});
+      list.push_back(
+          {.name = causal_name, .weight = weight * causal_share, .count = of_causal, .weights = weights(in_causal)});
     return list;
   }
 
@@ -48,13 +48,14 @@ struct Mntp final : NextTokenPrediction {
     for (auto& part : list) {
       part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
       if (part.count == 0) continue;
-      const auto own = (part.name == ClmConfig::kind ? of_causal : of_causal.logical_not()).nonzero().flatten();
+      const auto own = (part.name == causal_name ? of_causal : of_causal.logical_not()).nonzero().flatten();
       fill(part, backbone, hidden, batch.positions.index_select(0, own), batch.labels.index_select(0, own));
     }
     return list;
   }
 
   double causal_share;
+  std::string causal_name;
   bool is_decoder;
 };
 

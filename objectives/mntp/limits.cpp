@@ -5,7 +5,6 @@
 #include "core/text.h"
 #include "models/transformer_config.h"
 #include "models/layers/cost.h"
-#include "objectives/clm/clm.h"
 #include "objectives/limits.h"
 #include "objectives/mntp/mntp.h"
 
@@ -130,11 +129,16 @@ Objectives MntpConfig::separate_losses() const {
   auto masked = *this;
   masked.causal_share = 0;
   masked.weight *= 1 - causal_share;
+  auto shared = causal();
+  shared.weight *= causal_share;
+  return {masked, shared};
+}
+
+ClmConfig MntpConfig::causal() const {
   ClmConfig causal;
   static_cast<ObjectiveTerms&>(causal) = *this;
   static_cast<NextTokenTerms&>(causal) = *this;
-  causal.weight *= causal_share;
-  return {masked, causal};
+  return causal;
 }
 
 std::string MntpConfig::generation_warning() const {

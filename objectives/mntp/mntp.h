@@ -2,7 +2,7 @@
 // Masked next-token prediction, alone and mixed with causal language modelling.
 #include <cmath>
 
-#include "objectives/kind.h"
+#include "objectives/clm/clm.h"
 #include "objectives/masking_config.h"
 
 namespace cloze {
@@ -49,6 +49,8 @@ struct MntpConfig final : KindOf<MntpConfig>, NextTokenTerms, Masking, StaticMas
   /// Of a hybrid its masked and its causal loss.
   Objectives separate_losses() const override;
   std::string generation_warning() const override;
+  /// The objective of its causal rows, with all of the weight.
+  ClmConfig causal() const;
 };
 
 template <class V>

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "objectives/clm/clm.h"
 #include "objectives/generative_rows.h"
 #include "objectives/mntp/mntp.h"
 
@@ -14,7 +13,7 @@ class HybridRows final : public RowMaker {
   HybridRows(const RowContext& context, const MntpConfig& config)
       : in_(context),
         config_(config),
-        texts_(make_builder(ClmConfig{}, context)),
+        texts_(make_builder(config.causal(), context)),
         sampler_(context.sampler({.packing = texts_->packing(), .length = texts_->length()})) {}
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {

@@ -39,7 +39,7 @@ struct SentencePair final : Objective {
     return {part};
   }
 
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
+  NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) override {
     return {{output, head->forward(backbone.pooled(hidden))}};
   }
 

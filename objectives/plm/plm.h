@@ -22,6 +22,7 @@ struct PlmConfig final : KindOf<PlmConfig>, NextTokenTerms {
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   const NextTokenTerms* next_token() const override { return this; }
   bool makes_rows() const override { return true; }
+  bool makes_pairs() const override { return true; }
   bool fills_masks() const override { return true; }
   bool draws_lengths() const override { return true; }
   std::vector<ScoringForm> forms(const BackboneConfig&) const override { return {ScoringForm::likelihood}; }

@@ -160,9 +160,7 @@ struct ReplacedToken final : Objective {
     return prediction->forward(linear_activation(hidden, dense->weight, dense->bias, act)).squeeze(-1);
   }
 
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor& hidden) override {
-    return {{"logits", scores(hidden)}};
-  }
+  NetworkOutputs outputs(Backbone&, const Tensor& hidden) override { return {{"logits", scores(hidden)}}; }
 
   RtdConfig config;
   const Backbone& discriminator;

@@ -20,7 +20,6 @@ std::string RtdConfig::prediction() const {
 void RtdConfig::check(const ObjectiveSetting& in, Limits& limits) const {
   mlm.check_maskings("rtd.mlm", in, limits);
   require_bidirectional(kind, in, limits);
-  limits.forbid(in.has<MlmConfig>(), "rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
   limits.forbid(in.backbone().is_decoder(), "rtd needs a bidirectional generator; set model.architecture: encoder");
   const bool same_shape = replace_by == ReplaceBy::generator && generator_hidden_size == 1 && generator_layers == 1 &&
                           tie == EmbeddingTie::none;

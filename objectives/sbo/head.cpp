@@ -109,7 +109,7 @@ struct SpanBoundary final : Objective {
   }
 
   /// Empty: without masked spans there is nothing to predict.
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor&) override { return {}; }
+  NetworkOutputs outputs(Backbone&, const Tensor&) override { return {}; }
 
   SboConfig config;
   Param position_embeddings;

@@ -362,9 +362,8 @@ struct TaskHead final : Objective, LayerProbes {
   }
 
   /// A state alone does not tell which of them the head reads.
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor&) override { return {}; }
-  std::vector<std::pair<std::string, Tensor>> batch_outputs(Backbone& backbone, const Tensor& hidden,
-                                                            const Batch& batch) override {
+  NetworkOutputs outputs(Backbone&, const Tensor&) override { return {}; }
+  NetworkOutputs batch_outputs(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     if (!probed.empty()) {
       const auto logits = TaskHead::logits(chosen_probe, batch.states[static_cast<int64_t>(chosen_probe)]);
       return {{"logits", task == TaskKind::choice ? by_item(logits, batch) : logits}};

@@ -36,7 +36,7 @@ constexpr size_t babylm_judged_rows = 64;
 
 /// The logits of a batch: [B, L] of texts and candidates, [B, T, L] of tokens.
 Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
-  auto inputs = inputs_of(batch);
+  Inputs inputs = batch;
   inputs.read_positions = head.read_positions(batch);
   const auto hidden = network.backbone->hidden(inputs);
   const auto outputs = network.objectives[0]->batch_outputs(*network.backbone, hidden, batch);

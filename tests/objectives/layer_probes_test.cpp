@@ -94,7 +94,7 @@ TEST_CASE("a probe of layer k reads the states that the network has there, bit f
     auto batch = probe_batch(model, head, {eight_rows(TaskKind::classification)[0]});
     const at::NoGradGuard no_grad;
     Traces traces;
-    network->backbone->hidden(inputs_of(batch), &traces);
+    network->backbone->hidden(batch, &traces);
     const auto& trace = backbone_of(model).is_encoder_decoder() ? traces.decoder : traces.encoder;
     REQUIRE(trace.hidden_states.size() == 3);
     const auto states = network->probed_states(batch);
@@ -114,7 +114,7 @@ TEST_CASE("the states of layer k are the last ones of a network that ends there"
     auto model = small();
     model.num_hidden_layers = k;
     const auto cut = probe_network(model, probe_of<ClassificationConfig>({k}, HeadDesign::first));
-    CHECK(at::equal(states[k], cut->backbone->hidden(inputs_of(batch)).select(1, 0)));
+    CHECK(at::equal(states[k], cut->backbone->hidden(batch).select(1, 0)));
     CHECK(at::equal(states[k], cut->probed_states(batch)[0]));
   }
 }
@@ -133,7 +133,7 @@ TEST_CASE("the pooling of a probe is that of its head, and nothing of that head 
     const at::NoGradGuard no_grad;
     Traces traces;
     const auto batch = probe_batch(small(), head, {rows[3]});
-    network->backbone->hidden(inputs_of(batch), &traces);
+    network->backbone->hidden(batch, &traces);
     const auto& hidden = traces.encoder.hidden_states[1];
     const auto wanted = design == HeadDesign::mean   ? hidden.mean(1)
                         : design == HeadDesign::last ? hidden.select(1, -1)

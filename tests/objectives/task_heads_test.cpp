@@ -321,7 +321,7 @@ TEST_CASE("mean, first and last read those states, and padding is none", "[objec
     for (size_t r = 0; r < rows.size(); ++r) {
       const at::NoGradGuard no_grad;
       const auto batch = task_batch(*network, head, {rows[r]});
-      const auto hidden = network->backbone->hidden(inputs_of(batch));  // [1, T, D]
+      const auto hidden = network->backbone->hidden(batch);  // [1, T, D]
       const auto state = design == HeadDesign::mean    ? hidden.mean(1)
                          : design == HeadDesign::first ? hidden.select(1, 0)
                                                        : hidden.select(1, -1);
@@ -379,7 +379,7 @@ TEST_CASE("the head of BabyLM's program is norm, dense, gelu, norm and output, o
       const at::NoGradGuard no_grad;
       const auto batch = task_batch(*network, head, {row});
       CHECK_FALSE(batch.token_type_ids.defined());
-      const auto hidden = network->backbone->hidden(inputs_of(batch));
+      const auto hidden = network->backbone->hidden(batch);
       const auto params = collect_params(*network);
       const auto value = [&](const std::string& name) {
         for (const auto& named : params)

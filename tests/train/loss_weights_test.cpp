@@ -28,9 +28,7 @@ struct WeightedMlm final : Objective {
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     return mlm->losses(backbone, hidden, weighted(batch));
   }
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
-    return mlm->outputs(backbone, hidden);
-  }
+  NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) override { return mlm->outputs(backbone, hidden); }
 
   std::shared_ptr<Objective> mlm;
   Tensor table;  // fp32 [V]
@@ -73,7 +71,7 @@ double slow_mean(const WeightedRun& run, const Tensor& weights) {
   run.network->eval();
   double sum = 0, all = 0;
   for (const auto& batch : run.batches()) {
-    const auto hidden = run.network->backbone->hidden(inputs_of(batch));
+    const auto hidden = run.network->backbone->hidden(batch);
     const auto logits =
         run.network->objectives[0]->outputs(*run.network->backbone, hidden)[0].second.flatten(0, 1).to(at::kDouble);
     for (int64_t i = 0; i < batch.labels.numel(); ++i) {

@@ -403,7 +403,7 @@ TEST_CASE("moments are restored by name, and those of another kind are rejected"
     auto optimizer = std::make_unique<Optimizer>(config, flat);
     for (int t = 1; t <= 2; ++t) {
       if (t == 2 && interrupted) {
-        std::vector<std::pair<std::string, Tensor>> saved;
+        StateDict saved;
         for (const auto& [name, tensor] : optimizer->state()) saved.emplace_back(name, tensor.clone());
         optimizer = std::make_unique<Optimizer>(config, flat);
         optimizer->load(saved), optimizer->updates = 1;

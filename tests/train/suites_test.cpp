@@ -183,7 +183,7 @@ TEST_CASE("a resumed run makes the evaluation that was due after its checkpoint,
   fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
   const auto step = dir / ("b/step-0000000" + std::to_string(stopped_at));
   const auto run = open_run(step);
-  std::vector<std::pair<std::string, Tensor>> moments;
+  StateDict moments;
   auto state = load_state(step, &moments);
   state.held_out_due = true;
   state.evaluated_at = stopped_at - 3;

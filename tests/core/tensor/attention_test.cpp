@@ -393,8 +393,8 @@ TEST_CASE(
             if (!plain_text) {
               terms.distance_list = at::tensor({int64_t{1}, int64_t{predicts ? 0 : 1}}, at::kLong);
               terms.segments_differ = numbers({2, queries, keys}, 0.8).gt(0.1);
-              terms.masked = numbers({2, queries, keys}, 1.9).gt(0.2);
-              terms.masked[1][0].fill_(true);  // attends to nothing
+              terms.visible = numbers({2, queries, keys}, 1.9).le(0.2);
+              terms.visible[1][0].fill_(false);  // attends to nothing
             }
             const Dropout drop{.p = plain_text ? 0.0 : 0.2, .key = 8, .site = 2, .active = true};
             const int threads = at::get_num_threads();
