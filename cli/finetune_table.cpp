@@ -10,6 +10,7 @@
 #include "core/table.h"
 #include "core/text.h"
 #include "study/runner.h"
+#include "study/task_floors.h"
 #include "study/task_report.h"
 #include "tasks/task.h"
 
@@ -50,6 +51,7 @@ int finetune_table(const FinetuneTable& asked, const std::string& program) {
   const auto progress = run_study(plan, {.program = program, .jobs = jobs, .only = {}});
   const auto found = arms_on_tasks(plan);
   std::vector<Table> tables{rank_table(found)};
+  add_floors(tables.front(), plan, found);
   if (runs.size() > 1) tables.push_back(difference_table(plan));
   tables.push_back(finetuning_table(found));
   const auto notes = task_notes(plan, found);

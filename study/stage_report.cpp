@@ -2,6 +2,7 @@
 
 #include "study/declaration.h"
 #include "study/search_report.h"
+#include "study/task_floors.h"
 #include "study/task_report.h"
 #include "study/task_tuning.h"
 #include "study/tuning.h"
@@ -75,6 +76,7 @@ void add_tasks(StudyReport& report, const Stages& stages) {
   add_kept(report, tasks);
   const auto found = arms_on_tasks(tasks);
   auto ranks = rank_table(found);
+  add_floors(ranks, tasks, found);
   const auto columns = ranks.header.size();
   add_suite_columns(ranks, report);
   if (ranks.header.size() > columns) {

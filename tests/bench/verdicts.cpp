@@ -17,10 +17,10 @@
 // pool, which makes up for its being finite: n of P seeds without repetition have a mean of variance s^2 (1/n - 1/P)
 // around that of the pool, and the resample adds s^2 / P.
 //
-// A line a kind: the share of studies in which an arm of difference 0 is called better or worse, in which one of the
-// margin or more is called tied, of intervals of single arms that hold the truth, of studies in which all intervals do,
-// and of arms called better at the difference that the rule says is found with 80 %. Ends with 1 where one of them is
-// further from what is promised than chance explains.
+// A line a kind: the share of studies in which an arm of difference 0 is called better, in which one is called better
+// or worse, in which one of the margin or more is called tied, of intervals of single arms that hold the truth, of
+// studies in which all intervals do, and of arms called better at the difference that the rule says is found with 80 %.
+// Ends with 1 where one of them is further from what is promised than chance explains.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -209,7 +209,7 @@ struct Pool final : Source {
 };
 
 struct Found {
-  bool is_one_apart = false, is_one_tied = false, do_all_hold = true;
+  bool is_one_lower = false, is_one_apart = false, is_one_tied = false, do_all_hold = true;
   int64_t held = 0, better = 0;
 };
 
@@ -230,6 +230,7 @@ Found judged(const DrawnStudy& study, const ComparisonRules& rules) {
     found.do_all_hold = found.do_all_hold && difference.interval->holds(-arm.gain);
     found.is_one_tied =
         found.is_one_tied || difference.verdict == Verdict::tied || difference.verdict == Verdict::smaller;
+    found.is_one_lower = found.is_one_lower || difference.interval->high < 0;
     found.is_one_apart = found.is_one_apart || !difference.interval->holds(0);
     found.better += difference.verdict == Verdict::better;
   }
@@ -238,7 +239,7 @@ Found judged(const DrawnStudy& study, const ComparisonRules& rules) {
 
 /// The shares of all studies of a kind, in percent.
 struct Shares {
-  double apart = 0, tied = 0, held = 0, all_held = 0, better = 0;
+  double lower = 0, apart = 0, tied = 0, held = 0, all_held = 0, better = 0;
 };
 
 Shares shares_of(const Source& source, const Kind& kind, const std::vector<double>& gains, int studies) {
@@ -250,6 +251,7 @@ Shares shares_of(const Source& source, const Kind& kind, const std::vector<doubl
     const auto found = judged(source.draw(kind, gains, static_cast<uint64_t>(i)), rules);
 #pragma omp critical
     {
+      shares.lower += one * found.is_one_lower;
       shares.apart += one * found.is_one_apart;
       shares.tied += one * found.is_one_tied;
       shares.held += of_arm * static_cast<double>(found.held);
@@ -266,8 +268,9 @@ bool print_kind(const Source& source, const char* name, const Kind& kind, int st
   const auto gain = [&](double margins) { return std::vector<double>(detectable.size(), margins * source.margin()); };
   const auto none = shares_of(source, kind, gain(0), studies), small = shares_of(source, kind, gain(1), studies),
              large = shares_of(source, kind, gain(2), studies), found = shares_of(source, kind, detectable, studies);
-  std::printf("| %s | %ld | %ld | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", name, kind.seeds, kind.arms,
-              none.apart, small.tied, large.tied, none.held, none.all_held, small.better, found.better);
+  std::printf("| %s | %ld | %ld | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", name, kind.seeds,
+              kind.arms, none.lower, none.apart, small.tied, large.tied, none.held, none.all_held, small.better,
+              found.better);
   std::fflush(stdout);
   const auto chance = [&](double percent) { return 2 * std::sqrt(percent * (100 - percent) / studies); };
   const double rare = 5 + chance(5);
@@ -283,7 +286,8 @@ int main(int argc, char** argv) {
   if (argc > 2) source = std::make_unique<Pool>(argv[2]);
   std::printf("margin %.4f nats\n", source->margin());
   std::printf(
-      "| examples | seeds | arms | false better or worse | false tied at the margin | at twice the margin | "
+      "| examples | seeds | arms | false better | false better or worse | false tied at the margin | at twice the "
+      "margin | "
       "single intervals that hold | all intervals of a study | better at the margin | better at the detectable |\n");
   bool is_kept = true;
   for (const bool is_noisy : {false, true}) {

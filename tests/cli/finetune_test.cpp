@@ -184,9 +184,12 @@ TEST_CASE("finetune of several runs and seeds ends in a table, and the same comm
                             Catch::Contains("Differences to ") && Catch::Contains("4 runs done, 0 failed"));
   const auto table = json::parse(read_file(w.dir / "table/table.json"));
   const auto& rows = table["tables"][0]["rows"];
-  REQUIRE(rows.size() == 2);  // of one run and its copy, whose fine-tunings have equal bits
+  REQUIRE(rows.size() == 4);  // of one run and its copy, whose fine-tunings have equal bits, and of the floors
   CHECK(rows[0]["animals accuracy %"] == rows[1]["animals accuracy %"]);
   CHECK(rows[0]["average rank"] == "1.50");
+  CHECK(rows[2]["arm"] == "floor: majority");
+  CHECK(rows[2]["animals accuracy %"] == "50.00");
+  CHECK(rows[3]["arm"] == "floor: words");
   CHECK(table["tables"][1]["rows"][0]["difference"] == "+0.00");
   for (const auto* name : {"table.md", "table.csv", "table.tex"})
     CHECK(fs::exists(w.dir / ("table/" + std::string(name))));
@@ -207,7 +210,7 @@ TEST_CASE("finetune of several runs and seeds ends in a table, and the same comm
   REQUIRE(longer.code == 0);
   const auto apart = json_of(cloze(command + " --json"));
   const auto& arms = apart["tables"][0]["rows"];
-  REQUIRE(arms.size() == 3);
+  REQUIRE(arms.size() == 5);
   CHECK(arms[2]["arm"] == arms[1]["arm"].get<std::string>() + ", changed at step 24");
   CHECK_THAT(apart["notes"].dump(), Catch::Contains("optimizer.learning_rate 0.004 (was 0.005)") &&
                                         Catch::Contains("it is held apart from fine-tunings that never changed"));

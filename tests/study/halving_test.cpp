@@ -85,6 +85,19 @@ TEST_CASE("successive halving gives the better trials more, and its table has th
   CHECK(study.starts("rung-3/runs/" + trials[0].name + "/seed-1") == "started\n");
 }
 
+TEST_CASE("the trials of every rung are compared on the held-out documents that are for choosing") {
+  const Study study(
+      "space: {optimizer.learning_rate: {log: [1e-3, 1]}}\ntrials: 4\nhalving: 2\nbudget: {steps: 300}\n");
+  study.run();
+  const auto stages = study.stages();
+  REQUIRE(stages.rungs.size() == 3);
+  for (const auto rung : stages.rungs) {
+    const auto& plan = stages.plans[rung];
+    CHECK(plan.part == HeldOutPart::development);
+    CHECK(finished_result(plan, plan.runs[0])->documents == Approx(128).margin(30));  // a quarter of 512
+  }
+}
+
 TEST_CASE("a rung in which all trials fail is reported, and stops what follows until one is tried again") {
   const Study study(
       "set: {optimizer.learning_rate: 0.5}\nspace: {optimizer.weight_decay: {log: [1e-3, 1e-1]}}\n"

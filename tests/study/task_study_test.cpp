@@ -293,9 +293,24 @@ TEST_CASE("suites that the runs answer stand in the table of the tasks") {
   CHECK(heads == std::vector<std::string>{"arm", "cats accuracy %", "dogs accuracy %", "mean", "average rank",
                                           "pairs accuracy %", "pairs spearman"});
   for (const auto& row : table.rows)
-    for (const auto& cell : row) CHECK(!cell.empty());
+    for (const auto& cell : row) CHECK(cell.empty() == (row[0].starts_with("floor: ") && &cell > &row[3]));
   CHECK_THAT(to_markdown(report), Catch::Contains("cats accuracy %") && Catch::Contains("pairs accuracy %"));
   CHECK_THAT(notes_of(report), Catch::Contains("mean and average rank of the table of tasks and suites are over the"));
+}
+
+TEST_CASE("the table of the tasks ends with what the training part alone tells: its majority, and its words") {
+  const JudgedStudy study(", seeds: 1");
+  std::string told = "text\tlabel\n";
+  for (int i = 0; i < 20; ++i) told += i % 2 == 0 ? "the cat sleeps\tno\n" : "the dog barks\tyes\n";
+  study.folder.write("train.tsv", told + "the cat naps\tno\n");
+  study.folder.write("test.tsv", "text\tlabel\na cat purrs\tno\na dog howls\tyes\nthe dog ate\tyes\nbirds\tyes\n");
+  study.run();
+  const auto report = study.report();
+  const auto& rows = table_of(report, "Tasks").rows;
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[2] == std::vector<std::string>{"floor: majority", "25.00", "25.00", "25.00", ""});
+  CHECK(rows[3] == std::vector<std::string>{"floor: words", "75.00", "75.00", "75.00", ""});
+  CHECK_THAT(to_html(report), Catch::Contains("floor: words"));
 }
 
 TEST_CASE("a plan of a search says its tries and its costs") {
