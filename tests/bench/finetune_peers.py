@@ -146,13 +146,14 @@ class Bench:
         draw, count = random.Random(1), self.options.items
         gold = draw.choices("abc", k=count)
         made = [one if draw.random() < 0.8 else draw.choice("abc") for one in gold]
-        items, predictions = self.folder / "items.tsv", self.folder / "made.txt"
+        few, items, predictions = (self.folder / name for name in ("few.tsv", "items.tsv", "made.txt"))
+        few.write_text("text\tlabel\nx\ta\ny\tb\nz\tc\n")
         items.write_text("text\tlabel\n" + "".join(f"text {i}\t{one}\n" for i, one in enumerate(gold)))
         predictions.write_text("\n".join(made) + "\n")
         task = self.folder / "items.yaml"
         task.write_text(f"task: items\nkind: classification\nlabels: {{a: a, b: b, c: c}}\n"
                         "metric: [accuracy, f1_macro, mcc]\n"
-                        f"data: {{train: {items}, valid: test, test: {items}, text: text, label: label}}\n")
+                        f"data: {{train: {few}, valid: {few}, test: {items}, text: text, label: label}}\n")
         seconds = [self.cloze("evaluate", "--task", task, "--predictions", predictions, "--json")[1]
                    for _ in range(self.options.rounds)]
         print(f"metrics: {count:,} items in {statistics.median(seconds):.2f} s", flush=True)
