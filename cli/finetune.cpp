@@ -115,7 +115,11 @@ Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptio
   const auto in_order = brought;
   std::sort(brought.begin(), brought.end());
   std::sort(own.begin(), own.end());
-  if (brought != own) return task;  // another task, whose head is drawn
+  if (brought != own) {
+    log_info("task", concat(run.folder, " has a head for ", listed(in_order), ", and the labels of ", task.config.task,
+                            " are ", listed(task.labels.names), ": its head is drawn anew"));
+    return task;
+  }
   auto again = options;
   again.brought_labels = in_order;
   return open_task(file, again);

@@ -300,6 +300,32 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
   CHECK_THAT(judged.text, Catch::Contains("the items have labels:") && Catch::Contains("accuracy"));
 }
 
+TEST_CASE("a head keeps the order of its labels where a task has another one, and is drawn anew for other labels",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto labels_in = [](const std::string& run) {
+    std::vector<std::string> found;
+    std::istringstream in(read_file(run + "/predictions.jsonl"));
+    for (std::string line; std::getline(in, line);) found.push_back(json::parse(line)["label"]);
+    return found;
+  };
+  const auto still = [&](const std::string& task, const std::string& run) {
+    return cloze("finetune " + w.run + " " + w.dir.write(task + ".yaml", "base: animals.yaml\n" + run) + " --run " +
+                 (w.dir / task) + " --like huggingface --set train.budget.steps=1 --set optimizer.learning_rate=0");
+  };
+  const auto turned = still("turned", "labels: {number: number, cat: cat}\n");
+  INFO(turned.text);
+  REQUIRE(turned.code == 0);
+  CHECK_THAT(read_file(w.dir / "turned/run.yaml"), Catch::Contains("labels: [cat, number]"));
+  CHECK(labels_in(w.dir / "turned") == labels_in(w.run));
+  const auto renamed = still("renamed", "labels: {cat: beast, number: number}\n");
+  INFO(renamed.text);
+  REQUIRE(renamed.code == 0);
+  CHECK_THAT(renamed.text, Catch::Contains("has a head for cat, number, and the labels of animals are beast, number: "
+                                           "its head is drawn anew") &&
+                               Catch::Contains("drawn: classification."));
+}
+
 TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[cli][tasks]") {
   auto& w = task_world();
   const auto& base = world().run;

@@ -120,7 +120,7 @@ TEST_CASE("a GPT-2 whose head reads the last token is exported with an id of pad
   CHECK(reader_of(open_run(dir / "tags")).words);
 }
 
-TEST_CASE("heads of encoder-decoders are exported to TorchScript, whose decoder reads the whole text",
+TEST_CASE("heads of encoder-decoders are exported to TorchScript with their labels, and read the whole text there",
           "[interchange][torchscript][tasks]") {
   TempDir dir;
   set_log_level(LogLevel::quiet);
@@ -130,7 +130,9 @@ TEST_CASE("heads of encoder-decoders are exported to TorchScript, whose decoder 
     CHECK(export_torchscript(run, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze").passed);
     if (name == "t5-spans") continue;
     const auto opened = open_run(run);
-    auto file = torch::jit::load(dir / (name + ".pt"));
+    torch::jit::ExtraFilesMap inside{{"config.json", ""}};
+    auto file = torch::jit::load(dir / (name + ".pt"), at::kCPU, inside);
+    CHECK(parse_json(inside["config.json"])["id2label"]["2"] == "LABEL_2");
     auto rows = rows_of_lengths({8});
     rows[0].ids.back() = static_cast<int32_t>(backbone_of(opened.config.model).eos_token_id);
     rows[0].class_token = 7;

@@ -455,6 +455,39 @@ TEST_CASE("rows run without dropout, and the network goes on in the mode that it
   CHECK(is_near(mean_task_loss(*network, batch), wanted, 1e-5));
 }
 
+TEST_CASE("rows have their own outputs in their order, whatever the batches in which they run", "[objectives][tasks]") {
+  const auto network = task_network(small(), of_three());
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 10; ++r) rows.push_back(task_row(r, 5 + r * 7 % 10, static_cast<int32_t>(r)));
+  const auto together = run_rows(*network, {of_three()}, rows).logits;
+  for (const int64_t tokens : {1, 30, 45}) {
+    const auto apart = run_rows(*network, {of_three()}, rows, tokens).logits;
+    REQUIRE(apart.size() == 10);
+    for (size_t r = 0; r < 10; ++r) CHECK(error_of(apart[r], together[r]) < 1e-5);
+  }
+  CHECK(error_of(together[0], together[1]) > 1e-3);
+}
+
+TEST_CASE("windows are global at the class token of a text, on a question and on the second text of a choice",
+          "[objectives][tasks]") {
+  const auto globals = [](TaskKind task) {
+    const std::vector<TaskRow> rows{task_row(0, 9), task_row(1, 11)};
+    const auto mask = labelled_batch({.task = task, .model = small<LongformerConfig>()}, pointers(rows),
+                                     /*with_targets=*/false)
+                          .global_attention_mask;
+    std::vector<std::vector<int64_t>> places(mask.defined() ? rows.size() : 0);
+    for (size_t r = 0; r < places.size(); ++r)
+      for (int64_t t = 0; t < mask.size(1); ++t)
+        if (mask[static_cast<int64_t>(r)][t].item<bool>()) places[r].push_back(t);
+    return places;
+  };
+  using Places = std::vector<std::vector<int64_t>>;
+  CHECK((globals(TaskKind::classification) == Places{{0}, {0}}));
+  CHECK((globals(TaskKind::spans) == Places{{0, 1, 2, 3}, {0, 1, 2, 3, 4, 5}}));
+  CHECK((globals(TaskKind::choice) == Places{{5, 6, 7, 8}, {7, 8, 9, 10}}));
+  CHECK(globals(TaskKind::tagging).empty());  // as the model's config says
+}
+
 TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch has items of two epochs",
           "[objectives][tasks]") {
   std::vector<TaskRow> rows;
