@@ -225,8 +225,8 @@ bool has_space_between(std::string_view before, std::string_view after, bool in_
   const std::string_view begins = "{[,", ends = "}],";
   if (in_brackets && (begins.find(before.back()) != begins.npos || ends.find(after.front()) != ends.npos)) return true;
   if (before.back() != ':') return false;
-  const auto key_at = in_brackets ? before.find_last_of(begins) + 1 : 0;  // npos + 1 is the beginning
-  return before.substr(key_at, before.size() - 1 - key_at).find_first_not_of(of_keys) == before.npos;
+  const auto other = before.substr(0, before.size() - 1).find_last_not_of(of_keys);
+  return other == before.npos || (in_brackets && begins.find(before[other]) != begins.npos);
 }
 
 /// Refuses other white space there.
@@ -237,15 +237,17 @@ void check_spaces(const std::string& text, const std::string& name) {
   for (std::string one; std::getline(lines, one); quotations.contains('\n')) {
     ++line;
     if (one.ends_with('\r')) one.pop_back();
-    size_t at = line == 1 && one.starts_with("\uFEFF") ? 3 : 0;  // a byte order mark
-    for (; at < one.size(); ++at) {
+    if (line == 1 && one.starts_with("\uFEFF")) one.erase(0, 3);  // a byte order mark
+    for (size_t at = 0, passed = 0; at < one.size(); ++at) {
       if (quotations.contains(one[at])) continue;
       if (one[at] == '[' || one[at] == '{') ++open;
       if (one[at] == ']' || one[at] == '}') --open;
-      const bool is_other = other_space_at(std::string_view(one).substr(at)) > 0;
-      require<ConfigError>(!is_other || !has_space_between(part_before(one, at), part_from(one, at), open > 0),
+      if (at < passed || other_space_at(std::string_view(one).substr(at)) == 0) continue;
+      const auto after = part_from(one, at);
+      require<ConfigError>(!has_space_between(part_before(one, at), after, open > 0),
                            location(name, line, static_cast<int>(at) + 1),
                            ": an invisible character that YAML takes for a letter; replace it by a space");
+      passed = one.size() - after.size();
     }
   }
 }

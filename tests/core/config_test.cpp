@@ -636,7 +636,7 @@ TEST_CASE("white space that is no space is named where YAML has spaces, and stay
   CHECK(refused_space("a:\n  b:\u00A01\n") == "x.yaml:2:5" + mend);
   CHECK(refused_space("a:\n \u3000b: 1\n") == "x.yaml:2:2" + mend);
   CHECK(refused_space("a: \u2028\"b\"\n") == "x.yaml:1:4" + mend);
-  CHECK(refused_space("\uFEFFa: \u200B{b: 1}\n") == "x.yaml:1:7" + mend);
+  CHECK(refused_space("\uFEFFa: \u200B{b: 1}\n") == "x.yaml:1:4" + mend);
   CHECK(refused_space("a:\n  -\u00A0b: 1\n") == "x.yaml:2:4" + mend);
   CHECK(refused_space("a: 100\u00A0\r\n") == "x.yaml:1:7" + mend);
   CHECK(refused_space("a: 100\u00A0# b\n") == "x.yaml:1:7" + mend);
