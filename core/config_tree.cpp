@@ -312,7 +312,7 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
     auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
     std::error_code error, ignored;
-    const auto shipped = std::filesystem::exists(file, ignored) ? "" : config_of_name(name.text);
+    const auto shipped = std::filesystem::is_regular_file(file, ignored) ? "" : config_of_name(name.text);
     if (!shipped.empty()) file = shipped;
     const auto shown_name = shortened(name.text), near = did_you_mean_config(name.text);
     require<ConfigError>(
