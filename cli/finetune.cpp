@@ -48,10 +48,11 @@ FinetuneSources sources_of(const FinetuneArguments& a) {
   FinetuneSources sources;
   for (const auto& source : a.sources) {
     const auto kind = kind_of_path(source);
-    const auto named = kind == PathKind::absent ? task_file(source) : "";
+    const auto named = kind == PathKind::absent || kind == PathKind::other ? task_file(source) : "";
     const bool is_task = kind == PathKind::file || (kind == PathKind::absent && source.ends_with(".yaml"));
     (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
   }
+  if (sources.tasks.empty()) std::ranges::for_each(sources.runs, check_task_name);
   for (const auto& run : sources.runs) check_run_path(run);
   require<ConfigError>(!sources.runs.empty() && !sources.tasks.empty(),
                        sources.runs.empty() ? "no run" : "no task file",

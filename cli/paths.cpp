@@ -328,10 +328,16 @@ std::string config_file(const std::string& path) {
 }
 
 std::string task_file(const std::string& name) {
-  if (kind_of_path(name) != PathKind::absent) return name;
+  const auto kind = kind_of_path(name);
+  if (kind != PathKind::absent && kind != PathKind::other) return name;
   const auto shipped = task_of_name(name);
   if (!shipped.empty()) log_info("config", concat(name, ": ", shipped));
   return shipped;
+}
+
+void check_task_name(const std::string& name) {
+  const auto near = kind_of_path(name) == PathKind::absent ? did_you_mean_task(name) : "";
+  require<ConfigError>(near.empty(), name, ": no such file or run, and no ready task", near);
 }
 
 void check_tokens_path(const std::string& path) {

@@ -4,8 +4,11 @@
 #include "cli/near_names.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/config_tree.h"
+#include "core/contains.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/named_config.h"
 #include "core/print.h"
 #include "core/text.h"
 #include "data/prepare.h"
@@ -94,6 +97,15 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
                 "leave out files that are no text (and name them) instead of refusing them all");
 }
 
+/// The model that --for names: itself, or that of a config, `bert/tiny`.
+std::string model_named(const std::string& name, const std::vector<std::string>& models) {
+  const auto file = contains(models, name) ? "" : config_of_name(name);
+  if (file.empty()) return name;
+  const auto config = ConfigTree::load(file);
+  const auto* kind = config.find("model.kind");
+  return kind == nullptr ? name : kind->text;
+}
+
 void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option("--tokenizer", options.tokenizer,
                   "existing tokenizer to use: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt "
@@ -102,14 +114,15 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
              "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
              "(GPT-2, RoBERTa)");
   const auto models = models_with_published_kind();
-  const auto train_for = [&options, models](const std::string& model) {
+  const auto train_for = [&options, models](const std::string& name) {
+    const auto model = model_named(name, models);
     check_value("for", model, models);
     options.train_kind = *published_kind(model);
   };
   verb.add_option_function<std::string>(
           "--for", train_for,
-          "instead of --train, the model that the text is for: the kind of its published vocabularies is trained "
-          "(roberta: byte_bpe)")
+          "instead of --train, the model that the text is for, or a config of it (roberta, roberta/tiny): the kind of "
+          "its published vocabularies is trained (byte_bpe)")
       ->type_name("MODEL");
   verb.add_option("--vocab-size", options.vocab_size, "vocabulary size of the trained tokenizer")
       ->capture_default_str();

@@ -157,8 +157,8 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
     if (fine_tunes(plan)) {
       const auto& costs = of_stages.of_finetunings();
       const bool is_search = stages.task_tuning && &plan == &stages.plans[*stages.task_tuning];
-      print_text(is_search ? task_tuning_text(plan, costs, jobs)
-                           : task_plan_text(plan, costs, jobs, terminal_columns()));
+      const auto text_of = is_search ? task_tuning_text : task_plan_text;
+      print_text(text_of(plan, costs, jobs, terminal_columns()));
       continue;
     }
     const auto probes = of_stages.of_arms(plan);

@@ -2,16 +2,13 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iostream>
 
 #include "cli/verbs.h"
-#include "core/file.h"
 #include "core/interrupt.h"
-#include "core/lines.h"
 #include "core/shell_word.h"
 #include "core/spelling.h"
+#include "data/line_reader.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -41,33 +38,16 @@ void check_texts_file(const std::string& argument, const std::string& reader) {
 }
 
 void each_line(const std::string& file, const std::function<void(const std::string&)>& use) {
-  const bool piped = file == "-";
-  const auto name = piped ? std::string("standard input") : file;
-  std::ifstream stream;
-  if (!piped) {
-    require<DataError>(!std::filesystem::is_directory(file), file, ": is a folder; name a file with one text per line");
-    stream.open(file);
-    require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
-  }
+  require<DataError>(file == "-" || !std::filesystem::is_directory(file), file,
+                     ": is a folder; name a file with one text per line");
   const InterruptibleReads may_wait;  // for a pipe
-  auto& input = piped ? std::cin : static_cast<std::istream&>(stream);
-  constexpr size_t longest_line = 16 << 20;  // as in files of text, by LineReader
-  uint64_t number = 0;
-  std::string line;
-  for (auto found = LineRead::none; !interrupted && (found = read_line(input, line, longest_line)) != LineRead::none;) {
-    require<DataError>(found == LineRead::whole, name, ":", number + 1,
-                       ": the line is longer than 16 MB; break the text into lines");
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (number++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
+  LineReader lines(file);
+  for (std::string_view line; !interrupted && lines.next(line);) {
     const auto bad = find_invalid_utf8(line);
-    require<DataError>(bad == std::string::npos, name, ":", number, ": byte ", bad + 1,
-                       " is not UTF-8; convert the text to UTF-8");
-    require<DataError>(line.find('\0') == std::string::npos, name, ":", number,
-                       ": a NUL byte: the file looks binary; name a text file (UTF-8)");
-    use(line);
+    require<DataError>(bad == line.npos, lines.where(), ": byte ", bad + 1, " is not UTF-8; convert the text to UTF-8");
+    use(std::string(line));
   }
-  if (interrupted) throw Interrupted("stopped before the end of " + name);
-  require<DataError>(!input.bad(), name, ": line ", number + 1, " cannot be read (", system_reason(), ")");
+  if (interrupted) throw Interrupted("stopped before the end of " + lines.name);
 }
 
 std::vector<std::string> lines_of(const std::string& file) {

@@ -185,41 +185,70 @@ void check_indentation(const std::string& text, const std::string& name, int las
                        ": a tab indents this line, and YAML is indented by spaces; replace it by spaces");
 }
 
-/// White space of Unicode that a reader takes for a space, and YAML for a letter.
-constexpr std::array<std::string_view, 7> other_spaces = {"\u00A0", "\u2003", "\u2007", "\u2009",
-                                                          "\u2028", "\u202F", "\u3000"};
+/// White space of Unicode, of some width or none, that YAML takes for letters.
+constexpr std::array<std::string_view, 12> other_spaces = {"\u00A0", "\u2002", "\u2003", "\u2007", "\u2009", "\u200A",
+                                                           "\u200B", "\u2028", "\u2029", "\u202F", "\u3000", "\uFEFF"};
 
-/// Where a line `key: value` has such white space instead of spaces, before the key or after its colon; npos for none.
-size_t other_space_in(std::string_view line) {
-  constexpr auto of_keys = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.- ";
-  size_t at = 0, found = line.npos;
-  const auto pass_spaces = [&] {
-    while (at < line.size()) {
-      const auto is_here = [&](std::string_view space) { return line.substr(at).starts_with(space); };
-      const auto* other = std::find_if(other_spaces.begin(), other_spaces.end(), is_here);
-      if (other == other_spaces.end() && line[at] != ' ') return;
-      if (other != other_spaces.end()) found = std::min(found, at);
-      at += other == other_spaces.end() ? 1 : other->size();
-    }
-  };
-  pass_spaces();
-  const auto colon = line.find_first_not_of(of_keys, at);
-  if (colon == line.npos || line[colon] != ':') return line.npos;
-  at = colon + 1;
-  pass_spaces();
-  return found;
+/// The bytes of such white space where `text` begins; 0 for none.
+size_t other_space_at(std::string_view text) {
+  for (const auto space : other_spaces)
+    if (text.starts_with(space)) return space.size();
+  return 0;
 }
 
-/// Refuses it there.
+/// The part of a line before its byte `at`, without white space at its end.
+std::string_view part_before(std::string_view line, size_t at) {
+  line = line.substr(0, at);
+  const auto ends_in = [&](std::string_view space) { return line.ends_with(space); };
+  for (;;) {
+    const auto* other = std::find_if(other_spaces.begin(), other_spaces.end(), ends_in);
+    if (other == other_spaces.end() && !line.ends_with(' ')) return line;
+    line.remove_suffix(other == other_spaces.end() ? 1 : other->size());
+  }
+}
+
+/// The part of a line from its byte `at` on, without white space at its beginning.
+std::string_view part_from(std::string_view line, size_t at) {
+  while (at < line.size()) {
+    const auto bytes = line[at] == ' ' ? 1 : other_space_at(line.substr(at));
+    if (bytes == 0) break;
+    at += bytes;
+  }
+  return line.substr(at);
+}
+
+/// Whether YAML has a space, not a letter, between two parts of a line: at its ends, after the dash of an element and
+/// the colon of a key, and in brackets beside them and commas.
+bool has_space_between(std::string_view before, std::string_view after, bool in_brackets) {
+  constexpr std::string_view of_keys = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.- \"'";
+  if (after.empty() || after.front() == '#' || before.find_first_not_of("- ") == before.npos) return true;
+  const std::string_view begins = "{[,", ends = "}],";
+  if (in_brackets && (begins.find(before.back()) != begins.npos || ends.find(after.front()) != ends.npos)) return true;
+  if (before.back() != ':') return false;
+  const auto other = before.substr(0, before.size() - 1).find_last_not_of(of_keys);
+  return other == before.npos || (in_brackets && begins.find(before[other]) != begins.npos);
+}
+
+/// Refuses other white space there.
 void check_spaces(const std::string& text, const std::string& name) {
+  Quotations quotations;
   std::istringstream lines(text);
-  int line = 0;
-  for (std::string one; std::getline(lines, one);) {
+  int line = 0, open = 0;
+  for (std::string one; std::getline(lines, one); quotations.contains('\n')) {
     ++line;
-    const auto at = other_space_in(one);
-    require<ConfigError>(at == one.npos, location(name, line, static_cast<int>(at) + 1),
-                         ": a character that looks like a space, and that YAML takes for a letter; replace it by a "
-                         "space");
+    if (one.ends_with('\r')) one.pop_back();
+    if (line == 1 && one.starts_with("\uFEFF")) one.erase(0, 3);  // a byte order mark
+    for (size_t at = 0, passed = 0; at < one.size(); ++at) {
+      if (quotations.contains(one[at])) continue;
+      if (one[at] == '[' || one[at] == '{') ++open;
+      if (one[at] == ']' || one[at] == '}') --open;
+      if (at < passed || other_space_at(std::string_view(one).substr(at)) == 0) continue;
+      const auto after = part_from(one, at);
+      require<ConfigError>(!has_space_between(part_before(one, at), after, open > 0),
+                           location(name, line, static_cast<int>(at) + 1),
+                           ": an invisible character that YAML takes for a letter; replace it by a space");
+      passed = one.size() - after.size();
+    }
   }
 }
 
@@ -283,15 +312,15 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
     auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
     std::error_code error, ignored;
-    const auto shipped = std::filesystem::exists(file, ignored) ? "" : config_of_name(name.text);
+    const auto shipped = std::filesystem::is_regular_file(file, ignored) ? "" : config_of_name(name.text);
     if (!shipped.empty()) file = shipped;
-    const auto shown_name = shortened(name.text);
-    require<ConfigError>(std::filesystem::exists(file, error), name.where, ": base file '", shown_name,
-                         "' was not found (",
-                         error                     ? error.message()
-                         : shown_name == name.text ? "looked for " + file
-                                                   : "no file has such a name",
-                         ")");
+    const auto shown_name = shortened(name.text), near = did_you_mean_config(name.text);
+    require<ConfigError>(
+        std::filesystem::exists(file, error), name.where, ": base file '", shown_name, "' was not found (",
+        error                     ? error.message()
+        : shown_name == name.text ? "looked for " + file
+                                  : "no file has such a name",
+        ")", near.empty() ? "; name a file by its path from here, or a config that ships: bert/tiny" : near);
     require<ConfigError>(++files <= max_files, name.where, ": more than ", max_files,
                          " base files are read; name each of them once");
     require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end(), name.where, ": base file '",

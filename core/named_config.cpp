@@ -4,6 +4,7 @@
 
 #include "core/contains.h"
 #include "core/program_path.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
@@ -29,6 +30,43 @@ std::string config_of_name(const std::string& name) {
     if (fs::is_regular_file(file, error)) return file.lexically_normal().string();
   }
   return "";
+}
+
+namespace {
+
+/// A name without the ending .yaml.
+std::string without_ending(const std::string& name) {
+  return name.ends_with(".yaml") ? name.substr(0, name.size() - 5) : name;
+}
+
+/// The names FAMILY/NAME of the configs in a folder.
+void add_names(const fs::path& folder, std::vector<std::string>& names) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".yaml") names.push_back((folder.filename() / entry.path().stem()).string());
+}
+
+/// The names of all configs but those of the working directory.
+std::vector<std::string> names_of_configs() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& root : config_roots())
+    if (root != ".")
+      for (const auto& family : fs::directory_iterator(root, error)) add_names(family.path(), names);
+  return names;
+}
+
+}  // namespace
+
+std::string did_you_mean_config(const std::string& name) {
+  return did_you_mean(without_ending(name), names_of_configs());
+}
+
+std::string did_you_mean_task(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& root : config_roots()) add_names(root / "tasks", names);
+  for (auto& one : names) one = fs::path(one).filename().string();
+  return did_you_mean(without_ending(name), names);
 }
 
 std::string task_of_name(const std::string& name) {

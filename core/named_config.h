@@ -13,6 +13,11 @@ std::vector<std::filesystem::path> config_roots();
 /// whose names configs/ may stand; empty for none.
 std::string config_of_name(const std::string& name);
 
+/// `; did you mean 'bert/tiny'?`, of the configs that ship; empty if none is similar.
+std::string did_you_mean_config(const std::string& name);
+/// The same of the tasks, `; did you mean 'sst2'?`.
+std::string did_you_mean_task(const std::string& name);
+
 /// The task that is called NAME or tasks/NAME, with or without .yaml, of those that ship with the program, before whose
 /// names configs/ may stand; empty for none.
 std::string task_of_name(const std::string& name);

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/interrupt.h"
 #include "core/shell_word.h"
 
 namespace cloze {
@@ -38,6 +39,7 @@ struct PlainSource final : ByteSource {
     for (;;) {
       const ssize_t got = ::read(file, out, n);
       if (got >= 0) return static_cast<size_t>(got);
+      if (interrupted) throw Interrupted("stopped before the end of " + name);
       if (errno != EINTR) fail<DataError>(name, ": cannot be read (", system_reason(), ")");
     }
   }

@@ -83,8 +83,9 @@ void PairReader::read_columns(const std::string& where, std::string_view line, c
 }
 
 /// The columns that --columns names.
-PairReader::Table PairReader::read_header(const std::string& where, const std::vector<std::string_view>& cells,
+PairReader::Table PairReader::read_header(const std::string& where, std::vector<std::string_view> cells,
                                           std::string_view line) const {
+  for (auto& name : cells) name = without_white_space_around(name);
   const auto comma = columns_.find(',');
   const auto find = [&](std::string_view name) {
     const auto found = std::find(cells.begin(), cells.end(), name);

@@ -35,7 +35,7 @@ class PairReader {
   };
   void read_object(const std::string& where, const nlohmann::json& object, const Add& add) const;
   void read_columns(const std::string& where, std::string_view line, const Add& add);
-  Table read_header(const std::string& where, const std::vector<std::string_view>& cells, std::string_view line) const;
+  Table read_header(const std::string& where, std::vector<std::string_view> cells, std::string_view line) const;
 
   std::string columns_, field_;
   std::unique_ptr<LineReader> targets_;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/contains.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/json.h"
@@ -33,7 +32,7 @@ constexpr size_t max_document = 16 << 20;
 /// Whether the first line of a table names a column.
 bool names_column(const std::string& name, std::string_view first, const std::string& column) {
   const auto names = table_cells(first, table_separator(name, first));
-  return contains(names, column);
+  return std::ranges::any_of(names, [&](const auto& own) { return without_white_space_around(own) == column; });
 }
 
 /// A table by its name is one where its first line names the column of the text, and where a column was asked for, so

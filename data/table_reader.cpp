@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "data/byte_source.h"
+#include "data/text_lines.h"
 
 namespace cloze {
 
@@ -135,7 +136,8 @@ const std::string* TableReader::read(std::string_view line, uint64_t number) {
 }
 
 void TableReader::read_names() {
-  const auto& names = record_.cells;
+  auto& names = record_.cells;
+  for (auto& name : names) name = std::string(without_white_space_around(name));
   const auto found = std::find(names.begin(), names.end(), column_);
   require<DataError>(found != names.end(), where(), ": no column is named '", column_,
                      "'; name the column of the text with --field, one of ", list_of(names));

@@ -306,7 +306,7 @@ void check_is_study(const ConfigTree& tree, const std::string& file) {
 std::string file_of_study(const std::string& named, const std::string& study_file) {
   const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
   if (fs::is_regular_file(from_study)) return from_study;
-  const auto found = fs::exists(named) ? "" : config_of_name(named);
+  const auto found = fs::is_regular_file(named) ? "" : config_of_name(named);
   return found.empty() ? named : found;
 }
 

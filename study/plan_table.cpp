@@ -14,17 +14,16 @@
 
 namespace cloze {
 
+std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
+  constexpr size_t label_width = 10;
+  return wrapped(padded(label, label_width), text, columns, label_width);
+}
+
 namespace {
 
 /// `1 step`, `20,000,000 tokens`
 std::string counted(int64_t n, const std::string& what) {
   return thousands(static_cast<uint64_t>(n)) + " " + what + (n == 1 ? "" : "s");
-}
-
-/// A line `label     text`, continued below the text where it is longer than `columns`.
-std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
-  constexpr size_t label_width = 10;
-  return wrapped(padded(label, label_width), text, columns, label_width);
 }
 
 std::string range_of(const std::vector<RunCost>& costs, double RunCost::* field) {

@@ -18,6 +18,9 @@ struct DifferingKey {
 /// The keys in which the resolved configs of the arms differ, the seed left out.
 std::vector<DifferingKey> differing_keys(const Plan& plan);
 
+/// A line `label     text` of a plan, continued below the text where it is longer than `columns`.
+std::string labelled(const std::string& label, const std::string& text, int64_t columns);
+
 /// Arms with parameters, FLOPs, tokens, time and disk of a run, the sums of the study with `jobs` runs at once, and
 /// what is equal and what is not. `probes` empty: without costs.
 std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64_t jobs, int64_t columns);

@@ -11,6 +11,7 @@
 #include "models/families/model_config.h"
 #include "run/config_io.h"
 #include "run/finetune_recipe.h"
+#include "study/plan_table.h"
 #include "study/task_plan.h"
 #include "study/tuning.h"
 #include "tasks/framing.h"
@@ -127,7 +128,7 @@ std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vec
 namespace {
 
 /// `in all    2.1 TFLOPs, about 1.2 h with 2 runs at once, 1.1 GB of disk`
-std::string sum_line(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs) {
+std::string sum_line(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns) {
   double flops = 0, seconds = 0, disk = 0;
   for (const auto& cost : costs) {
     flops += cost.flops;
@@ -135,9 +136,11 @@ std::string sum_line(const Plan& plan, const std::vector<FinetuningCost>& costs,
     disk += cost.disk_bytes;
   }
   const double each = finetunings_each(plan, costs);
-  return concat("in all    ", with_prefix(each * flops), "FLOPs, about ",
-                duration(each * seconds / static_cast<double>(jobs)), " with ", jobs, jobs == 1 ? " run" : " runs",
-                " at once, ", bytes(each * disk), " of disk\n");
+  return labelled(
+      "in all",
+      concat(with_prefix(each * flops), "FLOPs, about ", duration(each * seconds / static_cast<double>(jobs)), " with ",
+             jobs, jobs == 1 ? " run" : " runs", " at once, ", bytes(each * disk), " of disk"),
+      columns);
 }
 
 /// `24 runs on cats and dogs, each with 3 seeds`
@@ -156,8 +159,10 @@ double finetunings_each(const Plan& plan, const std::vector<FinetuningCost>& cos
 
 std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns) {
   const auto& terms = plan.study.tasks;
-  auto text = concat("fine-tunings of ", runs_on_tasks(plan, terms.seeds), ", each with ", seeds_text(terms.seeds),
-                     " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+  auto text = wrapped("",
+                      concat("fine-tunings of ", runs_on_tasks(plan, terms.seeds), ", each with ",
+                             seeds_text(terms.seeds), " = ", plan.runs.size(), " runs in ", plan.folder),
+                      columns, 2);
   if (costs.empty()) return text;
   constexpr auto numeric = ColumnKind::number;
   Table table{.header = {"task",
@@ -171,22 +176,29 @@ std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& 
   for (const auto& cost : costs)
     table.rows.push_back({cost.task, cost.arm, cost.like, with_prefix(cost.items), with_prefix(cost.steps),
                           with_prefix(cost.tokens), with_prefix(cost.flops), duration(cost.seconds)});
-  text += sum_line(plan, costs, jobs) + "recipe    the same rates, batches and passes for all arms";
-  if (!terms.tune.items.empty()) text += ", but for what the search finds of " + keys_of_search(terms);
-  return text + ", each fine-tuning of\n\n" + to_text(table, static_cast<size_t>(columns));
+  std::string recipe = "the same rates, batches and passes for all arms";
+  if (!terms.tune.items.empty()) recipe += ", but for what the search finds of " + keys_of_search(terms);
+  return text + sum_line(plan, costs, jobs, columns) + labelled("recipe", recipe + "; one fine-tuning has", columns) +
+         "\n" + to_text(table, static_cast<size_t>(columns));
 }
 
-std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs) {
+std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs,
+                             int64_t columns) {
   const auto& terms = plan.study.tasks;
   const auto combinations = static_cast<int64_t>(searched_arms({Arm{}}, terms.tune, "tasks.tune").size());
   const auto runs = static_cast<int64_t>(plan.seeds.size());
-  auto text =
+  auto text = wrapped(
+      "",
       concat("search of ", keys_of_search(terms), " for the fine-tunings of ",
              runs_on_tasks(plan, terms.tuning_seeds * combinations), ", each with ", combinations, " combinations and ",
-             seeds_text(terms.tuning_seeds), " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
-  if (!costs.empty()) text += sum_line(plan, costs, jobs);
-  return text + concat("budget    ", combinations * runs * terms.tuning_seeds,
-                       " tries for each arm on each task, of which the best mean on the valid part is taken\n");
+             seeds_text(terms.tuning_seeds), " = ", plan.runs.size(), " runs in ", plan.folder),
+      columns, 2);
+  if (!costs.empty()) text += sum_line(plan, costs, jobs, columns);
+  return text + labelled("budget",
+                         concat(combinations * runs * terms.tuning_seeds,
+                                " tries for each arm on each task, of which the best mean on the valid part is "
+                                "taken"),
+                         columns);
 }
 
 }  // namespace cloze

@@ -195,7 +195,9 @@ FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::strin
   FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
   for (const auto& file : tasks.files) {
     const auto found = file_of_study(file, study_file);
-    const auto shipped = fs::exists(found) ? "" : task_of_name(file);
+    const auto shipped = fs::is_regular_file(found) ? "" : task_of_name(file);
+    const auto near = shipped.empty() && !fs::exists(found) ? did_you_mean_task(file) : "";
+    require<ConfigError>(near.empty(), file, ": no such file, and no ready task", near);
     terms.files.push_back(shipped.empty() ? found : shipped);
   }
   const auto refuse_seed = [](const std::string& path, const ConfigNode& value) {

@@ -83,6 +83,6 @@ double finetunings_each(const Plan& plan, const std::vector<FinetuningCost>& cos
 std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns);
 
 /// Fine-tunings of a search, their costs, and the tries of each arm, for `study plan`.
-std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs);
+std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns);
 
 }  // namespace cloze

@@ -163,6 +163,8 @@ class TableRecords final : public RecordReader {
   bool begin() {
     if (!read()) return false;
     count_ = line_.size();
+    if (names_columns_)
+      for (auto& name : line_) name = without_white_space_around(name);
     for (const auto& column : source_.columns) columns_.push_back(find(column));
     holds_first_ = !names_columns_;
     return true;

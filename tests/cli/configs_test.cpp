@@ -67,6 +67,10 @@ TEST_CASE("a config is found by the name under which it ships, and a file of tha
              Catch::Contains("roberta/tiny: roberta/tiny.yaml\n") && Catch::Contains("V x 64 "));
   dir.write("mine.yaml", "base: bert/tiny\nmodel: {hidden_size: 64}\n");
   CHECK_THAT(cloze("describe mine.yaml", here).text, Catch::Contains("V x 64 "));
+  fs::create_directories(dir / "bert/tiny");  // a folder of that name is no config
+  CHECK_THAT(cloze("describe mine.yaml", here).text, Catch::Contains("V x 64 "));
+  dir.write("mine.yaml", "base: bert/tinny.yaml\n");
+  CHECK_THAT(cloze("describe mine.yaml", here).text, Catch::EndsWith("; did you mean 'bert/tiny'?\n"));
   const auto away = cloze("describe ../roberta/tiny", "mkdir -p " + dir / "in" + " && cd " + dir / "in" + " && ");
   CHECK(away.code == 2);  // a path, not a name
 }

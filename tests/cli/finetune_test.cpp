@@ -334,6 +334,12 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   for (const std::string name : {"sst2", "sst2.yaml", "tasks/sst2", "configs/tasks/sst2.yaml"})
     check_refused("finetune " + base + " " + name + " --run " + (w.dir / "a"), 2, "SST-2/train.tsv is not there");
   check_refused("inspect task " + base + " sst2", 2, "SST-2/train.tsv is not there");
+  const TempDir data;
+  fs::create_directory(data / "sst2");  // of the task's files, perhaps
+  const auto beside = cloze("finetune " + fs::absolute(base).string() + " sst2", "cd " + data.path.string() + " && ");
+  CHECK_THAT(beside.text, Catch::Contains("SST-2/train.tsv is not there"));
+  for (const std::string verb : {"finetune ", "inspect task "})
+    check_refused(verb + base + " sts-b", 2, "sts-b: no such file or run, and no ready task; did you mean 'stsb'?");
   check_refused("finetune " + base + " " + w.task + " --seeds 5", 2,
                 "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
   const auto table = "finetune " + base + " " + w.task + " --out " + (w.dir / "table");

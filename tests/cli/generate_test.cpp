@@ -44,6 +44,11 @@ TEST_CASE("texts to generate from come from arguments, a file or a pipe, and are
         one["text"].get<std::string>() + "\n");
   CHECK(cloze("--quiet generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5")
             .text == one["text"].get<std::string>() + "\n");
+  const auto old = w.dir.write("old.txt", "The cat\rThe cat\r");  // of an old Macintosh
+  CHECK(cloze("--quiet generate " + run + " --file " + old + " --max-new-tokens 5").text ==
+        one["text"].get<std::string>() + "\n" + one["text"].get<std::string>() + "\n");
+  check_refused("fill " + w.run + " --file " + w.dir.write("wide.txt", {"\xFF\xFE[\0", 4}), 1,
+                "wide.txt: is UTF-16; convert it");
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1,
                 "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
   check_refused("fill " + w.run + " --file " + w.dir.write("nul.txt", std::string("a [MASK]\na\0 [MASK]\n", 19)), 1,

@@ -36,6 +36,7 @@ TEST_CASE("the tokenizer that is trained is that of the model that the text is f
   for (const auto& [model, kind] : {std::pair{"roberta", "byte_bpe"},
                                     {"modernbert", "byte_bpe"},
                                     {"distilbert", "wordpiece"},
+                                    {"bert/tiny", "wordpiece"},  // a config that ships
                                     {"xlm_roberta", "unigram"}}) {
     const auto out = dir / model;
     const auto size = std::string(kind) == "byte_bpe" ? " --vocab-size 300" : " --vocab-size 40";

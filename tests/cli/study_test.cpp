@@ -71,6 +71,8 @@ TEST_CASE("a study without tokens and one of a thousand runs are refused before 
   dir.write("named.yaml",
             "study: s\nbase: bert/tiny\nbudget: {steps: 2}\npoints: 1\narms: {a: {}, b: {train.batch_size: 4}}\n");
   check_refused("study run " + dir / "named.yaml" + " --out " + dir / "named", 2, "names no tokens to train on");
+  dir.write("tasks.yaml", arms + set + "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\ntasks: {files: [sst3]}\n");
+  check_refused("study plan " + dir / "tasks.yaml", 2, "sst3: no such file, and no ready task; did you mean 'sst2'?");
   dir.write("two.yaml", arms + set +
                             "seeds: 1\nmetric: {objective: mlm, sequences: 4}\n"
                             "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");

@@ -332,7 +332,8 @@ TEST_CASE("a base file is extended, a cycle is refused", "[core][config]") {
                                     "extend one another; merge some of them"));
   CHECK(ConfigTree::load(dir / "long24.yaml").find("train.seed")->text == "3");  // 16 files
   CHECK_THROWS_WITH(ConfigTree::load(dir.write("c.yaml", "base: none.yaml\n")),
-                    Catch::Contains("base file 'none.yaml' was not found"));
+                    Catch::Contains("base file 'none.yaml' was not found (looked for ") &&
+                        Catch::EndsWith("); name a file by its path from here, or a config that ships: bert/tiny"));
   CHECK_THROWS_WITH(ConfigTree::load(dir / "absent.yaml"), Catch::Contains("no such file; name a YAML config"));
 }
 
@@ -632,13 +633,21 @@ TEST_CASE("white space that is no space is named where YAML has spaces, and stay
     }
     return std::string();
   };
-  const std::string mend =
-      ": a character that looks like a space, and that YAML takes for a letter; replace it by a space";
+  const std::string mend = ": an invisible character that YAML takes for a letter; replace it by a space";
   CHECK(refused_space("a:\n\u00A0\u00A0b: 1\n") == "x.yaml:2:1" + mend);
   CHECK(refused_space("a:\n  b:\u00A01\n") == "x.yaml:2:5" + mend);
   CHECK(refused_space("a:\n \u3000b: 1\n") == "x.yaml:2:2" + mend);
   CHECK(refused_space("a: \u2028\"b\"\n") == "x.yaml:1:4" + mend);
-  CHECK(refused_space("a: \"x:\u00A0y\"\nb: [\"\u3000z\"]\n# c:\u00A0d\n") == "");
+  CHECK(refused_space("\uFEFFa: \u200B{b: 1}\n") == "x.yaml:1:4" + mend);
+  CHECK(refused_space("a:\n  -\u00A0b: 1\n") == "x.yaml:2:4" + mend);
+  CHECK(refused_space("a: 100\u00A0\r\n") == "x.yaml:1:7" + mend);
+  CHECK(refused_space("a: 100\u00A0# b\n") == "x.yaml:1:7" + mend);
+  CHECK(refused_space("a: [{b:\u00A0c}]\n") == "x.yaml:1:8" + mend);
+  CHECK(refused_space("a: {b: 1,\n    c: 2,\u00A0d: 3}\n") == "x.yaml:2:10" + mend);
+  CHECK(refused_space("a: [b\u00A0]\n") == "x.yaml:1:6" + mend);
+  CHECK(refused_space("\uFEFFa: \"x:\u00A0y\"\nb: [\"\u3000z\"]\n# c:\u00A0d\n") == "");
+  CHECK(refused_space("a: is it so:\u00A0yes,\u00A0or no\nb: [c\u00A0d]\n") == "");
+  CHECK_THROWS_WITH(ConfigTree::parse("a: {b: 1}\n", "x.yaml", {"a.b=2\u00A0"}), Catch::EndsWith(mend));
 }
 
 TEST_CASE("a config in UTF-16 is told so, and one whose lines end as on an old Macintosh is read", "[core][config]") {

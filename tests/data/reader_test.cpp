@@ -149,6 +149,8 @@ TEST_CASE("pairs are the columns of a table of two, or named columns, never the 
         Documents{{"a \"quoted", "b"}, {"c", "d"}});
   CHECK(read_all({.inputs = {four, four}, .format = TextFormat::pairs, .columns = "label,index"}) ==
         Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
+  const auto spaced = dir.write("spaced.tsv", "en \tde\u00A0\na\tb\n");
+  CHECK(read_all({.inputs = {spaced}, .format = TextFormat::pairs, .columns = "en,de"}) == Documents{{"a", "b"}});
   const auto twice = dir.write("twice.tsv", "en\ten\tde\n0\ta\tb\n");
   CHECK_THROWS_WITH(read_all({.inputs = {twice}, .format = TextFormat::pairs, .columns = "en,de"}),
                     Catch::Contains("twice.tsv:1: two columns are named 'en'; give each column a name of its own"));
@@ -276,6 +278,8 @@ TEST_CASE("a column of CSV and TSV is its text, with separators, quotes and line
           {"\"open, in the middle"}, {"\"Play\" is a \"Lullaby\""}, {"a \"b\""}, {"two", "lines"}, {"\""}, {"\"\"\""}});
   CHECK(read_all({.inputs = {dir.write("d", "text\ta\n1\t2\n")}, .format = TextFormat::tsv}) ==
         std::vector<std::vector<std::string>>{{"1"}});
+  CHECK(read_all({.inputs = {dir.write("spaced.csv", "id, text\n1,2\n")}}) ==
+        std::vector<std::vector<std::string>>{{"2"}});
   CHECK_THROWS_WITH(read_all({.inputs = {csv}, .format = TextFormat::csv, .field = "body"}),
                     Catch::EndsWith("a.csv:1: no column is named 'body'; name the column of the text with --field, one "
                                     "of id, text, label"));

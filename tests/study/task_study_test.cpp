@@ -320,15 +320,16 @@ TEST_CASE("a plan of a search says its tries and its costs") {
                                           {.arm = "b", .task = "cats", .flops = 1e9, .seconds = 60},
                                           {.arm = "a", .task = "dogs", .flops = 1e9, .seconds = 60},
                                           {.arm = "b", .task = "dogs", .flops = 1e9, .seconds = 60}};
-  const auto search = task_tuning_text(stages.plans[1], costs, 2);
-  CHECK_THAT(search, Catch::Contains("search of optimizer.learning_rate for the fine-tunings of 4 runs on cats, dogs, "
-                                     "each with 3 combinations and 1 seed = 24 runs in "));
+  const auto search = task_tuning_text(stages.plans[1], costs, 2, 80);
+  CHECK_THAT(search, Catch::Contains("search of optimizer.learning_rate for the fine-tunings of 4 runs on cats, dogs,\n"
+                                     "  each with 3 combinations and 1 seed = 24 runs in "));
   CHECK_THAT(search, Catch::Contains("in all    24 GFLOPs, about 12m00s with 2 runs at once"));
   CHECK_THAT(search, Catch::Contains("budget    6 tries for each arm on each task"));
   const auto tasks = task_plan_text(stages.plans[2], costs, 2, 100);
   CHECK_THAT(tasks, Catch::Contains("in all    16 GFLOPs, about 8m00s with 2 runs at once"));
-  CHECK_THAT(tasks, Catch::Contains("the same rates, batches and passes for all arms, but for what the search finds of "
-                                    "optimizer.learning_rate, each fine-tuning of"));
+  CHECK_THAT(tasks,
+             Catch::Contains("recipe    the same rates, batches and passes for all arms, but for what the search "
+                             "finds of\n          optimizer.learning_rate; one fine-tuning has\n\ntask "));
 }
 
 TEST_CASE("a search for fine-tunings that cannot be is refused before any run") {
