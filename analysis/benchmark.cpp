@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analysis/describe.h"
 #include "core/log.h"
@@ -235,7 +236,8 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   std::map<std::string, std::vector<std::string>> suite_figures;
   for (const auto& suite : suites_of(config)) suite_figures[suite.name] = figures_of(suite);
   configure_threads(config.train.threads);
-  set_fused(!options.plain);
+  std::optional<PlainScope> plain;
+  if (options.plain) plain.emplace();
   const auto text = open_text(config);
   const auto& collator = text.collator;
   require_memory(config, text.row_tokens, machine_memory());
@@ -252,7 +254,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   BenchmarkResult r;
   r.suite_figures = suite_figures;
   r.data = collator ? collator->store().folder() : "synthetic tokens";
-  r.precision = stepper.precision_description() + (options.plain ? ", plain operators" : "");
+  r.precision = stepper.precision_description() + (use_fused(at::empty({0})) ? "" : ", plain operators");
   add_gemm_throughput(options, r);
   const auto before = core_time();
   const auto timed = time_steps(config, stepper, loader, options);
@@ -263,7 +265,6 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();
   if (collator) add_text(*collator, config, options, r);
-  set_fused(true);
   return r;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/tensor/ops.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
@@ -105,6 +106,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   transformer_of(run.config.model);  // a loop over the tokens of a text is traced for one length alone
   if (part == "generator") take_generator(run);
   const bool bf16 = dtype == "bfloat16";
+  const PlainScope as_the_file_computes;
   if (bf16) convert_params(*run.network, at::kBFloat16);
   const auto provenance = provenance_of(run, dtype);
   const auto module = module_of(*run.network).deepcopy();

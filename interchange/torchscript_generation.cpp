@@ -160,7 +160,7 @@ bool takes_prefix(const Network& network) {
 bool can_generate(Network& network) { return lm_head_of(network) && network.backbone->decodes(); }
 
 torch::jit::Module generative_module(Network& network) {
-  const at::NoGradGuard no_grad;  // plain operators, also outside tracing
+  const at::NoGradGuard no_grad;
   auto module = mirror(network, "Cloze");
   const auto& c = backbone_of(network.model_config());
   const auto shapes = shapes_of(network);

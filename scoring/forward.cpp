@@ -329,7 +329,6 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
   each_part(static_cast<int64_t>(batches.size()), [&](int64_t part) {
     if (interrupted) throw Interrupted("stopped while texts were scored");
     const at::AutoGradMode no_graph(false);
-    const FusedScope fused;
     const auto answer = [&](const Batch& batch, const Tensor& states) {
       const auto found = answers(batch, states, ranks);
       const std::lock_guard lock(taking);

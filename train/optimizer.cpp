@@ -287,7 +287,6 @@ size_t Optimizer::group_at(size_t own, double factor) {
 void Optimizer::step(double learning_rate, double grad_scale) {
   at::NoGradGuard no_grad;
   ++updates;
-  const FusedScope kernels_wanted;
   const bool fused = use_fused(flat_.values);
   for (size_t number = 0; number < groups_.size(); ++number) {
     const auto& group = groups_[number];

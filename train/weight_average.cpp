@@ -20,7 +20,6 @@ void WeightAverage::update(int64_t step) {
   at::NoGradGuard no_grad;
   const auto t = static_cast<double>(step);
   const double fraction = 1 - std::min(decay_, (1 + t) / (10 + t));
-  const FusedScope kernels_wanted;
   if (use_fused(flat_.values)) {
     const auto* values = flat_.values.data_ptr<float>();
     auto* average = average_.data_ptr<float>();

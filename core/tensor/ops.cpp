@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 #include "core/error.h"
 #include "core/tensor/fused.h"
@@ -20,22 +21,18 @@ bool within(const Tensor& index, int64_t rows) {
   return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows);
 }
 
-std::atomic<bool> fused_allowed{true};
-thread_local int fused_scopes = 0;
+std::atomic<bool> fused_allowed{std::getenv("CLOZE_PLAIN") == nullptr};
 
 bool have_kernels(bool cpu, at::ScalarType type) {
   return fused_allowed && cpu && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing();
 }
-bool fused_now(bool cpu, at::ScalarType type) {
-  return (at::GradMode::is_enabled() || fused_scopes > 0) && have_kernels(cpu, type);
-}
 
 }  // namespace
 
-bool use_fused(const Tensor& x) { return fused_now(x.is_cpu(), x.scalar_type()); }
-FusedScope::FusedScope() { ++fused_scopes; }
-FusedScope::~FusedScope() { --fused_scopes; }
+bool use_fused(const Tensor& x) { return have_kernels(x.is_cpu(), x.scalar_type()); }
 void set_fused(bool on) { fused_allowed = on; }
+PlainScope::PlainScope() : fused_before_(fused_allowed.exchange(false)) {}
+PlainScope::~PlainScope() { fused_allowed = fused_before_; }
 
 PackedWeights::PackedWeights(const Layer& network, int64_t rows) {
   if (!at::globalContext().hasMKLDNN()) return;
@@ -96,30 +93,24 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
                       "attention in a window is bidirectional; it cannot be causal");
   require<ShapeError>(context.window < 0 || !context.distance_bias.defined(),
                       "attention in a window has no distance biases");
-  return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop)
-                        : plain::self_attention(qkv, bias, heads, context, drop);
+  return use_fused(qkv) && !context.probabilities ? fused::self_attention(qkv, bias, heads, context, drop)
+                                                  : plain::self_attention(qkv, bias, heads, context, drop);
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop) {
-  if (!use_fused(q)) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  if (!use_fused(q) || context.probabilities)
+    return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
   const int64_t masked = context.key_mask.defined() ? context.key_mask.size(0) : kv.size(0);
   require<ShapeError>(q.size(0) == kv.size(0) && masked == kv.size(0), "queries have ", q.size(0), " rows, keys ",
                       kv.size(0), " and their mask ", masked, "; these must be equal");
   return fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
-Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context) {
-  std::optional<FusedScope>
-      kernel;  // runs twice in each block for each token; the plain form is twenty small operators
-  if (q.scalar_type() == at::kFloat && !context.probabilities) kernel.emplace();
-  return cross_attention(q, Param(), kv, Param(), heads, context, {});
-}
-
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop) {
-  return use_fused(q) ? fused::relative_attention(q, kv, r, heads, terms, drop)
-                      : plain::relative_attention(q, kv, r, heads, terms, drop);
+  return use_fused(q) && !terms.probabilities ? fused::relative_attention(q, kv, r, heads, terms, drop)
+                                              : plain::relative_attention(q, kv, r, heads, terms, drop);
 }
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
@@ -138,7 +129,7 @@ Tensor marked_positions(const Tensor& mask) {
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto& table = t.word.value();
-  if (!fused_now(table.is_cpu(), table.scalar_type())) return plain::embed(in, t, drop);
+  if (!use_fused(table)) return plain::embed(in, t, drop);
   require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0),
                       " rows; the text was prepared with another tokenizer");
   require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)),
@@ -170,7 +161,7 @@ TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& 
   for (int64_t first = 0; first < n; first += block) {
     const int64_t count = std::min(block, n - first);
     const auto rows = hidden.narrow(0, first, count), wanted = labels.narrow(0, first, count);
-    auto logits = plain::linear(rows, table, bias);  // [count, V]
+    auto logits = linear(rows, table, bias);  // [count, V]
     if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
     losses.push_back(
         (at::logsumexp(logits, {-1}) - logits.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)).to(at::kFloat));

@@ -1,6 +1,6 @@
 #pragma once
-// The operations that networks consist of. Each has a plain form of LibTorch operators and, for training on the CPU, a
-// fused form with a hand-written backward pass; a test compares the two.
+// The operations that networks consist of. Each has a plain form of LibTorch operators and, for the CPU, a fused form
+// with a hand-written backward pass; a test compares the two.
 #include "core/tensor/activation.h"
 #include "core/tensor/feature_kernel.h"
 #include "core/tensor/param.h"
@@ -17,16 +17,22 @@ struct Dropout {
   bool on() const { return active && p > 0; }
 };
 
-/// True if the fused forms are used for `x`: CPU, gradients enabled, not under the tracer, fp32 or bf16.
+/// True if the fused forms are used for `x`, with gradients and without: CPU, fp32 or bf16, not under the tracer.
 bool use_fused(const Tensor& x);
-/// While one exists, this thread uses the fused forms although no gradients are recorded: the first run of a block that
-/// is recomputed in the backward pass must give the same numbers.
-struct FusedScope {
-  FusedScope();
-  ~FusedScope();
-};
-/// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain).
+/// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain). A process in whose
+/// environment CLOZE_PLAIN is set begins without them.
 void set_fused(bool on);
+/// While one exists, the plain forms run.
+class PlainScope {
+ public:
+  PlainScope();
+  ~PlainScope();
+  PlainScope(const PlainScope&) = delete;
+  PlainScope& operator=(const PlainScope&) = delete;
+
+ private:
+  bool fused_before_;
+};
 
 /// While one exists, matrix multiplications without gradients read fp32 weights that oneDNN has packed for `rows` rows:
 /// generation computes one token a step, where the usual multiplication spends its time on packing, and scoring
@@ -83,7 +89,7 @@ struct AttentionContext {
                         ///< undefined: 0
   Tensor distance_bias{};  ///< [H, T + S - 1], element s - t + T - 1 is added to the score of query t and key s
   double scale = 0;        ///< of Q K'; 0: 1 / sqrt(C)
-  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, T, S] of each call, with plain operators
+  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, T, S] of each call, by the plain form
   int64_t window = -1;                           ///< number of keys attended to on either side; -1: all
   int64_t dilation = 1;                          ///< of a window: step between its keys
   int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all
@@ -99,9 +105,6 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 /// The same for queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values concatenated.
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop);
-/// The same for incremental decoding over cached keys and values, biases already added. In fp32 the kernel is used,
-/// also without gradients.
-Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context);
 
 /// The position and segment terms of XLNet's scores.
 struct RelativeTerms {
@@ -111,7 +114,7 @@ struct RelativeTerms {
   Tensor distance_list{};    ///< int64 [B], which list of r a row uses; undefined: the first
   Tensor segments_differ{};  ///< bool [B, N, S], true = of different segments; undefined: no segment term
   Tensor visible{};          ///< bool [B, N, S], true = may be attended to; undefined: all may
-  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, N, S], with plain operators
+  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, N, S], by the plain form
 };
 
 /// Attention with scores
@@ -215,8 +218,8 @@ TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bi
 /// Sampled tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 
-/// a b for each matrix of a [..., M, K] and b [..., K, N], broadcast; as at::matmul, but with gradients enabled the
-/// same for any number of threads. Call it qualified: argument-dependent lookup also finds at::matmul.
+/// a b for each matrix of a [..., M, K] and b [..., K, N], broadcast; as at::matmul, but where fused the same for any
+/// number of threads. Call it qualified: argument-dependent lookup also finds at::matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].

@@ -3,8 +3,6 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "core/tensor/ops.h"
-
 namespace cloze {
 
 namespace {
@@ -23,7 +21,6 @@ struct Recompute : torch::autograd::Function<Recompute> {
     context->save_for_backward(inputs.vec());
     context->saved_data["f"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(f));
     at::NoGradGuard no_grad;
-    const FusedScope fused;
     return f(inputs.vec());
   }
   static variable_list backward(AutogradContext* context, const variable_list& grads) {

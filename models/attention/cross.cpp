@@ -18,10 +18,10 @@ Tensor CrossAttention::mix(const Tensor& x, const EncoderOutput& encoded, const 
   const AttentionContext cross{.key_mask = encoded.mask, .scale = scale, .probabilities = context.probabilities};
   if (cached.defined()) {
     const auto q = query->forward(x);
-    if (cached.size(0) == q.size(0)) return cached_attention(q, cached, heads, cross);
+    if (cached.size(0) == q.size(0)) return cross_attention(q, {}, cached, {}, heads, cross, {});
     require<ShapeError>(q.size(0) % cached.size(0) == 0, "the ", q.size(0),
                         " rows of the decoder are not a multiple of the ", cached.size(0), " rows of the encoder");
-    return cached_attention(q.view({cached.size(0), -1, q.size(2)}), cached, heads, cross)
+    return cross_attention(q.view({cached.size(0), -1, q.size(2)}), {}, cached, {}, heads, cross, {})
         .reshape({x.size(0), x.size(1), -1});  // the queries of rows with the same source, concatenated
   }
   return cross_attention(linear(x, query->weight, Param()), query->bias,

@@ -69,7 +69,7 @@ struct FullAttentionLayer final : Attention {
     const auto parts = all.chunk(3, -1);
     const auto fresh = at::cat({parts[1], parts[2]}, -1);
     past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
-    return cached_attention(parts[0], past, heads, context);
+    return cross_attention(parts[0], {}, past, {}, heads, context, {});
   }
   bool has_cache() const override { return window < 0 && !terms; }
   double multiply_adds(const RowSizes& row, bool causal) const override {

@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "models/initialization.h"
 #include "objectives/objective.h"
 #include "objectives/rtd/replacement_numbers.h"
@@ -111,8 +109,6 @@ struct ReplacedToken final : Objective {
   /// `early`, if it trains.
   Tensor generate(const Batch& batch, uint64_t key, std::vector<LossPart>& early) {
     const at::AutoGradMode graph(at::GradMode::is_enabled() && !generator_frozen());
-    std::optional<FusedScope> fused;  // dropout as in training, although there are no gradients
-    if (generator_frozen() && is_training()) fused.emplace();
     const auto hidden = generator->hidden({.input_ids = batch.input_ids,
                                            .attention_mask = batch.attention_mask,
                                            .token_type_ids = batch.token_type_ids,

@@ -281,3 +281,9 @@ TEST_CASE("CLOZE_ISA holds a process to a lower instruction set, and what the pr
   CHECK_THAT(refused.text,
              Catch::Contains("CLOZE_ISA=vax: is no instruction set of this processor; name one of portable"));
 }
+
+TEST_CASE("CLOZE_PLAIN holds a process to plain operators", "[cli]") {
+  const auto steps = "benchmark " + world().config() + " --steps 1 --steps-only";
+  CHECK_THAT(cloze(steps, "CLOZE_PLAIN=1 ").text, Catch::Contains("plain operators"));
+  CHECK_THAT(cloze(steps).text, !Catch::Contains("plain operators"));
+}

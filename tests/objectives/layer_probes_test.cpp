@@ -94,6 +94,7 @@ TEST_CASE("a probe of layer k reads the states that the network has there, bit f
     auto batch = probe_batch(model, head, {eight_rows(TaskKind::classification)[0]});
     const at::NoGradGuard no_grad;
     Traces traces;
+    traces.encoder.keeps_attentions = traces.decoder.keeps_attentions = false;  // those are of plain operators
     network->backbone->hidden(batch, &traces);
     const auto& trace = backbone_of(model).is_encoder_decoder() ? traces.decoder : traces.encoder;
     REQUIRE(trace.hidden_states.size() == 3);
@@ -132,6 +133,7 @@ TEST_CASE("the pooling of a probe is that of its head, and nothing of that head 
     CHECK((own == std::vector<std::string>{"classification.layer1.weight", "classification.layer1.bias"}));
     const at::NoGradGuard no_grad;
     Traces traces;
+    traces.encoder.keeps_attentions = traces.decoder.keeps_attentions = false;  // those are of plain operators
     const auto batch = probe_batch(small(), head, {rows[3]});
     network->backbone->hidden(batch, &traces);
     const auto& hidden = traces.encoder.hidden_states[1];

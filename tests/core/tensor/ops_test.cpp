@@ -183,10 +183,58 @@ TEST_CASE("labels and rows outside the tables are rejected before the kernels re
     CHECK_THROWS_WITH(token_cross_entropy(x, table, Param(), at::tensor({label}, at::kLong), {}, nullptr),
                       Catch::Contains("a label lies outside the 5 tokens of the model"));
   const auto q = numbers({6, 2, 4}, 0.1), kv = numbers({2, 7, 8}, 0.2);
-  CHECK_THROWS_WITH(cached_attention(q, kv, 2, {}),
+  CHECK_THROWS_WITH(cross_attention(q, {}, kv, {}, 2, {}, {}),
                     Catch::Contains("queries have 6 rows, keys 2 and their mask 2; these must be equal"));
-  CHECK_THROWS_WITH(cached_attention(q, numbers({6, 7, 8}, 0.2), 2, {.key_mask = at::ones({2, 7}, at::kBool)}),
-                    Catch::Contains("queries have 6 rows, keys 6 and their mask 2; these must be equal"));
+  CHECK_THROWS_WITH(
+      cross_attention(q, {}, numbers({6, 7, 8}, 0.2), {}, 2, {.key_mask = at::ones({2, 7}, at::kBool)}, {}),
+      Catch::Contains("queries have 6 rows, keys 6 and their mask 2; these must be equal"));
+}
+
+TEST_CASE("without gradients an operator has the bits that it has with them, and no graph", "[kernels]") {
+  const auto x = numbers({2, 5, 12}, 0.3).set_requires_grad(true), qkv = numbers({2, 5, 36}, 0.2);
+  const auto w = param({20, 12}, 0.4), b = param({20}, 0.1);
+  const auto all = [&] {
+    return std::vector{linear_activation(x, w, b, Activation::gelu),
+                       linear_dropout_add_norm(x, w, b, {}, numbers({2, 5, 20}, 0.6), {.gamma = b}),
+                       self_attention(qkv, param({36}, 0.5), 2, {}, {})};
+  };
+  const auto with = all();
+  const at::NoGradGuard no_grad;
+  CHECK(use_fused(x));
+  const auto without = all();
+  for (size_t k = 0; k < with.size(); ++k) {
+    CHECK(at::equal(without[k], with[k]));
+    CHECK(with[k].grad_fn() != nullptr);
+    CHECK(without[k].grad_fn() == nullptr);
+  }
+}
+
+TEST_CASE("a plain scope runs the plain forms, and leaves them or the fused ones on as they were", "[kernels]") {
+  const auto x = numbers({2, 3}, 0.3);
+  const auto in_scope = [&] {
+    const PlainScope plain;
+    return use_fused(x);
+  };
+  CHECK_FALSE(in_scope());
+  CHECK(use_fused(x));
+  set_fused(false);
+  CHECK_FALSE(in_scope());
+  CHECK_FALSE(use_fused(x));
+  set_fused(true);
+}
+
+TEST_CASE("an attention that is asked for its probabilities gives them, with gradients and without", "[kernels]") {
+  const auto q = numbers({2, 5, 12}, 0.3), kv = numbers({2, 7, 24}, 0.2), qkv = numbers({2, 5, 36}, 0.2);
+  for (const bool records : {false, true}) {
+    const at::AutoGradMode graph(records);
+    std::vector<Tensor> found;
+    self_attention(qkv, {}, 2, {.probabilities = &found}, {});
+    cross_attention(q, {}, kv, {}, 2, {.probabilities = &found}, {});
+    REQUIRE(found.size() == 2);
+    CHECK((found[0].sizes() == std::vector<int64_t>{2, 2, 5, 5}));
+    CHECK((found[1].sizes() == std::vector<int64_t>{2, 2, 5, 7}));
+    for (const auto& of_keys : found) CHECK(error_of(of_keys.sum(-1), at::ones({2, 2, 5})) < 1e-6);
+  }
 }
 
 TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
@@ -519,7 +567,6 @@ TEST_CASE("without gradients fused operators multiply by packed weights, and a r
   const auto x = numbers({150, 24}, 0.7), residual = numbers({150, 40}, 0.2);
   const NormParams norm{.gamma = param({40}, 0.6, 0.3, 1), .beta = param({40}, 0.7)};
   const auto all = [&](int64_t rows) {
-    const FusedScope fused;
     const auto in = x.narrow(0, 0, rows), skip = residual.narrow(0, 0, rows);
     return std::vector{linear(in, layer.weight, layer.bias),
                        linear_activation(in, layer.weight, layer.bias, Activation::gelu),
