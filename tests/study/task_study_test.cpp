@@ -216,6 +216,19 @@ TEST_CASE("fine-tunings that did not learn are marked in the table and named, an
              Catch::Contains("did not learn, being no better than the floor on the valid part: b on cats (2 of 4)"));
 }
 
+TEST_CASE("a run whose fine-tuning diverged has no value on the task, which is said, and the report has the others") {
+  const JudgedStudy study(", seeds: 1");
+  study.mark("b/seed-1", "diverges on cats");
+  study.mark("b/seed-2", "diverges on dogs");
+  CHECK(study.run().failed == 0);
+  const auto report = study.report();
+  REQUIRE(report.arms[1].runs.size() == 1);
+  CHECK(report.arms[1].runs[0].seed == 2);
+  CHECK_THAT(notes_of(report), Catch::Contains("is not finite; it is not in the table"));
+  CHECK_THAT(notes_of(report), Catch::Contains("did not learn"));
+  CHECK(report.arms[1].secondary.at(0).summary.count == 0);
+}
+
 TEST_CASE("suites that the runs answer stand in the table of the tasks") {
   const JudgedStudy study(", seeds: 1", "set: {evaluation.suites: [pairs]}\n");
   study.run();
