@@ -191,6 +191,7 @@ PretrainReport train(Training& training) {
   const bool was_left = callbacks.held_out.is_due() || callbacks.suites.is_due();
   try {
     for (const auto& callback : training.callbacks) callback->begin(training);
+    keep_states(training);
     if (interrupted) stop_at_signal();
     loop(training, callbacks.checkpoints);
     for (const auto& callback : training.callbacks) callback->note_due(training, /*at_end=*/true);
