@@ -75,7 +75,7 @@ bool are_finite(const std::vector<ItemPrediction>& predictions) {
   const auto is_number = [](double value) { return std::isfinite(value); };
   return std::ranges::all_of(predictions, [&](const ItemPrediction& one) {
     return (one.count == 0 || is_number(one.loss)) && is_number(one.prediction.value) &&
-           std::ranges::all_of(one.prediction.probabilities, is_number);
+           is_number(one.answer.null_score) && std::ranges::all_of(one.prediction.probabilities, is_number);
   });
 }
 
@@ -103,21 +103,28 @@ void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const 
   for (auto& found : predictions) decide_answer(found, task.setting);
 }
 
-JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples) {
-  JudgedPart judged{.predictions = predict_items(network, task, part.items, part.rows)};
-  judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
+namespace {
+
+/// Predictions with their figures.
+JudgedPart judged_by(std::vector<ItemPrediction> predictions, const JudgedTask& task, const PreparedPart& part,
+                     int64_t resamples) {
+  JudgedPart judged{.predictions = std::move(predictions)};
+  if (are_finite(judged.predictions))
+    judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
   return judged;
+}
+
+}  // namespace
+
+JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples) {
+  return judged_by(predict_items(network, task, part.items, part.rows), task, part, resamples);
 }
 
 std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, const PreparedPart& part,
                                      int64_t resamples, const RowStates* kept) {
   std::vector<JudgedPart> all;
-  for (const auto& outputs : run_probes(network, task.objectives, part.rows, kept)) {
-    auto& judged = all.emplace_back();
-    judged.predictions = predictions_by(outputs, task, part.items, part.rows);
-    if (!are_finite(judged.predictions)) continue;
-    judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
-  }
+  for (const auto& outputs : run_probes(network, task.objectives, part.rows, kept))
+    all.push_back(judged_by(predictions_by(outputs, task, part.items, part.rows), task, part, resamples));
   return all;
 }
 

@@ -33,7 +33,7 @@ std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& ta
 
 struct JudgedPart {
   std::vector<ItemPrediction> predictions{};
-  TaskFigures figures{};
+  TaskFigures figures{};  ///< none, where the predictions are not finite
 };
 
 /// Whether figures can be made of predictions, as they can of those of a network that did not diverge.
@@ -52,7 +52,6 @@ void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const 
 JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples);
 
 /// The same by each probe of a network, in the order of its layers, in one pass over the rows. `kept`: as run_probes.
-/// A probe whose predictions are not finite has no figures.
 std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, const PreparedPart& part,
                                      int64_t resamples, const RowStates* kept = nullptr);
 

@@ -47,6 +47,8 @@ Table table_of(const LayerCurve& curve) {
 
 std::string verdict_of(const LayerCurve& curve) {
   const auto& best = curve.points.at(curve.best);
+  if (!best.valid.value)
+    return concat("none of ", curve.points.size(), " layers has ", curve.metric, " on the valid part");
   const auto* unit = is_proportion(curve.metric) ? " %" : "";
   return concat("the best of ", curve.points.size(), " layers on the valid part is ", best.layer, ", with ",
                 curve.metric, " ", cell_of(best.valid.value, curve.metric), unit, "; its test figure is ",

@@ -25,7 +25,7 @@ struct LayerCurve {
 /// A row a layer: its figure on both parts, and the interval of the latter.
 Table table_of(const LayerCurve& curve);
 
-/// `the best of 5 layers on the valid part is 3, with accuracy 90.11 %; its test figure is 89.00 %`
+/// `the best of 5 layers on the valid part is 3, with accuracy 90.11 %; its test figure is 89.00 %`, or that none is
 std::string verdict_of(const LayerCurve& curve);
 
 /// [{"layer", "valid": {"value", "count"}, "test": {"value", "low", "high", "count"}}]; null for what is undefined.

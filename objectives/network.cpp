@@ -38,6 +38,14 @@ void Network::freeze_backbone() {
     if (is_probed(name)) param.set_frozen(true);
 }
 
+bool Network::before_step(int64_t step, const Rng& rng) {
+  if (!frozen_backbone_) return Layer::before_step(step, rng);
+  bool changed = false;
+  for (const auto& objective : objectives)
+    changed = objective->before_step(step, Rng(rng.key(objective->head_name()))) || changed;
+  return changed;
+}
+
 namespace {
 
 /// Flat indices of the hidden states that these objectives use, ascending; undefined: all.

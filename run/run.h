@@ -10,7 +10,8 @@
 //   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/task/               the rows and items of the task of a fine-tuned run (tasks/prepared_task.h)
-//   runs/NAME/predictions.jsonl   what is predicted for its test part; hardest.md, confusion.svg
+//   runs/NAME/predictions.jsonl   what is predicted for its test part; hardest.md, confusion.svg,
+//                                 layers.svg
 //   runs/NAME/huggingface/        config.json and generation_config.json that came with an imported model
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
 //                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of

@@ -4,7 +4,8 @@
 //   {"metric", "best", "floor", "learned", "test", "notes", "rows", "predictions", "xxh3"}
 //
 // `rows` is the fingerprint of the rows that it was judged on (tasks/prepared_task.h), `predictions` the XXH3 of
-// predictions.jsonl, and `xxh3` that of all the others. Runs of earlier versions lack the last three.
+// predictions.jsonl, and `xxh3` that of all the others, "layer" and "layers" of probes among them
+// (train/pretrain.h). Runs of earlier versions lack the last three.
 #include <nlohmann/json.hpp>
 #include <string>
 

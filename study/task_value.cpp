@@ -42,6 +42,13 @@ std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
   return hex_of(hash.value());
 }
 
+/// Of a run that says itself that the figure is undefined, as where its training diverged, the predictions are not
+/// read: they may be no numbers.
+JudgedFinetuning without_figure(const std::string& folder) {
+  return {.figure = {.value = std::nan("")},
+          .items = fingerprint_of_items(read_prepared_part(folder + "/" + task_folder, "test").items)};
+}
+
 JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
   const auto [prepared, test, predictions] = read_judged_test(folder);
   const auto& task = prepared.task;
@@ -106,7 +113,8 @@ MetricValue value_of_finetunings(const std::vector<std::string>& folders, const 
   for (const auto& folder : folders) {
     const auto outcome = outcome_of(folder);
     const auto name = figure.empty() ? outcome.figure : figure;
-    const auto judged = judged_run(folder, name);
+    const bool has_none = name == outcome.figure && std::isnan(outcome.value);
+    const auto judged = has_none ? without_figure(folder) : judged_run(folder, name);
     require<DataError>(mean.text.empty() || mean.text == judged.items, folders.front(), " and ", folder,
                        ": were judged on different items; make them again with one task file");
     mean.text = judged.items;

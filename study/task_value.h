@@ -41,8 +41,8 @@ ValidFigure valid_of(const std::string& folder);
 TaskOutcome outcome_of(const std::string& folder);
 
 /// The mean over fine-tuned runs of a figure on their test part, item by item where it is a mean of items, else on
-/// bootstrap draws of items. `figure` empty: that which chose. Throws DataError for runs that were judged on different
-/// items, and for files that are missing or damaged.
+/// bootstrap draws of items; NaN where one of them has none. `figure` empty: that which chose. Throws DataError for
+/// runs that were judged on different items, and for files that are missing or damaged.
 MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure);
 
 }  // namespace cloze

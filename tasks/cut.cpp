@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "core/error.h"
-
 namespace cloze {
 
 namespace {
 
 void require_few(const std::vector<TokenWindow>& windows, int64_t count) {
-  require<DataError>(windows.size() <= most_windows, "a text of ", count, " tokens has more than ", most_windows,
-                     " windows; raise `stride` or `max_length`, or divide the text");
+  require<TooManyWindows>(windows.size() <= most_windows, "a text of ", count, " tokens has more than ", most_windows,
+                          " windows; raise `stride` or `max_length`, or divide the text");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/error.h"
 #include "tasks/task_config.h"
 
 namespace cloze {
@@ -22,6 +23,9 @@ int64_t step_of(const TaskCut& cut, int64_t room);
 
 /// Of a text: a million tokens have 15,625 windows with a stride of 64.
 inline constexpr size_t most_windows = 20'000;
+struct TooManyWindows : DataError {
+  using DataError::DataError;
+};
 
 /// Tokens [begin, end).
 struct TokenWindow {
@@ -32,7 +36,7 @@ struct TokenWindow {
 
 /// Windows over `count` tokens, at most `room` long, each `step` tokens after the one before (BERT's doc_stride; what
 /// tokenizers calls stride is the overlap, room - step). The last one ends with the text. A step that is longer than
-/// the room is the room, so that every token is in a window. Throws DataError for more windows than `most_windows`.
+/// the room is the room, so that every token is in a window. Throws TooManyWindows.
 /// Source: google-research/bert, run_squad.py, `convert_examples_to_features`.
 std::vector<TokenWindow> stride_windows(int64_t count, int64_t room, int64_t step);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/contains.h"
 #include "core/error.h"
@@ -103,7 +104,7 @@ void predict_tags(const TaskItem& item, std::span<const TaskRow> rows, std::span
 void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
                     const PredictionSetting& setting, ItemPrediction& prediction) {
   std::vector<SpanLogits> sides;
-  double best = unknown_loss;  // of the window that has the answer, or that gets by best without
+  std::optional<double> best;  // of the window that has the answer, or that gets by best without
   for (size_t r = 0; r < rows.size(); ++r) {
     auto& side = sides.emplace_back();
     for (size_t t = 0; t < rows[r].ids.size(); ++t) {
@@ -114,13 +115,13 @@ void predict_answer(const TaskItem& item, std::span<const TaskRow> rows, std::sp
     const double loss = (log_sum_exp(side.start) - side.start[static_cast<size_t>(rows[r].start)] +
                          log_sum_exp(side.end) - side.end[static_cast<size_t>(rows[r].end)]) /
                         2;
-    best = std::isnan(best) ? loss : std::max(best, loss);
+    best = !best || std::isnan(loss) ? loss : std::max(*best, loss);  // one that is no number stays
   }
   prediction.answer = answer_of(item.second, rows, sides, setting.answers);
   prediction.prediction.no_answer = prediction.answer.margin;
   decide_answer(prediction, setting);
-  prediction.loss = best;
-  prediction.count = std::isnan(best) ? 0 : 1;
+  prediction.loss = best.value_or(unknown_loss);
+  prediction.count = best ? 1 : 0;
 }
 
 void predict_choice(std::span<const RowLogits> logits, const Gold& gold, ItemPrediction& prediction) {

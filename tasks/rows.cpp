@@ -72,6 +72,22 @@ TaskRow TaskRowMaker::framed(std::span<const int32_t> first, std::span<const int
 
 void TaskRowMaker::add(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
   const auto before = rows.size();
+  try {
+    add_rows(item, number, rows, counts);
+  } catch (const TooManyWindows& fault) {
+    fail<DataError>("item ", item.id, " (line ", item.line, "): ", fault.what());
+  }
+  ++counts.items;
+  counts.items_in_windows += rows.back().window > 0;
+  for (size_t i = before; i < rows.size(); ++i) {
+    require<DataError>(!rows[i].ids.empty(), "item ", item.id, " (line ", item.line,
+                       ") has no tokens, and this family adds none around a text; remove it, or add words to it with a "
+                       "template");
+    count_row(counts, rows[i]);
+  }
+}
+
+void TaskRowMaker::add_rows(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
   switch (options_.kind) {
     case TaskKind::classification:
     case TaskKind::multilabel:
@@ -87,14 +103,6 @@ void TaskRowMaker::add(const TaskItem& item, int64_t number, std::vector<TaskRow
     case TaskKind::choice:
       add_candidates(item, number, rows, counts);
       break;
-  }
-  ++counts.items;
-  counts.items_in_windows += rows.back().window > 0;
-  for (size_t i = before; i < rows.size(); ++i) {
-    require<DataError>(!rows[i].ids.empty(), "item ", item.id, " (line ", item.line,
-                       ") has no tokens, and this family adds none around a text; remove it, or add words to it with a "
-                       "template");
-    count_row(counts, rows[i]);
   }
 }
 

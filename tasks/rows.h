@@ -79,13 +79,15 @@ class TaskRowMaker {
   /// answer (of the item's answers the first) points at the tokens around it, another one at the no-answer place.
   /// Choice: the premise, and each candidate after the item's question. The premise is cut alike in all rows.
   ///
-  /// Throws DataError for a row without tokens, and for an item of choice without candidates.
+  /// Throws DataError for a row without tokens, for an item of choice without candidates, and for a text of more
+  /// windows than `most_windows`.
   void add(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
 
   const RowOptions& options() const { return options_; }
 
  private:
   struct Encoded;
+  void add_rows(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
   void add_text(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
   void add_words(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
   void add_spans(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;

@@ -1,5 +1,6 @@
 #include "train/pretrain.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/interrupt.h"
@@ -175,8 +176,10 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
     log_warning("train", concat(training.options.run, ": did not learn: its ", training.config.task.metric,
                                 " on the valid part of ", training.config.task.name, " is no better than that of ",
                                 report.task["floor"]["name"].get<std::string>(),
-                                "; raise optimizer.learning_rate or train.budget, or look at the rows with `cloze "
-                                "inspect task`"));
+                                std::isfinite(report.held_out_loss)
+                                    ? "; raise optimizer.learning_rate or train.budget"
+                                    : "; lower optimizer.learning_rate, with which its last predictions are not finite",
+                                ", or look at the rows with `cloze inspect task`"));
   if (!answers.empty()) training.write("suites.json", suites_file(report.steps, answers));
   training.write("held_out.json", callbacks.held_out.file(training));
   training.tell(
@@ -191,6 +194,7 @@ PretrainReport train(Training& training) {
   const bool was_left = callbacks.held_out.is_due() || callbacks.suites.is_due();
   try {
     for (const auto& callback : training.callbacks) callback->begin(training);
+    keep_states(training);
     if (interrupted) stop_at_signal();
     loop(training, callbacks.checkpoints);
     for (const auto& callback : training.callbacks) callback->note_due(training, /*at_end=*/true);

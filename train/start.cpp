@@ -116,8 +116,8 @@ bool open_folder(Training& training, const Origin& origin) {
   return rows_differ;
 }
 
-/// Computes the states that probes read of the rows they are trained on, once: their network stays as it is. Where
-/// these are too many, each step computes its own.
+}  // namespace
+
 void keep_states(Training& training) {
   auto& network = *training.network;
   if (!network.probes()) return;
@@ -129,8 +129,6 @@ void keep_states(Training& training) {
            concat("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
   if (fits) network.keep_states(states_of_rows(network, objectives, rows, ProbedTokens::labelled).states);
 }
-
-}  // namespace
 
 Callbacks prepare(Training& training) {
   check_means(training);
@@ -151,7 +149,6 @@ Callbacks prepare(Training& training) {
   auto& last = training.add(std::move(checkpoints));
   auto& task = training.add(std::make_unique<TaskTest>());  // after the last checkpoint, which may be the best
   restore_origin(training, origin, last, rows_differ);
-  keep_states(training);
   check_disk(training, milestones.ahead(training));
   open_metrics(training, last.restored());
   return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last, .task = task};

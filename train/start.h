@@ -22,4 +22,8 @@ struct Callbacks {
 /// callbacks, which have not begun. Throws ConfigError, DataError, CheckpointError.
 Callbacks prepare(Training& training);
 
+/// Computes the states that probes read of the rows they are trained on, once: their network stays as it is. Where
+/// these are too many, each step computes its own. Does nothing for other heads. Throws Interrupted after a signal.
+void keep_states(Training& training);
+
 }  // namespace cloze

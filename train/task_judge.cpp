@@ -43,6 +43,13 @@ SuiteResult suite_result_of(const std::string& name, const std::string& metric, 
     const bool is_first = figure.metric == metric;
     result.figures.insert(is_first ? result.figures.begin() : result.figures.end(), made);
   }
+  if (result.figures.empty()) {
+    SuiteFigure undefined;
+    undefined.metric = metric;
+    undefined.value = undefined_cost;
+    undefined.count = std::ssize(judged.predictions);
+    result.figures.push_back(undefined);
+  }
   return result;
 }
 
@@ -69,7 +76,10 @@ void TaskJudge::judge(Network& network) {
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
   loss_ = held_out_of(task_, judged, loss_name_);
-  if (judged.figures.figures.empty()) loss_.loss = undefined_cost;
+  if (!judged.figures.figures.empty()) return;
+  loss_.loss = undefined_cost;
+  loss_.standard_error.reset();
+  loss_.sequences.clear();
 }
 
 JudgedPart TaskJudge::judge_head(Network& network) {

@@ -11,7 +11,7 @@
 namespace cloze {
 
 /// Figures of a task as those of a suite: what logs, metrics.jsonl, summary.json and reports show of it. The first one
-/// is that which chooses.
+/// is that which chooses; of a part without figures it is the only one, and NaN.
 SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged);
 
 /// Judges the valid part of a run's task.
@@ -22,7 +22,7 @@ class TaskJudge {
 
   /// Judges the network, with the weights that it has now, and chooses the threshold of no answer, or of several probes
   /// the best one, of equal ones that of the lowest layer. Predictions that are not finite, as of a training that
-  /// diverged, have no figures, and a loss of NaN.
+  /// diverged, have a figure and a loss of NaN.
   void judge(Network& network);
 
   /// What the best step has the least of: the figure, with its sign changed where more is better; NaN: it is undefined.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/json.h"
 #include "core/log.h"
@@ -66,7 +66,7 @@ std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
   const auto& figure = result.figures.front();
   const auto& metric = figure.metric;
   auto text = concat(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
-                     is_proportion(metric) ? " %" : "");
+                     is_proportion(metric) && !std::isnan(figure.value) ? " %" : "");
   if (figure.low && figure.high)
     text += concat(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
   text += concat(", n ", figure.count);

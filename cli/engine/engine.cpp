@@ -43,7 +43,8 @@ std::string percent(double part, double whole) { return fixed(whole > 0 ? 100 * 
 std::string task_words(const PretrainCommand& c, const PretrainReport& r) {
   const auto metric = r.task["metric"].get<std::string>();
   const auto value = value_at(r.task, ("/test/" + metric + "/value").c_str());
-  const auto shown = value.is_number() ? fixed(value.get<double>(), 4) : "undefined";
+  const bool is_defined = value.is_number() && std::isfinite(value.get<double>());
+  const auto shown = is_defined ? fixed(value.get<double>(), 4) : "undefined";
   return concat(c.run, ": ", metric, " ", shown, " on the test part of ", c.config.task.name, ", by ",
                 r.best_step > 0 ? concat("the best step, ", r.best_step) : "the last step",
                 r.task["learned"] == true ? "" : "; did not learn", "; predictions in ", c.run, "/predictions.jsonl");

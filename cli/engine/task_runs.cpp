@@ -2,6 +2,7 @@
 #include "cli/engine/task_runs.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -127,10 +128,18 @@ void check_comparable(const TaskOfRun& first, const TaskOfRun& second) {
          at == items.end() ? "" : at->id, "'");
 }
 
+/// Throws DataError for a run whose predictions are no numbers.
+void require_finite(const std::vector<ItemPrediction>& predictions, const std::string& run) {
+  require<DataError>(are_finite(predictions), run,
+                     ": its predictions are not finite, as those of a training that diverged; name an earlier step, or "
+                     "fine-tune again in another folder with a lower optimizer.learning_rate");
+}
+
 /// The test part of a run, judged.
 JudgedPart judge_run(const TaskOfRun& of, CheckpointChoice choice) {
   const auto opened = open_task_run(of.run, choice);
   auto judged = judge_part(*opened.run.network, opened.task, of.test, interval_resamples);
+  require_finite(judged.predictions, of.run);
   add_constant_floor(opened.task, of.test.items, judged.figures);
   return judged;
 }
@@ -253,7 +262,11 @@ std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
     if (name.extension() == packed) name.replace_extension();
   const auto path = (fs::path(scratch.path()) / ("input" + name.extension().string())).string();
   std::ofstream out(path, std::ios::binary);
-  out << std::cin.rdbuf();
+  std::array<char, 1 << 16> part;
+  while (out && (std::cin.read(part.data(), part.size()) || std::cin.gcount() > 0))
+    out.write(part.data(), std::cin.gcount());
+  out.close();
+  require(!out.fail(), path, ": standard input cannot be kept there (", system_reason(), "); name its file instead");
   return path;
 }
 
@@ -288,6 +301,7 @@ class Predictor {
     std::vector<TaskRow> rows;
     for (size_t i = 0; i < window.size(); ++i) maker_.add(window[i], static_cast<int64_t>(i), rows, counts_);
     auto found = predict_items(*opened_.run.network, opened_.task, window, rows);
+    require_finite(found, opened_.run.folder);
     for (size_t i = 0; i < window.size(); ++i) output_.add(found[i], window[i]);
     output_.flush();
     count_ += window.size();

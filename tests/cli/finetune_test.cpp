@@ -326,6 +326,24 @@ TEST_CASE("a head keeps the order of its labels where a task has another one, an
                                Catch::Contains("drawn: classification."));
 }
 
+TEST_CASE("a fine-tuning that diverged ends, and its predictions are refused", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto run = w.dir / "diverged";
+  const auto made = cloze("finetune " + world().run + " " + w.task + " --run " + run +
+                          " --like google-bert --set optimizer.learning_rate=1000 --set optimizer.weight_decay=10"
+                          " --set schedule.shape=constant --set schedule.warmup=0 --set train.on_nonfinite=skip"
+                          " --set train.batch_size=8 --set train.budget.epochs=1 --set evaluation.every=0");
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text, Catch::Contains("accuracy undefined on the test part of animals, by the last step; did not "
+                                        "learn"));
+  const auto refusal = run +
+                       ": its predictions are not finite, as those of a training that diverged; name an earlier step, "
+                       "or fine-tune again in another folder with a lower optimizer.learning_rate";
+  check_refused("evaluate " + run, 1, refusal);
+  check_refused("predict " + run + " " + w.dir / "test.tsv --json", 1, refusal);
+}
+
 TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[cli][tasks]") {
   auto& w = task_world();
   const auto& base = world().run;

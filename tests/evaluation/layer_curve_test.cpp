@@ -45,4 +45,7 @@ TEST_CASE("what is undefined at a layer is null in JSON, and no point of the cha
   const auto svg = layers_svg(curve);
   CHECK_THAT(svg, Contains("sst2: accuracy by layer") && Contains("valid") && Contains("test"));
   CHECK_THAT(svg, !Contains("nan"));
+  auto diverged = curve;
+  for (auto& point : diverged.points) point.valid.value = point.test.value = {};
+  CHECK(verdict_of(diverged) == "none of 3 layers has accuracy on the valid part");
 }

@@ -181,6 +181,21 @@ TEST_CASE("probes of all layers lose, learn and answer what each does alone", "[
   }
 }
 
+TEST_CASE("the random features of a backbone that stays as it is are not redrawn", "[objectives][tasks][probe]") {
+  auto model = small<PerformerConfig>();
+  model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
+  const auto head = probe_of<ClassificationConfig>({every_layer});
+  const auto network = probe_network(model, head);
+  const auto batch = probe_batch(model, head, eight_rows(TaskKind::classification));
+  const auto before = network->probed_states(batch);
+  network->freeze_backbone();
+  CHECK_FALSE(network->before_step(5, Rng(1)));
+  CHECK(at::equal(network->probed_states(batch), before));
+  const auto trained = probe_network(model, head);
+  CHECK(trained->before_step(5, Rng(1)));
+  CHECK_FALSE(at::equal(trained->probed_states(batch), before));
+}
+
 TEST_CASE("states that are kept are those of the rows of a step, whatever batches they were computed in",
           "[objectives][tasks][probe]") {
   for (const auto& head : probes_of_kinds({0, 2})) {

@@ -284,6 +284,19 @@ TEST_CASE("the costs of fine-tunings whose passes are searched are the mean over
   for (const auto& cost : costs) CHECK(cost.steps == Approx(10));  // of 20 items, 5 an epoch
 }
 
+TEST_CASE("a run whose fine-tuning diverged has no value on the task, which is said, and the report has the others") {
+  const JudgedStudy study(", seeds: 1");
+  study.mark("b/seed-1", "diverges on cats");
+  study.mark("b/seed-2", "diverges on dogs");
+  CHECK(study.run().failed == 0);
+  const auto report = study.report();
+  REQUIRE(report.arms[1].runs.size() == 1);
+  CHECK(report.arms[1].runs[0].seed == 2);
+  CHECK_THAT(notes_of(report), Catch::Contains("is not finite; it is not in the table"));
+  CHECK_THAT(notes_of(report), Catch::Contains("did not learn"));
+  CHECK(report.arms[1].secondary.at(0).summary.count == 0);
+}
+
 TEST_CASE("suites that the runs answer stand in the table of the tasks") {
   const JudgedStudy study(", seeds: 1", "set: {evaluation.suites: [pairs]}\n");
   study.run();

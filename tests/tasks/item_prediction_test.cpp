@@ -61,6 +61,32 @@ TEST_CASE("several labels are those above a half, a value is the mean, and a cho
   CHECK(text_of(choice, TaskKind::choice, three_labels) == "1");
 }
 
+TEST_CASE("an answer by logits that are no numbers has a loss that is none, and counts", "[tasks]") {
+  const double no_number = std::nan("");
+  TaskItem item{.id = "q", .text = "who", .second = "an owl", .gold = GoldAnswers{{{.text = "owl", .begin = 3}}}};
+  TaskRow row;
+  row.ids = {2, 7, 3, 8, 9, 3};
+  row.class_token = 0;
+  row.second_begin = 3;
+  row.second_end = 5;
+  row.bytes = {{}, {}, {}, {0, 2}, {3, 6}, {}};
+  row.start = row.end = 4;
+  const std::vector<TaskRow> rows(2, row);
+  const auto logits_of = [](double value) { return RowLogits{std::vector<double>(12, value), 2}; };
+  for (const auto& [first, second] : {std::pair(no_number, no_number), std::pair(no_number, 0.0)}) {
+    const auto found =
+        predict_item(item, rows, std::vector{logits_of(first), logits_of(second)}, of_kind(TaskKind::spans));
+    CHECK(std::isnan(found.loss));
+    CHECK(found.count == 1);
+  }
+  const auto sound = predict_item(item, rows, std::vector{logits_of(0), logits_of(0)}, of_kind(TaskKind::spans));
+  CHECK(sound.loss == Approx(std::log(6.0)));
+  CHECK(sound.count == 1);
+  auto unknown = rows;
+  for (auto& one : unknown) one.start = no_label;
+  CHECK(predict_item(item, unknown, std::vector{logits_of(0), logits_of(0)}, of_kind(TaskKind::spans)).count == 0);
+}
+
 TEST_CASE("an answer that is empty is shown as none, and other texts as they are", "[tasks]") {
   CHECK(shown_answer("", TaskKind::spans) == "(no answer)");
   CHECK(shown_answer("in 1901", TaskKind::spans) == "in 1901");

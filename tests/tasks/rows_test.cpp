@@ -53,6 +53,17 @@ TEST_CASE("a text that is too long is cut, and what is cut is counted by part", 
                     Catch::Contains("a row of 4 tokens has no room for two texts beside 3 special tokens"));
 }
 
+TEST_CASE("an item whose text has more windows than anybody reads is refused by its name", "[tasks]") {
+  TempDir dir;
+  const auto tokenizer = small_wordpiece(dir);
+  std::string text;
+  for (int i = 0; i < 25'000; ++i) text += "a ";
+  TaskItem item{.id = "long", .line = 3, .text = text};
+  CHECK_THROWS_WITH(made(tokenizer, {.max_length = 7, .cut = Windows{.stride = 1}}, item),
+                    "item long (line 3): a text of 25000 tokens has more than 20000 windows; raise `stride` or "
+                    "`max_length`, or divide the text");
+}
+
 TEST_CASE("windows of a text have all of it, and of a pair all of the longer one beside the shorter", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);

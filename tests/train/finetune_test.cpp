@@ -7,6 +7,7 @@
 #include "objectives/kinds.h"
 #include "run/load_config.h"
 #include "run/run.h"
+#include "run/task_summary.h"
 #include "tasks/prepared_task.h"
 #include "tests/support/runs.h"
 #include "train/task_judge.h"
@@ -148,9 +149,35 @@ TEST_CASE("a network that diverged has no figure and no loss, and its step canno
   judge.judge(network);
   CHECK(std::isnan(judge.cost()));
   CHECK(std::isnan(judge.loss().loss));
-  CHECK(judge.result().figures.empty());
+  REQUIRE(judge.result().figures.size() == 1);
+  CHECK(judge.result().figures[0].metric == "accuracy");
+  CHECK(std::isnan(judge.result().figures[0].value));
   CHECK_FALSE(judge.learned(judge.cost()));
-  CHECK_THAT(judge.text(), Contains("toy-valid"));
+  CHECK_THAT(judge.text(), Contains("toy-valid accuracy -"));
+}
+
+TEST_CASE("a run that diverged ends without a figure on its test part, and so it does when it is resumed",
+          "[train][tasks]") {
+  const TempDir dir;
+  auto config = finetuned(dir, toy_task);
+  config.train.budget.epochs = 2;
+  config.train.on_nonfinite = OnNonFinite::skip;
+  config.optimizer.learning_rate = 1000;
+  config.optimizer.weight_decay = 10;  // each step makes the weights 10,000 times as large
+  config.evaluation.every = 0;
+  set_log_level(LogLevel::normal);
+  const auto report = pretrain(config, {.run = dir / "run"});
+  set_log_level(LogLevel::quiet);
+  CHECK(report.best_step == 0);
+  CHECK_THAT(read_file(dir / "run/log.txt"),
+             Contains("lower optimizer.learning_rate, with which its last predictions are not finite"));
+  const auto task = read_task_summary(dir / "run");
+  CHECK(task["best"].is_null());
+  CHECK(task["learned"] == false);
+  CHECK(task["test"]["accuracy"]["value"].is_null());
+  CHECK(task["test"]["accuracy"]["count"] == 14);
+  pretrain(config, {.run = dir / "run", .resume = true});
+  CHECK(read_task_summary(dir / "run") == task);
 }
 
 TEST_CASE("an epoch has every item once, whatever the batches, and none of another", "[train][tasks]") {

@@ -186,6 +186,21 @@ TEST_CASE("a run of probes resumes to the same bits within an epoch and at its e
   }
 }
 
+TEST_CASE("probes that diverged have no figure, and their run ends with a curve of none", "[train][tasks][probe]") {
+  const TempDir dir;
+  auto config = probing(dir, {every_layer});
+  config.train.on_nonfinite = OnNonFinite::skip;
+  config.optimizer.learning_rate = 1000;
+  config.optimizer.weight_decay = 10;  // each step makes the weights 10,000 times as large
+  config.evaluation.every = config.checkpoint.every = 0;
+  CHECK(pretrain(config, {.run = dir / "run"}).best_step == 0);
+  const auto task = json::parse(read_file(dir / "run/summary.json"))["task"];
+  CHECK(task["learned"] == false);
+  CHECK(task["test"]["accuracy"]["value"].is_null());
+  REQUIRE(task["layers"].size() == 3);
+  for (const auto& point : task["layers"]) CHECK(point["test"]["value"].is_null());
+}
+
 TEST_CASE("the same bits of probes for any number of workers and threads", "[train][tasks][probe]") {
   const TempDir dir;
   auto config = probing(dir, {every_layer});

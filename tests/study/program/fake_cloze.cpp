@@ -133,6 +133,14 @@ std::string answers_of(const Task& task, double right, Stream draws) {
   return lines;
 }
 
+/// The answers of a fine-tuned run that diverged.
+std::string no_numbers(const Task& task) {
+  std::string lines;
+  for (size_t i = 0; i < task.test.items.size(); ++i)
+    lines += json{{"item", i}, {"label", task.labels.names[0]}, {"probabilities", {nullptr, nullptr}}}.dump() + "\n";
+  return lines;
+}
+
 /// The share of items that a run has right: arms of batches of 8 are best at a rate of 1e-4, others at 1e-3.
 double share_right(const RunConfig& config) {
   if (is_marked(config, "learns nothing of")) return 0;
@@ -156,10 +164,12 @@ int finetune(const std::string& run, bool is_resumed) {
   auto stream = Rng(static_cast<uint64_t>(config.train.seed)).stream(config.init.from);
   const double best = right == 0 ? 0.5 : right + 0.001 * stream.normal();
   const auto answers = answers_of(task, right, stream);
-  std::ofstream(run + "/predictions.jsonl") << answers;
+  const bool diverges = is_marked(config, "diverges on");
+  std::ofstream(run + "/predictions.jsonl") << (diverges ? no_numbers(task) : answers);
   json test;
   test["accuracy"]["value"] = right == 0 ? 0.5 : right;
-  const json judged{{"metric", "accuracy"}, {"best", best}, {"learned", right > 0}, {"test", test}};
+  json judged{{"metric", "accuracy"}, {"best", best}, {"learned", right > 0 && !diverges}, {"test", test}};
+  if (diverges) judged["best"] = judged["test"]["accuracy"]["value"] = json();
   std::ofstream(run + "/summary.json") << json{{"task", judged}}.dump();
   std::ofstream(run + "/metrics.jsonl")
       << json{{"step", 7}, {"tokens", 700}, {"flops", 7e9}, {"time", {{"seconds", 2}}}, {"held_out_loss", 0.5}} << "\n";
