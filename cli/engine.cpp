@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -19,8 +20,10 @@ int run_engine(const Command& command) {
   const auto folder = std::filesystem::path(program_path()).parent_path();
   const auto library = (folder / "libcloze_engine.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  require(handle != nullptr, library, ": cannot be loaded (", handle ? "" : dlerror(),
-          "); build Cloze again with ./quickstart or ./test");
+  const std::string reason = handle ? "" : dlerror();
+  const bool lacks_memory = reason.find("failed to map") != reason.npos || reason.find("allocate") != reason.npos;
+  require(handle != nullptr, library, ": cannot be loaded (", reason, "); ",
+          lacks_memory ? "give this process more memory (ulimit -v)" : "build Cloze again with ./quickstart or ./test");
   auto* entry = reinterpret_cast<int (*)(const Command&, LogLevel, Interrupts&)>(dlsym(handle, "cloze_run"));
   require(entry != nullptr, library,
           ": is not the engine of this program; build Cloze again with ./quickstart or ./test");

@@ -23,15 +23,6 @@ namespace {
 
 constexpr uint64_t longest_line = 16 << 20;  // as in files, by LineReader
 
-/// Throws DataError for a device, which has no text and may have no end; a terminal has a user who ends it.
-void require_stream(int in, const std::string& name) {
-  struct stat info{};
-  const bool is_null = fstat(in, &info) == 0 && info.st_rdev == makedev(1, 3);
-  const bool is_device = S_ISBLK(info.st_mode) || (S_ISCHR(info.st_mode) && isatty(in) != 1 && !is_null);
-  if (is_device && in > 0) ::close(in);
-  require<DataError>(!is_device, name, ": is a device, which has no text; name a file");
-}
-
 Spooled copy_of(const std::string& input, const std::string& path) {
   const auto name = input_name(input);
   const int in = input == "-" ? 0 : ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
@@ -75,6 +66,14 @@ Spooled copy_of(const std::string& input, const std::string& path) {
 }
 
 }  // namespace
+
+void require_stream(int in, const std::string& name) {
+  struct stat info{};
+  const bool is_null = fstat(in, &info) == 0 && info.st_rdev == makedev(1, 3);
+  const bool is_device = S_ISBLK(info.st_mode) || (S_ISCHR(info.st_mode) && isatty(in) != 1 && !is_null);
+  if (is_device && in > 0) ::close(in);
+  require<DataError>(!is_device, name, ": is a device, which has no text; name a file");
+}
 
 bool can_be_read_again(const std::string& input) {
   return input != "-" && (fs::is_regular_file(input) || !fs::exists(input));

@@ -17,6 +17,10 @@ struct Spooled {
 /// An input as messages name it.
 inline std::string input_name(const std::string& input) { return input == "-" ? "standard input" : input; }
 
+/// Throws DataError for a descriptor of a device, which is closed then unless it is standard input: a device has no
+/// text and may have no end. A terminal has a user who ends it.
+void require_stream(int in, const std::string& name);
+
 /// False for standard input (`-`) and pipes.
 bool can_be_read_again(const std::string& input);
 

@@ -19,6 +19,7 @@ namespace {
 
 /// A mixture of texts to train on. What the texts are is read later (data/read_mixture.h).
 void check_mixture(const RunConfig& c, Limits& limits) {
+  constexpr double most_weight = 1e9;  // sums of much larger ones are no numbers
   const auto& mixture = c.data.mixture;
   if (mixture.empty()) return;
   limits.forbid(c.data.tokens.empty(),
@@ -27,8 +28,10 @@ void check_mixture(const RunConfig& c, Limits& limits) {
   for (size_t i = 0; i < mixture.size(); ++i) {
     const auto& [tokens, weight] = mixture[i];
     limits.forbid(tokens.empty(), "data.mixture.", i, " names no tokens; give it a folder made by `cloze prepare`");
-    limits.forbid(!(weight > 0) || !std::isfinite(weight), "data.mixture.", i, ".weight is ", shortest(weight),
+    limits.forbid(!(weight > 0), "data.mixture.", i, ".weight is ", shortest(weight),
                   ", and a text needs a share above 0; raise it, or leave the text out");
+    limits.forbid(weight > most_weight, "data.mixture.", i, ".weight is ", shortest(weight), ", more than ",
+                  shortest(most_weight), "; weights are relative, so divide all by the same number");
   }
   limits.forbid(mixture.size() > 1 && carries_mems(c.model),
                 "data.mixture takes every row from another text, and the mems of model.mem_len and model.reuse_len "

@@ -57,9 +57,17 @@ struct LabelNames {
   }
 };
 
+/// A predicted value, whose square and sums of those are numbers.
+double figured(double value, const std::string& where) {
+  constexpr double most = 1e100;  // more than any number of 32 bits
+  require<DataError>(std::abs(value) <= most, where, ": ", value, " is beyond ", most,
+                     ", and figures square it; divide predictions and targets by the same number");
+  return value;
+}
+
 double number_of(const json& value, const std::string& where) {
   require<DataError>(value.is_number(), where, ": ", shown(value), " is no number");
-  return value.get<double>();
+  return figured(value.get<double>(), where);
 }
 
 double number_of(const std::string& text, const std::string& where) {
@@ -67,7 +75,7 @@ double number_of(const std::string& text, const std::string& where) {
   const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
   require<DataError>(trouble == std::errc() && end == text.data() + text.size() && std::isfinite(value), where, ": '",
                      text, "' is no number");
-  return value;
+  return figured(value, where);
 }
 
 /// The predictions that a file has had so far.

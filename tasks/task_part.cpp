@@ -327,6 +327,7 @@ class ItemReader {
   }
 
   double target() const {
+    constexpr double most_target = 1e15;  // its square, and sums of those, are numbers of 32 bits
     const auto& text = text_cell(label_);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -336,6 +337,9 @@ class ItemReader {
       fail<DataError>(
           where(), ": its target is '", shortened(text), "', which is no number; ",
           is_first ? "if this is a line of names, write `header: true`" : "give it one, or remove the item");
+    if (std::abs(value) > most_target)
+      fail<DataError>(where(), ": its target is '", shortened(text), "', beyond ", shortest(most_target),
+                      ", and losses square it; divide all targets by the same number");
     return value;
   }
 

@@ -2,7 +2,7 @@
 #include "cli/engine/task_runs.h"
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +17,7 @@
 #include "core/scratch_folder.h"
 #include "core/text.h"
 #include "data/line_reader.h"
+#include "data/spool.h"
 #include "data/token_store.h"
 #include "models/backbone_config.h"
 #include "run/config_io.h"
@@ -255,18 +256,22 @@ int evaluate_tasks(const EvaluateCommand& c) {
 
 namespace {
 
-/// Standard input as a file whose name ends as that of the task's test part, which says how it is read.
+/// Standard input as a file whose name ends as that of the task's test part, which says how it is read. Throws
+/// DataError for a device, and where the file cannot hold all of it: predictions of a part would pass for all.
 std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   auto name = fs::path(task.test.file).filename();
   for (const auto* packed : {".gz", ".xz"})
     if (name.extension() == packed) name.replace_extension();
   const auto path = (fs::path(scratch.path()) / ("input" + name.extension().string())).string();
+  require_stream(STDIN_FILENO, "standard input");
   std::ofstream out(path, std::ios::binary);
-  std::array<char, 1 << 16> part;
-  while (out && (std::cin.read(part.data(), part.size()) || std::cin.gcount() > 0))
-    out.write(part.data(), std::cin.gcount());
-  out.close();
-  require(!out.fail(), path, ": standard input cannot be kept there (", system_reason(), "); name its file instead");
+  const bool has_content = std::cin.peek() != std::char_traits<char>::eof();
+  errno = 0;
+  if (has_content) out << std::cin.rdbuf();
+  out.flush();
+  const auto reason = system_reason();
+  require<DataError>(out.good(), "standard input: cannot be copied to ", path, " (", reason,
+                     "); set TMPDIR to a folder with more room, or name a file");
   return path;
 }
 

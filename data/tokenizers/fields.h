@@ -17,6 +17,8 @@ inline constexpr int max_sequence_depth = 16;
 inline constexpr size_t max_steps = 32;
 /// Pieces of a vocabulary; the largest published ones have 1,000,000.
 inline constexpr size_t max_pieces = size_t{1} << 21;
+/// Bytes of a piece that is searched for from each character of a text; published ones have fewer than a hundred.
+inline constexpr size_t max_piece_bytes = 1024;
 
 /// A value of a JSON file and its path there, as `tokenizer.json: pre_tokenizer.pattern`.
 /// Every accessor throws DataError with that path if the value has another type.

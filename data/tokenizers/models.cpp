@@ -32,6 +32,18 @@ void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
   ids[piece] = static_cast<int32_t>(id);
 }
 
+void Vocabulary::require_searchable(const Field& where) const {
+  constexpr size_t max_bytes = size_t{1} << 24;  // edges of a trie
+  size_t bytes = 0;
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    if (pieces[id].size() > max_piece_bytes)
+      where.refuse(concat("gives the id ", id, " to a piece of ", pieces[id].size(), " bytes, more than the ",
+                          max_piece_bytes, " that a piece can have; train the tokenizer with shorter pieces"));
+    bytes += pieces[id].size();
+  }
+  if (bytes >= max_bytes) where.refuse(concat("has more than ", max_bytes, " bytes of pieces"));
+}
+
 void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   if (!field.json().is_object() || field.json().empty()) field.refuse("is not an object of tokens and ids");
   field.require_pieces();

@@ -31,6 +31,9 @@ struct Vocabulary {
   int32_t find_in_text(const std::string& piece) const { return special.contains(piece) ? -1 : find(piece); }
   /// Throws DataError with `where` for an id that is taken or far beyond the number of entries.
   void add(const std::string& piece, int64_t id, const Field& where);
+  /// Throws DataError with `where` for pieces for which a search of all prefixes of a text has no bound: one that is
+  /// long, since as many bytes are looked at from each character, or more than a trie holds.
+  void require_searchable(const Field& where) const;
 };
 
 /// A model over one part (pre-token) of a text. Every const member may be called from many threads.

@@ -36,7 +36,8 @@ struct NormalizedText {
   std::vector<SourceRange> origins;  // of each byte
   std::vector<Part> parts;
   bool tracked = false;
-  size_t source_bytes = 0;  // of the text before it was rewritten
+  size_t source_bytes = 0;   // of the text before it was rewritten
+  size_t written_bytes = 0;  // by all rules so far
 
   std::string_view view(const Part& part) const {
     return std::string_view(text).substr(part.begin, part.end - part.begin);
@@ -76,13 +77,15 @@ inline NormalizedText read_text(std::string_view text, bool tracked) {
   return whole;
 }
 
-/// Rewrites the parts of a text. Throws DataError for a text that grows beyond most_bytes.
+/// Rewrites the parts of a text. Throws DataError for a text that grows beyond most_bytes, and where all rules together
+/// write more than twice as much.
 /// Source of the rules for origins: huggingface/tokenizers, tokenizer/normalizer.rs, `transform_range`.
 class Rewriter {
  public:
   explicit Rewriter(NormalizedText& text) : text_(text), most_bytes_(most_bytes(text.source_bytes)) {
     result_.tracked = text.tracked;
     result_.source_bytes = text.source_bytes;
+    result_.written_bytes = text.written_bytes;
     result_.text.reserve(text.text.size() + text.text.size() / 4);
     if (text.tracked) result_.origins.reserve(result_.text.capacity());
     result_.parts.reserve(text.parts.size());
@@ -102,6 +105,7 @@ class Rewriter {
       check_growth();
       result_.parts.push_back({begin, static_cast<uint32_t>(result_.text.size()), part.source, part.id});
     }
+    result_.written_bytes += result_.text.size();
     text_ = std::move(result_);
   }
 
@@ -154,6 +158,9 @@ class Rewriter {
   void check_growth() const {
     require<DataError>(result_.text.size() <= most_bytes_, "the rules of the tokenizer make more than ", most_bytes_,
                        " bytes of a text of ", text_.source_bytes, "; correct its normalizer");
+    require<DataError>(text_.written_bytes + result_.text.size() <= 2 * most_bytes_,
+                       "the rules of the tokenizer write more than ", 2 * most_bytes_, " bytes for a text of ",
+                       text_.source_bytes, ", one after the other; correct its normalizer");
   }
   void write(int32_t code, SourceRange origin) {
     if (code < 0) return;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "data/tokenizers/fields.h"
 
 namespace cloze {
 
@@ -48,7 +49,6 @@ std::optional<std::vector<std::string_view>> sentencepiece_charsmaps(std::string
 }
 
 std::string fault_of_pieces(std::string_view model) {
-  constexpr size_t max_bytes = 10'000;
   std::string fault;
   uint64_t id = 0;
   each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
@@ -57,7 +57,9 @@ std::string fault_of_pieces(std::string_view model) {
     each_field(content, [&](uint64_t field, uint64_t, std::string_view bytes) {
       if (!fault.empty()) return;
       if (field == 1 && bytes.find('\0') != std::string_view::npos) fault = name + " has a NUL in it";
-      if (field == 1 && bytes.size() > max_bytes) fault = concat(name, " has ", bytes.size(), " bytes");
+      if (field == 1 && bytes.size() > max_piece_bytes)
+        fault =
+            concat(name, " has ", bytes.size(), " bytes, more than the ", max_piece_bytes, " that a piece can have");
       if (field != 2 || bytes.size() != sizeof(float)) return;
       float score = 0;
       std::memcpy(&score, bytes.data(), sizeof score);

@@ -77,14 +77,12 @@ struct Unigram final : PartModel {
 }  // namespace
 
 std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& special) {
-  constexpr size_t max_bytes = size_t{1} << 24;  // edges of the trie
   auto made = std::make_unique<Unigram>();
   auto& unigram = *made;
   unigram.vocabulary.special = special;
   const auto list = field["vocab"];
   if (!list.json().is_array() || list.json().empty()) list.refuse("is not a list of pieces and scores");
   list.require_pieces();
-  size_t bytes = 0;
   double min_score = std::numeric_limits<double>::infinity();
   for (size_t id = 0; id < list.json().size(); ++id) {
     const auto& entry = list.json()[id];
@@ -94,10 +92,12 @@ std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& spe
     unigram.vocabulary.pieces.push_back(piece);
     unigram.vocabulary.ids[piece] = static_cast<int32_t>(id);
     unigram.scores.push_back(entry[1].get<double>());
-    if (!special.contains(piece)) unigram.trie.add(piece, static_cast<int32_t>(id));
     min_score = std::min(min_score, unigram.scores.back());
-    bytes += piece.size();
-    if (bytes >= max_bytes) list.refuse(concat("has more than ", max_bytes, " bytes of pieces"));
+  }
+  unigram.vocabulary.require_searchable(list);
+  for (size_t id = 0; id < unigram.vocabulary.pieces.size(); ++id) {
+    const auto& piece = unigram.vocabulary.pieces[id];
+    if (!special.contains(piece)) unigram.trie.add(piece, static_cast<int32_t>(id));
   }
   unigram.unknown_score = min_score - unknown_penalty;
   if (const auto unknown = field["unk_id"]; !unknown.is_null())

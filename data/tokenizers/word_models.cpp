@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/tokenizers/models.h"
+#include "data/tokenizers/piece_trie.h"
 
 namespace cloze {
 
@@ -14,20 +15,14 @@ struct WordPieces final : PartModel {
         static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xC0) != 0x80; }));
     if (characters > max_word_length) return add_unknown(part, out);
     const size_t kept = out.size();
-    thread_local std::string spelled;
     for (size_t begin = 0; begin < part.size();) {
-      const size_t prefix = begin > 0 ? continuing.size() : 0;
-      size_t length = std::min(part.size() - begin, longest_piece);
-      spelled.assign(begin > 0 ? continuing : std::string());
-      spelled += part.substr(begin, length);
       int32_t found = -1;
-      for (; length > 0; --length) {
-        const bool inside_character = begin + length < part.size() && (part[begin + length] & 0xC0) == 0x80;
-        spelled.resize(prefix + length);
-        if (inside_character) continue;
-        found = vocabulary.find_in_text(spelled);
-        if (found >= 0) break;
-      }
+      size_t length = 0;
+      const auto& trie = begin > 0 ? inside : first;
+      trie.each_prefix(part.substr(begin), [&](size_t bytes, int32_t id) {
+        found = id;
+        length = bytes;
+      });
       if (found < 0) {
         out.resize(kept);
         return add_unknown(part, out);
@@ -43,7 +38,8 @@ struct WordPieces final : PartModel {
     out.push_back({unknown, 0, part.size()});
   }
 
-  size_t max_word_length = 100, longest_piece = 0;
+  PieceTrie first, inside;  // pieces at the start of a word, and those that continue it, without their prefix
+  size_t max_word_length = 100;
 };
 
 struct WordLevel final : PartModel {
@@ -65,8 +61,14 @@ std::unique_ptr<PartModel> read_word_piece(const Field& field, const Spellings& 
   model->unknown = model->vocabulary.find(field["unk_token"].text_or("[UNK]"));
   model->continuing = field["continuing_subword_prefix"].text_or("##");
   model->max_word_length = static_cast<size_t>(field["max_input_chars_per_word"].count(100, INT64_MAX));
-  for (const auto& piece : model->vocabulary.pieces)
-    model->longest_piece = std::max(model->longest_piece, piece.size());
+  model->vocabulary.require_searchable(field["vocab"]);
+  for (size_t i = 0; i < model->vocabulary.pieces.size(); ++i) {
+    const auto& piece = model->vocabulary.pieces[i];
+    const auto id = static_cast<int32_t>(i);
+    if (piece.empty() || special.contains(piece)) continue;
+    model->first.add(piece, id);
+    if (piece.starts_with(model->continuing)) model->inside.add(piece.substr(model->continuing.size()), id);
+  }
   return model;
 }
 

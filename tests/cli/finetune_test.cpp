@@ -293,6 +293,14 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
   CHECK(piped.text == lines.text);
   CHECK_THAT(cloze("predict " + w.run + " -", "printf 'id\\tx\\n1\\ta\\n' | ").text,
              Catch::Contains("error: standard input:1: no column is named 'text'"));
+  const auto device = cloze("predict " + w.run + " - < /dev/zero");
+  CHECK(device.code == 1);
+  CHECK_THAT(device.text, Catch::Contains("error: standard input: is a device, which has no text; name a file"));
+  const auto cut = cloze("predict " + w.run + " - --out " + (w.dir / "cut.tsv"),
+                         "trap '' 25; ulimit -f 1; (printf 'id\\ttext\\n'; yes 'number' | head -n 9000) | ");
+  CHECK(cut.code == 1);
+  CHECK_THAT(cut.text, Catch::Contains("error: standard input: cannot be copied to ") &&
+                           Catch::Contains("); set TMPDIR to a folder with more room, or name a file"));
   const auto gaps = w.dir.write("gaps.tsv", "id\ttext\n\n1\tnumber 3 on mat\n\n2\tThe cat sat\n");
   REQUIRE(cloze("predict " + w.run + " " + gaps + " --out " + (w.dir / "gaps-out.tsv")).code == 0);
   CHECK(read_file(w.dir / "gaps-out.tsv") == "id\ttext\tprediction\n1\tnumber 3 on mat\tnumber\n2\tThe cat sat\tcat\n");

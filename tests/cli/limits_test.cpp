@@ -138,6 +138,8 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 add up to more than 1; lower one of them"},
       {"bert/tiny.yaml --set 'data.mixture=[{tokens: a, weight: 1}, {tokens: b, weight: -1}]'",
        "data.mixture.1.weight is -1, and a text needs a share above 0; raise it, or leave the text out"},
+      {"bert/tiny.yaml --set 'data.mixture=[{tokens: a, weight: 1e308}, {tokens: b, weight: 1}]'",
+       "data.mixture.0.weight is 1e+308, more than 1e+09; weights are relative, so divide all by the same number"},
       {"bert/tiny.yaml --set 'data.mixture=[{tokens: a}]'",
        "data.mixture.0.weight is 0, and a text needs a share above 0"},
       {"bert/tiny.yaml --set 'data.mixture=[{weight: 1}]'",

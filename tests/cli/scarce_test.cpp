@@ -35,6 +35,13 @@ TEST_CASE("without /proc the program works", "[cli][scarce]") {
   CHECK(trained.code == 0);
 }
 
+TEST_CASE("an engine for which there is no memory is not called badly built", "[cli][scarce]") {
+  if (!has_library()) return;
+  const auto answer = cloze("evaluate " + world().run, "ulimit -v 200000; ");
+  CHECK(answer.code == 1);
+  CHECK_THAT(answer.text, Catch::Contains("); give this process more memory (ulimit -v)"));
+}
+
 TEST_CASE("threads and processes that the system does not start are an error with what helps", "[cli][scarce]") {
   if (!has_library()) return;
   const auto& w = world();

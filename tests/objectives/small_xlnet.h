@@ -13,7 +13,8 @@ inline cloze::XlnetConfig small_xlnet() {
 }
 
 inline std::shared_ptr<cloze::Network> network_of(const cloze::XlnetConfig& model) {
-  auto network = std::make_shared<cloze::Network>(model, cloze::Objectives{cloze::default_objective<cloze::PlmConfig>()});
+  auto network =
+      std::make_shared<cloze::Network>(model, cloze::Objectives{cloze::default_objective<cloze::PlmConfig>()});
   cloze::initialize(cloze::collect_params(*network), 0.3, false, cloze::Rng(1));
   network->eval();
   return network;

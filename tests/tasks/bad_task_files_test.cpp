@@ -113,6 +113,9 @@ TEST_CASE("targets that are no numbers are refused", "[tasks]") {
     CHECK_THAT(part_fault(task_with("regression", "t.tsv", "text: text, label: label"),
                           "text\tlabel\na\t1\nb\t" + target + "\n"),
                Contains("t.tsv:3: its target is '" + target + "', which is no number; give it one"));
+  CHECK_THAT(part_fault(task_with("regression", "t.tsv", "text: text, label: label"), "text\tlabel\na\t1\nb\t-1e308\n"),
+             Contains("t.tsv:3: its target is '-1e308', beyond 1e+15, and losses square it; divide all targets by the "
+                      "same number"));
 }
 
 TEST_CASE("texts that are empty are counted", "[tasks]") {

@@ -119,6 +119,10 @@ TEST_CASE("what is no prediction of the kind is refused with the place") {
   CHECK(prediction_fault("p.jsonl", "{\"labels\": [1, \"negative\", \"1\"]}\n", TaskKind::multilabel) ==
         "p.jsonl:1: has the label 'positive' twice; a set of labels has each once");
   CHECK(prediction_fault("p.txt", "1\nnan\n", TaskKind::regression) == "p.txt:2: 'nan' is no number");
+  const std::string beyond =
+      "1e+308 is beyond 1e+100, and figures square it; divide predictions and targets by the same number";
+  CHECK(prediction_fault("p.txt", "1\n1e308\n", TaskKind::regression) == "p.txt:2: " + beyond);
+  CHECK(prediction_fault("p.jsonl", "{\"value\": 1e308}\n", TaskKind::regression) == "p.jsonl:1: " + beyond);
   CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", TaskKind::spans) ==
         "p.jsonl:1: 3 is no answer, which is a text");
   CHECK(prediction_fault("p.jsonl", "{\"tags\": \"O\"}\n", TaskKind::tagging) ==

@@ -174,6 +174,15 @@ TEST_CASE("rules that double a text one after the other are refused before they 
   CHECK_THROWS_AS(opened(chain("normalizers", in_bytes), nullptr).encode("caf\u00E9"), DataError);
   const std::vector<Json> prefixes(30, {{"type", "Prepend"}, {"prepend", std::string(3000, 'x')}});
   CHECK_THROWS_AS(opened(chain("normalizers", prefixes), nullptr).encode("a"), DataError);
+  // None of these makes more than the others, but all of them together write too much.
+  const std::vector<Json> long_forms(16, {{"type", "NFKC"}}), again(16, {{"type", "NFKD"}});
+  std::vector<Json> both = long_forms;
+  both.insert(both.end(), again.begin(), again.end());
+  std::string ligatures;
+  for (int i = 0; i < 20'000; ++i) ligatures += "\uFDFA";
+  CHECK_THROWS_WITH(opened(chain("normalizers", both), nullptr).encode(ligatures),
+                    Catch::Contains("the rules of the tokenizer write more than 7811072 bytes for a text of 60000, one "
+                                    "after the other; correct its normalizer"));
   const std::vector<Json> forms(33, {{"type", "NFC"}});
   CHECK_THROWS_WITH(opened(chain("normalizers", forms), nullptr),
                     Catch::Contains("is one of more than 32 steps; merge some of them"));
@@ -232,12 +241,45 @@ TEST_CASE("an expression whose searches take far more time than usual is given u
     INFO(expression);
     const auto tokenizer = Tokenizer::open(cut_at(dir, expression));
     const auto begin = std::chrono::steady_clock::now();
-    CHECK_THROWS_WITH(tokenizer.encode(letters), Catch::Contains("the tokenizer's expression '" + expression + "'"));
+    CHECK_THROWS_WITH(tokenizer.encode(letters), Catch::Contains("the tokenizer's expression '" + expression + "'") &&
+                                                     Catch::Contains("; correct the pattern of tokenizer.json"));
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(120));
   }
   // Those of published tokenizers have time for any text.
   const auto usual = Tokenizer::open(cut_at(dir, R"('s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"));
   CHECK(usual.encode(letters + std::string(300'000, ' ') + "b").size() == 3);
+}
+
+TEST_CASE("pieces that are searched for from each character cost a bounded time, however long words may be",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const auto opened = [&](const Json& model) {
+    return Tokenizer::open(dir.write("json/tokenizer.json", Json{{"model", model}}.dump()));
+  };
+  const auto words = [](const std::string& piece) {
+    return Json{{"type", "WordPiece"},
+                {"max_input_chars_per_word", 1'000'000'000},
+                {"vocab", {{"[UNK]", 0}, {"a", 1}, {"##a", 2}, {"##b", 3}, {piece, 4}}}};
+  };
+  const auto unigram = [](const std::string& piece) {
+    return Json{{"type", "Unigram"}, {"unk_id", 0}, {"vocab", {{"<unk>", 0}, {"a", -1}, {piece, -2}}}};
+  };
+  const std::string longest(1024, 'a'), letters(100'000, 'a');
+  const auto begin = std::chrono::steady_clock::now();
+  // All but the last byte of the long piece is there, from each letter on.
+  CHECK(opened(words("##" + longest.substr(3) + "b")).encode(letters).size() == letters.size());
+  CHECK(opened(unigram(longest.substr(1) + "b")).encode(letters).size() == letters.size());
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+  const std::string most = "to a piece of 1025 bytes, more than the 1024 that a piece can have; train the tokenizer";
+  CHECK_THROWS_WITH(opened(words(longest + "a")), Catch::Contains("model.vocab gives the id 4 " + most));
+  CHECK_THROWS_WITH(opened(unigram(longest + "a")), Catch::Contains("model.vocab gives the id 2 " + most));
+
+  // The longest piece wins; one that is special, or begins a word, does not continue it.
+  const Json model{{"type", "WordPiece"},
+                   {"vocab", {{"[UNK]", 0}, {"a", 1}, {"##a", 2}, {"##aa", 3}, {"aab", 4}, {"##b", 5}}}};
+  CHECK(opened(model).encode("aaaab") == std::vector<int32_t>{1, 3, 2, 5});
+  CHECK(opened(model).encode("aab") == std::vector<int32_t>{4});
+  CHECK(opened(model).encode("aabx") == std::vector<int32_t>{0});
 }
 
 TEST_CASE("a vocabulary of millions of pieces is refused with their number", "[data][tokenizer]") {
