@@ -130,7 +130,8 @@ TEST_CASE("pieces of a SentencePiece model that would end the library are refuse
     return field + piece + whole;
   };
   refused_with(with_piece(std::string("a\0b", 3), -1), "piece 0 has a NUL in it");
-  refused_with(with_piece(std::string(200'000, 'a'), -1), "piece 0 has 200000 bytes");
+  refused_with(with_piece(std::string(200'000, 'a'), -1),
+               "piece 0 has 200000 bytes, more than the 1024 that a piece can have");
   refused_with(with_piece("zz", std::nanf("")), "piece 0 has a score that is not a number");
   // A byte of a piece that becomes a NUL.
   for (size_t at = 0; at < 400; ++at) {

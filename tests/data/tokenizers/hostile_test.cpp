@@ -162,9 +162,10 @@ TEST_CASE("rules that double a text one after the other are refused before they 
   const std::vector<Json> doubling(32, {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
   const auto grows = opened(chain("normalizers", doubling), nullptr);
   CHECK(grows.encode("b") == std::vector<int32_t>{1});
-  CHECK_THROWS_WITH(grows.encode("a"),
-                    Catch::Contains("the rules of the tokenizer make more than 65600 bytes of a text "
-                                    "of 1; correct its normalizer"));
+  CHECK_THROWS_WITH(
+      grows.encode("a"),
+      Catch::Contains("the rules of the tokenizer write more than 131200 bytes for a text of 1, one after "
+                      "the other; correct its normalizer"));
   CHECK_THROWS_AS(grows.encode_with_offsets("a"), DataError);
   const std::vector<Json> wide{
       {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}},
@@ -262,7 +263,10 @@ TEST_CASE("pieces that are searched for from each character cost a bounded time,
                 {"vocab", {{"[UNK]", 0}, {"a", 1}, {"##a", 2}, {"##b", 3}, {piece, 4}}}};
   };
   const auto unigram = [](const std::string& piece) {
-    return Json{{"type", "Unigram"}, {"unk_id", 0}, {"vocab", {{"<unk>", 0}, {"a", -1}, {piece, -2}}}};
+    const auto scored = [](const std::string& text, int score) { return Json::array({text, score}); };
+    return Json{{"type", "Unigram"},
+                {"unk_id", 0},
+                {"vocab", Json::array({scored("<unk>", 0), scored("a", -1), scored(piece, -2)})}};
   };
   const std::string longest(1024, 'a'), letters(100'000, 'a');
   const auto begin = std::chrono::steady_clock::now();
