@@ -445,12 +445,13 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
   const auto mixture = [](const std::string& parts) { return "objectives: [{kind: mlm, mixture: " + parts + "}]"; };
   CHECK(refused(mixture("[{share: -1}]")) ==
         "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1000000]");
+  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) ==
+        "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'; did you mean 'data.mixture'?");
   const std::string known =
       "; known there: share, like, mlm_probability, initial_mlm_probability, decay_steps, count, "
       "max_predictions_per_seq, count_special, mask_special, unit, "
       "max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
-  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) ==
-        "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
+  CHECK(refused(mixture("[{nested: 1}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.nested'" + known);
   CHECK(refused(mixture("[{weight: 2}]")) ==
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'; did you mean 'objectives.0.weight'?");
   CHECK(refused(mixture("[word]")) ==
