@@ -2,7 +2,7 @@
 """The rates of LibTorch's products at our shapes, and of whole steps, in fp32, as shares of the machine's GEMM rate.
 
 usage: gemm_share.py [CLOZE] [--isa avx2] [--cases bert-mini,t5-mini] [--rounds 9] [--steps bert-base,bert-mini]      CLOZE: build/cloze; --steps none: products alone
-Run it with a Python that has the torch of the build (build/venv/bin/python). The rate is that of 2,048 x 2,304 by 768, as `cloze benchmark` has it, in turns with
+Run it with a Python that has the torch of the build and its dependencies. The rate is that of 2,048 x 2,304 by 768, as `cloze benchmark` has it, in turns with
 each product: forward, gradient of the input, gradient of the weight. The last line names what is below 85 %; `build/bench_matmul ROWS OUTPUTS INPUTS` has our own beside it.
 """
 import argparse, json, os, statistics, subprocess, sys, time
