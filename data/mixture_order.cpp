@@ -33,27 +33,27 @@ MixtureOrder::MixtureOrder(const std::vector<double>& rows, uint64_t key) : key_
   }
 }
 
-/// The text whose row stands at a place before shuffling: each takes every (2^32 / of_rest)-th row that is left.
-size_t MixtureOrder::part_at(uint64_t place) const {
+/// The text whose row stands at a position before shuffling: each takes every (2^32 / of_rest)-th row that is left.
+size_t MixtureOrder::part_at(uint64_t position) const {
   size_t part = 0;
   for (;; ++part) {
-    const auto before = share_of(place, of_rest_[part]);
-    if (share_of(place + 1, of_rest_[part]) > before) return part;
-    place -= before;
+    const auto before = share_of(position, of_rest_[part]);
+    if (share_of(position + 1, of_rest_[part]) > before) return part;
+    position -= before;
   }
 }
 
-/// The number of rows of a text before a place.
-uint64_t MixtureOrder::rows_before(uint64_t place, size_t part) const {
-  for (size_t earlier = 0; earlier < part; ++earlier) place -= share_of(place, of_rest_[earlier]);
-  return share_of(place, of_rest_[part]);
+/// The number of rows of a text before a position.
+uint64_t MixtureOrder::rows_before(uint64_t position, size_t part) const {
+  for (size_t earlier = 0; earlier < part; ++earlier) position -= share_of(position, of_rest_[earlier]);
+  return share_of(position, of_rest_[part]);
 }
 
 RowOfPart MixtureOrder::at(uint64_t index) const {
   if (of_rest_.size() == 1) return {.row = index};
   const uint64_t block = index / shuffled_rows, first = block * shuffled_rows;
-  const Permutation place(shuffled_rows, mix(key_, block));
-  const auto part_of = [&](uint64_t row) { return part_at(first + place(row - first)); };
+  const Permutation shuffled(shuffled_rows, mix(key_, block));
+  const auto part_of = [&](uint64_t row) { return part_at(first + shuffled(row - first)); };
   RowOfPart part{.part = part_of(index)};
   part.row = rows_before(first, part.part);
   for (uint64_t row = first; row < index; ++row) part.row += part_of(row) == part.part;

@@ -28,8 +28,8 @@ class MixtureOrder {
   RowOfPart at(uint64_t index) const;
 
  private:
-  size_t part_at(uint64_t place) const;
-  uint64_t rows_before(uint64_t place, size_t part) const;
+  size_t part_at(uint64_t position) const;
+  uint64_t rows_before(uint64_t position, size_t part) const;
 
   uint64_t key_, size_ = 0;
   std::vector<double> of_all_;

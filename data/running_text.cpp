@@ -23,7 +23,10 @@ void RunningText::read(uint64_t first, uint64_t count, int64_t* out) const {
     store_.read(token, tokens, next);
     next += tokens;
     at += tokens;
-    if (at < end) *next++ = separator_, ++at;
+    if (at < end) {
+      *next++ = separator_;
+      ++at;
+    }
   }
   if (backward_) std::reverse(out, out + count);
 }

@@ -86,7 +86,8 @@ void add_floors(Table& ranks, const Plan& tasks, const std::vector<ArmOnTask>& a
       }
       if (task && is_error(task->figure)) continue;  // which a mean of points leaves out
       has_all = has_all && value;
-      if (value) sum += *value, ++count;
+      sum += value.value_or(0);
+      ++count;
     }
     if (names.empty()) continue;
     auto& row = ranks.rows.emplace_back();
