@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "cli/engine.h"
 #include "cli/finetune_grid.h"
@@ -315,13 +316,15 @@ int finetune_several(const FinetuneArguments& a, const FinetuneSources& sources,
 }
 
 int finetune(FinetuneArguments& a, const FinetuneSources& sources) {
-  const auto opened = open_finetuning(a, sources);
-  if (a.command.run.empty()) a.command.run = default_run_of(opened);
+  std::optional opened = open_finetuning(a, sources);
+  if (a.command.run.empty()) a.command.run = default_run_of(*opened);
   check_new_run(a.command.run);
   auto set = split_overrides(a.set).of_run;
-  const auto points = points_of(grid_of(opened.task.config.like), set);
-  if (!points.empty()) set = with_best_point(opened, a, points, set);
-  return run_engine(command_for(opened, a.command, a.command.run, set));
+  const auto points = points_of(grid_of(opened->task.config.like), set);
+  if (!points.empty()) set = with_best_point(*opened, a, points, set);
+  const auto command = command_for(*opened, a.command, a.command.run, set);
+  opened.reset();  // training reads the rows in the folder, and the items of a large task take much memory
+  return run_engine(command);
 }
 
 }  // namespace

@@ -18,6 +18,9 @@
 #include "train/start.h"
 #include "train/suites.h"
 
+// Of tcmalloc, where the program has it (cli/main.cpp).
+extern "C" void MallocExtension_ReleaseFreeMemory() __attribute__((weak));
+
 namespace cloze {
 
 namespace {
@@ -196,6 +199,7 @@ PretrainReport train(Training& training) {
     for (const auto& callback : training.callbacks) callback->begin(training);
     keep_states(training);
     if (interrupted) stop_at_signal();
+    if (MallocExtension_ReleaseFreeMemory) MallocExtension_ReleaseFreeMemory();  // what reading rows and weights took
     loop(training, callbacks.checkpoints);
     for (const auto& callback : training.callbacks) callback->note_due(training, /*at_end=*/true);
     for (const auto& callback : training.callbacks) callback->finish(training);
