@@ -32,6 +32,7 @@ RunConfig electra_run(const TempDir& dir, const std::string& rtd = "{kind: rtd}"
   config.model = model;
   config.objectives = {objective(rtd)};
   config.train.accumulation = 2;
+  config.train.precision = Precision::fp32;  // as the passes beside the step
   return config;
 }
 
