@@ -22,9 +22,10 @@ struct EncoderDecoder final : Backbone {
         decoder(own("decoder", std::make_shared<Stack>(c.decoder_stack(), parts))) {}
 
   EncoderOutput encode(const Inputs& in, Trace* trace) override {
-    const auto x = embeddings->forward(
-        {.ids = in.input_ids, .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1)}, dropout_of(in, 0));
-    return {encoder->forward(x, {.key_mask = in.attention_mask}, dropout_of(in, 0), trace), in.attention_mask};
+    const auto [ids, context, drop] =
+        encoder->input(in, {.ids = in.input_ids, .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1)},
+                       dropout_of(in, 0), trace);
+    return {encoder->forward(embeddings->forward(ids, drop), context, drop, trace), in.attention_mask};
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {

@@ -31,11 +31,15 @@ struct SingleStack final : Backbone {
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {
-    const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
-    auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);  // [B, T, E]
+    const auto trace = traces ? &traces->encoder : nullptr;
+    auto [ids, context, drop] =
+        stack->input(in, {in.input_ids, in.token_type_ids, positions(in.input_ids)},
+                     {.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()}, trace);
+    context.prefix = in.prefix;
+    context.global_mask = globals(in);
+    auto x = embeddings->forward(ids, drop);  // [B, T, E]
     if (projection) x = projection->forward(x);
-    return stack->forward(x, {.key_mask = in.attention_mask, .prefix = in.prefix, .global_mask = globals(in)}, drop,
-                          traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_positions);
+    return stack->forward(x, context, drop, trace, nullptr, nullptr, in.read_positions);
   }
 
   Tensor decode(const Tensor& ids, const EncoderOutput&, DecoderState& state, const Tensor& attention_mask,

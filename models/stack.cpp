@@ -15,6 +15,11 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
   return drop;
 }
 
+Dropout without_rows(Dropout drop) {
+  drop.rows = Tensor();
+  return drop;
+}
+
 }  // namespace
 
 Block::Block(const StackConfig& c, int64_t layer, PositionScheme& positions, const Block* from, Sharing share)
@@ -56,8 +61,11 @@ Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
 
 Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
                       const EncoderOutput* encoded, const BlockCache& cache, const Tensor& indices) const {
-  const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
-  const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
+  const auto narrow_drop = indices.defined() ? without_rows(drop) : drop;
+  const auto on_scores = [&](uint32_t k) {
+    return at_site(without_rows(drop), config.attention_probs_dropout_prob, site + k);
+  };
+  const auto on_branch = [&](uint32_t k) { return at_site(narrow_drop, config.hidden_dropout_prob, site + k); };
   const bool pre = config.norm_place == NormPlacement::pre;
   // The input of a sublayer, and the residual connection after it.
   using NormPointer = std::shared_ptr<Norm>;
@@ -84,8 +92,8 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
     stream = join(cross_attention->mix(in, *encoded, cache.cross ? *cache.cross : Tensor(), context, on_scores(3)),
                   *cross_attention->output, on_branch(4), stream, cross_norm);
   }
-  return join(feed_forward(input_of(stream, output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
-              on_branch(2), stream, output_norm);
+  return join(feed_forward(input_of(stream, output_norm), at_site(narrow_drop, config.activation_dropout, site + 5)),
+              *output, on_branch(2), stream, output_norm);
 }
 
 double Block::multiply_adds(const RowSizes& row, double outputs, double encoded) const {
@@ -146,17 +154,38 @@ double Stack::multiply_adds(const RowSizes& row, double encoded) const {
   return sum;
 }
 
+StackInput Stack::input(const Inputs& in, const EmbeddingIds& ids, const Dropout& drop, const Trace* trace) const {
+  const bool packs = in.padding_is_unread && !trace && !layers.empty() &&
+                     takes_packed_rows(config.attention, config.positions.relative) &&
+                     use_fused(layers[0][0]->attention->qkv->weight.compute());
+  const auto rows = packs ? pack_rows(in.attention_mask) : nullptr;
+  StackInput input{.ids = ids, .context = {.packed = rows}, .drop = drop};
+  if (rows) {
+    const auto packed = [&](const Tensor& padded) { return padded.defined() ? rows->pack(padded) : Tensor(); };
+    input.ids = {packed(ids.ids), packed(ids.types), packed(ids.positions)};
+    if (!ids.positions.defined()) input.ids.positions = rows->positions.unsqueeze(0);
+    input.drop.rows = rows->index;
+  } else {
+    input.context.key_mask = in.attention_mask;
+  }
+  return input;
+}
+
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                       const EncoderOutput* encoded, DecoderState* state, const Tensor& read_positions) const {
   context.causal = config.causal;
   if (trace && trace->keeps_attentions) context.probabilities = &trace->attentions;
-  context.distance_bias = positions->distance_bias(x, state ? state->of_tokens.at(0) : Tensor());
+  const auto* packed = context.packed.get();
+  context.distance_bias = positions->distance_bias(packed ? x.new_empty({1, packed->length, 1}) : x,
+                                                   state ? state->of_tokens.at(0) : Tensor());
   const auto record = [&](const Tensor& states) {
     if (trace) trace->hidden_states.push_back(states);
   };
   record(x);
-  const auto sizes = x.sizes().vec();
+  auto sizes = x.sizes().vec();
+  if (packed) sizes = {packed->rows, packed->length, sizes[2]};
   const bool narrow = read_positions.defined() && !layers.empty();
+  const auto narrowed = narrow && packed ? packed->packed_indices(read_positions) : read_positions;
   uint32_t site = drop.site + 1;  // drop.site itself belongs to the embeddings
   size_t number = 0;
   for (const auto& layer : layers) {
@@ -165,7 +194,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
       BlockCache cache;
       if (state) cache = {&state->of_tokens.at(number), &state->of_source.at(number)};
       ++number;
-      const auto indices = narrow && last ? read_positions : Tensor();
+      const auto indices = narrow && last ? narrowed : Tensor();
       if (gradient_checkpointing && !state && at::GradMode::is_enabled()) {
         const auto again = [&block, context, drop, site, mask = encoded ? encoded->mask : Tensor(),
                             indices](const std::vector<Tensor>& in) {
@@ -185,11 +214,13 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   }
   if (final_norm) {
     x = final_norm->forward(x);
-    if (config.final_dropout) x = dropout(x, at_site(drop, config.hidden_dropout_prob, site));
+    if (config.final_dropout)
+      x = dropout(x, at_site(narrow ? without_rows(drop) : drop, config.hidden_dropout_prob, site));
     if (trace) trace->hidden_states.back() = x;
   }
-  return narrow ? at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_positions, x).view(sizes)
-                : x;
+  if (narrow)
+    return at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_positions, x).view(sizes);
+  return packed ? packed->unpack(x) : x;
 }
 
 }  // namespace cloze

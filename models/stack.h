@@ -38,6 +38,13 @@ struct Block : Layer {
   Tensor feed_forward(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
 };
 
+/// The input of a stack: ids [B, T], or [1, N] of packed rows.
+struct StackInput {
+  EmbeddingIds ids;
+  AttentionContext context{};
+  Dropout drop{};
+};
+
 /// A stack of layers; a layer is one block, or inner_group_num blocks.
 struct Stack : Layer {
   Stack(const StackConfig& config, const StackParts& parts);
@@ -45,9 +52,13 @@ struct Stack : Layer {
   /// rates are the config's. `state`, if given, is one that has begun. `read_positions` int64 [N]: indices into
   /// the flattened [B T] of the tokens whose hidden states are used; the others are returned as zeros, and the last
   /// block computes nothing for them after self-attention.
+  /// With packed rows in `context`, x is [1, N, D].
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                  const EncoderOutput* encoded = nullptr, DecoderState* state = nullptr,
                  const Tensor& read_positions = {}) const;
+  /// What the stack reads of these inputs, whose padded ids and dropout are given: without padding, if nobody reads its
+  /// states and the attention can.
+  StackInput input(const Inputs& in, const EmbeddingIds& ids, const Dropout& drop, const Trace* trace) const;
   /// Multiply-adds for one of these rows; `encoded`: tokens of the encoder's output.
   double multiply_adds(const RowSizes& row, double encoded = 0) const;
   /// Makes room in `state` for the caches of all blocks.

@@ -113,6 +113,7 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   if (reads) {
     Inputs inputs = batch;
     inputs.read_positions = read_positions(heads, batch);
+    inputs.padding_is_unread = true;
     inputs.new_mems = new_mems;
     hidden = backbone->hidden(inputs);
   }

@@ -30,4 +30,19 @@ std::vector<size_t> ends_of_batches(std::span<const RowsSize> sorted) {
   return ends;
 }
 
+std::vector<size_t> ends_of_packed_batches(std::span<const RowsSize> sorted) {
+  std::vector<size_t> ends;
+  int64_t tokens = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const auto own = sorted[i].rows * sorted[i].length;
+    if (i > 0 && tokens + own > packed_tokens) {
+      ends.push_back(i);
+      tokens = 0;
+    }
+    tokens += own;
+  }
+  if (!sorted.empty()) ends.push_back(sorted.size());
+  return ends;
+}
+
 }  // namespace cloze

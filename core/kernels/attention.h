@@ -43,7 +43,7 @@ struct Relative {
 template <class T>
 struct Attention {
   int64_t queries, keys, head_width;  ///< T, S, C
-  int64_t item;                       ///< b H + h; selects the rows of the dropout mask
+  int64_t mask_row;                   ///< the row of the dropout mask that the first query has
   HeadRows<T> q, k, v;                ///< T, S, S rows
   float scale;                        ///< of Q K'
   const bool* key_mask;               ///< [S], true = may be used, or null
@@ -56,7 +56,7 @@ struct Attention {
   int64_t dilation;       ///< step between the keys of a window, `window` of them on either side
   const int64_t* globals;            ///< positions of the keys that every query attends to, or null
   int64_t num_globals, max_globals;  ///< of this sequence; maximum over the batch (the width of their dropout rows)
-  Dropout drop;                      ///< row (item T + t), width S
+  Dropout drop;                      ///< row mask_row + t, of S or more columns
   HeadOut<T> out;                    ///< T rows
   float* lse;                        ///< [T]; -inf where all keys of a query are masked
   HeadRows<T> dout;                  ///< backward: T rows

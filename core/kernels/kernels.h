@@ -17,8 +17,10 @@ namespace cloze::kernels {
 struct Dropout {
   uint64_t key = 0;
   uint32_t site = 0;
-  uint32_t threshold = 0;  ///< p in 1/65536; 0 keeps everything
-  float scale = 1;         ///< of kept elements
+  uint32_t threshold = 0;         ///< p in 1/65536; 0 keeps everything
+  float scale = 1;                ///< of kept elements
+  const int64_t* rows = nullptr;  ///< the row of the mask that each row has; null: 0, 1, 2, ...
+  int64_t width = 0;              ///< of a row of the mask; 0: that of the rows
 };
 
 inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {

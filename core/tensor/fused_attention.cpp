@@ -16,7 +16,7 @@ struct Saved {
   Tensor q, kv;  ///< packed queries, keys and values (q [B, T, 3D], kv undefined), or q [B, T, D], kv [B, S, 2D]
   Tensor mask, globals;  ///< bool [B, S], true = a real token; true = a global one; undefined: all; none
   Tensor bias{};         ///< fp32 [H, T + S - 1 + padding], of distances; undefined: none
-  Tensor lse{};          ///< fp32 [B H, T]
+  Tensor lse{};          ///< fp32, of the heads of each sequence in turn
   Tensor prefix;         ///< int64 [B]; undefined: none
 
   variable_list packed() const { return {q, kv, mask, globals, bias, lse, prefix}; }
@@ -50,7 +50,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     if (or_undefined(distance).defined())
       saved.bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
     auto out = at::empty({q.size(0), q.size(1), width}, q.options());
-    saved.lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
+    saved.lse = at::empty({q.size(0) * heads * q.size(1)}, at::kFloat);
     context->save_for_backward(saved.packed());
     keep(context, "q_bias", q_bias);
     keep(context, "kv_bias", kv_bias);
@@ -62,12 +62,14 @@ struct AttentionFunction : Function<AttentionFunction> {
     kept_data["window"] = facts.window;
     kept_data["dilation"] = facts.dilation;
     kept_data["dilated_heads"] = facts.dilated_heads;
+    keep(context, facts.packed.get());
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, saved, q_bias, kv_bias, kernel_dropout(drop), [&](kernels::Attention<T> a, int64_t row) {
-        a.out = {data<T>(out) + row, width};
-        (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
-      });
+      each_head<T>(context, saved, q_bias, kv_bias, kernel_dropout(drop),
+                   [&](kernels::Attention<T> a, const Place& at) {
+                     a.out = {data<T>(out) + at.query * width + at.column, width};
+                     (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
+                   });
     });
     return out;
   }
@@ -77,40 +79,47 @@ struct AttentionFunction : Function<AttentionFunction> {
     const auto &q = saved.q, &kv = saved.kv, &bias = saved.bias;
     const auto q_bias = kept(context, "q_bias"), kv_bias = kept(context, "kv_bias");
     const auto dout = grads[0].contiguous();
-    const int64_t width = dout.size(2), heads = context->saved_data["heads"].toInt(), queries = q.size(1),
-                  keys = kv.defined() ? kv.size(1) : queries;
+    const int64_t width = dout.size(2), heads = context->saved_data["heads"].toInt();
+    const auto rows = kept_sequences(context, q, kv);
     auto dq = at::empty_like(q), dkv = kv.defined() ? at::empty_like(kv) : Tensor();
-    auto dbias = bias.defined() ? at::zeros({q.size(0), heads, bias.size(1)}, at::kFloat)
+    auto dbias = bias.defined() ? at::zeros({rows.count, heads, bias.size(1)}, at::kFloat)
                                 : Tensor();  // of each sequence, since heads of one sequence run in parallel
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, saved, q_bias, kv_bias, kept_dropout(context), [&](kernels::Attention<T> a, int64_t row) {
-        const int64_t column = row % width,
-                      b = row / (queries * width);  // `row`: of the head's first query in [B, T, D]
-        a.dout = {data<T>(dout) + row, width, nullptr};
-        if (kv.defined()) {
-          T* at = data<T>(dkv) + 2 * b * keys * width + column;
-          a.dq = {data<T>(dq) + row, width};
-          a.dk = {at, 2 * width};
-          a.dv = {at + width, 2 * width};
-        } else {
-          T* at = data<T>(dq) + 3 * b * queries * width + column;
-          a.dq = {at, 3 * width};
-          a.dk = {at + width, 3 * width};
-          a.dv = {at + 2 * width, 3 * width};
-        }
-        if (bias.defined()) a.ddistance = dbias.data_ptr<float>() + a.item * bias.size(1);
-        (a.window < 0 ? kernels::attention<T>().backward : kernels::attention<T>().window_backward)(a);
-      });
+      each_head<T>(context, saved, q_bias, kv_bias, kept_dropout(context),
+                   [&](kernels::Attention<T> a, const Place& at) {
+                     const int64_t query = at.query * width + at.column;
+                     a.dout = {data<T>(dout) + query, width, nullptr};
+                     if (kv.defined()) {
+                       T* key = data<T>(dkv) + 2 * at.key * width + at.column;
+                       a.dq = {data<T>(dq) + query, width};
+                       a.dk = {key, 2 * width};
+                       a.dv = {key + width, 2 * width};
+                     } else {
+                       T* first = data<T>(dq) + 3 * at.query * width + at.column;
+                       a.dq = {first, 3 * width};
+                       a.dk = {first + width, 3 * width};
+                       a.dv = {first + 2 * width, 3 * width};
+                     }
+                     if (bias.defined()) a.ddistance = dbias.data_ptr<float>() + at.head * bias.size(1) + at.shorter;
+                     (a.window < 0 ? kernels::attention<T>().backward : kernels::attention<T>().window_backward)(a);
+                   });
     });
     if (q_bias.defined()) add_bias_gradient(q_bias, dq.view({-1, dq.size(2)}));
     if (kv_bias.defined()) add_bias_gradient(kv_bias, dkv.view({-1, 2 * width}));
-    const auto ddistance = bias.defined() ? dbias.sum(0).slice(1, 0, queries + keys - 1) : Tensor();
+    const auto ddistance = bias.defined() ? dbias.sum(0).slice(1, 0, rows.queries + rows.keys - 1) : Tensor();
     return {dq, dkv, ddistance, Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
-  /// Runs f(head, row) over every head of every sequence, each on one thread; `row` is the offset of its first query in
-  /// [B, T, D].
+  /// Where a head of a sequence stands.
+  struct Place {
+    int64_t head;        // b H + h
+    int64_t query, key;  // its first token, of all queries and of all keys
+    int64_t column;      // of its first number in a token
+    int64_t shorter;     // tokens that the sequence has fewer than the longest
+  };
+
+  /// Runs f(head, place) over every head of every sequence, each on one thread.
   template <class T, class F>
   static void each_head(AutogradContext* context, const Saved& saved, const Param& q_bias, const Param& kv_bias,
                         const kernels::Dropout& drop, const F& f) {
@@ -119,42 +128,53 @@ struct AttentionFunction : Function<AttentionFunction> {
     const bool cross = kv.defined();
     const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(),
                   dilation = facts["dilation"].toInt(), dilated_heads = facts["dilated_heads"].toInt();
-    const int64_t queries = q.size(1), keys = cross ? kv.size(1) : queries, width = cross ? q.size(2) : q.size(2) / 3,
-                  head_width = width / heads;
+    const int64_t width = cross ? q.size(2) : q.size(2) / 3, head_width = width / heads;
+    const auto rows = kept_sequences(context, q, kv);
     const double given = facts["scale"].toDouble();
     const auto scale = static_cast<float>(given > 0 ? given : 1 / std::sqrt(static_cast<double>(head_width)));
     const bool causal = facts["causal"].toBool();
-    const auto globals = global_positions(global_mask, q.size(0), keys);
+    const auto globals = global_positions(global_mask, rows.count, rows.keys);
     int64_t max_globals = 0;
     for (const auto& positions : globals) max_globals = std::max(max_globals, static_cast<int64_t>(positions.size()));
-    const int64_t visible = window < 0 ? keys : std::min(keys, 2 * window + 1);
-    each_head_of(q.size(0) * heads, queries, visible, head_width, [&](int64_t item) {
-      auto scratch = at::empty({window < 0 ? kernels::attention_scratch(keys, head_width)
-                                           : kernels::window_scratch(keys, head_width, window, max_globals)},
-                               at::kFloat);
-      const int64_t b = item / heads, head = item % heads, column = head * head_width;
+    const int64_t visible = window < 0 ? rows.keys : std::min(rows.keys, 2 * window + 1);
+    each_head_of(rows.count * heads, rows.queries, visible, head_width, [&](int64_t item) {
+      const int64_t b = item / heads, head = item % heads;
+      Place at{
+          .head = item, .query = b * rows.queries, .key = b * rows.keys, .column = head * head_width, .shorter = 0};
       kernels::Attention<T> a{};
-      a.queries = queries;
-      a.keys = keys;
+      a.queries = rows.queries;
+      a.keys = rows.keys;
+      // Packed rows have the masks that they have with padding, so that all forms drop the same.
+      a.mask_row = item * rows.queries;
+      a.drop = drop;
+      a.drop.rows = nullptr;
+      if (window < 0) a.drop.width = rows.keys;
+      if (rows.is_packed()) {
+        at.query = at.key = rows.begin(b);
+        a.queries = a.keys = rows.begin(b + 1) - at.query;
+        at.shorter = rows.queries - a.queries;
+      }
+      auto scratch = at::empty({window < 0 ? kernels::attention_scratch(a.keys, head_width)
+                                           : kernels::window_scratch(a.keys, head_width, window, max_globals)},
+                               at::kFloat);
       a.head_width = head_width;
-      a.item = item;
       a.scale = scale;
       const auto bias_at = [&](const Param& p, int64_t part) {
-        return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr;
+        return p.defined() ? p.value().template data_ptr<float>() + part * width + at.column : nullptr;
       };
       if (cross) {
-        const T* at = data<T>(kv) + 2 * b * keys * width + column;
-        a.q = {data<T>(q) + b * queries * width + column, width, bias_at(q_bias, 0)};
-        a.k = {at, 2 * width, bias_at(kv_bias, 0)};
-        a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
+        const T* key = data<T>(kv) + 2 * at.key * width + at.column;
+        a.q = {data<T>(q) + at.query * width + at.column, width, bias_at(q_bias, 0)};
+        a.k = {key, 2 * width, bias_at(kv_bias, 0)};
+        a.v = {key + width, 2 * width, bias_at(kv_bias, 1)};
       } else {
-        const T* at = data<T>(q) + 3 * b * queries * width + column;
-        a.q = {at, 3 * width, bias_at(q_bias, 0)};
-        a.k = {at + width, 3 * width, bias_at(q_bias, 1)};
-        a.v = {at + 2 * width, 3 * width, bias_at(q_bias, 2)};
+        const T* first = data<T>(q) + 3 * at.query * width + at.column;
+        a.q = {first, 3 * width, bias_at(q_bias, 0)};
+        a.k = {first + width, 3 * width, bias_at(q_bias, 1)};
+        a.v = {first + 2 * width, 3 * width, bias_at(q_bias, 2)};
       }
-      a.key_mask = mask.defined() ? mask.data_ptr<bool>() + b * keys : nullptr;
-      a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) : nullptr;
+      a.key_mask = mask.defined() ? mask.data_ptr<bool>() + at.key : nullptr;
+      a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) + at.shorter : nullptr;
       const auto& positions = globals[static_cast<size_t>(b)];
       a.window = window;
       a.globals = positions.data();
@@ -163,10 +183,9 @@ struct AttentionFunction : Function<AttentionFunction> {
       a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
       a.causal = causal;
       a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0;
-      a.drop = drop;
       a.scratch = scratch.template data_ptr<float>();
-      a.lse = lse.data_ptr<float>() + item * queries;
-      f(a, b * queries * width + column);
+      a.lse = lse.data_ptr<float>() + at.query * heads + head * a.queries;
+      f(a, at);
     });
   }
 };

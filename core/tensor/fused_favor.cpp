@@ -12,6 +12,7 @@ using kernels::HeadRows;
 /// One pass over all heads; the last two tensors are of the backward pass.
 struct FavorPass {
   Tensor qkv, mask;  ///< [B, T, 3 D], bool [B, T]
+  Sequences rows;
   Param bias;
   int64_t heads;
   bool causal, softmax;
@@ -33,11 +34,13 @@ struct FavorFunction : Function<FavorFunction> {
     const auto rows = at::constant_pad_nd(w, {0, up(head_width)}),
                columns = at::constant_pad_nd(w.t(), {0, up(count)}).contiguous();
     auto out = at::empty({in.size(0), in.size(1), width}, in.options());
-    auto denominator = at::empty({in.size(0) * heads, in.size(1)}, at::kFloat);
+    auto denominator = at::empty({in.size(0) * heads * in.size(1)}, at::kFloat);
+    keep(context, facts.packed.get());
     by_type(in, [&](auto element) {
       using T = decltype(element);
       each_head<T>({.qkv = in,
                     .mask = mask,
+                    .rows = kept_sequences(context, in),
                     .bias = bias,
                     .heads = heads,
                     .causal = facts.causal,
@@ -71,6 +74,7 @@ struct FavorFunction : Function<FavorFunction> {
       using T = decltype(element);
       each_head<T>({.qkv = in,
                     .mask = saved[1],
+                    .rows = kept_sequences(context, in),
                     .bias = bias,
                     .heads = facts["heads"].toInt(),
                     .causal = facts["causal"].toBool(),
@@ -92,18 +96,20 @@ struct FavorFunction : Function<FavorFunction> {
   /// Runs f(head) over every head of every sequence, each on one thread.
   template <class T, class F>
   static void each_head(const FavorPass& pass, const F& f) {
-    const auto& [qkv, mask, bias, heads, causal, softmax, epsilon, features, w, w_t, out, denominator, dout, dqkv] =
-        pass;
-    const int64_t length = qkv.size(1), width = qkv.size(2) / 3, head_width = width / heads;
-    each_head_of(qkv.size(0) * heads, length, features, head_width, [&](int64_t item) {
+    const auto& [qkv, mask, rows, bias, heads, causal, softmax, epsilon, features, w, w_t, out, denominator, dout,
+                 dqkv] = pass;
+    const int64_t width = qkv.size(2) / 3, head_width = width / heads;
+    each_head_of(rows.count * heads, rows.queries, features, head_width, [&](int64_t item) {
+      const int64_t b = item / heads, head = item % heads, column = head * head_width;
+      const int64_t first = rows.is_packed() ? rows.begin(b) : b * rows.queries,
+                    length = rows.is_packed() ? rows.begin(b + 1) - first : rows.queries;
       auto scratch = at::empty({kernels::favor_scratch(length, head_width, features)}, at::kFloat);
-      const int64_t b = item / heads, column = item % heads * head_width, row = b * length * width + column;
       const auto rows_at = [&](int64_t part) {
-        return HeadRows<T>{data<T>(qkv) + 3 * b * length * width + part * width + column, 3 * width,
+        return HeadRows<T>{data<T>(qkv) + 3 * first * width + part * width + column, 3 * width,
                            bias.defined() ? bias.value().template data_ptr<float>() + part * width + column : nullptr};
       };
       const auto out_at = [&](int64_t part) {
-        return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * b * length * width + part * width + column : nullptr,
+        return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * first * width + part * width + column : nullptr,
                           3 * width};
       };
       f(kernels::Favor<T>{.length = length,
@@ -111,16 +117,16 @@ struct FavorFunction : Function<FavorFunction> {
                           .q = rows_at(0),
                           .k = rows_at(1),
                           .v = rows_at(2),
-                          .key_mask = mask.defined() ? mask.data_ptr<bool>() + b * length : nullptr,
+                          .key_mask = mask.defined() ? mask.data_ptr<bool>() + first : nullptr,
                           .causal = causal,
                           .softmax = softmax,
                           .epsilon = static_cast<float>(epsilon),
                           .features = features,
                           .w = w.data_ptr<float>(),
                           .w_t = w_t.data_ptr<float>(),
-                          .out = {data<T>(out) + row, width},
-                          .denominator = denominator.data_ptr<float>() + item * length,
-                          .dout = {dout.defined() ? data<T>(dout) + row : nullptr, width, nullptr},
+                          .out = {data<T>(out) + first * width + column, width},
+                          .denominator = denominator.data_ptr<float>() + first * heads + head * length,
+                          .dout = {dout.defined() ? data<T>(dout) + first * width + column : nullptr, width, nullptr},
                           .dq = out_at(0),
                           .dk = out_at(1),
                           .dv = out_at(2),

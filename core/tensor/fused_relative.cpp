@@ -139,7 +139,7 @@ struct RelativeFunction : Function<RelativeFunction> {
         a.queries = queries;
         a.keys = keys;
         a.head_width = c;
-        a.item = item;
+        a.mask_row = item * queries;
         a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c)));
         a.window = -1;
         a.dilation = 1;

@@ -33,15 +33,44 @@ inline void keep(AutogradContext* context, const Dropout& drop) {
   context->saved_data["p"] = drop.on() ? drop.p : 0.0;
   context->saved_data["key"] = static_cast<int64_t>(drop.key);
   context->saved_data["site"] = static_cast<int64_t>(drop.site);
+  if (drop.on() && drop.rows.defined()) context->saved_data["rows"] = drop.rows;
 }
+
+/// The sequences of an attention.
+struct Sequences {
+  int64_t count, queries, keys;  ///< B, and T and S of the longest
+  /// Where each begins among the tokens of all, and their end, where they are packed; empty: each has T tokens. Packed
+  /// sequences attend to themselves.
+  std::vector<int64_t> begins{};
+  bool is_packed() const { return !begins.empty(); }
+  int64_t begin(int64_t b) const { return begins[static_cast<size_t>(b)]; }
+};
+inline void keep(AutogradContext* context, const PackedRows* packed) {
+  context->saved_data["begins"] = packed ? packed->begins : std::vector<int64_t>();
+  context->saved_data["length"] = packed ? packed->length : 0;
+}
+/// Those of queries [B, T, ...] and of keys [B, S, ...], undefined: of the same tokens.
+inline Sequences kept_sequences(AutogradContext* context, const Tensor& queries, const Tensor& keys = {}) {
+  const int64_t length = context->saved_data["length"].toInt();
+  if (length == 0) return {queries.size(0), queries.size(1), (keys.defined() ? keys : queries).size(1)};
+  auto begins = context->saved_data["begins"].toIntVector();
+  return {static_cast<int64_t>(begins.size()) - 1, length, length, std::move(begins)};
+}
+
 inline kernels::Dropout kernel_dropout(const Dropout& drop) {
-  return drop.on() ? kernels::make_dropout(drop.p, drop.key, drop.site) : kernels::Dropout{};
+  if (!drop.on()) return {};
+  auto made = kernels::make_dropout(drop.p, drop.key, drop.site);
+  if (drop.rows.defined()) made.rows = drop.rows.data_ptr<int64_t>();
+  return made;
 }
 inline kernels::Dropout kept_dropout(AutogradContext* context) {
   const double p = context->saved_data["p"].toDouble();
   if (p == 0) return {};
-  return kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data["key"].toInt()),
-                               static_cast<uint32_t>(context->saved_data["site"].toInt()));
+  auto made = kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data["key"].toInt()),
+                                    static_cast<uint32_t>(context->saved_data["site"].toInt()));
+  const auto rows = context->saved_data.find("rows");
+  if (rows != context->saved_data.end()) made.rows = rows->second.toTensor().data_ptr<int64_t>();
+  return made;
 }
 
 /// Autograd takes no undefined tensors: an empty one replaces them.

@@ -3,7 +3,7 @@
 // with a hand-written backward pass; a test compares the two.
 #include "core/tensor/activation.h"
 #include "core/tensor/feature_kernel.h"
-#include "core/tensor/param.h"
+#include "core/tensor/packed_rows.h"
 
 namespace cloze {
 
@@ -14,6 +14,7 @@ struct Dropout {
   uint64_t key = 0;     ///< one for each forward pass
   uint32_t site = 0;    ///< one for each dropout layer of the network
   bool active = false;  ///< training
+  Tensor rows{};  ///< int64 [N], the row of the mask that each row has, by the fused forms; undefined: 0, 1, 2, ...
   bool on() const { return active && p > 0; }
 };
 
@@ -36,10 +37,11 @@ class PlainScope {
 
 /// While one exists, matrix multiplications without gradients read fp32 weights that oneDNN has packed for `rows` rows:
 /// generation computes one token a step, where the usual multiplication spends its time on packing, and scoring
-/// multiplies by the same weights many times. The weights must not change meanwhile.
+/// multiplies by the same weights many times. The weights must not change meanwhile. `without`: tables that nothing is
+/// multiplied by.
 class PackedWeights {
  public:
-  explicit PackedWeights(const Layer& network, int64_t rows = 32);
+  explicit PackedWeights(const Layer& network, int64_t rows = 32, const Layer* without = nullptr);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
@@ -94,6 +96,9 @@ struct AttentionContext {
   int64_t dilation = 1;                          ///< of a window: step between its keys
   int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all
   Tensor global_mask{};  ///< bool [B, S], true = every query attends to this key, also outside the window
+  /// The queries and keys are those of self-attention, [1, N, ...], and of these rows, each of which attends to itself;
+  /// by the fused forms only. null: they are not packed
+  std::shared_ptr<const PackedRows> packed{};
 };
 
 /// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values concatenated, before the bias;

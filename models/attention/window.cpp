@@ -32,20 +32,35 @@ struct WindowAttentionLayer final : Attention {
     if (context.key_mask.defined() && !drop.active)
       local = local.masked_fill(context.key_mask.logical_not().unsqueeze(-1), 0.0);
     if (!context.global_mask.defined()) return local;
-    const auto globals = marked_positions(context.global_mask).unsqueeze(-1);  // [B, G, 1]
-    const auto tokens = at::gather(x, 1, globals.expand({-1, -1, x.size(-1)}));
+    const auto* packed = context.packed.get();
+    const auto padded = [&](const Tensor& states) { return packed ? packed->unpack(states) : states; };
+    const auto all = mix_globals({.x = padded(x),
+                                  .keys_and_values = padded(key_value_global->forward(x)),
+                                  .globals = context.global_mask,
+                                  .mask = packed ? packed->mask() : context.key_mask},
+                                 drop);  // [B, T, D]
+    return packed ? at::where(packed->pack(context.global_mask).unsqueeze(-1), packed->pack(all), local)
+                  : at::where(context.global_mask.unsqueeze(-1), all, local);
+  }
+
+  /// What the queries of global tokens read.
+  struct GlobalInput {
+    Tensor x, keys_and_values;  ///< [B, T, D], [B, T, 2 H C]
+    Tensor globals, mask;       ///< bool [B, T], true = a global token; true = a real one, undefined: all are
+  };
+  /// The heads of global tokens at their positions, zeros elsewhere: [B, T, H C].
+  Tensor mix_globals(const GlobalInput& in, Dropout drop) const {
+    const auto positions = marked_positions(in.globals).unsqueeze(-1);  // [B, G, 1]
+    const auto tokens = at::gather(in.x, 1, positions.expand({-1, -1, in.x.size(-1)}));
     const auto q = heads_of(query_global->forward(tokens), heads);
-    const auto kv = key_value_global->forward(x).chunk(2, -1);
+    const auto kv = in.keys_and_values.chunk(2, -1);
     const auto scores = cloze::matmul(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, G, T]
-    const auto masked =
-        context.key_mask.defined() ? context.key_mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
-    Dropout global_drop = drop;
-    global_drop.site ^= 0x20000;
-    const auto probabilities = dropout(masked_softmax(scores, masked).contiguous(), global_drop).to(x.scalar_type());
+    const auto masked = in.mask.defined() ? in.mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
+    drop.site ^= 0x20000;
+    const auto probabilities = dropout(masked_softmax(scores, masked).contiguous(), drop).to(in.x.scalar_type());
     const auto mixed = join_heads(cloze::matmul(probabilities, heads_of(kv[1], heads)));  // [B, G, D]
-    const auto rows = at::zeros_like(local).scatter(1, globals.expand_as(mixed), mixed);
-    return at::where(context.global_mask.unsqueeze(-1), rows, local);
+    return at::zeros_like(kv[0]).scatter(1, positions.expand_as(mixed), mixed);
   }
 
   /// With the global tokens of the config.

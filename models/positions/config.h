@@ -27,6 +27,7 @@ struct PositionFacts {
   bool two_stacks = true;      ///< an encoder-decoder may have it
   bool prefix = true;          ///< rows may have a prefix that all their tokens attend to
   bool bounds_length = false;  ///< it is made for max_position_embeddings tokens at most
+  bool has_terms = false;      ///< attention has DistanceTerms, which plain operators compute
 };
 
 /// Attention does not see where tokens stand.
@@ -45,7 +46,7 @@ struct Rotary {
 /// is its product with the key if `with_keys`. Source: Shaw et al. 2018, equation 5 (arXiv 1803.02155); Huang et al.
 /// 2020, method 4 (arXiv 2009.13658).
 struct RelativeKeys {
-  static constexpr PositionFacts facts{.two_stacks = false, .prefix = false, .bounds_length = true};
+  static constexpr PositionFacts facts{.two_stacks = false, .prefix = false, .bounds_length = true, .has_terms = true};
   bool with_keys = false;
   /// Vectors of the width of a head in every layer.
   static int64_t vectors(int64_t positions) { return 2 * positions - 1; }
@@ -54,7 +55,7 @@ struct RelativeKeys {
 /// Every layer adds vectors of clipped distances to keys and to values.
 /// Source: Shaw et al. 2018, equations 3 and 4 (arXiv 1803.02155).
 struct ShawVectors {
-  static constexpr PositionFacts facts{.prefix = false};
+  static constexpr PositionFacts facts{.prefix = false, .has_terms = true};
   int64_t max_distance = 16;
   int64_t vectors(int64_t) const { return 2 * (2 * max_distance + 1); }
 };

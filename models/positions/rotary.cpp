@@ -30,17 +30,25 @@ Tensor RotaryTable::of(const Tensor& x, const Tensor& past) const {
     const auto angle = angles(past.defined() ? fresh + at::ones_like(past.select(-1, 0)[0], at::kLong).sum() : fresh);
     return at::cat({at::cos(angle), at::sin(angle)}, -1);
   }
-  const int64_t before = past.defined() ? past.size(1) : 0, length = before + x.size(1);
+  return rows(past.defined() ? past.size(1) : 0, x.size(1), x);
+}
+
+Tensor RotaryTable::of(const Tensor& x, const PackedRows* packed) const {
+  return packed ? rows(0, packed->length, x).index_select(0, packed->positions) : of(x);
+}
+
+Tensor RotaryTable::rows(int64_t before, int64_t count, const Tensor& like) const {
+  const int64_t length = before + count;
   const std::lock_guard lock(table_mutex);
-  if (!table_.defined() || table_.size(0) < length || table_.device() != x.device()) {
+  if (!table_.defined() || table_.size(0) < length || table_.device() != like.device()) {
     at::NoGradGuard no_grad;
-    int64_t rows = 64;
-    while (rows < length) rows *= 2;
+    int64_t known = 64;
+    while (known < length) known *= 2;
     // Cosines in double, so that a row is the same in tables of all lengths, whatever vectors it was computed in.
-    const auto angle = angles(at::arange(rows, x.options().dtype(at::kLong))).to(at::kDouble);
+    const auto angle = angles(at::arange(known, like.options().dtype(at::kLong))).to(at::kDouble);
     table_ = at::cat({at::cos(angle), at::sin(angle)}, -1).to(at::kFloat);
   }
-  return table_.narrow(0, before, x.size(1));
+  return table_.narrow(0, before, count);
 }
 
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // Angles of rotary position embeddings.
-#include "core/tensor/param.h"
+#include "core/tensor/packed_rows.h"
 
 namespace cloze {
 
@@ -12,8 +12,12 @@ class RotaryTable {
   /// fp32 [T, C], cosines before sines, for the tokens of x [B, T, ...] that follow those of `past` [B, S, ...]
   /// (undefined: none).
   Tensor of(const Tensor& x, const Tensor& past = {}) const;
+  /// The same for the tokens of packed rows; null: of x.
+  Tensor of(const Tensor& x, const PackedRows* packed) const;
 
  private:
+  /// Rows [before, before + count) of the table.
+  Tensor rows(int64_t before, int64_t count, const Tensor& like) const;
   Tensor angles(const Tensor& positions) const;  // fp32 [T, C / 2]
   Tensor frequencies_;                           // fp32 [C / 2]
   mutable Tensor table_;                         // [at least every length so far, C]

@@ -111,6 +111,7 @@ struct ReplacedToken final : Objective {
     const at::AutoGradMode graph(at::GradMode::is_enabled() && !generator_frozen());
     const auto hidden = generator->hidden({.input_ids = batch.input_ids,
                                            .attention_mask = batch.attention_mask,
+                                           .padding_is_unread = true,
                                            .token_type_ids = batch.token_type_ids,
                                            .read_positions = batch.positions,
                                            .dropout_key = mix(key, name_hash("generator"))});

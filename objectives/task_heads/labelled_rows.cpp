@@ -182,7 +182,7 @@ class LabelledRows final : public RowMaker {
     for (const auto example : own) sizes.push_back(size_of(example));
     std::vector<Batch> batches;
     size_t at = 0;
-    for (const auto next : ends_of_batches(sizes)) {
+    for (const auto next : in_.packs ? ends_of_packed_batches(sizes) : ends_of_batches(sizes)) {
       auto batch = batch_of(own.subspan(at, next - at));
       at = next;
       const bool has_loss = in_.task != TaskKind::tagging || batch.labels.numel() > 0;
@@ -246,6 +246,9 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
       setting.segments = !is_of_babylm(terms->head);
       setting.pads_left = terms->head == HeadDesign::babylm_left;
       setting.probes = !terms->layer.empty();
+      const auto& network = transformer_of(model);
+      const bool single_stack = network.is_encoder() || network.is_decoder();
+      setting.packs = single_stack && takes_packed_rows(network.attention, network.positions.relative);
       return setting;
     }
   }

@@ -13,6 +13,7 @@ struct LabelledSetting {
   int64_t labels = 0;      ///< of the task; 0: it has none
   bool segments = true;    ///< of rows that have them
   bool pads_left = false;  ///< as BabyLM's program does where it is asked to
+  bool packs = false;      ///< the network computes nothing for padding
   bool probes = false;     ///< its head is probes of layers, whose states are numbered by the rows of a part
 };
 
@@ -35,8 +36,9 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 /// Batches of a task's rows for training: an example is a row or, of `choice`, the rows of an item. An epoch is a
 /// permutation of them by (seed, order, epoch). No batch has examples of two epochs: where `batch_size` does not divide
 /// their number, the last batch of an epoch is smaller, and the sequence numbers after its examples stand for none: a
-/// batch of such numbers alone is empty. A training step computes its examples in batches of like length
-/// (tasks/like_lengths.h), whichever of its batches they are drawn for: losses are summed over the whole step.
+/// batch of such numbers alone is empty. A training step computes its examples in batches of like length,
+/// or of as many tokens as are computed fast (tasks/like_lengths.h), whichever of its batches they are drawn for:
+/// losses are summed over the whole step.
 ///
 /// order       of the stage, as RowContext::order_rng
 /// batch_size  examples of a step; 0: batches of any size, which end with the epoch

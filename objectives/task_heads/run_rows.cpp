@@ -1,11 +1,13 @@
 #include "objectives/task_heads/run_rows.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <span>
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/tensor/parallel.h"
 
 namespace cloze {
 
@@ -31,6 +33,8 @@ size_t end_of_batch(const std::vector<size_t>& order, size_t begin, const std::v
   return end;
 }
 
+constexpr int64_t packed_rows = 256;  ///< that weights are packed for
+
 /// Rows of a batch of BabyLM's program, where it judges: on padding that it reads, the others in the batch count.
 constexpr size_t babylm_judged_rows = 64;
 
@@ -38,33 +42,48 @@ constexpr size_t babylm_judged_rows = 64;
 Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
   Inputs inputs = batch;
   inputs.read_positions = head.read_positions(batch);
+  inputs.padding_is_unread = true;
   const auto hidden = network.backbone->hidden(inputs);
   const auto outputs = network.objectives[0]->batch_outputs(*network.backbone, hidden, batch);
   return (outputs.size() == 1 ? outputs[0].second : at::stack({outputs[0].second, outputs[1].second}, -1)).to(at::kCPU);
 }
 
-/// Calls `use` with each batch of rows of like length and with the numbers of its rows.
-template <class Use>
+/// Calls `take` with what `compute` gives of each batch of rows of like length, with the batch and with the numbers of
+/// its rows, in any order. On the CPU a batch is computed by one thread.
+template <class Compute, class Take>
 void for_each_batch(Network& network, const LabelledSetting& setting, const std::vector<TaskRow>& rows,
-                    bool with_targets, int64_t batch_tokens, const Use& use) {
+                    bool with_targets, int64_t batch_tokens, const Compute& compute, const Take& take) {
   const InEvaluation evaluation(network);
-  const at::NoGradGuard no_grad;
   const auto device = network.backbone->token_embedding().value().device();
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
+  std::vector<std::span<const size_t>> batches;
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-    if (interrupted) throw Interrupted("stopped in an evaluation of a task");
     end = setting.pads_left ? std::min(order.size(), begin + babylm_judged_rows)
                             : end_of_batch(order, begin, rows, batch_tokens);
+    batches.push_back(std::span<const size_t>(order).subspan(begin, end - begin));
+  }
+  std::mutex taking;
+  const auto run = [&](int64_t number) {
+    if (interrupted) throw Interrupted("stopped in an evaluation of a task");
+    const at::NoGradGuard no_grad;
+    const auto numbers = batches[static_cast<size_t>(number)];
     std::vector<const TaskRow*> chosen;
-    for (size_t i = begin; i < end; ++i) chosen.push_back(&rows[order[i]]);
+    for (const auto row : numbers) chosen.push_back(&rows[row]);
     auto batch = labelled_batch(setting, chosen, with_targets);
     batch.candidates = Tensor();  // rows of like length are seldom of one item
     for (auto* tensor : batch.tensors())
       if (tensor->defined()) *tensor = tensor->to(device);
-    use(batch, std::span<const size_t>(order).subspan(begin, end - begin));
-  }
+    const auto computed = compute(batch);
+    const std::lock_guard lock(taking);
+    take(computed, batch, numbers);
+  };
+  const PackedWeights packed(network, packed_rows, network.backbone->embedding_tables().get());
+  if (device.is_cpu())
+    each_part(std::ssize(batches), run);
+  else
+    for (int64_t number = 0; number < std::ssize(batches); ++number) run(number);
 }
 
 int64_t count_states(TaskKind task, const TaskRow& row, ProbedTokens tokens) {
@@ -100,9 +119,9 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
   if (const auto* probes = network.probes()) return run_probes(network, objectives, rows).at(probes->chosen());
   TaskOutputs outputs;
   outputs.logits.resize(rows.size());
-  for_each_batch(network, setting, rows, /*with_targets=*/false, batch_tokens,
-                 [&](const Batch& batch, std::span<const size_t> numbers) {
-                   const auto logits = logits_of(network, *network.objectives[0], batch);
+  const auto compute = [&](const Batch& batch) { return logits_of(network, *network.objectives[0], batch); };
+  for_each_batch(network, setting, rows, /*with_targets=*/false, batch_tokens, compute,
+                 [&](const Tensor& logits, const Batch&, std::span<const size_t> numbers) {
                    for (size_t i = 0; i < numbers.size(); ++i) {
                      const auto row = logits[static_cast<int64_t>(i)];
                      const auto length = std::ssize(rows[numbers[i]].ids);
@@ -120,10 +139,13 @@ RowStates states_of_rows(Network& network, const Objectives& objectives, const s
   RowStates row_states{.begins = {0}};
   for (const auto& row : rows)
     row_states.begins.push_back(row_states.begins.back() + count_states(setting.task, row, tokens));
+  const auto compute = [&](const Batch& batch) {
+    const auto states = network.probed_states(batch);
+    return states.dim() == 4 ? states.flatten(1, 2) : states;  // of all tokens
+  };
   for_each_batch(
-      network, setting, rows, of_labels, tokens_of_batch, [&](const Batch& batch, std::span<const size_t> numbers) {
-        auto states = network.probed_states(batch);
-        if (states.dim() == 4) states = states.flatten(1, 2);  // of all tokens
+      network, setting, rows, of_labels, tokens_of_batch, compute,
+      [&](const Tensor& states, const Batch& batch, std::span<const size_t> numbers) {
         auto& all = row_states.states;
         if (!all.defined())
           all = at::empty({states.size(0), row_states.begins.back(), states.size(2)}, states.options());

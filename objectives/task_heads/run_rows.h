@@ -13,7 +13,7 @@ struct TaskOutputs {
 };
 
 /// The tokens of a batch, with padding, unless somebody asks for others.
-inline constexpr int64_t tokens_of_batch = 8192;
+inline constexpr int64_t tokens_of_batch = 1024;
 
 /// Runs rows without dropout and without gradients, those of like length together, about `batch_tokens` tokens with
 /// padding at a time. The network is in the mode that it was in before. Of probes, the one that stands for the run

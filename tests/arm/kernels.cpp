@@ -272,7 +272,7 @@ void attend(const std::string& name, int64_t queries, int64_t keys, const F& cha
   a.queries = queries;
   a.keys = keys;
   a.head_width = c;
-  a.item = 5;
+  a.mask_row = 5 * queries;
   a.q = {q.data(), c, nullptr};
   a.k = {k.data(), c, nullptr};
   a.v = {v.data(), c, nullptr};

@@ -57,3 +57,10 @@ TEST_CASE("a long row stands alone, and short ones, whose padding costs less tha
   CHECK((ends_of_batches(sorted) == std::vector<size_t>{4, 5}));
   CHECK(ends_of_batches({}).empty());
 }
+
+TEST_CASE("batches without padding have as many rows as their tokens allow, and one at least", "[tasks]") {
+  CHECK(ends_of_packed_batches({}).empty());
+  const std::vector<RowsSize> rows{{.length = 9}, {.length = 700, .rows = 3}, {.length = 1987}, {.length = 5000}};
+  CHECK(ends_of_packed_batches(rows) == std::vector<size_t>{3, 4});
+  CHECK(ends_of_packed_batches(std::vector<RowsSize>(9, {.length = 1024})) == std::vector<size_t>{4, 8, 9});
+}
