@@ -147,6 +147,7 @@ RunConfig config_before(const PretrainedRun& run, const std::string& from, const
   config.init.from = from;
   config.objectives = {head_for(task, recipe)};
   config.data.short_seq_prob = 0;
+  config.data.max_seq_length = std::min(config.data.max_seq_length, backbone_of(run.config.model).max_input_length());
   config.task.name = task.config.task;
   config.task.file = task.file;
   config.task.like = task.config.like;

@@ -74,6 +74,15 @@ TEST_CASE("finetune makes a run of a pretrained one and a task file, and says wh
   CHECK(more.code == 0);
 }
 
+TEST_CASE("rows of a task are as long as a model reads that reads less than is usual", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto base = w.dir / "short-rows", tuned = w.dir / "short-rows-tuned";
+  REQUIRE(cloze("pretrain " + world().config() + " --set model.max_position_embeddings=48 --run " + base).code == 0);
+  const auto answer = cloze("finetune " + base + " " + w.task + " --set train.budget.epochs=1 --run " + tuned);
+  INFO(answer.text);
+  CHECK(answer.code == 0);
+}
+
 TEST_CASE("a recipe that is a grid makes a run of every setting, and one with those of the best on the valid part",
           "[cli][tasks]") {
   auto& w = task_world();
