@@ -317,6 +317,14 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
   CHECK_THAT(judged.text, Catch::Contains("the items have labels:") && Catch::Contains("accuracy"));
 }
 
+TEST_CASE("predictions do not take the place of the items", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto items = w.dir.write("items.tsv", animals(2));
+  check_refused("predict " + w.run + " " + items + " --out " + w.dir / "./items.tsv", 2,
+                "items.tsv: is the file with the items, which would be lost; name another");
+  CHECK(read_file(items) == animals(2));
+}
+
 TEST_CASE("a head keeps the order of its labels where a task has another one, and is drawn anew for other labels",
           "[cli][tasks]") {
   auto& w = task_world();
