@@ -321,7 +321,7 @@ TEST_CASE("predictions do not take the place of the items", "[cli][tasks]") {
   auto& w = task_world();
   const auto items = w.dir.write("items.tsv", animals(2));
   check_refused("predict " + w.run + " " + items + " --out " + w.dir / "./items.tsv", 2,
-                "items.tsv: is the file with the items, which would be lost; name another");
+                "items.tsv: is a file that is read, which would be lost; name another");
   CHECK(read_file(items) == animals(2));
 }
 
