@@ -15,9 +15,11 @@
 #include "core/log.h"
 #include "run/held_out_record.h"
 #include "run/objective_short_form.h"
+#include "run/run_files.h"
 #include "run/task_summary.h"
 #include "core/fingerprint.h"
 #include "study/task_plan.h"
+#include "tasks/prepared_task.h"
 
 namespace cloze {
 
@@ -163,6 +165,13 @@ void require_readable_summary(const std::string& folder, const std::string& reme
   require<DataError>(is_fine, path, ": is damaged; ", remedy);
 }
 
+/// Throws DataError for a fine-tuned run without its rows.
+void require_rows(const std::string& folder) {
+  const auto rows = folder + "/" + task_folder;
+  require<DataError>(is_prepared_task(rows), rows, ": has no rows of a task; restore it, or remove ", folder,
+                     " and run the study again, which fine-tunes anew");
+}
+
 /// Why the run that another needs has no end; empty where it may still come to one.
 std::string failure_of_source(const PlannedRun& run) {
   if (run.source.empty()) return "";
@@ -239,6 +248,7 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
     read_held_out(folder, remedy);
     require_readable_summary(folder, remedy);
     if (run.is_finetuning()) read_task_summary(folder);
+    if (run.is_finetuning()) require_rows(folder);
     for (const auto& metric : plan.metrics())
       if (std::holds_alternative<SuiteMetric>(metric)) value_of(metric, folder, remedy);
     return "";
