@@ -35,6 +35,7 @@ struct Region {
 
 constexpr size_t max_source = 10'000;              ///< bytes of a pattern; those of published tokenizers have 500
 constexpr unsigned long max_retries = 10'000'000;  ///< of one search: a part of a second
+constexpr unsigned max_depth = 200;                ///< of groups and repeats in each other, each a part of the stack
 constexpr unsigned max_stack = 1 << 24;            ///< entries of one match
 constexpr int64_t time_at_least = 2'000'000'000, time_of_byte = 10'000;  ///< [ns], a hundred times what is usual
 
@@ -103,6 +104,7 @@ Pattern::Pattern(const Field& field, std::shared_ptr<SearchTime> time) {
     const std::lock_guard lock(compiling);
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
     onig_initialize(encodings, 1);
+    onig_set_parse_depth_limit(max_depth);
     onig_set_retry_limit_in_match(max_retries);
     onig_set_retry_limit_in_search(max_retries);
     onig_set_match_stack_limit_size(max_stack);

@@ -237,6 +237,15 @@ TEST_CASE("an expression with back-references, calls of groups or conditions is 
     CHECK_NOTHROW(Tokenizer::open(cut_at(dir, expression)).encode("a \\1 (*"));
   CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, std::string(10001, 'a'))),
                     Catch::Contains("has 10001 bytes, more than 10000; write a shorter pattern"));
+  const auto nested = [](int depth) { return std::string(depth, '(') + "a" + std::string(depth, ')'); };
+  const auto repeated = [](int times) {
+    std::string expression = "a";
+    for (int i = 0; i < times; ++i) expression += "{1,2}";
+    return expression;
+  };
+  CHECK_NOTHROW(Tokenizer::open(cut_at(dir, nested(90))));
+  CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, nested(300))), Catch::Contains("parse depth limit over"));
+  CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, repeated(300))), Catch::Contains("parse depth limit over"));
 }
 
 TEST_CASE("an expression whose searches take far more time than usual is given up with its pattern",
