@@ -10,10 +10,12 @@
 #include "babylm/results.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/program_path.h"
 #include "core/text.h"
+#include "run/chosen_checkpoint.h"
 #include "run/config.h"
 #include "run/config_io.h"
 #include "run/load_config.h"
@@ -124,7 +126,7 @@ class BabylmTuner {
     results_ = (fs::path(request.results) / model / "main" / "finetune").string();
     is_decoder_ = backbone_of(decode<RunConfig>(load_run_config(run + "/run.yaml")).model).is_decoder();
     for (const auto& task : babylm_finetuned) keep(task_file(task), babylm_task_file(task, data_), "other data");
-    keep(folder_ + "/request.json", request_text(), "another run or of other settings");
+    keep(folder_ + "/request.json", request_text(), "another run, of other weights or items, or of other settings");
   }
 
   BabylmFinetuning finetune() {
@@ -140,10 +142,20 @@ class BabylmTuner {
  private:
   std::string task_file(const BabylmGlueTask& task) const { return concat(folder_, "/", task.name, ".yaml"); }
 
-  /// What all fine-tunings of the folder have in common, apart from the data.
+  /// What all fine-tunings of the folder have in common, apart from the names of the files of the data.
   std::string request_text() const {
     const auto run = fs::absolute(request_.run + "/").lexically_normal().parent_path().string();
-    return json_text(nlohmann::json{{"run", run}, {"set", request_.set}}) + "\n";
+    const auto weights = chosen_checkpoint(request_.run, CheckpointChoice::best) + "/manifest.json";
+    constexpr uint64_t most_bytes = uint64_t{8} << 30;
+    std::string items;
+    for (const auto& task : babylm_finetuned)
+      for (const auto* part : {"train", "valid"})
+        items += hash_hex(read_text(data_ + "/" + file_of(task, part), most_bytes));
+    return json_text(nlohmann::json{{"run", run},
+                                    {"set", request_.set},
+                                    {"weights", hash_hex(read_text(weights, most_bytes))},
+                                    {"items", hash_hex(items)}}) +
+           "\n";
   }
 
   /// Writes a file, or finds it there. Throws ConfigError for another one, which is of `what`.
@@ -169,7 +181,10 @@ class BabylmTuner {
 
   /// Completes a fine-tuning, and reads it.
   BabylmTuned tuned(const BabylmTuning& tuning) const {
-    const auto run = concat(folder_, "/", tuning.task.name, "/", tuning.name);
+    const auto of_task = concat(folder_, "/", tuning.task.name), run = of_task + "/" + tuning.name;
+    for (const auto& folder : {of_task, run})
+      require<ConfigError>(!fs::is_symlink(folder), folder,
+                           ": is a link, through which another folder would be changed; put a folder of its own there");
     if (!fs::exists(run + "/summary.json")) train(tuning, run);
     const auto done = read_tuned(tuning.task, run);
     log_info("babylm",

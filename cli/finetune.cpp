@@ -45,12 +45,26 @@ struct FinetuneSources {
   std::vector<std::string> runs{}, tasks{};
 };
 
+bool has_ending(const std::string& name, std::initializer_list<const char*> endings) {
+  return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
+}
+
+/// Throws ConfigError for a file of items, which a task file names.
+void refuse_items(const std::string& source) {
+  const bool has_items = has_ending(source, {".tsv", ".csv", ".jsonl", ".json", ".conll", ".txt", ".parquet"});
+  require<ConfigError>(!has_items, source,
+                       ": is no task file, but may hold items of a task; write a file of a few "
+                       "lines, `task: NAME`, `kind: classification` and `data: {train: ",
+                       source, ", text: COLUMN, label: COLUMN}`, and name that: cloze finetune RUN TASK.yaml");
+}
+
 FinetuneSources sources_of(const FinetuneArguments& a) {
   FinetuneSources sources;
   for (const auto& source : a.sources) {
     const auto kind = kind_of_path(source);
+    if (kind == PathKind::file || kind == PathKind::absent) refuse_items(source);
     const auto named = kind == PathKind::absent || kind == PathKind::other ? task_file(source) : "";
-    const bool is_task = kind == PathKind::file || (kind == PathKind::absent && source.ends_with(".yaml"));
+    const bool is_task = kind == PathKind::file || (kind == PathKind::absent && has_ending(source, {".yaml", ".yml"}));
     (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
   }
   if (sources.tasks.empty()) std::ranges::for_each(sources.runs, check_task_name);
@@ -148,6 +162,7 @@ RunConfig config_before(const PretrainedRun& run, const std::string& from, const
   config.init.from = from;
   config.objectives = {head_for(task, recipe)};
   config.data.short_seq_prob = 0;
+  config.data.max_seq_length = std::min(config.data.max_seq_length, backbone_of(run.config.model).max_input_length());
   config.task.name = task.config.task;
   config.task.file = task.file;
   config.task.like = task.config.like;

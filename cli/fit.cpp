@@ -120,7 +120,7 @@ void add_output(CLI::App& verb, FitArguments& a) {
 }
 
 void fit(FitArguments& a) {
-  if (!a.plot.empty()) check_output_file("--plot", a.plot);
+  if (!a.plot.empty()) check_output_file("--plot", a.plot, a.inputs);
   for (const auto& text : a.predict) a.question.sizes.push_back(size_and_tokens(text));
   const auto points = points_of(a);
   const auto report = make_fit_report(points, a.question);

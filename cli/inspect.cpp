@@ -20,8 +20,8 @@ void check_outputs(const InspectCommand& command) {
                          " is of one config, and ", command.names.size(),
                          " are given; leave it out, or name one config");
   }
-  if (!command.picture.empty()) check_output_file("--picture", command.picture);
-  if (!command.page.empty()) check_output_file("--page", command.page);
+  if (!command.picture.empty()) check_output_file("--picture", command.picture, command.names);
+  if (!command.page.empty()) check_output_file("--page", command.page, command.names);
 }
 
 }  // namespace

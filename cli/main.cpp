@@ -1,6 +1,7 @@
 #ifdef CLOZE_TCMALLOC
 #include <gperftools/malloc_extension.h>
 #endif
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -194,6 +195,15 @@ void save_if_interrupted(const CLI::App& app) {
   save_when_interrupted(saving->sentence == nullptr ? nullptr : sentence.c_str());
 }
 
+/// Throws Error where the system gives the process, and so its threads, a stack on which it would end without a word.
+void require_stack() {
+  constexpr rlim_t least = 256, kilobyte = 1024;
+  rlimit stack{};
+  const bool is_short = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least * kilobyte;
+  require<Error>(!is_short, "the system gives this process a stack of ", stack.rlim_cur / kilobyte,
+                 " kB, and it needs ", least, "; raise the limit, as with `ulimit -s 8192`");
+}
+
 /// From a text to a model, with one command for each step.
 constexpr const char* the_way =
     "Cloze pretrains language models, from raw text to an evaluated and exported\nmodel:\n\n"
@@ -270,6 +280,7 @@ int main(int argc, char** argv) {
   app.add_flag("--verbose", verbose, "also print options, config values and what set them, and the checkpoint in use");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
+    require_stack();
     log_options(app);
     save_if_interrupted(app);
   });

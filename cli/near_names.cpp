@@ -145,7 +145,14 @@ const std::vector<ForeignOption>& foreign_options() {
       {"export", "output-dir", "--out"},
       {"export", "format", "--to"},
       {"import", "output", "--out"},
-      {"import", "output-dir", "--out"}};
+      {"import", "output-dir", "--out"},
+      {"view", "output", "--out"},
+      {"predict", "output", "--out"},
+      {"predict", "output-file", "--out"},
+      {"evaluate", "output", "--out"},
+      {"evaluate", "output-dir", "--out"},
+      {"finetune", "output", "--run"},
+      {"finetune", "output-dir", "--run"}};
   return options;
 }
 

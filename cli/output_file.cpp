@@ -28,12 +28,15 @@ void check_overwritten(const std::string& option, const std::string& path) {
                        ", which would lose it; name another");
 }
 
-void check_output_file(const std::string& option, const std::string& path) {
+void check_output_file(const std::string& option, const std::string& path, const std::vector<std::string>& read) {
   std::error_code ignored;
   const auto folder = fs::path(path).parent_path();
   require<ConfigError>(folder.empty() || fs::is_directory(folder, ignored), option, " ", path, ": there is no folder ",
                        folder.string(), "; make it, or name another");
   check_overwritten(option, path);
+  for (const auto& file : read)
+    require<ConfigError>(!fs::equivalent(path, file, ignored), option, " ", path,
+                         ": is a file that is read, which would be lost; name another");
 }
 
 }  // namespace cloze

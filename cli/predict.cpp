@@ -30,7 +30,7 @@ void add_predict(CLI::App& app, Globals& globals) {
     const auto has = [&](const char* ending) { return out.ends_with(ending); };
     require<ConfigError>(out.empty() || has(".tsv") || has(".jsonl") || has(".conll") || has(".json"), "--out ", out,
                          ": predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
-    if (!out.empty()) check_output_file("--out", out);
+    if (!out.empty()) check_output_file("--out", out, {command->file});
     require<ConfigError>(out.empty() || !command->json, "--json prints, and --out writes; leave one of them out");
     if (command->file != "-")
       require<DataError>(std::filesystem::exists(command->file), command->file,

@@ -69,7 +69,7 @@ void put_report(const StudyReport& report, const ReportOptions& options, const s
   const auto format = format_of(options);
   const bool on_screen = options.output.empty() && isatty(1) == 1;
   const auto path = format == ReportFormat::html && on_screen ? page : options.output == "-" ? "" : options.output;
-  if (!path.empty()) check_output_file("--output", path);
+  if (!path.empty()) check_output_file("--output", path, options.read);
   const auto text = text_of(report, format, path.empty() ? terminal_columns() : 100);
   if (path.empty()) {
     return format == ReportFormat::text ? print_text(text) : print_data(text);

@@ -10,6 +10,7 @@ namespace cloze {
 struct ReportOptions {
   std::string format, output;
   bool json = false;
+  std::vector<std::string> read{};  ///< files that the report does not replace
 };
 
 void add_report_options(CLI::App& verb, ReportOptions& options, const std::string& output);

@@ -248,6 +248,7 @@ void add_study_report(CLI::App& study, const Arguments& arguments) {
   verb->footer("Examples:\n  cloze study report masking.yaml\n  cloze study report masking.yaml --output masking.html");
   verb->callback([=] {
     const auto stages = stages_of(*arguments);
+    options->read = {arguments->file};
     put_report(make_report(stages), *options, stages.compared().root + "/report.html");
   });
 }

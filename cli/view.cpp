@@ -25,7 +25,7 @@ void add_view(CLI::App& app, Globals& globals) {
   verb->callback([command, &globals] {
     check_run_path(command->run);
     check_texts_file(command->file, "cloze view " + command->run + " - --out " + command->out);
-    check_output_file("--out", command->out);
+    check_output_file("--out", command->out, {command->file});
     if (!command->sentence.empty()) check_text(command->sentence);
     globals.exit_code = run_engine(*command);
   });

@@ -182,9 +182,10 @@ void write_atomic(const std::string& path, std::string_view content) {
     sync_path(parent_of(path));
     return;
   }
+  const bool is_folder = written && errno == EISDIR;
   const std::string why = written ? system_reason() : reason;
   unlink(temporary.c_str());
-  fail(path, ": cannot be written (", why, ")");
+  fail(path, ": cannot be written (", why, is_folder ? "); move this folder away" : ")");
 }
 
 std::string staged_name(const std::string& path) {

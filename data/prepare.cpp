@@ -60,6 +60,27 @@ void require_own_folder(const PrepareOptions& options) {
                        ": exists and is not prepared text; name another --out");
 }
 
+/// Whether `prepare` gives this name to something in the folder of tokens, complete or not.
+bool is_name_in_tokens(const std::string& name) {
+  const auto begins = [&](const char* beginning) { return name.starts_with(beginning); };
+  const auto is = [&](const char* other) { return name == other; };
+  constexpr std::array whole{"manifest.json", "tokenizer", "key.json", "progress.json", "standard-input"};
+  constexpr std::array beginnings{"train-", "valid-", "sketches", "pipe-"};
+  return std::ranges::any_of(whole, is) || std::ranges::any_of(beginnings, begins) || is_staged(name);
+}
+
+/// Throws ConfigError where a folder that is to be replaced or removed has something that no `prepare` wrote.
+void require_only_tokens(const std::string& folder) {
+  std::error_code ignored;
+  require<ConfigError>(fs::is_directory(folder, ignored) || !fs::exists(folder, ignored), folder,
+                       ": stands where the tokens are made; move it, or name another --out");
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const auto name = entry.path().filename().string();
+    require<ConfigError>(is_name_in_tokens(name), folder, ": holds ", name,
+                         ", which no `cloze prepare` wrote and which would be removed; move it, or name another --out");
+  }
+}
+
 /// The folder in which tokens are made, a sibling of the output folder.
 std::string partial_of(const std::string& out) { return out + ".partial"; }
 
@@ -413,9 +434,11 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
   check_document_unit(named);
   const auto lock = lock_folder(named.out, partial);
   require_no_links(partial);
+  for (const auto& folder : {partial, replaced_folder(out)}) require_only_tokens(folder);
   mend(out, partial);
   if (const auto report = existing(named, given))
     return *report;  // of a process that has ended meanwhile, or was killed
+  require_only_tokens(out);
   std::error_code error;
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be created (", error.message(), ")");

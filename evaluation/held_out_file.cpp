@@ -34,6 +34,7 @@ std::string held_out_file(int64_t step, const std::string& measured, const std::
     if (covers_text && bytes->size() == examples.sum.size()) examples.bytes = *bytes;
   }
   record.xxh3 = hash_hex(json_text(nlohmann::json(record.losses)));
+  record.seal = seal_of(record);
   return json_text(nlohmann::json(record)) + "\n";
 }
 

@@ -265,16 +265,32 @@ std::vector<Measure> measures_of_run(const EvaluatedRun& one) {
   return measures;
 }
 
+/// Calls `read` for one of all checkpoints of a run, or for a run; false for a checkpoint that the run, which trains,
+/// has removed meanwhile.
+template <class Read>
+bool read_one(const EvaluationRequest& c, const std::string& path, const Read& read) {
+  try {
+    read();
+    return true;
+  } catch (const std::exception&) {
+    if (!c.all_checkpoints || !was_removed(path)) throw;
+  }
+  log_info("evaluate", path + ": the run has removed it meanwhile; it is left out");
+  return false;
+}
+
 /// Scores the runs by their configs' evaluation; checkpoints of one run by the measures of the first, and with the
 /// weights of one at a time in memory.
 void score(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c) {
   std::vector<Measure> measures;
   for (auto& one : runs) {
     if (measures.empty() || !c.all_checkpoints) measures = measures_of_run(one);
-    const auto network = one.run.network ? one.run.network : open_run(one.run.checkpoint).network;
+    auto network = one.run.network;
+    if (!network && !read_one(c, one.path, [&] { network = open_run(one.run.checkpoint).network; })) continue;
     one.losses = evaluate(*network, measures, c.batch_size, at::kCPU);
     one.bits_per_byte = bits_per_byte(one, measures, c.batch_size);
   }
+  std::erase_if(runs, [](const EvaluatedRun& one) { return one.losses.empty(); });
 }
 
 /// A run, or a checkpoint of the same run as the `first`, whose weights are not read yet.
@@ -289,13 +305,19 @@ LoadedRun open_one(const std::string& path, const EvaluationRequest& c, const st
 /// The runs of the command, or the checkpoints of its only run, with the evaluation that they share.
 std::vector<EvaluatedRun> open_runs(const EvaluationRequest& c) {
   std::vector<EvaluatedRun> runs;
-  for (const auto& path : c.all_checkpoints ? all_checkpoints_of(c.runs[0]) : c.runs) {
-    auto& one = runs.emplace_back(EvaluatedRun{.path = path, .run = open_one(path, c, runs)});
-    require<ConfigError>(!one.run.config.objectives.empty(), path,
-                         ": has no objective to evaluate; it was imported as a base model without a head");
-    auto& data = one.run.config.data;
-    data = data_of_run(one.run.folder, data);
-  }
+  const auto open_all = [&] {
+    for (const auto& path : c.all_checkpoints ? all_checkpoints_of(c.runs[0]) : c.runs) {
+      EvaluatedRun opened{.path = path, .run = {}};
+      if (!read_one(c, path, [&] { opened.run = open_one(path, c, runs); })) continue;
+      auto& one = runs.emplace_back(std::move(opened));
+      require<ConfigError>(!one.run.config.objectives.empty(), path,
+                           ": has no objective to evaluate; it was imported as a base model without a head");
+      auto& data = one.run.config.data;
+      data = data_of_run(one.run.folder, data);
+    }
+  };
+  for (int looks = 0; runs.empty() && looks < most_looks; ++looks) open_all();
+  require<CheckpointError>(!runs.empty(), c.runs[0], ": has removed all checkpoints that were found; try again");
   const auto evaluation = common_evaluation(c, runs);
   for (auto& one : runs) {
     one.config = one.run.config;

@@ -1,12 +1,13 @@
 #pragma once
 // held_out.json of a run: its last held-out losses sequence by sequence, which statistics over runs resample.
 //
-//   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E], "document": [E]}}, "xxh3"}
+//   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E], "document": [E]}}, "xxh3", "seal"}
 //
 // `measured` describes objectives, rows, masks and tokens: losses of equal descriptions can be compared example by
 // example. `bytes`, of the source text of the predicted tokens, is there for generative objectives, unless the tokens
 // were prepared without them. `document`: the index of each example's text in the held-out split; runs of earlier
 // versions lack it.
+#include "core/error.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/json_fields.h"
@@ -26,12 +27,12 @@ void describe(V& v, HeldOutExamples& e) {
   v.unless("document", e.document, {});
 }
 
-/// The file, whose hash is over the losses.
+/// The file. One hash is over the losses, the other, which earlier versions did not write, over all else.
 struct HeldOutRecord {
   int64_t step = 0;
   std::string measured{};
   std::map<std::string, HeldOutExamples> losses{};
-  std::string xxh3{};
+  std::string xxh3{}, seal{};
 };
 template <class V>
 void describe(V& v, HeldOutRecord& r) {
@@ -39,6 +40,9 @@ void describe(V& v, HeldOutRecord& r) {
   v.or_else("measured", r.measured, "");
   v("losses", r.losses);
   v("xxh3", r.xxh3);
+  v.or_else("seal", r.seal, "");
 }
+
+inline std::string seal_of(const HeldOutRecord& r) { return hash_hex(concat(r.step, " ", r.xxh3, " ", r.measured)); }
 
 }  // namespace cloze

@@ -9,6 +9,7 @@
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "run/config_io.h"
+#include "study/runs.h"
 
 namespace cloze {
 
@@ -17,6 +18,12 @@ namespace {
 using nlohmann::json;
 
 std::string path_of(const Plan& plan) { return plan.root + "/declaration.json"; }
+
+/// Whether a run of the plan was started.
+bool has_begun(const Plan& plan) {
+  return std::ranges::any_of(plan.runs,
+                             [&](const auto& run) { return std::filesystem::exists(record_path(plan, run)); });
+}
 
 /// The values of the study file by their keys, its defaults included.
 json declared(const Plan& plan) {
@@ -31,10 +38,12 @@ json declared(const Plan& plan) {
 std::string declaration_of(const Plan& plan) { return hash_hex(json_text(declared(plan))); }
 
 void declare(const Plan& plan) {
-  if (std::filesystem::exists(path_of(plan))) return;
+  if (std::filesystem::exists(path_of(plan)) || has_begun(plan)) return;
   const json file{{"declaration", declaration_of(plan)}, {"values", declared(plan)}, {"version", CLOZE_VERSION}};
   write_atomic(path_of(plan), json_text(file, 1) + "\n");
 }
+
+bool lacks_declaration(const Plan& plan) { return !std::filesystem::exists(path_of(plan)) && has_begun(plan); }
 
 std::vector<std::string> changes_since_declaration(const Plan& plan) {
   if (!std::filesystem::exists(path_of(plan))) return {};
@@ -44,7 +53,7 @@ std::vector<std::string> changes_since_declaration(const Plan& plan) {
                     std::all_of(values.begin(), values.end(), [](const json& value) { return value.is_string(); });
   require<DataError>(fine, path_of(plan),
                      ": is damaged or was edited, so that nobody can tell what was declared before the first run; "
-                     "restore it");
+                     "restore it, or remove it, and the report says that there is none");
   const auto now = declared(plan);
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items()) {

@@ -12,8 +12,11 @@ namespace cloze {
 /// XXH3 of everything in the study file, as it is declared before the first run.
 std::string declaration_of(const Plan& plan);
 
-/// Writes declaration.json into the folder of the whole study, unless it exists.
+/// Writes declaration.json into the folder of the whole study, unless it exists, or a run of the plan was started.
 void declare(const Plan& plan);
+
+/// Whether a run of the plan was started, and declaration.json is not there.
+bool lacks_declaration(const Plan& plan);
 
 /// What has changed in the study file since the first run: `metric.better_by was 0.01 before the first run, and is
 /// 0.02`; empty where nothing has, or nothing ran. Throws DataError for a damaged declaration.

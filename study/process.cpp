@@ -84,7 +84,7 @@ ProcessOutput run_process(const std::vector<std::string>& command) {
   return {.text = out.text(),
           .failure = succeeded             ? ""
                      : WIFSIGNALED(status) ? signal_words(status)
-                                           : last_line(errors.text()),
+                                           : last_sentence(errors.text()),
           .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
@@ -96,11 +96,21 @@ std::string last_line(std::string text) {
   return line.empty() ? "ended without a word" : line;
 }
 
+std::string last_sentence(std::string text) {
+  text.erase(text.find_last_not_of(" \n\r") + 1);
+  std::string list;  // of what a sentence refuses, a line each
+  for (auto at = text.rfind('\n'); at != text.npos && text.compare(at, 3, "\n  ") == 0; at = text.rfind('\n')) {
+    list = text.substr(at + 2) + list;
+    text.erase(at);
+  }
+  return last_line(std::move(text)) + list;
+}
+
 std::string failure_of(int status, const std::string& log) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
   if (WIFSIGNALED(status)) return signal_words(status);
   try {
-    return last_line(read_text(log));
+    return last_sentence(read_text(log));
   } catch (const Error& e) {
     return e.what();
   }

@@ -25,6 +25,8 @@ ProcessOutput run_process(const std::vector<std::string>& command);
 
 /// The last line of a program's errors that is not empty, without the program's name.
 std::string last_line(std::string text);
+/// The same with the indented lines after it, in which a sentence lists what it refuses, in one line.
+std::string last_sentence(std::string text);
 
 /// How a process ended by the status of waitpid: empty for success, else the last line of its `log`, or its signal.
 std::string failure_of(int status, const std::string& log);

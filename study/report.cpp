@@ -409,6 +409,9 @@ StudyReport make_report(const Stages& stages) {
   }
   set_changed_apart(report);
   compare_arms(report);
+  if (lacks_declaration(plan))
+    report.notes.push_back(
+        "declaration.json is missing, so that nobody can tell what was declared before the first run");
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   add_stages(report, stages);
   return report;

@@ -16,6 +16,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "run/config_io.h"
+#include "run/load_config.h"
 #include "run/run_files.h"
 #include "study/declaration.h"
 #include "study/process.h"
@@ -175,6 +176,7 @@ class Runner {
       if (status_of_record(*run)) continue;  // which ended between the two looks
       auto started = *run;
       if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_);
+      keep_source(started);
       if (!run->is_finetuning()) write_atomic(config_path(plan_, *run), to_yaml(started.config));
       write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
       require_own_folder(*run);
@@ -194,6 +196,14 @@ class Runner {
       if (status_of(plan_, *run).state == RunState::waiting) queue_.push_back(run);
     std::erase_if(passed_, [&](const auto* run) { return contains(queue_, run); });
     return !queue_.empty();
+  }
+
+  /// Gives a run that goes on the path from which it was initialized, which is another one where the study was moved.
+  void keep_source(PlannedRun& run) const {
+    const auto folder = run_path(plan_, run);
+    auto& from = run.config.init.from;
+    if (!from.empty() && !run.is_finetuning() && has_config(folder))
+      from = decode<RunConfig>(load_run_config(folder + "/run.yaml")).init.from;
   }
 
   bool status_of_record(const PlannedRun& run) const {

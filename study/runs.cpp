@@ -15,9 +15,11 @@
 #include "core/log.h"
 #include "run/held_out_record.h"
 #include "run/objective_short_form.h"
+#include "run/run_files.h"
 #include "run/task_summary.h"
 #include "core/fingerprint.h"
 #include "study/task_plan.h"
+#include "tasks/prepared_task.h"
 
 namespace cloze {
 
@@ -156,6 +158,20 @@ double words_read(const std::string& folder) {
 
 bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
 
+/// Throws DataError for a damaged summary.json.
+void require_readable_summary(const std::string& folder, const std::string& remedy) {
+  const auto path = folder + "/summary.json";
+  const bool is_fine = !fs::exists(path) || parse_json(read_text(path, max_file)).is_object();
+  require<DataError>(is_fine, path, ": is damaged; ", remedy);
+}
+
+/// Throws DataError for a fine-tuned run without its rows.
+void require_rows(const std::string& folder) {
+  const auto rows = folder + "/" + task_folder;
+  require<DataError>(is_prepared_task(rows), rows, ": has no rows of a task; restore it, or remove ", folder,
+                     " and run the study again, which fine-tunes anew");
+}
+
 /// Why the run that another needs has no end; empty where it may still come to one.
 std::string failure_of_source(const PlannedRun& run) {
   if (run.source.empty()) return "";
@@ -230,7 +246,9 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
                        " first, and it is trained again)");
   try {
     read_held_out(folder, remedy);
+    require_readable_summary(folder, remedy);
     if (run.is_finetuning()) read_task_summary(folder);
+    if (run.is_finetuning()) require_rows(folder);
     for (const auto& metric : plan.metrics())
       if (std::holds_alternative<SuiteMetric>(metric)) value_of(metric, folder, remedy);
     return "";
@@ -287,6 +305,7 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
     damaged(false);
   }
   damaged(record.xxh3 == hash_hex(json_text(fields["losses"])));
+  damaged(record.seal.empty() || record.seal == seal_of(record));
   HeldOutFile file{.measured = record.measured, .step = record.step};
   const std::string before_tokens = ", tokens ";
   if (const auto at = file.measured.find(before_tokens); at != std::string::npos) {

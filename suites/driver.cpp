@@ -317,18 +317,24 @@ void evaluate_target(SuiteProgress& progress, PlannedTarget planned) {
   const auto& plan = progress.plan;
   const auto& target = planned.target;
   const bool of_checkpoints = plan.selection.all_checkpoints;
-  if (of_checkpoints && was_removed(target.checkpoint))
-    return log_info(plan.room, target.checkpoint + ": the run has removed it meanwhile; it is left out");
   if (plan.is_composite && planned.unread.empty() && !planned.faults[0].empty()) {
     progress.results.push_back(unread_results(target, planned.faults[0]));
     return;
   }
   LoadedRun run;
+  bool is_gone = false;
   auto unread = planned.unread;
   const auto what = (of_checkpoints ? file_name(target.checkpoint) + " " : "") + "cannot be read";
   if (unread.empty())
-    unread =
-        fault_of_reading(plan, target.run, what, plan.targets.size() == 1, [&] { run = open_target(plan, target); });
+    unread = fault_of_reading(plan, target.run, what, plan.targets.size() == 1, [&] {
+      try {
+        run = open_target(plan, target);
+      } catch (const std::exception&) {
+        is_gone = of_checkpoints && was_removed(target.checkpoint);
+        if (!is_gone) throw;
+      }
+    });
+  if (is_gone) return log_info(plan.room, target.checkpoint + ": the run has removed it meanwhile; it is left out");
   if (!unread.empty()) {
     auto& found = progress.results.emplace_back(unread_results(target, unread));
     if (planned.unread.empty() && target.revisions) found.revisions = *target.revisions;

@@ -67,8 +67,8 @@ Origin find_origin(const RunConfig& config, const PretrainOptions& options) {
   if (options.resume) origin.checkpoint = find_checkpoint(options.run);
   if (!origin.checkpoint.empty()) return origin;
   require<CheckpointError>(!options.resume || !has_saved(options.run), options.run,
-                           ": has no intact checkpoint to continue from; restore one, or start a new run in another "
-                           "folder with --run");
+                           ": has no intact checkpoint to continue from; restore one, start a new run in another "
+                           "folder with --run, or remove this one and begin anew");
   origin.branch = branch_point(options);
   if (!origin.branch) origin.initial = initial_checkpoint(config, options);
   return origin;

@@ -14,13 +14,13 @@ namespace {
 
 using Pieces = std::vector<std::string>;
 
-void read(const Field& field, int depth, std::vector<Decoder>& steps) {
+void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth, std::vector<Decoder>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
     if (depth >= max_sequence_depth)
       field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
-    for (const auto& step : field["decoders"].list()) read(step, depth + 1, steps);
+    for (const auto& step : field["decoders"].list()) read(step, time, depth + 1, steps);
   } else if (type == "WordPiece") {
     steps.emplace_back(
         WordPieceDecoder{.prefix = field["prefix"].text_or("##"), .cleanup = field["cleanup"].flag(true)});
@@ -38,7 +38,7 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
     steps.emplace_back(
         StripDecoder{.content = field["content"].text(), .start = field["start"].count(0, INT32_MAX), .stop = stop});
   } else if (type == "Replace") {
-    steps.emplace_back(ReplaceDecoder{Pattern(field["pattern"]), field["content"].text()});
+    steps.emplace_back(ReplaceDecoder{Pattern(field["pattern"], time), field["content"].text()});
   } else if (type == "ByteFallback") {
     steps.emplace_back(ByteFallbackDecoder{});
   } else if (type == "CTC") {
@@ -168,9 +168,9 @@ void apply(const ByteFallbackDecoder&, Pieces& pieces) {
 
 }  // namespace
 
-std::vector<Decoder> read_decoders(const Field& field) {
+std::vector<Decoder> read_decoders(const Field& field, const std::shared_ptr<SearchTime>& time) {
   std::vector<Decoder> steps;
-  read(field, 0, steps);
+  read(field, time, 0, steps);
   return steps;
 }
 

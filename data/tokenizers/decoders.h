@@ -37,7 +37,8 @@ using Decoder = std::variant<WordPieceDecoder, ByteLevelDecoder, MetaspaceDecode
                              StripDecoder, ReplaceDecoder, ByteFallbackDecoder>;
 
 /// The steps of `decoder`; none for null. Throws DataError for an unknown kind or an option of another type.
-std::vector<Decoder> read_decoders(const Field& field);
+/// `time`: of the expressions.
+std::vector<Decoder> read_decoders(const Field& field, const std::shared_ptr<SearchTime>& time);
 
 /// The text of tokens; without steps they are joined by spaces.
 std::string decode_pieces(const std::vector<Decoder>& steps, std::vector<std::string> pieces);

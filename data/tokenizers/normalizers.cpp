@@ -8,13 +8,13 @@ namespace cloze {
 
 namespace {
 
-void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
+void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth, std::vector<Normalizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
     if (depth >= max_sequence_depth)
       field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
-    for (const auto& step : field["normalizers"].list()) read(step, depth + 1, steps);
+    for (const auto& step : field["normalizers"].list()) read(step, time, depth + 1, steps);
   } else if (type == "BertNormalizer" || type == "Bert") {
     const bool lowercase = field["lowercase"].flag(true);
     steps.emplace_back(BertNormalizer{.clean_text = field["clean_text"].flag(true),
@@ -33,7 +33,7 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
     steps.emplace_back(
         StripNormalizer{.left = field["strip_left"].flag(true), .right = field["strip_right"].flag(true)});
   } else if (type == "Replace") {
-    steps.emplace_back(ReplaceNormalizer{Pattern(field["pattern"]), field["content"].text()});
+    steps.emplace_back(ReplaceNormalizer{Pattern(field["pattern"], time), field["content"].text()});
   } else if (type == "Prepend") {
     steps.emplace_back(PrependNormalizer{field["prepend"].text()});
   } else if (type == "Precompiled") {
@@ -240,9 +240,9 @@ void apply(const ByteLevelNormalizer&, NormalizedText& text, bool) { write_byte_
 
 }  // namespace
 
-std::vector<Normalizer> read_normalizers(const Field& field) {
+std::vector<Normalizer> read_normalizers(const Field& field, const std::shared_ptr<SearchTime>& time) {
   std::vector<Normalizer> steps;
-  read(field, 0, steps);
+  read(field, time, 0, steps);
   return steps;
 }
 

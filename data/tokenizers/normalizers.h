@@ -46,8 +46,8 @@ using Normalizer =
                  StripNormalizer, ReplaceNormalizer, PrependNormalizer, PrecompiledNormalizer, ByteLevelNormalizer>;
 
 /// The steps of `normalizer`, nested sequences flattened; none for null.
-/// Throws DataError for an unknown kind or an option of another type.
-std::vector<Normalizer> read_normalizers(const Field& field);
+/// Throws DataError for an unknown kind or an option of another type. `time`: of the expressions.
+std::vector<Normalizer> read_normalizers(const Field& field, const std::shared_ptr<SearchTime>& time);
 
 /// Rewrites each part that is text. `continues`: the text directly follows another character, so nothing is prepended.
 void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool continues);

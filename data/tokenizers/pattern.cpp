@@ -1,10 +1,16 @@
 #include "data/tokenizers/pattern.h"
 
 #include <oniguruma.h>
+#include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <mutex>
+
+#include "core/interrupt.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
@@ -27,8 +33,9 @@ struct Region {
   OnigRegion* of;
 };
 
-constexpr size_t max_source = 10'000;              ///< bytes of an expression; those of published tokenizers have 500
+constexpr size_t max_source = 10'000;              ///< bytes of a pattern; those of published tokenizers have 500
 constexpr unsigned long max_retries = 10'000'000;  ///< of one search: a part of a second
+constexpr unsigned max_depth = 200;                ///< of groups and repeats in each other, each a part of the stack
 constexpr unsigned max_stack = 1 << 24;            ///< entries of one match
 constexpr int64_t time_at_least = 2'000'000'000, time_of_byte = 10'000;  ///< [ns], a hundred times what is usual
 
@@ -58,27 +65,12 @@ std::string_view unbounded_part(std::string_view source) {
 
 }  // namespace
 
-/// Holds the searches in a text to a CPU time that grows with all bytes that the expression has read, so that neither
-/// one long text nor many short ones take more.
-class SearchTime {
- public:
-  SearchTime(const Pattern::Compiled& pattern, std::string_view text);
-  ~SearchTime();
-  SearchTime(const SearchTime&) = delete;
-  SearchTime& operator=(const SearchTime&) = delete;
-  /// Counts a search. Throws DataError beyond the time.
-  void count();
-
- private:
-  const Pattern::Compiled& pattern_;
-  int64_t began_ = cpu_time(), searches_ = 0;
-};
-
 struct Pattern::Compiled {
   std::string source, literal;
-  regex_t* regex = nullptr;                        // null for a literal
-  bool steps = false;                              // try it at each character in turn
-  mutable std::atomic<int64_t> spent{0}, read{0};  // CPU time [ns] for bytes of texts
+  regex_t* regex = nullptr;  // null for a literal
+  bool steps = false;        // try it at each character in turn
+  std::string sentence;      // of an end by the alarm
+  std::shared_ptr<SearchTime> time;
   Compiled() = default;
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
@@ -87,12 +79,19 @@ struct Pattern::Compiled {
   }
 };
 
-Pattern::Pattern(const Field& field) {
+int64_t SearchTime::allowed() const { return time_at_least + time_of_byte * read_; }
+
+Pattern::Pattern(const Field& field, std::shared_ptr<SearchTime> time) {
   const auto made = std::make_shared<Compiled>();
   const bool is_literal = !field["String"].is_null();
   const auto source = field[is_literal ? "String" : "Regex"];
   if (source.is_null()) field.refuse("has neither a String nor a Regex");
   made->source = source.text();
+  made->time = std::move(time);
+  made->sentence = concat("\ncloze: error: the tokenizer's expression '", shortened(made->source),
+                          "' takes more time for a text than any text needs; correct the pattern of tokenizer.json\n");
+  if (made->source.size() > max_source)
+    source.refuse(concat("has ", made->source.size(), " bytes, more than ", max_source, "; write a shorter pattern"));
   if (is_literal && !made->source.empty()) {
     made->literal = made->source;
   } else {
@@ -101,13 +100,11 @@ Pattern::Pattern(const Field& field) {
       source.refuse(concat("is ", source.shown(), ", which has '", unbounded,
                            "': back-references, calls of groups and conditions cost more than any bound, and no "
                            "published tokenizer has them; write it without"));
-    if (made->source.size() > max_source)
-      source.refuse(
-          concat("has ", made->source.size(), " bytes, more than ", max_source, "; write a shorter expression"));
     static std::mutex compiling;
     const std::lock_guard lock(compiling);
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
     onig_initialize(encodings, 1);
+    onig_set_parse_depth_limit(max_depth);
     onig_set_retry_limit_in_match(max_retries);
     onig_set_retry_limit_in_search(max_retries);
     onig_set_match_stack_limit_size(max_stack);
@@ -125,33 +122,100 @@ Pattern::Pattern(const Field& field) {
   compiled_ = made;
 }
 
-SearchTime::SearchTime(const Pattern::Compiled& pattern, std::string_view text) : pattern_(pattern) {
-  pattern.read += static_cast<int64_t>(text.size());
-}
-SearchTime::~SearchTime() { pattern_.spent += cpu_time() - began_; }
-
-void SearchTime::count() {
-  constexpr int64_t between = 8;  // searches for each look at the clock
-  if (searches_++ % between != 0) return;
-  const int64_t allowed = time_at_least + time_of_byte * pattern_.read;
-  require<DataError>(pattern_.spent + cpu_time() - began_ <= allowed, "the tokenizer's expression '", pattern_.source,
-                     "' takes more than ", allowed / 1'000'000'000, " s for ", pattern_.read.load(),
-                     " bytes of text; correct the pattern of tokenizer.json");
-}
-
 namespace {
+
+/// Ends the process where the searches of this thread go on beyond their CPU time.
+class SearchAlarm {
+ public:
+  SearchAlarm() {
+    struct sigaction action{};
+    action.sa_sigaction = end;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigaction(SIGVTALRM, &action, nullptr);
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event._sigev_un._tid = gettid();
+    event.sigev_signo = SIGVTALRM;
+    event.sigev_value.sival_ptr = this;
+    exists_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
+  }
+  ~SearchAlarm() {
+    if (exists_) timer_delete(timer_);
+  }
+  SearchAlarm(const SearchAlarm&) = delete;
+  SearchAlarm& operator=(const SearchAlarm&) = delete;
+  void set(int64_t nanoseconds, const std::string& sentence) {
+    sentence_ = sentence.c_str();
+    start(nanoseconds);
+  }
+  void clear() {
+    start(0);
+    sentence_ = nullptr;
+  }
+
+ private:
+  void start(int64_t nanoseconds) const {
+    const itimerspec time{.it_interval = {},
+                          .it_value = {.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000}};
+    if (exists_) timer_settime(timer_, 0, &time, nullptr);
+  }
+
+  static void end(int, siginfo_t* info, void*) {
+    const auto* alarm = info->si_code == SI_TIMER ? static_cast<const SearchAlarm*>(info->si_value.sival_ptr) : nullptr;
+    const char* sentence = alarm != nullptr ? alarm->sentence_.load() : nullptr;
+    if (sentence == nullptr) return;
+    remove_doomed();
+    if (!interrupts().on_terminal) ++sentence;  // its line break, which ends a progress line
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, sentence, std::strlen(sentence));
+    _exit(1);
+  }
+
+  timer_t timer_{};
+  bool exists_ = false;
+  std::atomic<const char*> sentence_{nullptr};  ///< null: no search
+};
+
+thread_local SearchAlarm search_alarm;
+
+/// The searches in a text, held to the time that all expressions of the tokenizer have.
+class TimedSearches {
+ public:
+  explicit TimedSearches(const Pattern::Compiled& pattern) : pattern_(pattern) {
+    constexpr int64_t margin = 1'000'000'000;  // in which a search that ends is refused by an exception
+    search_alarm.set(std::max<int64_t>(pattern.time->left(), 0) + margin, pattern.sentence);
+  }
+  ~TimedSearches() {
+    search_alarm.clear();
+    pattern_.time->spend(cpu_time() - began_);
+  }
+  TimedSearches(const TimedSearches&) = delete;
+  TimedSearches& operator=(const TimedSearches&) = delete;
+  /// Counts a search. Throws DataError beyond the time.
+  void count() {
+    constexpr int64_t between = 8;  // searches for each look at the clock
+    if (searches_++ % between != 0) return;
+    const auto& time = *pattern_.time;
+    require<DataError>(cpu_time() - began_ <= time.left(), "the tokenizer's expression '", pattern_.source,
+                       "' takes more than the ", time.allowed() / 1'000'000'000, " s that all expressions have for ",
+                       time.bytes_read(), " bytes of text; correct the pattern of tokenizer.json");
+  }
+
+ private:
+  const Pattern::Compiled& pattern_;
+  int64_t began_ = cpu_time(), searches_ = 0;
+};
 
 /// The start of the first match from `at` on, or an error code of Oniguruma. A search may read the rest of the text at
 /// each character, so that in a long text the expression is tried at each in turn, with a look at the clock.
-int search(const Pattern::Compiled& c, std::string_view text, size_t at, OnigRegion* region, SearchTime& time) {
+int search(const Pattern::Compiled& c, std::string_view text, size_t at, OnigRegion* region, TimedSearches& searches) {
   constexpr size_t long_text = size_t{1} << 16;
   const auto begin = bytes(text), end = begin + text.size();
   if (!c.steps && text.size() <= long_text) {
-    time.count();
+    searches.count();
     return onig_search(c.regex, begin, end, begin + at, end, region, ONIG_OPTION_NONE);
   }
   for (;; next_code_point(text, at)) {
-    time.count();
+    searches.count();
     const int length = onig_match(c.regex, begin, end, begin + at, region, ONIG_OPTION_NONE);
     if (length >= 0) return static_cast<int>(at);
     if (length != ONIG_MISMATCH || at >= text.size()) return length;
@@ -173,10 +237,10 @@ void Pattern::split(std::string_view text, std::vector<PatternSpan>& out) const 
       add(at, at + c.literal.size());
   } else {
     thread_local Region region;
-    SearchTime time(c, text);
+    TimedSearches searches(c);
     bool matched_before = false;
     for (size_t at = 0; !text.empty() && at <= text.size();) {
-      const int found = search(c, text, at, region.of, time);
+      const int found = search(c, text, at, region.of, searches);
       if (found == ONIG_MISMATCH) break;
       require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
                          " bytes (", message(found, nullptr), "); correct the pattern of tokenizer.json");

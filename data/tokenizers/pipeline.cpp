@@ -59,9 +59,9 @@ void read_post_processor(const Field& field, int depth, PostProcessor& facts) {
 struct Pipeline final : TokenizerModel {
   Pipeline(std::string text, const Field::Json& json, const std::string& path) : content(std::move(text)) {
     const Field root(json, path + ": ");
-    normalizers = read_normalizers(root["normalizer"]);
-    pre_tokenizers = read_pre_tokenizers(root["pre_tokenizer"]);
-    decoders = read_decoders(root["decoder"]);
+    normalizers = read_normalizers(root["normalizer"], search_time);
+    pre_tokenizers = read_pre_tokenizers(root["pre_tokenizer"], search_time);
+    decoders = read_decoders(root["decoder"], search_time);
     read_post_processor(root["post_processor"], 0, post);
     auto tokens = read_added_tokens(root["added_tokens"]);
     Spellings special_tokens;
@@ -109,7 +109,10 @@ struct Pipeline final : TokenizerModel {
 
   std::string decode(std::span<const int64_t> ids) const override {
     std::vector<std::string> spelled;
-    for (const auto id : ids) spelled.push_back(spelled_in_decoding[static_cast<size_t>(id)]);
+    for (const auto id : ids) {
+      spelled.push_back(spelled_in_decoding[static_cast<size_t>(id)]);
+      search_time->add_text(spelled.back().size());
+    }
     return decode_pieces(decoders, std::move(spelled));
   }
   std::string kind() const override {
@@ -171,6 +174,7 @@ struct Pipeline final : TokenizerModel {
       else
         require_same_id(all, token, known, field);
       if (known >= 0) token.id = known;
+      search_time->add_text(token.content.size());
       const auto spelling = added.add(token, normalizers);
       if (spelling != token.content) normalized.emplace_back(token.id, spelling);
       if (token.special) special.push_back(token.id);
@@ -243,6 +247,7 @@ struct Pipeline final : TokenizerModel {
 
   /// The text normalised and split. `continues`: it directly follows another character.
   NormalizedText prepared(std::string_view text, bool tracked, bool continues) const {
+    search_time->add_text(text.size());
     auto whole = read_text(text, tracked || tracks);
     added.split(whole, normalizers, continues);
     pre_tokenize(pre_tokenizers, whole, continues);
@@ -290,6 +295,7 @@ struct Pipeline final : TokenizerModel {
   std::unique_ptr<TokenizerModel> fast_path(const Field& root) const;
 
   std::string content;
+  std::shared_ptr<SearchTime> search_time = std::make_shared<SearchTime>();  // of all expressions
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   std::unique_ptr<PartModel> model;

@@ -47,13 +47,13 @@ MetaspacePreTokenizer metaspace(const Field& field) {
   return made;
 }
 
-void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
+void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth, std::vector<PreTokenizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
     if (depth >= max_sequence_depth)
       field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
-    for (const auto& step : field["pretokenizers"].list()) read(step, depth + 1, steps);
+    for (const auto& step : field["pretokenizers"].list()) read(step, time, depth + 1, steps);
   } else if (type == "BertPreTokenizer") {
     steps.emplace_back(BertPreTokenizer{});
   } else if (type == "Whitespace") {
@@ -70,8 +70,8 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   } else if (type == "Digits") {
     steps.emplace_back(DigitsPreTokenizer{.individual = field["individual_digits"].flag(false)});
   } else if (type == "Split") {
-    steps.emplace_back(
-        SplitPreTokenizer{Pattern(field["pattern"]), behavior_of(field["behavior"]), field["invert"].flag(false)});
+    steps.emplace_back(SplitPreTokenizer{Pattern(field["pattern"], time), behavior_of(field["behavior"]),
+                                         field["invert"].flag(false)});
   } else if (type == "CharDelimiterSplit") {
     steps.emplace_back(DelimiterSplit{.delimiter = character(field["delimiter"])});
   } else if (type == "FixedLength") {
@@ -244,9 +244,9 @@ void apply(const FixedLengthPreTokenizer& step, NormalizedText& text, bool) {
 
 }  // namespace
 
-std::vector<PreTokenizer> read_pre_tokenizers(const Field& field) {
+std::vector<PreTokenizer> read_pre_tokenizers(const Field& field, const std::shared_ptr<SearchTime>& time) {
   std::vector<PreTokenizer> steps;
-  read(field, 0, steps);
+  read(field, time, 0, steps);
   return steps;
 }
 

@@ -49,8 +49,8 @@ using PreTokenizer = std::variant<BertPreTokenizer, WhitespacePreTokenizer, Whit
                                   DelimiterSplit, FixedLengthPreTokenizer>;
 
 /// The steps of `pre_tokenizer`, nested sequences flattened; none for null.
-/// Throws DataError for an unknown kind or an option of another type.
-std::vector<PreTokenizer> read_pre_tokenizers(const Field& field);
+/// Throws DataError for an unknown kind or an option of another type. `time`: of the expressions.
+std::vector<PreTokenizer> read_pre_tokenizers(const Field& field, const std::shared_ptr<SearchTime>& time);
 
 /// Splits each part that is text. `continues`: the text directly follows another character, so no space is prepended.
 void pre_tokenize(const std::vector<PreTokenizer>& steps, NormalizedText& text, bool continues);

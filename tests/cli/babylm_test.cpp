@@ -64,8 +64,17 @@ TEST_CASE("babylm finetune does the seven tasks, says what a decoder gets, goes 
   fs::remove_all(dir / "runs/mnli/published");
   fs::rename(dir / "mnli", dir / "runs/mnli/published");
   check_refused(command + " --set train.ema_decay=0.9", 2,
-                "request.json: is of another run or of other settings, and so are the runs beside it; name another "
-                "folder with --run");
+                "request.json: is of another run, of other weights or items, or of other settings, and so are the runs "
+                "beside it; name another folder with --run");
+  fs::rename(dir / "runs/rte", dir / "rte");
+  fs::create_symlink(dir / "rte", dir / "runs/rte");
+  check_refused(command, 2, "runs/rte: is a link, through which another folder would be changed; put a folder of its");
+  fs::remove(dir / "runs/rte");
+  fs::rename(dir / "rte", dir / "runs/rte");
+  const std::string items = "data/full_eval/glue_filtered/rte.train.jsonl", as_given = read_file(dir / items);
+  dir.write(items, as_given + as_given);
+  check_refused(command, 2, "request.json: is of another run, of other weights or items, or of other settings");
+  dir.write(items, as_given);
   write_babylm_tasks(dir, "data/glue_filtered", 8);
   check_refused(command, 2,
                 "boolq.yaml: is of other data, and so are the runs beside it; name another folder with --run");

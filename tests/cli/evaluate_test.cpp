@@ -81,6 +81,19 @@ TEST_CASE("every checkpoint of a run is scored on the same text with the same ma
   check_refused("evaluate " + run + " " + w.run + " --all-checkpoints", 2, "--all-checkpoints takes a single run");
 }
 
+TEST_CASE("checkpoints that a run removes while all of them are scored are left out", "[cli]") {
+  auto& w = world();
+  const auto run = w.dir / "removing";
+  fs::copy(w.run, run, fs::copy_options::recursive);
+  for (int step = 10; step < 50; ++step)
+    fs::copy(run + "/step-00000006", run + "/step-000000" + std::to_string(step), fs::copy_options::recursive);
+  const auto remove = "(for n in 4 3 2 1; do sleep 0.2; rm -rf " + run + "/step-000000$n*; done) & ";
+  const auto answer = cloze("evaluate " + run + " --all-checkpoints", remove);
+  INFO(answer.text);
+  CHECK(answer.code == 0);
+  CHECK_THAT(answer.text, Catch::Contains("the run has removed it meanwhile; it is left out"));
+}
+
 TEST_CASE("no difference is given between losses on different predictions: other tokenizers, or replaced tokens",
           "[cli]") {
   auto& w = world();

@@ -74,6 +74,15 @@ TEST_CASE("finetune makes a run of a pretrained one and a task file, and says wh
   CHECK(more.code == 0);
 }
 
+TEST_CASE("rows of a task are as long as a model reads that reads less than is usual", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto base = w.dir / "short-rows", tuned = w.dir / "short-rows-tuned";
+  REQUIRE(cloze("pretrain " + world().config() + " --set model.max_position_embeddings=48 --run " + base).code == 0);
+  const auto answer = cloze("finetune " + base + " " + w.task + " --set train.budget.epochs=1 --run " + tuned);
+  INFO(answer.text);
+  CHECK(answer.code == 0);
+}
+
 TEST_CASE("a recipe that is a grid makes a run of every setting, and one with those of the best on the valid part",
           "[cli][tasks]") {
   auto& w = task_world();
@@ -306,6 +315,14 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
   CHECK(read_file(w.dir / "gaps-out.tsv") == "id\ttext\tprediction\n1\tnumber 3 on mat\tnumber\n2\tThe cat sat\tcat\n");
   const auto judged = cloze("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "out.jsonl"));
   CHECK_THAT(judged.text, Catch::Contains("the items have labels:") && Catch::Contains("accuracy"));
+}
+
+TEST_CASE("predictions do not take the place of the items", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto items = w.dir.write("items.tsv", animals(2));
+  check_refused("predict " + w.run + " " + items + " --out " + w.dir / "./items.tsv", 2,
+                "items.tsv: is a file that is read, which would be lost; name another");
+  CHECK(read_file(items) == animals(2));
 }
 
 TEST_CASE("a head keeps the order of its labels where a task has another one, and is drawn anew for other labels",

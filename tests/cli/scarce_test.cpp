@@ -42,6 +42,16 @@ TEST_CASE("an engine for which there is no memory is not called badly built", "[
   CHECK_THAT(answer.text, Catch::Contains("); give this process more memory (ulimit -v)"));
 }
 
+TEST_CASE("a stack on which the program would end without a word is an error with what helps", "[cli][scarce]") {
+  if (!has_library()) return;
+  const auto short_stack = cloze("evaluate " + world().run, "ulimit -s 64; ");
+  CHECK(short_stack.code == 1);
+  CHECK_THAT(short_stack.text, Catch::Contains("cloze: error: the system gives this process a stack of 64 kB, and it "
+                                               "needs 256; raise the limit, as with `ulimit -s 8192`"));
+  CHECK(cloze("--version", "ulimit -s 64; ").code == 0);
+  CHECK(cloze("evaluate " + world().run, "ulimit -s 256; ").code == 0);
+}
+
 TEST_CASE("threads and processes that the system does not start are an error with what helps", "[cli][scarce]") {
   if (!has_library()) return;
   const auto& w = world();

@@ -24,6 +24,22 @@ TEST_CASE("a report of runs goes to the file that is named, in the form of its e
   CHECK(json_of(cloze("report " + run + " --metric mlm --json"))["arms"].size() == 1);
 }
 
+TEST_CASE("no output takes the place of a file that the command reads", "[cli]") {
+  TempDir dir;
+  const auto refused = [&](const std::string& before, const std::string& file, const std::string& option) {
+    const auto text = read_file(file);
+    check_refused(before + " " + option + " " + file, 2,
+                  option + " " + file + ": is a file that is read, which would be lost; name another");
+    CHECK(read_file(file) == text);
+  };
+  const auto table = dir.write("points.csv", "params,tokens,loss\n1,2,3\n");
+  refused("fit " + table, table, "--plot");
+  const auto text = dir.write("lines.txt", "The cat sat.\n");
+  refused("view " + world().run + " " + text, text, "--out");
+  const auto config = dir.write("config.yaml", "model: {kind: bert}\n");
+  refused("inspect objective " + config, config, "--page");
+}
+
 TEST_CASE("fit prints the law of a table in every form, and refuses what it cannot fit", "[cli]") {
   TempDir dir;
   std::string table = "params,tokens,flops,loss\n";

@@ -35,6 +35,7 @@ TEST_CASE("a failed write gives the reason and keeps the old file", "[core][file
   TempDir dir;
   CHECK_THROWS_WITH(write_atomic(dir / "none/a", "x"),
                     Catch::Contains("none/a: cannot be written (No such file or directory)"));
+  CHECK_THROWS_WITH(write_atomic(dir.path.string(), "x"), Catch::EndsWith("); move this folder away"));
   CHECK_THROWS_WITH(read_text(dir / "none"), Catch::Contains("none: cannot be read (No such file or directory)"));
   CHECK_THROWS_WITH(read_text(dir.path.string()), Catch::Contains("it is a folder"));
   CHECK_THROWS_WITH(read_text(dir.write("long", "12345"), 3), Catch::Contains("longer than 3 bytes"));

@@ -359,3 +359,27 @@ TEST_CASE("tokens are not made through links in a half-made folder", "[data][pre
   CHECK(std::distance(fs::directory_iterator(dir / "outside"), fs::directory_iterator{}) == 2);
   CHECK(read_file(dir / "outside/train-00000.tokens") == "kept");
 }
+
+TEST_CASE("what no prepare wrote is not removed from a folder of tokens, nor from those beside it", "[data][prepare]") {
+  TempDir dir;
+  const WorkingFolder working(dir);
+  auto options = WorkingFolder::options_for("tokens");
+  prepare(options);
+  options.force = true;
+  const auto held_by = [](const std::string& folder) {
+    return Catch::Contains(folder + ": holds notes.txt, which no `cloze prepare` wrote and which would be removed; " +
+                           "move it, or name another --out");
+  };
+  for (const std::string folder : {"tokens", "tokens.partial", "tokens.partial.old"}) {
+    const auto notes = dir.write("d/" + folder + "/notes.txt", "mine");
+    CHECK_THROWS_WITH(prepare(options), held_by(folder));
+    CHECK(read_file(notes) == "mine");
+    fs::remove(notes);
+    if (folder != "tokens") fs::remove(folder);
+  }
+  dir.write("d/tokens.partial.old", "mine");
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("tokens.partial.old: stands where the tokens are made; move it"));
+  fs::remove("tokens.partial.old");
+  CHECK_NOTHROW(prepare(options));
+  CHECK_FALSE(fs::exists("tokens.partial"));
+}

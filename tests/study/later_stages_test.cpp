@@ -1,6 +1,9 @@
 // Stages of training after the first: `then`.
+#include <filesystem>
+
 #include "study/plan_table.h"
 #include "study/probe.h"
+#include "study/process.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -39,6 +42,18 @@ TEST_CASE("a later stage starts from the network of its arm and seed, and is wha
     CHECK(run.result.tokens == 12'000);  // of both stages
     CHECK(run.budget == "100 steps, then 20 steps");
   }
+}
+
+TEST_CASE("a later stage of a study that was moved goes on by the path from which it was initialized") {
+  const Study study(two_stages);
+  study.run();
+  const std::string run = "/stage-2/runs/a/seed-1", moved = study.folder / "moved";
+  const auto from = config_of(study, run).init.from;
+  std::filesystem::rename(study.folder / "out", moved);
+  std::filesystem::remove(moved + run + "/held_out.json");
+  run_stages(study.folder / "study.yaml", moved, {.program = BINARY_DIR "/fake_cloze", .jobs = 1, .only = {}});
+  CHECK(read_file(moved + run + "/starts") == "started\nresumed\n");
+  CHECK(decode<RunConfig>(ConfigTree::load(moved + run + ".yaml")).init.from == from);
 }
 
 TEST_CASE("arms of a later stage do not differ in the networks that they start from, which are their own") {
@@ -95,4 +110,11 @@ TEST_CASE("a later stage that cannot be is refused before any run") {
              Catch::Contains("arm 'a' in then.0: "));
   CHECK_THAT(error_with("then: [{budget: {steps: 2}}]\nsplit: true\n"),
              Catch::Contains("'then' does not go with 'tune', 'space', 'split' and 'probe_head'"));
+}
+
+TEST_CASE("the failure of a run is the last sentence of its log, with the lines that belong to it") {
+  CHECK(last_sentence("step 1\ncloze: error: no such file\n") == "no such file");
+  CHECK(last_sentence("step 1\ncloze: error: differs:\n  a: 1 -> 2\n  b: 2 -> 3\n\n") ==
+        "differs: a: 1 -> 2 b: 2 -> 3");
+  CHECK(last_sentence("") == "ended without a word");
 }

@@ -363,6 +363,17 @@ TEST_CASE(
     starts += "resumed\n";
     is_measured_again(": is damaged or was edited");
   }
+  auto edited = read_file(file);
+  edited.insert(edited.find("\"measured\":\"") + 12, "not ");
+  study.folder.write("out/runs/b/seed-2/held_out.json", edited);
+  starts += "resumed\n";
+  is_measured_again(": is damaged or was edited");
+  study.folder.write("out/runs/b/seed-2/summary.json", "{\"words\": 1");
+  CHECK_THROWS_WITH(study.report(), Catch::StartsWith(folder + "/summary.json: is damaged; run the study again"));
+  starts += "resumed\n";
+  CHECK(study.run().done == 4);
+  CHECK(read_file(folder + "/starts") == starts);
+  CHECK(to_json(study.report()) == report);
   std::filesystem::remove_all(folder);
   starts = "started\n";
   is_measured_again(": is missing");
@@ -398,7 +409,12 @@ TEST_CASE("what was declared before the first run is compared with the study fil
   other_kind["declaration"] = hash_hex(json_text(other_kind["values"]));
   study.folder.write("out/declaration.json", json_text(other_kind));
   CHECK_THROWS_WITH(changes_since_declaration(study.plan()),
-                    Catch::Contains("declaration.json: is damaged or was edited"));
+                    Catch::EndsWith("restore it, or remove it, and the report says that there is none"));
+  std::filesystem::remove(study.folder / "out/declaration.json");
+  study.run({"low/2"});  // what is declared now was not declared before the first run
+  CHECK_FALSE(std::filesystem::exists(study.folder / "out/declaration.json"));
+  CHECK(contains(study.report().notes,
+                 "declaration.json is missing, so that nobody can tell what was declared before the first run"));
 }
 
 TEST_CASE("arms with different tokenizers are refused in nats and compared in bits per byte") {

@@ -236,6 +236,23 @@ TEST_CASE("a run that was changed while it was pretrained is held apart in the t
   CHECK(table_of(report, "Spread of fine-tuning").rows[2][2] == "1");
 }
 
+TEST_CASE("a fine-tuning that lost its rows is reported without them, and made good by running the study again") {
+  const JudgedStudy study(", seeds: 1");
+  study.run();
+  const auto whole = to_json(study.report());
+  const auto run = study.folder / "out/tasks/runs/a/seed-1/cats/seed-1";
+  std::filesystem::remove_all(run + "/task");
+  CHECK_NOTHROW(study.report());
+  const auto stages = study.stages();
+  const auto& tasks = stages.plans[*stages.tasks];
+  const auto lost = std::ranges::find_if(tasks.runs, [&](const auto& one) { return run_path(tasks, one) == run; });
+  REQUIRE(lost != tasks.runs.end());
+  CHECK(status_of(tasks, *lost).lost_result == run + "/task: has no rows of a task; restore it, or remove " + run +
+                                                   " and run the study again, which fine-tunes anew");
+  CHECK(study.run().failed == 0);
+  CHECK(to_json(study.report()) == whole);
+}
+
 TEST_CASE("a fine-tuning of a search that was changed on its way is no evidence for the values that it began with") {
   const JudgedStudy study(searched_little);
   study.run();

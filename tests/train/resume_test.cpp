@@ -275,8 +275,10 @@ TEST_CASE("a damaged newest checkpoint is skipped for the newest valid one", "[t
   CHECK(find_checkpoint(dir / "run").empty());
   CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
   const auto rows = metrics(dir / "run");
-  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}),
-                    Catch::Contains("run: has no intact checkpoint to continue from; restore one, or start a new run"));
+  CHECK_THROWS_WITH(
+      pretrain(config, {.run = dir / "run", .resume = true}),
+      Catch::Contains("run: has no intact checkpoint to continue from; restore one, start a new run in another folder "
+                      "with --run, or remove this one and begin anew"));
   CHECK(metrics(dir / "run") == rows);
 }
 

@@ -10,7 +10,8 @@ LONG = ["--set", "train.budget.steps=1000000", "--set", "checkpoint.every=1", "-
 def command(draw, number):
     """A verb that reads the run; what it writes has a name of its own."""
     run = draw.choice(["run", "run", "run/"])
-    return draw.choice([["evaluate", run], ["evaluate", run, "--checkpoint", "newest"], ["verify", "run", run], ["fill", run, "wa [MASK] wc"],
+    return draw.choice([["evaluate", run], ["evaluate", run, "--checkpoint", "newest"], ["evaluate", run, "--all-checkpoints"],
+                        ["verify", "run", run], ["fill", run, "wa [MASK] wc"],
                         ["score", run, "lines.txt"], ["export", run, "--to", "huggingface", "--out", f"export-{number}"],
                         ["export", run, "--to", "torchscript", "--out", f"script-{number}.pt"],
                         ["view", run, "lines.txt", "--out", f"view-{number}.html"], ["evaluate", run, "--suite", "suite.jsonl"],

@@ -1,14 +1,19 @@
 // Tokenizer files as an attacker, or a program of another mind, would write them.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "core/log.h"
 #include "data/tokenizer.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
@@ -231,7 +236,16 @@ TEST_CASE("an expression with back-references, calls of groups or conditions is 
   for (const std::string expression : {R"(\\1)", R"([(*\]]+)", R"(\p{L}{1,3})", R"(\(\?\()"})
     CHECK_NOTHROW(Tokenizer::open(cut_at(dir, expression)).encode("a \\1 (*"));
   CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, std::string(10001, 'a'))),
-                    Catch::Contains("has 10001 bytes, more than 10000; write a shorter expression"));
+                    Catch::Contains("has 10001 bytes, more than 10000; write a shorter pattern"));
+  const auto nested = [](int depth) { return std::string(depth, '(') + "a" + std::string(depth, ')'); };
+  const auto repeated = [](int times) {
+    std::string expression = "a";
+    for (int i = 0; i < times; ++i) expression += "{1,2}";
+    return expression;
+  };
+  CHECK_NOTHROW(Tokenizer::open(cut_at(dir, nested(90))));
+  CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, nested(300))), Catch::Contains("parse depth limit over"));
+  CHECK_THROWS_WITH(Tokenizer::open(cut_at(dir, repeated(300))), Catch::Contains("parse depth limit over"));
 }
 
 TEST_CASE("an expression whose searches take far more time than usual is given up with its pattern",
@@ -249,6 +263,52 @@ TEST_CASE("an expression whose searches take far more time than usual is given u
   // Those of published tokenizers have time for any text.
   const auto usual = Tokenizer::open(cut_at(dir, R"('s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"));
   CHECK(usual.encode(letters + std::string(300'000, ' ') + "b").size() == 3);
+}
+
+TEST_CASE("all expressions of a tokenizer share the time that a text has", "[data][tokenizer]") {
+  TempDir dir;
+  const Json model{{"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", {{"[UNK]", 0}, {"b", 1}}}};
+  std::vector<Json> cuts, changes;
+  for (int i = 0; i < 32; ++i) {
+    const Json pattern{{"Regex", "(?:a|aa){0,9}[xyz]|q" + std::to_string(i)}};  // 3 to 6 s for the text below
+    cuts.push_back({{"type", "Split"}, {"pattern", pattern}, {"behavior", "Isolated"}, {"invert", false}});
+    changes.push_back({{"type", "Replace"}, {"pattern", pattern}, {"content", "a"}});
+  }
+  const Json all{{"model", model},
+                 {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", cuts}}},
+                 {"normalizer", {{"type", "Sequence"}, {"normalizers", changes}}}};
+  const auto tokenizer = Tokenizer::open(dir.write("all/tokenizer.json", all.dump()));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH(tokenizer.encode(std::string(500'000, 'a')),
+                    Catch::Contains("takes more than the 7 s that all expressions have for 5000"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+
+  const std::string longest(10'001, 'a');
+  const Json literal{{"type", "Split"}, {"pattern", {{"String", longest}}}, {"behavior", "Isolated"}};
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir.write("literal/tokenizer.json", Json{{"model", model}, {"pre_tokenizer", literal}}.dump())),
+      Catch::Contains("pattern.String has 10001 bytes, more than 10000; write a shorter pattern"));
+}
+
+TEST_CASE("a single search that goes on beyond the time of a text ends the process with its expression",
+          "[data][tokenizer]") {
+  TempDir dir;
+  // At each letter it reads the rest of the text twenty times, without a step back.
+  std::string expression;
+  for (int i = 0; i < 20; ++i) expression += "a(?=[^q]*+)[rs]|";
+  std::string letters;
+  for (int i = 0; i < 30'000; ++i) letters += "ab";
+  const auto file = cut_at(dir, expression + "b(?=[^q]*+)[rs]"), errors = dir / "errors";
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open(errors.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    std::thread([&] { Tokenizer::open(file).encode(letters); }).join();
+    _exit(0);
+  }
+  CHECK(wait_for(child) == 1);
+  CHECK_THAT(read_file(errors), Catch::StartsWith("cloze: error: the tokenizer's expression 'a(?=[^q]*+)[rs]|a(?=") &&
+                                    Catch::EndsWith("' takes more time for a text than any text needs; correct the "
+                                                    "pattern of tokenizer.json\n"));
 }
 
 TEST_CASE("pieces that are searched for from each character cost a bounded time, however long words may be",

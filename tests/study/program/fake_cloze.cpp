@@ -17,6 +17,7 @@
 #include "core/random.h"
 #include "run/config.h"
 #include "run/config_io.h"
+#include "run/held_out_record.h"
 #include "run/run_files.h"
 #include "run/objective_short_form.h"
 #include "run/suite_record.h"
@@ -40,8 +41,9 @@ void begin(const std::string& run, bool is_resumed, bool is_killed) {
 }
 
 void write_held_out(const std::string& run, int64_t steps, const std::string& measured, const json& losses) {
-  std::ofstream(run + "/held_out.json")
-      << json{{"step", steps}, {"measured", measured}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}}.dump();
+  json file{{"step", steps}, {"measured", measured}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}};
+  file["seal"] = seal_of(file.get<HeldOutRecord>());
+  std::ofstream(run + "/held_out.json") << file.dump();
 }
 
 int pretrain(const std::string& config_file, const std::string& run, bool is_resumed) {
@@ -109,8 +111,7 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
   if (losses.is_null()) losses["mlm"] = {{"sum", sums}, {"count", counts}, {"bytes", bytes}, {"document", documents}};
   const std::string tokens = rate == 0.0625 ? "of another tokenizer" : "of one tokenizer";
   write_held_out(run, steps, "made up, tokens " + tokens, losses);
-  if (record.suites.empty()) return 0;
-  json suites;
+  json suites = json::object();
   for (const auto& [suite, figures] : record.suites)
     for (const auto& [metric, figure] : figures) suites[suite][metric]["value"] = figure.value;
   std::ofstream(run + "/summary.json") << json{{"suites", suites}}.dump();
