@@ -133,10 +133,91 @@ void check_count(MaskingCounts& c, const Masking& m, const Candidates& row, int6
   c.wrong_counts += predicted < min || predicted > max;
 }
 
+/// The words of a row, counted token by token.
+struct CountedWords {
+  int64_t chosen = 0;                     ///< words with a predicted token
+  double squares = 0;                     ///< of the numbers of candidates in each word
+  std::vector<int64_t> split_lengths{};   ///< of words that are predicted in part
+  int64_t candidates = 0, predicted = 0;  ///< tokens of the current word
+
+  void end_word() {
+    chosen += predicted > 0;
+    if (predicted > 0 && predicted < candidates) split_lengths.push_back(candidates);
+    squares += static_cast<double>(candidates * candidates);
+    candidates = predicted = 0;
+  }
+};
+
+/// A run of predicted tokens.
+struct PredictedRun {
+  int64_t tokens = 0, words = 0;  ///< words: that begin in it
+
+  void end(LengthCounts& lengths) {
+    if (tokens == 0) return;
+    add_to_bin(lengths.runs, tokens);
+    add_to_bin(lengths.words, std::max<int64_t>(words, 1));
+    tokens = words = 0;
+  }
+};
+
+/// The tokens of a row before any of them was replaced.
+std::vector<int64_t> original_ids(const MaskedRow& row) {
+  auto original = row.ids;
+  for (size_t i = 0; i < original.size(); ++i)
+    if (row.labels[i] != -100) original[i] = row.labels[i];
+  return original;
+}
+
 /// Words that are predicted in part although they are no longer than the predictions of the row.
 int64_t wrongly_split(const Masking& m, const Candidates& row, const std::vector<int64_t>& split_lengths) {
   const auto wanted = m.count == CountRule::bernoulli || !skips_units(m.unit) ? row.tokens : wanted_in(m, row).min;
   return std::count_if(split_lengths.begin(), split_lengths.end(), [&](int64_t n) { return n <= wanted; });
+}
+
+/// Checks what a row has of units and lengths against the rule.
+void check_units(MaskingCounts& c, const Masking& m, const Candidates& row, const CountedWords& words,
+                 const std::vector<int64_t>& drawn) {
+  const bool spans = m.unit == MaskingUnit::span;
+  if (is_of_words(m.unit))
+    c.split_words +=
+        std::max<int64_t>(0, wrongly_split(m, row, words.split_lengths) - spans);  // the budget cuts the last
+  if (spans || m.unit == MaskingUnit::ngram)
+    c.more_than_drawn += words.chosen > std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
+}
+
+/// Tests how many tokens are predicted.
+template <class Name>
+void test_counts(const Masking& m, const MaskingCounts& c, const Name& name, Inspection& inspection) {
+  const bool drawn_tokens =
+      m.count == CountRule::bernoulli || (m.count == CountRule::stochastic && m.max_predictions_per_seq == 0 &&
+                                          m.unit != MaskingUnit::word && m.unit != MaskingUnit::ngram);
+  if (drawn_tokens)
+    inspection.checks.push_back(
+        sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
+  if (m.count == CountRule::bernoulli) return;
+  inspection.checks.push_back(strict_check(name(wrong_number_of_predictions), c.wrong_counts));
+  inspection.checks.push_back(
+      enough_check(name("predicted tokens of those wanted"), static_cast<double>(c.predicted), c.wanted));
+}
+
+/// Tests what stands in the place of predicted tokens. A random token may equal the original one, or [MASK]. Drawn by
+/// unigram frequency, it equals the original one with unknown probability.
+template <class Name>
+void test_replacements(const Masking& m, const MaskingCounts& c, int64_t vocabulary_size, const Name& name,
+                       Inspection& inspection) {
+  const double draws = static_cast<double>(c.masked + c.random + c.kept);
+  const auto vocabulary = static_cast<double>(vocabulary_size);
+  const double random_is_mask = m.random_from == RandomFrom::vocabulary ? m.random_prob / vocabulary : 0,
+               random_is_original = m.random_prob / vocabulary;
+  if (draws > 0 && m.random_from == RandomFrom::unigram)
+    inspection.checks.push_back(sum_check(name("draws of [MASK]"), static_cast<double>(c.masked), m.mask_prob * draws,
+                                          m.mask_prob * (1 - m.mask_prob) * draws));
+  else if (draws > 0)
+    inspection.checks.push_back(fit_check(
+        name("split into mask, random, keep (chi-square)"),
+        {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
+        {(m.mask_prob + random_is_mask) * draws, (m.random_prob - random_is_mask - random_is_original) * draws,
+         (1 - m.mask_prob - m.random_prob + random_is_original) * draws}));
 }
 
 }  // namespace
@@ -152,95 +233,53 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
   ++c.sequences;
   const auto length = static_cast<int64_t>(row.ids.size());
   c.tokens += length;
-  int64_t candidates = 0, predicted = 0, run = 0, run_words = 0;
-  const auto end_run = [&] {
-    if (run == 0) return;
-    add_to_bin(lengths.runs, run);
-    add_to_bin(lengths.words, std::max<int64_t>(run_words, 1));
-    run = run_words = 0;
-  };
-  int64_t word_length = 0, chosen = 0, chosen_words = 0;  // tokens of the current word; words
-  std::vector<int64_t> split_lengths;                     // of words that are predicted in part
-  double squares = 0;                                     // tokens of each word, squared
-  auto original = row.ids;
-  for (size_t i = 0; i < original.size(); ++i)
-    if (row.labels[i] != -100) original[i] = row.labels[i];
-  const auto end_word = [&] {
-    chosen_words += chosen > 0;
-    if (chosen > 0 && chosen < word_length) split_lengths.push_back(word_length);
-    squares += static_cast<double>(word_length * word_length);
-    word_length = chosen = 0;
-  };
+  int64_t candidates = 0, predicted = 0;
+  PredictedRun run;
+  CountedWords words;
+  const auto original = original_ids(row);
   for (size_t i = 0; i < row.ids.size(); ++i) {
     const int64_t text = original[i];
     const bool unknown = text == vocabulary.special.unk,
                special = vocabulary.is_special[static_cast<size_t>(text)] != 0,
                candidate = !special || (m && m->mask_special) || (row.masks_unknown && unknown),
                starts = vocabulary.words.begins(original, i);
-    if (starts || special) end_word();
+    if (starts || special) words.end_word();
     candidates += candidate;
-    word_length += candidate;
+    words.candidates += candidate;
     c.unknown += unknown;
     if (row.labels[i] == -100) {
-      end_run();
+      run.end(lengths);
       continue;
     }
     ++predicted;
-    ++chosen;
+    ++words.predicted;
     c.special_predicted += special;
     // One draw per token, word or run, by draw_per.
-    const bool draw = !m || m->draw_per == DrawPer::token || run == 0 || (m->draw_per == DrawPer::word && starts);
+    const bool draw =
+        !m || m->draw_per == DrawPer::token || run.tokens == 0 || (m->draw_per == DrawPer::word && starts);
     if (draw && row.ids[i] >= 0)
       ++(row.ids[i] == vocabulary.special.mask ? c.masked : row.ids[i] == text ? c.kept : c.random);
-    ++run;
-    run_words += starts;
+    ++run.tokens;
+    run.words += starts;
   }
-  end_run();
-  end_word();
+  run.end(lengths);
+  words.end_word();
   c.candidates += candidates;
   c.predicted += predicted;
   c.empty += predicted == 0;
   for (const auto n : row.lengths) add_to_bin(lengths.drawn, n);
   if (!m) return predicted;
-  const Candidates of_row{length, candidates, squares};
+  const Candidates of_row{length, candidates, words.squares};
   check_count(c, *m, of_row, predicted);
-  const bool spans = m->unit == MaskingUnit::span;
-  if (is_of_words(m->unit))
-    c.split_words +=
-        std::max<int64_t>(0, wrongly_split(*m, of_row, split_lengths) - spans);  // the budget cuts the last
-  if (spans || m->unit == MaskingUnit::ngram)
-    c.more_than_drawn += chosen_words > std::accumulate(row.lengths.begin(), row.lengths.end(), int64_t{0});
+  check_units(c, *m, of_row, words, row.lengths);
   return predicted;
 }
 
 void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& lengths, const TokenProperties& words,
                   Inspection& inspection) {
   const auto name = [&](const char* rule) { return lengths.name.empty() ? rule : lengths.name + ": " + rule; };
-  const bool drawn_tokens =
-      m.count == CountRule::bernoulli || (m.count == CountRule::stochastic && m.max_predictions_per_seq == 0 &&
-                                          m.unit != MaskingUnit::word && m.unit != MaskingUnit::ngram);
-  if (drawn_tokens)
-    inspection.checks.push_back(
-        sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
-  if (m.count != CountRule::bernoulli) {
-    inspection.checks.push_back(strict_check(name(wrong_number_of_predictions), c.wrong_counts));
-    inspection.checks.push_back(
-        enough_check(name("predicted tokens of those wanted"), static_cast<double>(c.predicted), c.wanted));
-  }
-  const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(words.size);
-  // A random token may equal the original one, or [MASK]. Drawn by unigram frequency, it equals the original one with
-  // unknown probability.
-  const double random_is_mask = m.random_from == RandomFrom::vocabulary ? m.random_prob / vocabulary : 0,
-               random_is_original = m.random_prob / vocabulary;
-  if (draws > 0 && m.random_from == RandomFrom::unigram)
-    inspection.checks.push_back(sum_check(name("draws of [MASK]"), static_cast<double>(c.masked), m.mask_prob * draws,
-                                          m.mask_prob * (1 - m.mask_prob) * draws));
-  else if (draws > 0)
-    inspection.checks.push_back(fit_check(
-        name("split into mask, random, keep (chi-square)"),
-        {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
-        {(m.mask_prob + random_is_mask) * draws, (m.random_prob - random_is_mask - random_is_original) * draws,
-         (1 - m.mask_prob - m.random_prob + random_is_original) * draws}));
+  test_counts(m, c, name, inspection);
+  test_replacements(m, c, words.size, name, inspection);
   if (!m.mask_special) inspection.checks.push_back(strict_check(name("predicted special tokens"), c.special_predicted));
   if (is_of_words(m.unit)) inspection.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
   const auto fit = [&](const char* rule) {

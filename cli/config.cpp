@@ -21,11 +21,11 @@ std::string explained_values(const ConfigTree& tree, const RunConfig& config) {
   std::string text;
   for (const auto& entry : entries(config)) {
     if (!entry.leaf) continue;
-    const auto told = explain<RunConfig>(tree, entry.path);
+    const auto explained = explain<RunConfig>(tree, entry.path);
     const std::string marker = "\n  set by   ";
-    const auto at = told.find(marker);
+    const auto at = explained.find(marker);
     const auto begin = at + marker.size();
-    const auto origin = at == std::string::npos ? "" : told.substr(begin, told.find('\n', begin) - begin);
+    const auto origin = at == std::string::npos ? "" : explained.substr(begin, explained.find('\n', begin) - begin);
     text += concat(entry.path, " = ", entry.value, "  (", origin, ")\n");
   }
   return text;

@@ -122,6 +122,46 @@ void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
                        ": there is such a file or folder; name a new folder");
 }
 
+constexpr auto evaluate_footer =
+    "Examples:\n  cloze evaluate runs/first --text chapter.txt\n"
+    "  cloze evaluate runs/a runs/b --objective mlm:0.15 --objective mlm:0.4\n"
+    "  cloze evaluate runs/en-de --generate --num-beams 4\n"
+    "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n"
+    "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
+    "  cloze evaluate runs/a --all-checkpoints\n"
+    "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n"
+    "  cloze evaluate --task rte.yaml --predictions rte.jsonl\n\n"
+    "Several runs are scored on the same text with the same masks, however they were\n"
+    "trained. Without --text, sources and references are decoded from prepared\n"
+    "tokens, unknown tokens included.";
+
+/// Options of generated targets; losses are computed in batches too.
+void add_generation(CLI::App& verb, EvaluateCommand& c) {
+  auto* generate = verb.add_flag("--generate", c.generate,
+                                 "pairs: generate targets for the held-out sources, and print BLEU, chrF, ROUGE and "
+                                 "exact match");
+  const auto before = verb.get_options().size();
+  add_search_options(verb, c.search, c.batch_size);
+  for (size_t i = before; i < verb.get_options().size(); ++i)
+    if (auto* option = verb.get_options()[i]; !option->check_name("--batch-size"))
+      option->needs(generate);
+    else
+      option->description("sequences, or texts to generate, per batch")->group("Options");
+}
+
+/// Evaluates runs in the engine. Throws ConfigError and DataError for what is no command.
+int evaluate_runs(const CLI::App& verb, const EvaluateCommand& command) {
+  require<ConfigError>(!command.runs.empty(), "run is required; or --task and --predictions");
+  for (const auto& run : command.runs) check_run_path(run, RunCount::several);
+  check_texts(command);
+  check_search_options(verb, command.search);
+  require<ConfigError>((command.sequences > 0 || verb.count("--sequences") == 0) && command.batch_size > 0,
+                       "--sequences and --batch-size must be at least 1");
+  exclude_losses(verb);
+  check_suites(verb, command);
+  return run_engine(command);
+}
+
 }  // namespace
 
 void add_evaluate(CLI::App& app, Globals& globals) {
@@ -142,31 +182,11 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->excludes(text);
   verb->add_option("--sequences", command->sequences,
                    "number of sequences to score (default: the run's evaluation.sequences)");
-  auto* generate = verb->add_flag("--generate", command->generate,
-                                  "pairs: generate targets for the held-out sources, and print BLEU, chrF, ROUGE and "
-                                  "exact match");
-  const auto before = verb->get_options().size();
-  add_search_options(*verb, command->search, command->batch_size);
-  for (size_t i = before; i < verb->get_options().size(); ++i)
-    if (auto* option = verb->get_options()[i]; !option->check_name("--batch-size"))
-      option->needs(generate);
-    else  // losses are computed in batches too
-      option->description("sequences, or texts to generate, per batch")->group("Options");
+  add_generation(*verb, *command);
   add_suites(*verb, command->suites);
   add_task_figures(*verb, *figures);
   verb->add_flag("--json", command->json, json_help);
-  verb->footer(
-      "Examples:\n  cloze evaluate runs/first --text chapter.txt\n"
-      "  cloze evaluate runs/a runs/b --objective mlm:0.15 --objective mlm:0.4\n"
-      "  cloze evaluate runs/en-de --generate --num-beams 4\n"
-      "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n"
-      "  cloze evaluate runs/a runs/b --suite blimp.jsonl.xz --out blimp-of-a-and-b\n"
-      "  cloze evaluate runs/a --all-checkpoints\n"
-      "  cloze evaluate runs/baby --suite babylm --fast --all-checkpoints\n"
-      "  cloze evaluate --task rte.yaml --predictions rte.jsonl\n\n"
-      "Several runs are scored on the same text with the same masks, however they were\n"
-      "trained. Without --text, sources and references are decoded from prepared\n"
-      "tokens, unknown tokens included.");
+  verb->footer(evaluate_footer);
   verb->callback([command, figures, verb, &globals] {
     if (!figures->task.empty()) {
       require<ConfigError>(command->runs.empty(), "--predictions are judged without a run; leave out ",
@@ -174,15 +194,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       figures->json = command->json;
       return print_task_figures(*figures);
     }
-    require<ConfigError>(!command->runs.empty(), "run is required; or --task and --predictions");
-    for (const auto& run : command->runs) check_run_path(run, RunCount::several);
-    check_texts(*command);
-    check_search_options(*verb, command->search);
-    require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,
-                         "--sequences and --batch-size must be at least 1");
-    exclude_losses(*verb);
-    check_suites(*verb, *command);
-    globals.exit_code = run_engine(*command);
+    globals.exit_code = evaluate_runs(*verb, *command);
   });
 }
 

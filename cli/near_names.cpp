@@ -395,14 +395,14 @@ std::string sentence_on_value(const std::string& text) {
   const std::string separator = ": ", needed = "1 required ", missing = " missing", choice = " not in {";
   const auto at = text.find(separator);
   if (at == std::string::npos) return text;
-  const auto name = text.substr(0, at), told = text.substr(at + separator.size());
-  if (told.starts_with(needed) && told.ends_with(missing))
+  const auto name = text.substr(0, at), message = text.substr(at + separator.size());
+  if (message.starts_with(needed) && message.ends_with(missing))
     return name + (name == "--set" ? " needs a key and a value; write it as --set KEY=VALUE" : " needs a value");
-  const auto list = told.rfind(choice);
-  if (list == std::string::npos || !told.ends_with('}')) return text;
-  const auto value = told.substr(0, list);
+  const auto list = message.rfind(choice);
+  if (list == std::string::npos || !message.ends_with('}')) return text;
+  const auto value = message.substr(0, list);
   std::vector<std::string> known;
-  std::istringstream names(told.substr(list + choice.size(), told.size() - list - choice.size() - 1));
+  std::istringstream names(message.substr(list + choice.size(), message.size() - list - choice.size() - 1));
   for (std::string one; std::getline(names, one, ',');) known.push_back(one);
   return name + " is '" + shortened(value) + "', must be one of " + listed(known) + did_you_mean(value, known);
 }

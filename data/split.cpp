@@ -221,6 +221,49 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
       split.documents[d] = Assignment::valid;
 }
 
+/// Counts the documents of the text, the first `own`, that are copies of others, and those that nearly are.
+void count_duplicates(const std::vector<Facts>& all, uint32_t own, Split& split) {
+  std::vector<uint64_t> hashes;
+  for (uint32_t d = 0; d < own; ++d) {
+    split.near_duplicates += all[d].group != d;
+    hashes.push_back(all[d].hash);
+  }
+  std::sort(hashes.begin(), hashes.end());
+  split.copies = hashes.size() - static_cast<uint64_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
+  split.near_duplicates -= std::min(split.near_duplicates, split.copies);
+}
+
+/// Counts the documents of a separate held-out text, those from `own` on, that are near-duplicates of the text, and
+/// removes duplicates if that is wanted: of those in both texts it is the held-out one that stays.
+void compare_held_out_text(const std::vector<Facts>& all, uint32_t own, bool dedup, Split& split) {
+  constexpr uint32_t none = ~uint32_t{0};
+  std::vector<uint32_t> first_valid(all.size(), none);  // of a group, by the index of its first document
+  for (uint32_t d = own; d < all.size(); ++d) {
+    auto& first = first_valid[all[d].group];
+    if (first == none)
+      first = d;
+    else if (dedup)
+      split.valid_documents[d - own] = Assignment::removed;
+    split.leaked += all[d].group < own;
+  }
+  for (uint32_t d = 0; dedup && d < own; ++d)
+    if (all[d].group != d || first_valid[d] != none) split.documents[d] = Assignment::removed;
+  const auto removed_of = [](const std::vector<Assignment>& documents) {
+    return static_cast<uint64_t>(std::count(documents.begin(), documents.end(), Assignment::removed));
+  };
+  split.removed = removed_of(split.documents);
+  split.removed_valid = removed_of(split.valid_documents);
+}
+
+/// Counts the held-out documents with a near-duplicate in the training text.
+void count_leaks(const std::vector<Facts>& documents, Split& split) {
+  std::vector<uint32_t> training(documents.size());  // training documents of a group
+  for (size_t d = 0; d < documents.size(); ++d) training[documents[d].group] += split.documents[d] == Assignment::train;
+  for (size_t d = 0; d < documents.size(); ++d)
+    split.leaked += split.documents[d] == Assignment::valid && training[documents[d].group] > 0;
+  if (split.tail_document < documents.size()) split.leaked += training[documents[split.tail_document].group] > 1;
+}
+
 ComparedFile file_state(const std::string& path) {
   struct stat info{};
   stat(path.c_str(), &info);
@@ -255,8 +298,7 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   Survey survey(options, near);
   survey.read(options.inputs, options.targets);
   auto& all = survey.documents;
-  const auto own =
-      static_cast<uint32_t>(all.size());  // documents of the text; those of the separate held-out text follow
+  const auto own = static_cast<uint32_t>(all.size());  // of the text; those of the separate held-out text follow
   if (!options.valid_inputs.empty()) survey.read(options.valid_inputs, options.valid_targets);
   const auto groups = near.groups();
   for (size_t d = 0; d < all.size(); ++d) all[d].group = groups[d];
@@ -267,37 +309,12 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   split.require_unchanged();
   split.has_visible_text =
       std::any_of(all.begin(), all.begin() + own, [](const Facts& facts) { return facts.visible; });
-  std::vector<uint64_t> hashes;
-  std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});  // of a group, by the index of its first document
-  for (uint32_t d = 0; d < own; ++d) {
-    split.near_duplicates += all[d].group != d;
-    hashes.push_back(all[d].hash);
-  }
-  std::sort(hashes.begin(), hashes.end());
-  split.copies = hashes.size() - static_cast<uint64_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
-  split.near_duplicates -= std::min(split.near_duplicates, split.copies);
-  for (uint32_t d = own; d < all.size(); ++d) {
-    auto& first = first_valid[all[d].group];
-    if (first == ~uint32_t{0})
-      first = d;
-    else if (options.dedup)
-      split.valid_documents[d - own] = Assignment::removed;
-    split.leaked += all[d].group < own;
-  }
-  for (uint32_t d = 0; options.dedup && d < own; ++d)
-    if (all[d].group != d || first_valid[d] != ~uint32_t{0}) split.documents[d] = Assignment::removed;
-  split.removed =
-      static_cast<uint64_t>(std::count(split.documents.begin(), split.documents.end(), Assignment::removed));
-  split.removed_valid = static_cast<uint64_t>(
-      std::count(split.valid_documents.begin(), split.valid_documents.end(), Assignment::removed));
+  count_duplicates(all, own, split);
+  compare_held_out_text(all, own, options.dedup, split);
   all.resize(own);
   if (!options.valid_inputs.empty() || options.held_out == 0 || all.empty()) return split;
   hold_out(options, all, split);
-  std::vector<uint32_t> training(own);  // training documents of a group
-  for (uint32_t d = 0; d < own; ++d) training[all[d].group] += split.documents[d] == Assignment::train;
-  for (uint32_t d = 0; d < own; ++d)
-    split.leaked += split.documents[d] == Assignment::valid && training[all[d].group] > 0;
-  if (split.tail_document < own) split.leaked += training[all[split.tail_document].group] > 1;
+  count_leaks(all, split);
   return split;
 }
 

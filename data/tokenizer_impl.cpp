@@ -186,8 +186,8 @@ uint64_t Tokenizer::Impl::hash_of_files() const {
   uint64_t hash = (model->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(extras.sentinels);
   for (const auto& [name, content] : model->files()) hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
   for (const auto& [id, token] : in_text) {
-    const auto told = json_text(as_json(token));
-    hash = XXH3_64bits_withSeed(told.data(), told.size(), hash);
+    const auto written = json_text(as_json(token));
+    hash = XXH3_64bits_withSeed(written.data(), written.size(), hash);
   }
   return hash;
 }

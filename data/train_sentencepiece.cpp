@@ -209,18 +209,18 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
   Child child(pid);
   log.close_writing();
   result.close_writing();
-  std::string told, sent;
+  std::string logged, sent;
   double drawn = 1;  // seconds after the start, when the line of progress was drawn last
   for (bool open = true; open;) {
     std::array<pollfd, 2> files{pollfd{result.from, POLLIN, 0}, pollfd{log.from, POLLIN, 0}};
     poll(files.data(), files.size(), milliseconds_between_looks);
     if (interrupted) throw Interrupted("stopped while the tokenizer was trained; nothing was written");
-    if ((files[1].revents & POLLIN) != 0) read_some(log.from, told);
+    if ((files[1].revents & POLLIN) != 0) read_some(log.from, logged);
     if ((files[0].revents & (POLLIN | POLLHUP)) != 0) open = read_some(result.from, sent);
     const double passed = seconds_since(start);
     if (passed < drawn + 0.1) continue;
     drawn = passed;
-    log_progress(progress_of(told, vocab_size, drawn), false);
+    log_progress(progress_of(logged, vocab_size, drawn), false);
   }
   end_progress();
   const int status = child.wait();

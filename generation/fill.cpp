@@ -194,6 +194,48 @@ std::vector<int64_t> with_spans(const std::vector<int64_t>& generated,
   return ids;
 }
 
+/// A text with blanks as a prompt, and the segments between these.
+struct BlankedText {
+  std::vector<std::vector<int32_t>> segments{};
+  Prompt prompt{};
+};
+
+/// `spans`: blanks are sentinels, not masks.
+BlankedText blanked_text(const LoadedRun& run, const std::vector<std::string>& segments, bool spans) {
+  const auto& model = backbone_of(run.config.model);
+  const auto& special = run.tokenizer.special();
+  BlankedText text{.prompt = {.prefix = {decoding_ids_of(run.config.model).decoder_start_token_id}}};
+  auto& source = text.prompt.source;
+  if (model.prepend_bos) source.push_back(special.cls);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const auto& ids =
+        text.segments.emplace_back(i > 0 ? run.tokenizer.encode_after(segments[i]) : run.tokenizer.encode(segments[i]));
+    source.insert(source.end(), ids.begin(), ids.end());
+    if (i + 1 < segments.size()) source.push_back(spans ? run.tokenizer.sentinels()[i] : special.mask);
+  }
+  if (model.eos_token_id >= 0) source.push_back(model.eos_token_id);
+  return text;
+}
+
+/// The search for the texts of blanks, wide enough for `top` different ones.
+SearchConfig search_of_blanks(const LoadedRun& run, const BlankedText& text, int64_t top, bool spans) {
+  const auto& model = backbone_of(run.config.model);
+  const auto& sentinels = run.tokenizer.sentinels();
+  const auto segments = text.segments.size();
+  const int64_t num_beams = std::max<int64_t>(4, std::min(2 * top, top + 16));
+  const int64_t expected =
+      spans ? 12 * static_cast<int64_t>(segments) : static_cast<int64_t>(text.prompt.source.size()) + 16;
+  const int64_t max_new_tokens = std::min(expected, model.max_input_length() - 1);
+  // If text follows the last mask, a span corruption model generates the next sentinel after the last span.
+  const bool ends_with_sentinel = spans && segments <= sentinels.size() && !text.segments.back().empty();
+  return {.max_new_tokens = std::max<int64_t>(1, max_new_tokens),
+          .num_beams = num_beams,
+          .num_return_sequences = num_beams,
+          .eos_token_id = ends_with_sentinel ? sentinels[segments - 1] : model.eos_token_id,
+          .pad_token_id = model.pad_token_id,
+          .forced_bos_token_id = decoding_ids_of(run.config.model).forced_bos_token_id};
+}
+
 }  // namespace
 
 bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != Placeholder::none; }
@@ -202,42 +244,20 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   require_tokenizer(run);
   const auto segments = segments_of(text);
   const auto& model = backbone_of(run.config.model);
-  const auto& special = run.tokenizer.special();
   const auto& sentinels = run.tokenizer.sentinels();
   const bool spans = masked_by(run) == Placeholder::sentinel;
   require<FillError>(!spans || segments.size() <= sentinels.size() + 1, "the text has ", segments.size() - 1,
                      " blanks, the tokenizer has ", sentinels.size(),
                      sentinels.size() == 1 ? " sentinel" : " sentinels", "; fill fewer at once");
   require<ConfigError>(
-      spans || special.mask >= 0, run.folder,
+      spans || run.tokenizer.special().mask >= 0, run.folder,
       ": its tokenizer has no [MASK] or <mask>, which replaces a blank; fill with a model that has one");
-  const auto decoding = decoding_ids_of(run.config.model);
-  Prompt prompt{.prefix = {decoding.decoder_start_token_id}};
-  if (model.prepend_bos) prompt.source.push_back(special.cls);
-  std::vector<std::vector<int32_t>> encoded;
-  for (size_t i = 0; i < segments.size(); ++i) {
-    encoded.push_back(i > 0 ? run.tokenizer.encode_after(segments[i]) : run.tokenizer.encode(segments[i]));
-    prompt.source.insert(prompt.source.end(), encoded.back().begin(), encoded.back().end());
-    if (i + 1 < segments.size()) prompt.source.push_back(spans ? sentinels[i] : special.mask);
-  }
-  if (model.eos_token_id >= 0) prompt.source.push_back(model.eos_token_id);
-  check_length(prompt.source.size(), model.max_input_length());
-  const int64_t num_beams = std::max<int64_t>(4, std::min(2 * top, top + 16)),
-                length = static_cast<int64_t>(prompt.source.size());
-  const int64_t expected = spans ? 12 * static_cast<int64_t>(segments.size()) : length + 16;
-  const int64_t max_new_tokens = std::min(expected, model.max_input_length() - 1);
-  // If text follows the last mask, a span corruption model generates the next sentinel after the last span.
-  const bool ends_with_sentinel = spans && segments.size() <= sentinels.size() && !encoded.back().empty();
-  const SearchConfig search{.max_new_tokens = std::max<int64_t>(1, max_new_tokens),
-                            .num_beams = num_beams,
-                            .num_return_sequences = num_beams,
-                            .eos_token_id = ends_with_sentinel ? sentinels[segments.size() - 1] : model.eos_token_id,
-                            .pad_token_id = model.pad_token_id,
-                            .forced_bos_token_id = decoding.forced_bos_token_id};
+  const auto blanked = blanked_text(run, segments, spans);
+  check_length(blanked.prompt.source.size(), model.max_input_length());
   std::vector<std::pair<std::string, double>> found;
-  const auto texts = generate_ids(*run.network, {prompt}, search);
+  const auto texts = generate_ids(*run.network, {blanked.prompt}, search_of_blanks(run, blanked, top, spans));
   for (const auto& one : texts[0]) {
-    const auto text_ids = spans ? with_spans(one.ids, encoded, sentinels, model.eos_token_id) : one.ids;
+    const auto text_ids = spans ? with_spans(one.ids, blanked.segments, sentinels, model.eos_token_id) : one.ids;
     // Hypotheses that differ only after the last mask give the same text: the best one is kept.
     auto filled = run.tokenizer.decode(text_ids);
     if (std::none_of(found.begin(), found.end(), [&](const auto& other) { return other.first == filled; }))

@@ -1,7 +1,7 @@
 #include "generation/generate.h"
 
 #include <algorithm>
-#include <array>
+#include <compare>
 #include <map>
 #include <optional>
 #include <span>
@@ -84,6 +84,33 @@ std::vector<int64_t> real_prefix(const Prompt& prompt) {
   return real;
 }
 
+/// What prompts of one search have in common: the length of the prefix, with padding and without, and padding before
+/// the first token.
+struct PrefixShape {
+  size_t length = 0, real = 0, padding = 0;
+  auto operator<=>(const PrefixShape&) const = default;
+};
+
+/// The numbers of the prompts of each shape. Throws ConfigError for an empty prompt, and for one that does not fit.
+std::map<PrefixShape, std::vector<size_t>> prompts_by_shape(const std::vector<Prompt>& prompts, int64_t max_length,
+                                                            int64_t max_new_tokens) {
+  std::map<PrefixShape, std::vector<size_t>> shapes;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const auto& p = prompts[i];
+    const auto real = real_prefix(p).size();
+    require<ConfigError>(real > 0, "the prompt is empty; give a text");
+    require<ConfigError>(static_cast<int64_t>(real) + max_new_tokens <= max_length, "text ", p.number + 1, " has ",
+                         counted(real, "token"), " and is to get ", max_new_tokens, " more, the model has ", max_length,
+                         " positions; shorten the text, or lower --max-new-tokens");
+    require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
+                         p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");
+    const auto first = std::find(p.prefix_mask.begin(), p.prefix_mask.end(), true);
+    const auto padding = static_cast<size_t>(first - p.prefix_mask.begin());
+    shapes[{.length = p.prefix.size(), .real = real, .padding = padding}].push_back(i);
+  }
+  return shapes;
+}
+
 }  // namespace
 
 std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std::vector<Prompt>& prompts,
@@ -93,23 +120,9 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
   check(config);
   const auto& model = backbone_of(network.model_config());
   const int64_t rows = rows_of_prompt(config);
-  // By prefix length, with padding and without, and padding before the first token: those of a search have the same.
-  std::map<std::array<size_t, 3>, std::vector<size_t>> by_length;
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const auto& p = prompts[i];
-    const auto real = real_prefix(p).size();
-    const auto max_length = model.max_input_length(), length = static_cast<int64_t>(real) + config.max_new_tokens;
-    require<ConfigError>(real > 0, "the prompt is empty; give a text");
-    require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", counted(real, "token"),
-                         " and is to get ", config.max_new_tokens, " more, the model has ", max_length,
-                         " positions; shorten the text, or lower --max-new-tokens");
-    require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
-                         p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");
-    const auto first = std::find(p.prefix_mask.begin(), p.prefix_mask.end(), true);
-    by_length[{p.prefix.size(), real, static_cast<size_t>(first - p.prefix_mask.begin())}].push_back(i);
-  }
+  const auto shapes = prompts_by_shape(prompts, model.max_input_length(), config.max_new_tokens);
   std::vector<std::vector<GeneratedIds>> generated_ids(prompts.size());
-  for (const auto& [lengths, members] : by_length) {
+  for (const auto& [shape, members] : shapes) {
     std::vector<std::vector<int64_t>> sources, prefixes, fed;
     std::vector<std::vector<bool>> masks;
     std::vector<uint64_t> numbers;
@@ -127,10 +140,10 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
           network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // shared by all rows of a prompt
     }
     DecodingModel decoding(network, encoder_output);
-    if (const auto real = static_cast<int64_t>(lengths[1]); real > 1)
+    if (const auto real = static_cast<int64_t>(shape.real); real > 1)
       decoding.feed(padded(fed, 0).first.narrow(1, 0, real - 1).repeat_interleave(rows, 0));
     auto settings = config;
-    settings.prompt_ignore_length = static_cast<int64_t>(lengths[2]);
+    settings.prompt_ignore_length = static_cast<int64_t>(shape.padding);
     auto texts = search(decoding, prefixes, settings, emit, numbers);
     for (size_t k = 0; k < members.size(); ++k) generated_ids[members[k]] = std::move(texts[k]);
   }

@@ -11,7 +11,7 @@ namespace cloze {
 
 namespace {
 
-/// What the chosen tokens are made of, behind a comma; empty for single tokens.
+/// What the chosen tokens are made of, after a comma; empty for single tokens.
 std::string unit_words(const Masking& c) {
   switch (c.unit) {
     case MaskingUnit::token:

@@ -21,7 +21,7 @@ inline constexpr double hook_patience = 30;
 /// for each kind of event, with the last line that it printed, and stops nothing; what else it prints is dropped.
 class Hook {
  public:
-  /// Without a command nothing is told.
+  /// Without a command nothing is reported.
   explicit Hook(std::string command, double patience = hook_patience)
       : command_(std::move(command)), patience_(patience) {}
   Hook(const Hook&) = delete;

@@ -301,31 +301,19 @@ void check_is_study(const ConfigTree& tree, const std::string& file) {
                          "` trains it, and a study starts from it with a line `base: ", file, "`");
 }
 
-}  // namespace
-
-std::string file_of_study(const std::string& named, const std::string& study_file) {
-  const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
-  if (fs::is_regular_file(from_study)) return from_study;
-  const auto found = fs::is_regular_file(named) ? "" : config_of_name(named);
-  return found.empty() ? named : found;
-}
-
-StudyConfig read_study(const std::string& file) {
-  const auto tree = ConfigTree::load_alone(file);
-  check_is_study(tree, file);
+/// Throws ConfigError where a number of seeds is a list of one.
+void check_seeds(const ConfigTree& tree) {
   for (const std::string key : {"seeds", "tuning.seeds"}) {
     const auto* seeds = tree.find(key);
     if (!seeds || seeds->type != ConfigNode::Type::list || seeds->items.size() != 1) continue;
     fail<ConfigError>(seeds->where, ": '", key, "' is a list of one seed; write a number for how many, such as `", key,
                       ": 1`, or name two seeds or more");
   }
-  auto study = decode<StudyConfig>(tree);
-  if (study.study.empty()) study.study = fs::path(file).stem().string();
-  if (study.metric.objective.empty() && study.metric.suite.empty() && study.metric.task.empty())
-    study.metric.objective = "mlm";
-  require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
+}
+
+/// Throws ConfigError for parts of a study that do not go together. `tree`: what its file says itself.
+void check_parts(const StudyConfig& study, const ConfigTree& tree, const std::string& file) {
   const bool searches = !study.space.items.empty();
-  if (searches && !tree.find("seeds")) study.seeds = {1};
   const std::set<RandomStream> streams(study.vary.begin(), study.vary.end());
   require<ConfigError>(streams.size() == study.vary.size(), file, ": 'vary' names a stream twice; keep one of them");
   require<ConfigError>(!tree.find("tuning") || !study.tune.items.empty(), file,
@@ -353,6 +341,28 @@ StudyConfig read_study(const std::string& file) {
                        "values under `tasks: {tune: ...}`");
   require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
                        ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
+}
+
+}  // namespace
+
+std::string file_of_study(const std::string& named, const std::string& study_file) {
+  const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
+  if (fs::is_regular_file(from_study)) return from_study;
+  const auto found = fs::is_regular_file(named) ? "" : config_of_name(named);
+  return found.empty() ? named : found;
+}
+
+StudyConfig read_study(const std::string& file) {
+  const auto tree = ConfigTree::load_alone(file);
+  check_is_study(tree, file);
+  check_seeds(tree);
+  auto study = decode<StudyConfig>(tree);
+  if (study.study.empty()) study.study = fs::path(file).stem().string();
+  if (study.metric.objective.empty() && study.metric.suite.empty() && study.metric.task.empty())
+    study.metric.objective = "mlm";
+  require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
+  if (!study.space.items.empty() && !tree.find("seeds")) study.seeds = {1};
+  check_parts(study, tree, file);
   return study;
 }
 
@@ -402,29 +412,30 @@ std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stag
 
 }  // namespace
 
-Plan later_plan(const Plan& before, size_t stage) {
-  const auto& study = before.study;
-  const auto& of = study.then.at(stage);
-  const auto where = concat("then.", stage);
-  require<ConfigError>(of.budget.limited(), before.file, ": ", where,
-                       " has no budget; say what every run gets in this stage, such as `budget: {tokens: 2M}`");
-  const auto keys = keys_of_stage(before, of, where);
-  const bool is_last = stage + 1 == study.then.size();
-  std::vector<RunConfig> configs;
-  for (size_t i = 0; i < before.arms.size(); ++i) {
-    auto tree = ConfigTree::parse(to_yaml(before.runs[i].config), concat("the stage before ", where));
-    for (const auto& [key, value] : keys[i]) tree.set(key, value);
-    auto& config = configs.emplace_back(decode<RunConfig>(tree));
-    config.init = {};
-    config.train.budget = of.budget;
-    check_budget(config, concat(before.file, ": ", where, ".budget, ", budget_words(of.budget), ", for arm '",
-                                before.arms[i].name, "'"));
-    config.evaluation.objectives.clear();
-    for (const auto& metric : before.metrics())
-      if (is_last) ask(config, metric);
-  }
+namespace {
+
+/// The config of an arm in a later stage, from that in the stage before and the keys of this one.
+RunConfig config_of_stage(const Plan& before, size_t arm, const Keys& keys, const LaterStageConfig& stage,
+                          const std::string& where, bool is_last) {
+  auto tree = ConfigTree::parse(to_yaml(before.runs[arm].config), concat("the stage before ", where));
+  for (const auto& [key, value] : keys) tree.set(key, value);
+  auto config = decode<RunConfig>(tree);
+  config.init = {};
+  config.train.budget = stage.budget;
+  check_budget(config, concat(before.file, ": ", where, ".budget, ", budget_words(stage.budget), ", for arm '",
+                              before.arms[arm].name, "'"));
+  config.evaluation.objectives.clear();
+  for (const auto& metric : before.metrics())
+    if (is_last) ask(config, metric);
+  return config;
+}
+
+/// Gives the configs of a later stage the same length of held-out rows, where nothing says another one. Throws
+/// ConfigError with what is wrong in any of them.
+void complete_stage(std::vector<RunConfig>& configs, const std::vector<Keys>& keys, const Plan& before,
+                    const std::string& where) {
   constexpr auto length_key = "evaluation.max_seq_length";
-  const bool all_have_length = common_tree(study, before.file).find(length_key) != nullptr;
+  const bool all_have_length = common_tree(before.study, before.file).find(length_key) != nullptr;
   const auto length = shared_length(configs);
   std::string mistakes;
   for (size_t i = 0; i < configs.size(); ++i) {
@@ -437,6 +448,22 @@ Plan later_plan(const Plan& before, size_t stage) {
     }
   }
   if (!mistakes.empty()) throw ConfigError(mistakes);
+}
+
+}  // namespace
+
+Plan later_plan(const Plan& before, size_t stage) {
+  const auto& study = before.study;
+  const auto& of = study.then.at(stage);
+  const auto where = concat("then.", stage);
+  require<ConfigError>(of.budget.limited(), before.file, ": ", where,
+                       " has no budget; say what every run gets in this stage, such as `budget: {tokens: 2M}`");
+  const auto keys = keys_of_stage(before, of, where);
+  const bool is_last = stage + 1 == study.then.size();
+  std::vector<RunConfig> configs;
+  for (size_t i = 0; i < before.arms.size(); ++i)
+    configs.push_back(config_of_stage(before, i, keys[i], of, where, is_last));
+  complete_stage(configs, keys, before, where);
   Plan plan = before;
   plan.folder = concat(before.root, "/stage-", stage + 2);
   plan.stage = concat("stage ", stage + 2);

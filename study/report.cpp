@@ -237,7 +237,7 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   return run;
 }
 
-/// Makes arms of the finished runs that were changed on their way, each change one, behind those of the plan.
+/// Makes arms of the finished runs that were changed on their way, each change one, after those of the plan.
 void set_changed_apart(StudyReport& report) {
   std::map<std::pair<std::string, std::string>, std::string> names;  // of planned arm and change
   for (auto& run : report.runs) {

@@ -1,6 +1,6 @@
 #pragma once
 // What runs found: arms against the baseline, with intervals and verdicts, in the forms that readers and programs
-// want. Runs come from a study (make_report) or were made by hand (study/loose_runs.h).
+// want. Runs come from a study (make_report) or were made by hand (study/independent_runs.h).
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

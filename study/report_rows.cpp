@@ -57,7 +57,7 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
-/// A unit behind a number.
+/// A unit after a number.
 std::string after_number(const std::string& unit) { return unit.empty() ? "" : " " + unit; }
 
 /// Decimals that show two digits of a spread.

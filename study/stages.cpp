@@ -86,7 +86,7 @@ void check_names(const Stages& stages, const std::vector<std::string>& only) {
   }
 }
 
-/// Adds the fine-tunings of the runs that are compared, behind the search for what they have, if there is one.
+/// Adds the fine-tunings of the runs that are compared, after the search for what they have, if there is one.
 void add_finetunings(Stages& stages) {
   std::optional<TaskTuning> tuning;
   std::string waits_for;

@@ -239,6 +239,35 @@ uint64_t count_examples(TaskKind kind, const std::vector<TaskRow>& rows) {
   return examples;
 }
 
+namespace {
+
+/// Writes the rows of a part, and adds what they have to `made` and to the manifest.
+void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, TaskKind kind, PartWriter& writer,
+                  PreparedTask& made, Manifest& manifest) {
+  RowCounts counts;
+  std::vector<TaskRow> rows;
+  uint64_t examples = 0;
+  for (size_t i = 0; i < part.items.size(); ++i) {
+    rows.clear();
+    maker.add(part.items[i], static_cast<int64_t>(i), rows, counts);
+    writer.add(part.items[i], rows);
+    examples += count_examples(kind, rows);
+    for (const auto& row : rows) {
+      made.longest = std::max(made.longest, static_cast<int64_t>(row.ids.size()));
+      for (const auto id : row.ids)
+        if (trains) ++manifest.counts.at(static_cast<size_t>(id));
+    }
+  }
+  if (trains) made.train_examples = examples;
+  if (part.name == "valid") made.valid_examples = examples;
+  const std::string before = trains ? "" : part.name + "_";
+  manifest.report[before + "documents"] = writer.documents;
+  manifest.report[before + "tokens"] = writer.tokens;
+  made.counts.emplace_back(part.name, std::move(counts));
+}
+
+}  // namespace
+
 PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const TaskFraming& framing,
                           const std::string& folder) {
   const auto options = row_options(task.config, task.labels);
@@ -254,28 +283,9 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Ta
   manifest.counts.resize(static_cast<size_t>(tokenizer.size()));
   json files = json::object();
   for (const auto* part : {&task.train, &task.valid, &task.test}) {
-    const bool trains = part == &task.train;
     PartWriter writer(staged.path(), part->name, tokenizer.size());
-    RowCounts counts;
-    std::vector<TaskRow> rows;
-    for (size_t i = 0; i < part->items.size(); ++i) {
-      rows.clear();
-      maker.add(part->items[i], static_cast<int64_t>(i), rows, counts);
-      writer.add(part->items[i], rows);
-      for (const auto& row : rows) {
-        made.longest = std::max(made.longest, static_cast<int64_t>(row.ids.size()));
-        for (const auto id : row.ids)
-          if (trains) ++manifest.counts.at(static_cast<size_t>(id));
-      }
-      const auto examples = count_examples(options.kind, rows);
-      if (trains) made.train_examples += examples;
-      if (part == &task.valid) made.valid_examples += examples;
-    }
+    prepare_part(*part, part == &task.train, maker, options.kind, writer, made, manifest);
     manifest.splits[part->name] = writer.finish(files);
-    const std::string before = trains ? "" : part->name + "_";
-    manifest.report[before + "documents"] = writer.documents;
-    manifest.report[before + "tokens"] = writer.tokens;
-    made.counts.emplace_back(part->name, std::move(counts));
   }
   manifest.report["sentences"] = manifest.report["documents"];
   manifest.made_from = {{"task", json_of_task(task)},
@@ -311,7 +321,10 @@ PreparedTask open_prepared_task(const std::string& folder) try {
   fail<DataError>(folder, "/manifest.json: is damaged", again);
 }
 
-PreparedPart read_prepared_part(const std::string& folder, const std::string& part) {
+namespace {
+
+/// The items of a part, a line each, as they were written. Throws DataError for other ones.
+std::string item_lines(const std::string& folder, const std::string& part) {
   const auto manifest = manifest_of_task(folder);
   const auto file = folder + "/" + part + ".jsonl";
   std::string content;
@@ -322,24 +335,34 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
   }
   const auto recorded = value_at(manifest.made_from, ("/items/" + part + ".jsonl").c_str());
   require<DataError>(recorded == hash_hex(content), file, ": its content does not match its checksum", again);
+  return content;
+}
+
+/// The rows of the next item, whose ids are the documents of the store from number `document` on. Throws
+/// std::out_of_range where there are none.
+std::vector<TaskRow> read_rows(const json& saved, const TokenStore& store, size_t document, int64_t item) {
+  std::vector<TaskRow> rows;
+  for (const auto& one : saved) {
+    if (document >= store.num_documents()) throw std::out_of_range("rows");
+    const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
+    std::vector<int64_t> ids(count);
+    store.read(first, count, ids.data());
+    auto& row = rows.emplace_back(row_of(one, {ids.begin(), ids.end()}));
+    row.item = item;
+    ++document;
+  }
+  return rows;
+}
+
+}  // namespace
+
+PreparedPart read_prepared_part(const std::string& folder, const std::string& part) {
+  const auto content = item_lines(folder, part);
+  const auto file = folder + "/" + part + ".jsonl";
   const auto task = open_prepared_task(folder).task;
   const auto kind = task.config.kind;
   const TokenStore store(folder, part);
   PreparedPart prepared_part;
-  const auto rows_of_item = [&](const json& saved) {
-    std::vector<TaskRow> rows;
-    for (const auto& one : saved) {
-      const auto document = prepared_part.rows.size() + rows.size();
-      if (document >= store.num_documents()) throw std::out_of_range("rows");
-      const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
-      std::vector<int64_t> ids(count);
-      store.read(first, count, ids.data());
-      auto row = row_of(one, {ids.begin(), ids.end()});
-      row.item = std::ssize(prepared_part.items);
-      rows.push_back(std::move(row));
-    }
-    return rows;
-  };
   const auto damaged = [&] { fail<DataError>(file, ": item ", prepared_part.items.size(), " is damaged", again); };
   try {
     for (size_t at = 0; at < content.size();) {
@@ -347,7 +370,7 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
       const auto line = parse_json(std::string_view(content).substr(at, end - at));
       at = end + 1;
       auto item = saved_item(line);
-      auto rows = rows_of_item(line.at("rows"));
+      auto rows = read_rows(line.at("rows"), store, prepared_part.rows.size(), std::ssize(prepared_part.items));
       if (!rows_fit(item, rows, kind, task.labels.size())) damaged();
       prepared_part.items.push_back(std::move(item));
       std::ranges::move(rows, std::back_inserter(prepared_part.rows));

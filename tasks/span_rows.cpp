@@ -40,6 +40,16 @@ TokensOfAnswer tokens_around(const std::vector<TokenSpan>& tokens, const AnswerS
   return {first - tokens.begin(), tokens.rend() - last - 1};
 }
 
+/// Notes the bytes of the tokens of a window that a row has.
+void set_bytes(TaskRow& row, const std::vector<TokenSpan>& context, const TokenWindow& window) {
+  row.bytes.assign(row.ids.size(), {-1, -1});
+  for (auto at = window.begin; at < window.end; ++at) {
+    const auto& token = context[static_cast<size_t>(at)];
+    row.bytes[static_cast<size_t>(row.second_begin + at - window.begin)] = {static_cast<int64_t>(token.begin),
+                                                                            static_cast<int64_t>(token.end)};
+  }
+}
+
 }  // namespace
 
 std::vector<TokenSpan> context_tokens(const Tokenizer& tokenizer, std::string_view text) {
@@ -80,12 +90,7 @@ void TaskRowMaker::add_spans(const TaskItem& item, int64_t number, std::vector<T
         whole, std::span(ids).subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size())), true);
     row.item = number;
     row.window = number_of_window++;
-    row.bytes.assign(row.ids.size(), {-1, -1});
-    for (auto at = window.begin; at < window.end; ++at) {
-      const auto& token = context[static_cast<size_t>(at)];
-      row.bytes[static_cast<size_t>(row.second_begin + at - window.begin)] = {static_cast<int64_t>(token.begin),
-                                                                              static_cast<int64_t>(token.end)};
-    }
+    set_bytes(row, context, window);
     const bool is_whole = answer.exists() && answer.first >= window.begin && answer.last < window.end;
     const bool is_split = answer.exists() && !is_whole && answer.first < window.end && answer.last >= window.begin;
     is_whole_anywhere = is_whole_anywhere || is_whole;

@@ -1,5 +1,5 @@
 #pragma once
-// The hook of a run, which is told of its events.
+// The hook of a run, which gets its events.
 #include <nlohmann/json.hpp>
 
 #include "run/config_io.h"

@@ -97,7 +97,7 @@ Resumed check_resumed(Training& training, const std::string& checkpoint, int64_t
   const auto& run = training.options.run;
   const auto text = recorded_data(run), new_text = data_fingerprint(training.store, training.held_out_store);
   check_changes(training, changed_keys(config_before(training, run + "/run.yaml"), training.config), text == new_text);
-  // What somebody has edited in run.yaml needs no leave, and is told and recorded like all the others.
+  // What somebody has edited in run.yaml needs no leave, and is reported and recorded like all the others.
   const auto before = config_until_now(training, checkpoint);
   Changes changes{.step = step, .keys = changed_keys(before, training.config)};
   std::erase_if(changes.keys, [](const ChangedKey& changed) { return names_text(changed.key); });

@@ -50,29 +50,23 @@ std::string task_words(const PretrainCommand& c, const PretrainReport& r) {
                 r.task["learned"] == true ? "" : "; did not learn", "; predictions in ", c.run, "/predictions.jsonl");
 }
 
-int run(const PretrainCommand& c) {
-  const auto r = pretrain(c.config, {.run = c.run,
-                                     .resume = c.resume,
-                                     .overwrite_config = c.allow_config_change,
-                                     .branch_from = c.branch_from,
-                                     .command_line = c.command_line,
-                                     .hook = c.hook});
-  if (c.json) {
-    print_data(json_text(json{{"run", c.run},
-                              {"steps", r.steps},
-                              {"tokens", r.tokens},
-                              {"seconds", r.seconds},
-                              {"tokens_per_second", r.tokens_per_second},
-                              {"held_out_loss", r.held_out_loss},
-                              {"held_out", to_json(r.held_out)},
-                              {"best_step", r.best_step},
-                              {"unigram_loss", r.unigram_loss},
-                              {"unigram_accuracy", r.unigram_accuracy},
-                              {"stopped_by", r.stopped_by},
-                              {"task", r.task}}) +
-               "\n");
-    return 0;
-  }
+json json_of(const PretrainCommand& c, const PretrainReport& r) {
+  return {{"run", c.run},
+          {"steps", r.steps},
+          {"tokens", r.tokens},
+          {"seconds", r.seconds},
+          {"tokens_per_second", r.tokens_per_second},
+          {"held_out_loss", r.held_out_loss},
+          {"held_out", to_json(r.held_out)},
+          {"best_step", r.best_step},
+          {"unigram_loss", r.unigram_loss},
+          {"unigram_accuracy", r.unigram_accuracy},
+          {"stopped_by", r.stopped_by},
+          {"task", r.task}};
+}
+
+/// Logs what a training took, and where its time went.
+void log_work(const PretrainReport& r) {
   const auto& l = r.ledger;
   log_info("train", concat(thousands(static_cast<uint64_t>(r.steps)), r.steps == 1 ? " step, " : " steps, ",
                            thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
@@ -82,17 +76,32 @@ int run(const PretrainCommand& c) {
                   ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
                   ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
                   ", checkpoints ", duration(l.checkpoint)));
-  if (r.had_finished)
-    log_result("train", concat(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
-  if (!r.task.is_null()) {
-    log_result("train", task_words(c, r));
-    return 0;
-  }
+}
+
+/// `runs/a: held-out loss 2.1234 at step 900; best held-out loss at step 800; curve in runs/a/loss.svg`
+std::string loss_words(const PretrainCommand& c, const PretrainReport& r) {
   const auto loss = std::isfinite(r.held_out_loss)
                         ? concat("held-out loss ", fixed(r.held_out_loss, 4), " at step ", r.steps, "; ")
                         : "";
   const auto best = r.best_step > 0 ? concat("best held-out loss at step ", r.best_step) : "no best held-out loss";
-  log_result("train", concat(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg"));
+  return concat(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg");
+}
+
+int run(const PretrainCommand& c) {
+  const auto r = pretrain(c.config, {.run = c.run,
+                                     .resume = c.resume,
+                                     .overwrite_config = c.allow_config_change,
+                                     .branch_from = c.branch_from,
+                                     .command_line = c.command_line,
+                                     .hook = c.hook});
+  if (c.json) {
+    print_data(json_text(json_of(c, r)) + "\n");
+    return 0;
+  }
+  log_work(r);
+  if (r.had_finished)
+    log_result("train", concat(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
+  log_result("train", r.task.is_null() ? loss_words(c, r) : task_words(c, r));
   return 0;
 }
 

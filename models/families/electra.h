@@ -9,7 +9,7 @@ namespace cloze {
 /// was replaced. Generator and discriminator share their embeddings. In google-research/electra, the source of
 /// initializer: truncated_normal, the embedding projection and the discriminator's output layer are Glorot uniform.
 /// Composed of: models/single_stack.cpp, twice; EmbeddingProjection of models/stack_parts.h. Trained with: rtd
-/// (objectives/replaced_token.cpp); mlm trains a generator only.
+/// (objectives/rtd/head.cpp); mlm trains a generator only.
 /// Hugging Face: interchange/huggingface/electra.cpp, one folder for each network. Option names of transformers'
 /// ElectraConfig.
 /// Shapes: configs/electra. Parameters of both networks: electra/small 14,196,219; electra/base 119,386,427.

@@ -1,4 +1,4 @@
-#include "study/loose_runs.h"
+#include "study/independent_runs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ using nlohmann::json;
 
 constexpr size_t most_keys = 2;  // by which an arm is named
 
-struct LooseRun {
+struct IndependentRun {
   std::string folder;
   RunConfig config;
   ReportedRun run{};
@@ -50,12 +50,12 @@ RunConfig without_seed(RunConfig config, const std::string& tokens) {
 }
 
 /// For each run the tokens of the first run with the same tokenizer; empty where all of them have the same.
-std::vector<std::string> tokens_of(const std::vector<LooseRun>& runs) {
+std::vector<std::string> tokens_of(const std::vector<IndependentRun>& runs) {
   std::map<std::string, std::string> first;
-  for (const auto& loose : runs)
-    if (!loose.run.tokenizer.empty()) first.emplace(loose.run.tokenizer, loose.config.data.tokens);
+  for (const auto& one : runs)
+    if (!one.run.tokenizer.empty()) first.emplace(one.run.tokenizer, one.config.data.tokens);
   std::vector<std::string> tokens;
-  for (const auto& loose : runs) tokens.push_back(first.size() > 1 ? first[loose.run.tokenizer] : "");
+  for (const auto& one : runs) tokens.push_back(first.size() > 1 ? first[one.run.tokenizer] : "");
   return tokens;
 }
 
@@ -76,14 +76,14 @@ std::string stopped_by(const std::string& folder) {
 }
 
 /// Why a run is not at the end of its budget; empty where it is.
-std::string why_unfinished(const LooseRun& loose) {
-  const auto& budget = loose.config.train.budget;
-  const auto step = last_step(loose.folder);
-  const auto resume = " resume it with `cloze pretrain --run " + shell_word(loose.folder) + " --resume`";
+std::string why_unfinished(const IndependentRun& one) {
+  const auto& budget = one.config.train.budget;
+  const auto step = last_step(one.folder);
+  const auto resume = " resume it with `cloze pretrain --run " + shell_word(one.folder) + " --resume`";
   const auto of = budget.steps > 0 ? concat(" of ", budget.steps) : "";
-  if (!fs::exists(loose.folder + "/held_out.json")) return concat("it stands at step ", step, of, ";", resume);
-  const auto scored = loose.held_out.step;
-  if (stopped_by(loose.folder) == "patience" && step <= scored)
+  if (!fs::exists(one.folder + "/held_out.json")) return concat("it stands at step ", step, of, ";", resume);
+  const auto scored = one.held_out.step;
+  if (stopped_by(one.folder) == "patience" && step <= scored)
     return concat("it stopped early at step ", step, of, " (evaluation.patience)");
   auto others = budget;
   others.steps = 0;
@@ -92,27 +92,27 @@ std::string why_unfinished(const LooseRun& loose) {
   return "";
 }
 
-LooseRun open_run(const std::string& given) {
+IndependentRun open_run(const std::string& given) {
   const auto folder = fs::path(given).lexically_normal().string();
   const auto trimmed = folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
   const auto config_file = trimmed + "/run.yaml";
   require<DataError>(fs::exists(config_file), given, ": is not a run directory (it has no run.yaml)");
-  LooseRun loose{.folder = trimmed, .config = decode<RunConfig>(load_run_config(config_file))};
-  auto& run = loose.run;
-  run.result.seed = loose.config.train.seed;
+  IndependentRun one{.folder = trimmed, .config = decode<RunConfig>(load_run_config(config_file))};
+  auto& run = one.run;
+  run.result.seed = one.config.train.seed;
   run.result.folder = trimmed;
-  run.budget = budget_words(loose.config.train.budget);
+  run.budget = budget_words(one.config.train.budget);
   run.command = concat("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
   read_provenance(trimmed, run);
   if (fs::exists(trimmed + "/held_out.json"))
-    loose.held_out = read_held_out(trimmed, concat("remove ", trimmed, " and train the run again"));
-  run.message = why_unfinished(loose);
+    one.held_out = read_held_out(trimmed, concat("remove ", trimmed, " and train the run again"));
+  run.message = why_unfinished(one);
   run.state = run.message.empty() ? RunState::done : RunState::waiting;
-  return loose;
+  return one;
 }
 
-std::vector<LooseRun> open_runs(const std::vector<std::string>& folders) {
-  std::vector<LooseRun> runs;
+std::vector<IndependentRun> open_runs(const std::vector<std::string>& folders) {
+  std::vector<IndependentRun> runs;
   std::set<fs::path> seen;
   for (const auto& folder : folders) {
     runs.push_back(open_run(folder));
@@ -136,22 +136,22 @@ std::string first_of(const std::vector<std::string>& losses, const RunConfig& co
 struct CommonMetric {
   std::string name{}, note{};
 };
-CommonMetric common_metric(const std::vector<LooseRun>& runs, const std::string& wanted) {
+CommonMetric common_metric(const std::vector<IndependentRun>& runs, const std::string& wanted) {
   std::vector<std::string> common;
-  const LooseRun* first = nullptr;
-  for (const auto& loose : runs) {
-    if (loose.run.state != RunState::done) continue;
-    const auto& losses = loose.held_out.losses;
+  const IndependentRun* first = nullptr;
+  for (const auto& one : runs) {
+    if (one.run.state != RunState::done) continue;
+    const auto& losses = one.held_out.losses;
     if (!first)
       for (const auto& [name, values] : losses) common.push_back(name);
-    first = first ? first : &loose;
+    first = first ? first : &one;
     const auto before = common;
     std::erase_if(common, [&](const std::string& name) { return losses.count(name) == 0; });
     std::string had, has;
     for (const auto& name : before) had += (had.empty() ? "" : " and ") + name;
     for (const auto& [name, values] : losses) has += (has.empty() ? "" : " and ") + name;
-    require<DataError>(!common.empty(), first->folder, " and ", loose.folder, ": were scored by different losses (",
-                       had, "; ", has, "); give all runs the same evaluation.objectives");
+    require<DataError>(!common.empty(), first->folder, " and ", one.folder, ": were scored by different losses (", had,
+                       "; ", has, "); give all runs the same evaluation.objectives");
   }
   if (wanted.empty() && common.size() == 1) return {.name = common.front()};
   if (wanted.empty()) {
@@ -175,16 +175,16 @@ std::vector<std::pair<std::string, std::string>> leaves_of(const RunConfig& conf
 }
 
 /// Runs of one config, in which the same was changed on the way.
-struct LooseArm {
+struct IndependentArm {
   std::string name{};
   RunConfig config{};
   std::string changed{};
   std::vector<std::string> keys{}, values{};  ///< in which the arms differ; an empty value: it has no such key
-  std::vector<const LooseRun*> runs{};
+  std::vector<const IndependentRun*> runs{};
 };
 
 /// Fills in the keys in which arms differ.
-void find_differing_keys(std::vector<LooseArm>& arms) {
+void find_differing_keys(std::vector<IndependentArm>& arms) {
   std::vector<std::map<std::string, std::string>> values;
   std::vector<std::string> all;
   for (const auto& arm : arms) {
@@ -206,7 +206,7 @@ void find_differing_keys(std::vector<LooseArm>& arms) {
 }
 
 /// What the folders of an arm have in common, without the number of the run: runs/word-1 and runs/word-2 give `word`.
-std::string name_by_folders(const std::vector<const LooseRun*>& runs) {
+std::string name_by_folders(const std::vector<const IndependentRun*>& runs) {
   auto common = runs.front()->folder;
   for (const auto* run : runs)
     common.resize(static_cast<size_t>(
@@ -220,7 +220,7 @@ std::string name_by_folders(const std::vector<const LooseRun*>& runs) {
 }
 
 /// Names arms by the keys in which they differ where these are few, else by their folders.
-void name_arms(std::vector<LooseArm>& arms) {
+void name_arms(std::vector<IndependentArm>& arms) {
   for (auto& arm : arms) {
     if (arm.keys.size() <= most_keys)
       for (size_t k = 0; k < arm.keys.size(); ++k)
@@ -236,20 +236,20 @@ void name_arms(std::vector<LooseArm>& arms) {
 }
 
 /// The arms in the order of their first runs, each with its runs by seed.
-std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
-  std::vector<LooseArm> arms;
+std::vector<IndependentArm> arms_of(const std::vector<IndependentRun>& runs) {
+  std::vector<IndependentArm> arms;
   std::map<std::pair<std::string, std::string>, size_t> arm_of;  // by config and change
   const auto tokens = tokens_of(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
-    const auto& loose = runs[i];
-    const auto config = without_seed(loose.config, tokens[i]);
-    const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), loose.run.changed), arms.size());
-    if (is_new) arms.push_back({.config = config, .changed = loose.run.changed});
+    const auto& one = runs[i];
+    const auto config = without_seed(one.config, tokens[i]);
+    const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), one.run.changed), arms.size());
+    if (is_new) arms.push_back({.config = config, .changed = one.run.changed});
     auto& members = arms[at->second].runs;
     for (const auto* other : members)
-      require<ConfigError>(other->config.train.seed != loose.config.train.seed, other->folder, " and ", loose.folder,
+      require<ConfigError>(other->config.train.seed != one.config.train.seed, other->folder, " and ", one.folder,
                            ": have the same config and seed, so that one run would count twice; leave one out");
-    members.push_back(&loose);
+    members.push_back(&one);
   }
   find_differing_keys(arms);
   name_arms(arms);
@@ -260,13 +260,13 @@ std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
 }
 
 /// The curve and the value of a run by the metric.
-void measure(LooseRun& loose, const StudyMetric& metric) {
-  auto& run = loose.run;
-  run.curve = read_curve(loose.folder, metric, loose.config.evaluation.points);
+void measure(IndependentRun& one, const StudyMetric& metric) {
+  auto& run = one.run;
+  run.curve = read_curve(one.folder, metric, one.config.evaluation.points);
   if (run.state != RunState::done) return;
   const auto* loss = std::get_if<LossMetric>(&metric);
-  score(run.result, loss ? value_in(loose.held_out, *loss, loose.folder)
-                         : value_of(metric, loose.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`"));
+  score(run.result, loss ? value_in(one.held_out, *loss, one.folder)
+                         : value_of(metric, one.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`"));
   add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;
@@ -275,16 +275,16 @@ void measure(LooseRun& loose, const StudyMetric& metric) {
 
 /// The task that all runs are fine-tuned on, with each of them for its own fine-tuning; none where no run is
 /// fine-tuned. Throws DataError for runs of different tasks.
-std::optional<TaskMetric> common_task(const std::vector<LooseRun>& runs, const RunsQuestion& question) {
+std::optional<TaskMetric> common_task(const std::vector<IndependentRun>& runs, const RunsQuestion& question) {
   const auto& first = runs.front();
   const auto& task = first.config.task;
   TaskMetric metric{.task = task.name, .figure = question.metric.empty() ? task.metric : question.metric};
-  for (const auto& loose : runs) {
-    const auto& own = loose.config.task.name;
+  for (const auto& one : runs) {
+    const auto& own = one.config.task.name;
     const auto words_of = [](const std::string& name) { return name.empty() ? "on no task" : "on " + name; };
-    require<DataError>(own == task.name, first.folder, " and ", loose.folder, ": are fine-tuned ", words_of(task.name),
+    require<DataError>(own == task.name, first.folder, " and ", one.folder, ": are fine-tuned ", words_of(task.name),
                        " and ", words_of(own), ", so that they have no figure in common; report runs of one task");
-    metric.finetunings[loose.folder] = {loose.folder};
+    metric.finetunings[one.folder] = {one.folder};
   }
   if (task.name.empty()) return std::nullopt;
   require<ConfigError>(question.unit == LossUnit::nats, "--unit ", question.unit, ": is of losses, and figures of ",
@@ -296,7 +296,7 @@ std::optional<TaskMetric> common_task(const std::vector<LooseRun>& runs, const R
 }
 
 /// The arm of the baseline, by its name or a folder.
-size_t baseline_of(const std::vector<LooseArm>& arms, const std::string& wanted) {
+size_t baseline_of(const std::vector<IndependentArm>& arms, const std::string& wanted) {
   if (wanted.empty()) return 0;
   const auto folder = (fs::path(wanted) / "").lexically_normal().parent_path().string();
   std::vector<std::string> names;
@@ -313,13 +313,13 @@ size_t baseline_of(const std::vector<LooseArm>& arms, const std::string& wanted)
                     "the arms are: ", all);
 }
 
-void add_arm(StudyReport& report, const LooseArm& arm) {
+void add_arm(StudyReport& report, const IndependentArm& arm) {
   auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
   for (size_t k = 0; k < arm.keys.size(); ++k)
     if (!arm.values[k].empty()) one.differs.push_back(arm.keys[k] + ": " + arm.values[k]);
   if (!arm.changed.empty()) one.differs.push_back(arm.changed);
-  for (const auto* loose : arm.runs) {
-    report.runs.push_back(loose->run);
+  for (const auto* member : arm.runs) {
+    report.runs.push_back(member->run);
     report.runs.back().result.arm = arm.name;
   }
 }
@@ -332,7 +332,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
   const auto [metric, note] = task ? CommonMetric{.name = task->task} : common_metric(runs, question.metric);
   if (!task) check_unit(question.unit, metric);
   const auto by = task ? StudyMetric(*task) : StudyMetric(LossMetric{.name = metric, .unit = question.unit});
-  for (auto& loose : runs) measure(loose, by);
+  for (auto& one : runs) measure(one, by);
   const auto arms = arms_of(runs);
   const auto baseline = baseline_of(arms, question.baseline);
 
