@@ -5,12 +5,12 @@
 #include <variant>
 #include <vector>
 
-#include "babylm/collate.h"
-#include "babylm/finetune.h"
-#include "run/config.h"
+#include "evaluation/babylm/collate.h"
+#include "evaluation/babylm/finetune.h"
+#include "run/config/config.h"
 #include "evaluation/request.h"
-#include "generation/search.h"
-#include "suites/request.h"
+#include "inference/generation/search.h"
+#include "evaluation/suites/request.h"
 
 namespace cloze {
 

@@ -9,10 +9,9 @@
 #include "core/text.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
-#include "run/config_io.h"
-#include "run/foreign_names.h"
-#include "run/load_config.h"
-#include "run/objective_short_form.h"
+#include "run/config/load_config.h"
+#include "run/config/foreign_names.h"
+#include "run/config/objective_short_form.h"
 #include "run/moved.h"
 
 namespace cloze {

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
-#include "run/config_io.h"
+#include "run/config/load_config.h"
 
 namespace cloze {
 

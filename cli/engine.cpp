@@ -8,7 +8,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/program_path.h"
+#include "core/process.h"
 
 namespace cloze {
 

@@ -4,9 +4,8 @@
 #include "cli/verbs.h"
 #include "core/print.h"
 #include "core/text.h"
-#include "run/config_io.h"
-#include "run/foreign_names.h"
-#include "run/load_config.h"
+#include "run/config/foreign_names.h"
+#include "run/config/load_config.h"
 
 namespace cloze {
 

@@ -2,7 +2,6 @@
 
 #include "core/contains.h"
 #include "cli/engine.h"
-#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/spelling.h"

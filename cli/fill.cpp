@@ -5,9 +5,8 @@
 #include "cli/engine.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
-#include "core/shell_word.h"
 #include "core/spelling.h"
-#include "data/text_lines.h"
+#include "data/reading/text_lines.h"
 
 namespace cloze {
 

@@ -4,8 +4,7 @@
 #include <optional>
 
 #include "cli/engine.h"
-#include "cli/finetune_grid.h"
-#include "cli/finetune_table.h"
+#include "cli/finetunings.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
@@ -14,15 +13,14 @@
 #include "core/text.h"
 #include "models/backbone_config.h"
 #include "objectives/task_heads/task_heads.h"
-#include "run/config_changes.h"
-#include "run/config_io.h"
-#include "run/evaluation_protocol.h"
-#include "run/finetune_recipe.h"
-#include "run/load_config.h"
+#include "run/config/evaluation_protocol.h"
+#include "run/config/finetune_recipe.h"
+#include "run/config/load_config.h"
+#include "run/records/history.h"
 #include "run/run_files.h"
 #include "run/run_tokenizer.h"
-#include "tasks/prepared_task.h"
-#include "tasks/task_metric.h"
+#include "tasks/figures/task_metric.h"
+#include "tasks/rows/prepared_task.h"
 
 namespace cloze {
 

@@ -2,15 +2,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/print.h"
-#include "study/fit_points.h"
-#include "study/fit_report.h"
+#include "study/report/fit_report.h"
+#include "study/statistics/fit_points.h"
 
 namespace cloze {
 

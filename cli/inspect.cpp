@@ -1,5 +1,4 @@
 #include "cli/engine.h"
-#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/error.h"

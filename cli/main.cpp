@@ -21,8 +21,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/print.h"
-#include "core/program_path.h"
-#include "core/readable.h"
+#include "core/process.h"
 #include "core/text.h"
 #include "core/worker_threads.h"
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "run/foreign_names.h"
+#include "run/config/foreign_names.h"
 
 namespace cloze {
 

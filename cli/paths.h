@@ -1,6 +1,7 @@
 #pragma once
 // What a path is, and what to do with it where something else belongs.
 #include <string>
+#include <vector>
 
 #include "data/config.h"
 
@@ -54,5 +55,11 @@ void check_import_path(const std::string& path);
 void check_case_path(const std::string& path);
 /// `; did you mean 'runs/first'?` for the run next to `path`, or in runs/, with the most similar name; or empty.
 std::string near_run(const std::string& path);
+
+/// Throws ConfigError, which begins with `option`, for a path that is not to be written over: a folder, a device, and a
+/// file that a run, a checkpoint, prepared text or a tokenizer needs.
+void check_overwritten(const std::string& option, const std::string& path);
+/// As check_overwritten, also for a file in a folder that is not there, and for one of those that are read.
+void check_output_file(const std::string& option, const std::string& path, const std::vector<std::string>& read = {});
 
 }  // namespace cloze

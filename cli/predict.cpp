@@ -1,7 +1,6 @@
 #include <filesystem>
 
 #include "cli/engine.h"
-#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 

@@ -4,14 +4,14 @@
 #include "cli/near_names.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
-#include "core/config_tree.h"
+#include "core/config/config_tree.h"
+#include "core/config/named_config.h"
 #include "core/contains.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "core/named_config.h"
 #include "core/print.h"
 #include "core/text.h"
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 
 namespace cloze {
 

@@ -4,7 +4,7 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
-#include "run/load_config.h"
+#include "run/config/load_config.h"
 
 namespace cloze {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/output_file.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/json.h"

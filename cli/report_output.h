@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "study/report.h"
+#include "study/report/report.h"
 
 namespace cloze {
 

@@ -11,13 +11,12 @@
 #include "core/log.h"
 #include "core/file.h"
 #include "core/print.h"
-#include "core/readable.h"
-#include "study/commands.h"
-#include "study/plan_table.h"
-#include "study/probe.h"
-#include "study/progress_view.h"
-#include "study/stages.h"
-#include "study/task_plan.h"
+#include "study/execution/runner.h"
+#include "study/plan/plan_table.h"
+#include "study/plan/probe.h"
+#include "study/execution/progress_view.h"
+#include "study/search/stages.h"
+#include "study/plan/task_plan.h"
 
 namespace cloze {
 

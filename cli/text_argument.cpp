@@ -6,9 +6,8 @@
 
 #include "cli/verbs.h"
 #include "core/interrupt.h"
-#include "core/shell_word.h"
 #include "core/spelling.h"
-#include "data/line_reader.h"
+#include "data/reading/line_reader.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "cli/command.h"
-#include "core/config_tree.h"
+#include "core/config/config_tree.h"
 
 namespace cloze {
 

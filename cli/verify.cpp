@@ -5,8 +5,8 @@
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"
-#include "data/manifest.h"
-#include "data/token_store.h"
+#include "data/store/manifest.h"
+#include "data/store/token_store.h"
 
 namespace cloze {
 

@@ -7,16 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
 #include "core/log.h"
-#include "core/open_file.h"
 
 namespace cloze {
 
@@ -266,6 +268,115 @@ uint64_t free_bytes(const std::string& path) {
   std::error_code error;
   const auto space = fs::space(at, error);
   return error ? 0 : space.available;
+}
+
+LineRead read_line(std::istream& in, std::string& line, size_t most) {
+  line.clear();
+  std::array<char, 1 << 12> part;
+  while (line.size() < most) {
+    const auto room = std::min(part.size(), most - line.size() + 1);  // with the NUL at its end
+    in.getline(part.data(), static_cast<std::streamsize>(room));
+    const auto count = static_cast<size_t>(in.gcount());
+    if (in.good()) {  // the line feed was counted
+      line.append(part.data(), count - 1);
+      return LineRead::whole;
+    }
+    line.append(part.data(), count);
+    if (in.eof() || in.bad() || count == 0) return line.empty() ? LineRead::none : LineRead::whole;
+    in.clear();  // the part is full
+  }
+  return LineRead::beginning;
+}
+
+LogLines::LogLines(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_regular_file(path, unknown)) in_.open(path, std::ios::binary);
+}
+
+bool LogLines::next(std::string& line) {
+  constexpr size_t longest = 1 << 20;
+  const auto found = read_line(in_, line, longest);
+  if (found == LineRead::beginning) in_.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  return found != LineRead::none;
+}
+
+namespace {
+
+void require_own(const struct stat& info, const std::string& path) {
+  require<Error>(!S_ISLNK(info.st_mode), path,
+                 ": is a link, through which another file would be changed; put a file of its own there");
+  require<Error>(S_ISREG(info.st_mode), path, ": is not a regular file; remove it");
+}
+
+}  // namespace
+
+bool is_file_at(int file, const std::string& path) {
+  struct stat open_file{}, there{};
+  return fstat(file, &open_file) == 0 && stat(path.c_str(), &there) == 0 && open_file.st_dev == there.st_dev &&
+         open_file.st_ino == there.st_ino;
+}
+
+bool is_of_this_user(const std::string& path) {
+  struct stat info{};
+  return lstat(path.c_str(), &info) == 0 && info.st_uid == geteuid();
+}
+
+void require_own_file(const std::string& path) {
+  struct stat info{};
+  if (lstat(path.c_str(), &info) == 0) require_own(info, path);
+}
+
+int open_own(const std::string& path, int flags, unsigned mode) {
+  require_own_file(path);
+  const auto open_it = [&] {  // without waiting for the reader of a pipe that replaced the file
+    return open(path.c_str(), (flags & ~O_TRUNC) | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+  };
+  int file = open_it();
+  struct stat info{};
+  if (file >= 0 && fstat(file, &info) == 0 && info.st_nlink > 1) {
+    close(file);
+    write_atomic(path, (flags & O_TRUNC) != 0 ? "" : read_text(path));
+    file = open_it();
+  }
+  if (file < 0) {
+    const int reason = errno;
+    require_own_file(path);
+    errno = reason;
+    return -1;
+  }
+  const bool is_own = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+  if (!is_own || ((flags & O_TRUNC) != 0 && ftruncate(file, 0) != 0)) {
+    const int reason = errno;
+    close(file);
+    if (!is_own) require_own(info, path);
+    errno = reason;
+    return -1;
+  }
+  return file;
+}
+
+int open_to_read(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file >= 0) fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);  // who has a pipe open is waited for
+  return file;
+}
+
+std::FILE* open_own(const std::string& path, const char* mode) {
+  const std::string_view letters = mode;
+  const int access = letters.find('+') == letters.npos ? O_WRONLY : O_RDWR;
+  const int file = open_own(path, access | (letters.starts_with('a') ? O_APPEND : O_TRUNC));
+  return file < 0 ? nullptr : fdopen(file, mode);
+}
+
+ScratchFolder::ScratchFolder() {
+  std::error_code error;
+  const auto parent = std::filesystem::temp_directory_path(error);
+  require<Error>(!error, "TMPDIR, the folder for temporary files: cannot be used (", error.message(),
+                 "); set it to another folder");
+  const bool is_writable = access(parent.c_str(), W_OK | X_OK) == 0;
+  require<Error>(is_writable, parent.string(), ": cannot create a temporary folder there (", system_reason(),
+                 "); set TMPDIR to another folder");
+  folder_.emplace((parent / concat("cloze-", geteuid())).string(), 0700);
 }
 
 }  // namespace cloze

@@ -1,6 +1,9 @@
 #pragma once
-// Files that are complete or absent.
+// Files and folders: complete or absent, opened as what they are, read a line at a time.
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,5 +65,57 @@ uint64_t free_bytes(const std::string& path);
 /// `errno` in words: `No space left on device`. Arguments of a call have no order: the call that fails comes in a
 /// statement before the one that asks for its reason.
 std::string system_reason();
+
+/// What `read_line` has read: nothing at the end of the stream, a line, or the beginning of a longer one.
+enum class LineRead { none, whole, beginning };
+
+/// Reads a line without its end, of a longer one its first `most` bytes, after which the next call goes on.
+LineRead read_line(std::istream& in, std::string& line, size_t most);
+
+/// The lines of a log, which others may have made: none of a pipe or a device, and of a line over 1 MiB, which no run
+/// writes, the beginning.
+class LogLines {
+ public:
+  explicit LogLines(const std::string& path);
+  /// Reads the next line without its end; false at the end.
+  bool next(std::string& line);
+
+ private:
+  std::ifstream in_{};
+};
+
+/// Whether a path still names the open file, which another process may have removed or replaced.
+bool is_file_at(int file, const std::string& path);
+
+/// Whether a path, not what it may link to, belongs to this user. In a folder of all users, such as that for temporary
+/// files, others make what they like.
+bool is_of_this_user(const std::string& path);
+
+/// Throws Error for a path that is neither absent nor a file of its own: a link, through which another file would be
+/// changed, a device or a pipe.
+void require_own_file(const std::string& path);
+
+/// Opens a file that is written in place, by the flags of open(2); it is made where none is there. A file that has
+/// another name as well, a hard link, is written as a copy of its own. -1 on an error (errno). Throws Error as
+/// `require_own_file`.
+int open_own(const std::string& path, int flags, unsigned mode = 0666);
+
+/// Opens a file to be read; a pipe without waiting for who writes to it. -1 on an error (errno).
+int open_to_read(const std::string& path);
+
+/// `open_own` as a stream, by the modes `wb`, `w+b` and `ab` of fopen(3); null on an error (errno).
+std::FILE* open_own(const std::string& path, const char* mode);
+
+/// An empty temporary folder of this user alone, in TMPDIR, under a name that nobody can guess. It is removed with the
+/// object, by a signal that ends the program, or, where the process was killed, by the next one of the same user.
+/// Throws Error if there is no room for it.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  const std::string& path() const { return folder_->path(); }
+
+ private:
+  std::optional<StagedFolder> folder_;  ///< never put in place
+};
 
 }  // namespace cloze

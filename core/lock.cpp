@@ -12,7 +12,6 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "core/open_file.h"
 
 namespace cloze {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Files that are mapped into memory and may shrink there.
+// Files and memory: those that are mapped and may shrink there, and those without a name.
 #include <atomic>
 #include <cstddef>
 #include <string>
@@ -32,6 +32,22 @@ class LostPartsAsZeros {
   LostPartsAsZeros(const LostPartsAsZeros&) = delete;
   LostPartsAsZeros& operator=(const LostPartsAsZeros&) = delete;
   ~LostPartsAsZeros();
+};
+
+/// A file in memory, which closes with its owner and with a program that a process becomes.
+class MemoryFile {
+ public:
+  /// With a text that is read from its begin. Throws Error with the system's reason.
+  explicit MemoryFile(const std::string& text = "");
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile();
+  int descriptor() const { return descriptor_; }
+  /// All that it holds.
+  std::string text() const;
+
+ private:
+  int descriptor_;
 };
 
 }  // namespace cloze

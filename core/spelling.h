@@ -1,6 +1,8 @@
 #pragma once
-// The word that was meant, and the shortest spelling of a number.
+// The word that was meant, the shortest spelling of a number, and names as messages and shells read them.
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cloze {
@@ -16,5 +18,19 @@ std::string visible(const std::string& text);
 std::string shortened(const std::string& text);
 /// The shortest text of a number that parses to the same value.
 std::string shortest(double value);
+
+/// A name as a word of a shell: quoted where it needs to be, and no option.
+inline std::string shell_word(const std::string& name) {
+  const auto is_plain = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= 'a' && byte <= 'z') || std::string_view("_-./,:=@%+").find(c) != std::string_view::npos;
+  };
+  const auto path = name.starts_with("-") ? "./" + name : name;
+  if (!path.empty() && std::all_of(path.begin(), path.end(), is_plain)) return path;
+  std::string quoted = "'";
+  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 }  // namespace cloze

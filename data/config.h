@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

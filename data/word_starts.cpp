@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/characters.h"
 #include "data/tokenizers/scripts.h"
 #include "data/tokenizers/utf8.h"
 
@@ -110,6 +111,17 @@ std::vector<uint8_t> WordStarts::of(std::span<const int64_t> ids) const {
   std::vector<uint8_t> starts(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) starts[i] = begins(ids, i);
   return starts;
+}
+
+int64_t count_words(std::string_view text) {
+  int64_t count = 0;
+  bool inside = false;
+  for (size_t at = 0; at < text.size();) {
+    const bool space = is_white_space(next_code_point(text, at));
+    count += !space && !inside;
+    inside = !space;
+  }
+  return count;
 }
 
 }  // namespace cloze

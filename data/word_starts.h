@@ -1,8 +1,9 @@
 #pragma once
-// Where words begin in a sequence of tokens, for rules about whole words.
+// Words: how many a text has, and where they begin in a sequence of tokens.
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "data/tokenizer.h"
@@ -35,5 +36,8 @@ class WordStarts {
   std::vector<Kind> kinds_;        // [size]
   std::vector<FirstBytes> bytes_;  // [size]; empty where no piece has a part of a character
 };
+
+/// The number of words of a text, separated by white space, that of Unicode included.
+int64_t count_words(std::string_view text);
 
 }  // namespace cloze

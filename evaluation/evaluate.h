@@ -2,10 +2,12 @@
 // Held-out losses with their standard errors and baselines.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "objectives/collator.h"
 #include "objectives/network.h"
-#include "run/evaluation_protocol.h"
+#include "run/config/evaluation_protocol.h"
 
 namespace cloze {
 
@@ -101,5 +103,13 @@ nlohmann::json to_json(const std::vector<HeldOut>& losses);
 
 /// `  mlm loss 6.9060 +- 0.0123 accuracy 0.0741 (unigram 7.0903, 0.0507)`, all in one line.
 std::string to_text(const std::vector<HeldOut>& losses);
+
+/// A description of the held-out evaluation of a resolved config: losses are compared only if their descriptions are
+/// equal.
+std::string evaluation_protocol(const RunConfig& config, const TokenStore& store);
+
+/// The content of held_out.json.
+std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,
+                          const std::vector<Measure>& measures, int64_t batch_size);
 
 }  // namespace cloze

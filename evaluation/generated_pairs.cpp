@@ -5,10 +5,10 @@
 #include "core/contains.h"
 #include "core/log.h"
 #include "core/print.h"
-#include "data/reader.h"
+#include "data/reading/reader.h"
 #include "evaluation/run_losses.h"
 #include "evaluation/text_metrics.h"
-#include "generation/generate.h"
+#include "inference/generation/generate.h"
 
 namespace cloze {
 

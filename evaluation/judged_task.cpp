@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "tasks/answer_threshold.h"
-#include "tasks/floors.h"
-#include "tasks/task_metric.h"
+#include "tasks/figures/floors.h"
+#include "tasks/figures/span_answer.h"
+#include "tasks/figures/task_metric.h"
 
 namespace cloze {
 

@@ -6,9 +6,9 @@
 #include "evaluation/evaluate.h"
 #include "objectives/network.h"
 #include "objectives/task_heads/run_rows.h"
-#include "tasks/figures.h"
-#include "tasks/item_prediction.h"
-#include "tasks/prepared_task.h"
+#include "tasks/figures/figures.h"
+#include "tasks/figures/item_prediction.h"
+#include "tasks/rows/prepared_task.h"
 
 namespace cloze {
 

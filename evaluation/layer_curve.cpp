@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/chart.h"
 #include "core/error.h"
-#include "run/suite_units.h"
+#include "core/report/chart.h"
+#include "run/records/suite_units.h"
 
 namespace cloze {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/table.h"
-#include "tasks/figures.h"
+#include "core/report/table.h"
+#include "tasks/figures/figures.h"
 
 namespace cloze {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "generation/search.h"
-#include "run/chosen_checkpoint.h"
+#include "inference/generation/search.h"
+#include "run/checkpoints/chosen_checkpoint.h"
 
 namespace cloze {
 

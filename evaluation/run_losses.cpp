@@ -9,19 +9,18 @@
 #include <nlohmann/json.hpp>
 
 #include "core/contains.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/print.h"
-#include "core/scratch_folder.h"
 #include "core/text.h"
-#include "data/manifest.h"
-#include "data/prepare.h"
-#include "data/read_mixture.h"
-#include "data/spool.h"
-#include "run/config_io.h"
-#include "run/load_config.h"
+#include "data/prepare/prepare.h"
+#include "data/prepare/spool.h"
+#include "data/store/manifest.h"
+#include "data/store/read_mixture.h"
+#include "run/config/load_config.h"
+#include "run/config/objective_short_form.h"
 #include "run/moved.h"
-#include "run/objective_short_form.h"
 
 namespace cloze {
 

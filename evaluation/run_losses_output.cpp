@@ -4,7 +4,7 @@
 
 #include "core/log.h"
 #include "core/print.h"
-#include "core/table.h"
+#include "core/report/table.h"
 #include "core/text.h"
 #include "evaluation/run_losses.h"
 

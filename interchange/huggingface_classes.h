@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "interchange/huggingface_parameters.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cloze {
 

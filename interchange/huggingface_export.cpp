@@ -14,8 +14,8 @@
 #include "interchange/model_card.h"
 #include "interchange/text_reader.h"
 #include "objectives/network.h"
-#include "run/checksums.h"
-#include "run/milestones.h"
+#include "run/checkpoints/checksums.h"
+#include "run/checkpoints/milestones.h"
 
 namespace cloze {
 

@@ -13,8 +13,8 @@
 #include "interchange/interchange.h"
 #include "objectives/network.h"
 #include "objectives/rtd/rtd.h"
-#include "run/checksums.h"
-#include "run/config_io.h"
+#include "run/checkpoints/checksums.h"
+#include "run/config/load_config.h"
 
 namespace cloze {
 

@@ -9,7 +9,7 @@
 #include "interchange/huggingface_config.h"
 #include "interchange/huggingface_tasks.h"
 #include "interchange/huggingface_weights.h"
-#include "run/config_io.h"
+#include "run/config/load_config.h"
 
 namespace cloze {
 

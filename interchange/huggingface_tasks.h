@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cloze {
 

@@ -8,16 +8,15 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "core/lines.h"
 #include "core/log.h"
-#include "core/readable.h"
-#include "core/table.h"
+#include "core/print.h"
+#include "core/report/table.h"
 #include "core/text.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_parameters.h"
-#include "run/history.h"
-#include "run/objective_short_form.h"
-#include "run/suite_units.h"
+#include "run/config/objective_short_form.h"
+#include "run/records/history.h"
+#include "run/records/suite_units.h"
 
 namespace cloze {
 

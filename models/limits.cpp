@@ -1,4 +1,4 @@
-#include "models/limits.h"
+#include "models/stack_parts.h"
 
 #include <algorithm>
 

@@ -3,6 +3,7 @@
 // them. The defaults of a part leave it out.
 #include <algorithm>
 
+#include "core/config/config_rule.h"
 #include "models/transformer_config.h"
 
 namespace cloze {
@@ -59,5 +60,8 @@ struct StackParts {
   LayerSharing sharing{};
   PrefixAttention prefix{};
 };
+
+/// The rules between the options of every Transformer: widths and heads, positions, attention, parts of the stack.
+void check_limits(const TransformerConfig& model, const StackParts& parts, Limits& limits);
 
 }  // namespace cloze

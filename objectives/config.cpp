@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/boxed.inc"
+#include "core/config/boxed.inc"
 #include "objectives/generator.h"
 #include "objectives/kinds.h"
 #include "objectives/masking_config.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/boxed.h"
+#include "core/config/boxed.h"
 #include "objectives/scoring_form.h"
 #include "objectives/terms.h"
 

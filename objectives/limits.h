@@ -1,6 +1,6 @@
 #pragma once
 // What the objectives of a run forbid: each its own (ObjectiveKind::check), and what several do.
-#include "core/limits.h"
+#include "core/config/config_rule.h"
 #include "data/config.h"
 #include "models/families/model_config.h"
 #include "objectives/config.h"

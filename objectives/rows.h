@@ -4,12 +4,11 @@
 #include <optional>
 
 #include "data/config.h"
-#include "data/mixed_sampler.h"
+#include "data/sampling/mixed_sampler.h"
 #include "models/families/model_config.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
 #include "objectives/masking.h"
-#include "objectives/row_streams.h"
 #include "objectives/segment_pairs.h"
 #include "objectives/step_rows.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "data/config.h"
-#include "data/sampler.h"
+#include "data/sampling/sampler.h"
 #include "objectives/config.h"
 
 namespace cloze {

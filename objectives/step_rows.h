@@ -1,6 +1,8 @@
 #pragma once
-// Where the rows of a training step stand in its run.
+// Where the rows of a training step stand in its run, and the random streams that they are made from.
 #include <cstdint>
+
+#include "core/random.h"
 
 namespace cloze {
 
@@ -18,6 +20,14 @@ struct StepRows {
   int64_t steps = 0;  ///< of the run; 0: unknown
   double epochs = 0;  ///< of the run, where `steps` is 0; 0: unknown too
   RowsStart start{};
+};
+
+/// The random streams of rows.
+struct RowStreams {
+  RowStreams(const Rng& all) : order(all), masking(all) {}
+  RowStreams(const Rng& of_order, const Rng& of_masking) : order(of_order), masking(of_masking) {}
+  Rng order;    ///< the order of the text, how it is cut and paired
+  Rng masking;  ///< which tokens are masked or corrupted, and how
 };
 
 }  // namespace cloze

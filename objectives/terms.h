@@ -2,7 +2,7 @@
 // The options that objectives share.
 #include <cstdint>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

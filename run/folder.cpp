@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/open_file.h"
-#include "run/load_config.h"
+#include "run/config/load_config.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -111,5 +111,18 @@ void RunLock::write(const std::string& name, std::string_view content) {
   require_in_place();
   write_atomic(run_ + "/" + name, content);
 }
+
+std::vector<std::string> step_folders(const std::string& run) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored)) {
+    const auto name = entry.path().filename().string();
+    if (is_step_name(name)) found.push_back(name);
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+int64_t step_of_folder(const std::string& name) { return std::stoll(name.substr(name.find('-') + 1)); }
 
 }  // namespace cloze

@@ -1,8 +1,10 @@
 #pragma once
-// The folder of a run while one process trains it.
+// The folder of a run while one process trains it, and its step folders.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/lock.h"
 #include "run/run_files.h"
@@ -38,5 +40,10 @@ class RunLock {
   int folder_ = -1;  ///< open, so that its number in the file system is no other folder's
   std::optional<Lock> lock_;
 };
+
+/// The names of the step folders of a run, newest first; none of a folder that cannot be read.
+std::vector<std::string> step_folders(const std::string& run);
+/// The step in the name of a step folder.
+int64_t step_of_folder(const std::string& name);
 
 }  // namespace cloze

@@ -1,6 +1,6 @@
 #pragma once
 // The memory that training takes at least, compared with that of the machine before any of it is taken.
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cloze {
 

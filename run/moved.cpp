@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "data/manifest.h"
+#include "data/store/manifest.h"
 #include "run/run_files.h"
 
 namespace cloze {

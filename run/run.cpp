@@ -7,8 +7,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "objectives/generator.h"
-#include "run/config_io.h"
-#include "run/load_config.h"
+#include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "run/run_tokenizer.h"
 

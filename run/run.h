@@ -9,7 +9,7 @@
 //   runs/NAME/suites.json         the figures of its suites at its end, with sums over their clusters
 //   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
-//   runs/NAME/task/               the rows and items of the task of a fine-tuned run (tasks/prepared_task.h)
+//   runs/NAME/task/               the rows and items of the task of a fine-tuned run (tasks/rows/prepared_task.h)
 //   runs/NAME/predictions.jsonl   what is predicted for its test part; hardest.md, confusion.svg,
 //                                 layers.svg
 //   runs/NAME/huggingface/        config.json and generation_config.json that came with an imported model
@@ -25,9 +25,9 @@
 #include "data/tokenizer.h"
 #include "objectives/network.h"
 #include "objectives/step_rows.h"
-#include "run/config.h"
-#include "run/log_line.h"
-#include "run/made_by.h"
+#include "run/config/config.h"
+#include "run/records/log_line.h"
+#include "run/records/made_by.h"
 #include "run/run_files.h"
 
 namespace cloze {
@@ -173,7 +173,7 @@ auto read_checkpoint(const Find& find, const Read& read) {
 /// Throws CheckpointError for a step folder whose files are not those of its manifest.
 void require_intact(const std::string& step_folder);
 
-/// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
+/// Removes all step folders but the newest `keep`, the best and the milestones (run/checkpoints/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
 /// Checks every checkpoint of a run against its manifest, run.yaml and the tokenizer against what made it, and warns of

@@ -7,8 +7,8 @@
 #include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "data/datasets_folder.h"
-#include "data/manifest.h"
+#include "data/reading/table_reader.h"
+#include "data/store/manifest.h"
 
 namespace cloze {
 

@@ -1,8 +1,10 @@
 #pragma once
-// The rows of a training step, as the config and its text decide them.
-#include "data/token_store.h"
+// The prepared tokens that a config trains on, and the rows of a training step.
+#include <string>
+
+#include "data/store/token_store.h"
 #include "objectives/step_rows.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cloze {
 
@@ -10,5 +12,10 @@ namespace cloze {
 /// words give them, or else one in tokens. That counts special tokens, of which the store knows none, so that such a
 /// run ends some percent before these epochs do.
 StepRows training_rows(const TrainConfig& train, const TokenStore& store);
+
+/// The split `train` or `valid` of data.tokens; to train on, data.mixture where it is given. Where an objective of
+/// training or evaluation needs sentinels and the tokenizer has none, they follow its tokens, so that one prepared
+/// folder serves every model; that is logged with the training split. Throws DataError, also as read_mixture.
+TokenStore open_tokens(const RunConfig& config, const std::string& split);
 
 }  // namespace cloze

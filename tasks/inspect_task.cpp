@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/report/table.h"
 #include "core/spelling.h"
-#include "core/table.h"
 #include "core/text.h"
-#include "tasks/epoch_order.h"
+#include "tasks/rows/epoch_order.h"
 
 namespace cloze {
 

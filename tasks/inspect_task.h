@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "tasks/rows.h"
+#include "tasks/rows/rows.h"
 #include "tasks/task.h"
 
 namespace cloze {

@@ -10,8 +10,8 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "data/byte_source.h"
-#include "data/line_reader.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/line_reader.h"
 
 namespace cloze {
 

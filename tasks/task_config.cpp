@@ -7,11 +7,10 @@
 #include <filesystem>
 #include <set>
 
+#include "core/config/config_rule.h"
 #include "core/error.h"
-#include "core/limits.h"
 #include "core/spelling.h"
-#include "data/byte_source.h"
-#include "tasks/text_template.h"
+#include "data/reading/byte_source.h"
 
 namespace cloze {
 
@@ -158,6 +157,24 @@ std::string find_task_data(const std::string& name, const std::string& task_file
   }
   fail<ConfigError>(task_file, ": ", shortened(name), " is not there (looked for ", places,
                     "); nothing is downloaded: put it there, or name its folder with CLOZE_TASKS");
+}
+
+TextTemplate parse_template(const std::string& text, const std::string& key) {
+  if (text.find_first_of("{}") == std::string::npos) return {{"", ""}, {text}};
+  TextTemplate parsed;
+  for (size_t at = 0; at < text.size();) {
+    const auto begin = text.find_first_of("{}", at);
+    parsed.between.back() += text.substr(at, begin - at);
+    if (begin == std::string::npos) break;
+    const auto end = text.find_first_of("{}", begin + 1);
+    const bool is_column = text[begin] == '{' && end != std::string::npos && text[end] == '}' && end > begin + 1;
+    require<ConfigError>(is_column, "'", key, "' is '", shortened(text),
+                         "', whose braces hold no column; write each as {COLUMN}");
+    parsed.columns.push_back(text.substr(begin + 1, end - begin - 1));
+    parsed.between.emplace_back();
+    at = end + 1;
+  }
+  return parsed;
 }
 
 }  // namespace cloze

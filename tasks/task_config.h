@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "tasks/item.h"
 
 namespace cloze {
@@ -184,5 +184,17 @@ TaskLabels given_labels(const TaskConfig& config);
 /// absolute path as it is. Throws ConfigError with the places where it was looked for, DataError for a pipe or a
 /// device.
 std::string find_task_data(const std::string& name, const std::string& task_file);
+
+/// A text between and around the columns that it joins.
+struct TextTemplate {
+  std::vector<std::string> between{""};  ///< before the first column, between columns, after the last one
+  std::vector<std::string> columns{};
+  /// A column as it is.
+  bool is_column() const { return columns.size() == 1 && between[0].empty() && between[1].empty(); }
+};
+
+/// Reads a template, or the name of a column, which has no braces; `key` has it. Throws ConfigError for braces that do
+/// not pair, and for a template without a column.
+TextTemplate parse_template(const std::string& text, const std::string& key);
 
 }  // namespace cloze

@@ -10,13 +10,13 @@
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "data/byte_source.h"
-#include "data/text_lines.h"
-#include "tasks/records.h"
-#include "tasks/squad_file.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/text_lines.h"
+#include "tasks/files/records.h"
+#include "tasks/files/squad_file.h"
 
-#include "tasks/tag_file.h"
-#include "tasks/text_template.h"
+#include "tasks/files/tag_file.h"
+#include "tasks/task_config.h"
 
 namespace cloze {
 

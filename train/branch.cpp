@@ -5,11 +5,10 @@
 #include <filesystem>
 
 #include "objectives/generative_rows.h"
-#include "run/config_changes.h"
-#include "run/config_io.h"
-#include "run/evaluation_protocol.h"
-#include "run/load_config.h"
-#include "run/provenance.h"
+#include "run/config/evaluation_protocol.h"
+#include "run/config/load_config.h"
+#include "run/records/history.h"
+#include "run/records/provenance.h"
 #include "train/schedule.h"
 
 namespace cloze {

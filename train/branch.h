@@ -7,7 +7,7 @@
 //
 // `a` has the bits of a wsd run of 2,500 steps from the start, since both have the same learning rates up to step
 // 2,000.
-#include "data/token_store.h"
+#include "data/store/token_store.h"
 #include "run/run.h"
 
 namespace cloze {

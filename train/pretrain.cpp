@@ -5,18 +5,18 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "run/loss_curve.h"
+#include "run/config/objective_short_form.h"
 #include "run/memory.h"
-#include "run/objective_short_form.h"
 #include "run/process.h"
-#include "run/task_summary.h"
-#include "train/hook_events.h"
+#include "run/records/loss_curve.h"
+#include "run/records/task_summary.h"
+#include "train/callbacks/hook_events.h"
+#include "train/callbacks/suites.h"
 #include "train/loader.h"
-#include "train/phases.h"
 #include "train/records.h"
 #include "train/schedule.h"
 #include "train/start.h"
-#include "train/suites.h"
+#include "train/training.h"
 
 // Of tcmalloc, where the program has it (cli/main.cpp).
 extern "C" void MallocExtension_ReleaseFreeMemory() __attribute__((weak));

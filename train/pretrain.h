@@ -15,7 +15,7 @@ struct PretrainOptions {
   bool overwrite_config = false;  ///< resume even if the config differs
   std::string branch_from{};      ///< run directory or step folder whose checkpoint a new run continues
   std::string command_line{};     ///< for provenance.json
-  std::string hook{};             ///< command that is told of events (run/hook.h); empty: none
+  std::string hook{};             ///< command that is told of events (run/records/hook.h); empty: none
 };
 
 struct PretrainReport {

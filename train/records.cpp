@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/file.h"
 #include "core/json.h"
 #include "core/json_fields.h"
-#include "core/lines.h"
 #include "core/log.h"
 #include "run/process.h"
-#include "train/suites.h"
+#include "train/callbacks/suites.h"
 
 namespace cloze {
 

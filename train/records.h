@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/suite.h"
+#include "evaluation/suites/suite.h"
 #include "train/training.h"
 
 namespace cloze {

@@ -1,6 +1,6 @@
 #pragma once
 // The learning rate schedule, as pure functions of progress.
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cloze {
 

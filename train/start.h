@@ -1,11 +1,11 @@
 #pragma once
 // What comes before the first step of a process that trains a run.
-#include "train/held_out.h"
-#include "train/milestones.h"
-#include "train/suites.h"
-#include "train/task_test.h"
+#include "train/callbacks/held_out.h"
+#include "train/callbacks/milestones.h"
+#include "train/callbacks/suites.h"
+#include "train/callbacks/task_test.h"
+#include "train/callbacks/training_log.h"
 #include "train/training.h"
-#include "train/training_log.h"
 
 namespace cloze {
 

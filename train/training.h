@@ -1,20 +1,38 @@
 #pragma once
 // A run while a process trains it: what the loop advances and its callbacks read.
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "run/config/config.h"
 #include "run/folder.h"
-#include "run/metrics.h"
-#include "train/budget.h"
-#include "train/callback.h"
+#include "run/records/metrics.h"
+#include "train/callbacks/callback.h"
 #include "train/pretrain.h"
 #include "train/processes.h"
 #include "train/stepper.h"
 
 namespace cloze {
+
+/// What a run has used up so far.
+struct Usage {
+  double steps = 0;
+  double tokens = 0;
+  double predicted_tokens = 0;
+  double words = 0;   ///< of the raw text, each time it is seen
+  double epochs = 0;  ///< passes over the training text
+  double flops = 0;
+  double minutes = 0;
+};
+
+/// The amount done and the total in the currency that is closest to its limit: {0, 1} before the first step.
+std::pair<double, double> nearest_limit(const BudgetConfig& budget, const Usage& usage);
+
+/// The share of the budget that is used, in [0, 1].
+double used_share(const BudgetConfig& budget, const Usage& usage);
 
 /// The sequences of an optimizer step.
 struct StepSize {
@@ -96,5 +114,19 @@ TimeBreakdown full_ledger(const Training& training);
 /// Reports, once a process, that the run has diverged: as an event, and as a warning. Throws Diverged where
 /// train.on_divergence is stop.
 void report_divergence(Training& training, const std::string& warning);
+
+/// Makes the rows of the phase that the progress names, from where it says that they began. Throws ConfigError if the
+/// config has fewer phases.
+void open_phase(Training& training);
+
+/// The next phase is due.
+bool phase_is_over(const Training& training);
+
+/// Moves on to the phase that is due. Its order begins in the epoch that the run is in, as far into it as the run is,
+/// at the next step of the new size.
+void begin_due_phase(Training& training);
+
+/// `32 sequences of up to 128 tokens`, of a step in this phase.
+std::string rows_of_phase(const RunConfig& config, int64_t phase);
 
 }  // namespace cloze

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "babylm/evaluate.h"
+#include "evaluation/babylm/evaluate.h"
 #include "cli/command.h"
 #include "cli/engine/parts.h"
 #include "cli/engine/task_runs.h"
@@ -14,22 +14,22 @@
 #include "core/json.h"
 #include "core/kernels/cpu.h"
 #include "core/log.h"
-#include "analysis/benchmark.h"
-#include "analysis/describe.h"
+#include "train/inspection/benchmark.h"
+#include "train/inspection/describe.h"
 #include "core/text.h"
 #include "evaluation/run_losses.h"
-#include "generation/fill.h"
-#include "generation/generate.h"
-#include "analysis/inspect.h"
+#include "inference/generation/fill.h"
+#include "inference/generation/generate.h"
+#include "train/inspection/inspect.h"
 #include "interchange/interchange.h"
-#include "run/config_io.h"
+#include "run/config/load_config.h"
 #include "run/moved.h"
 #include "run/process.h"
-#include "scoring/passage_lines.h"
-#include "suites/driver.h"
+#include "inference/scoring/passage_lines.h"
+#include "evaluation/suites/driver.h"
 #include "train/pretrain.h"
 #include "train/warnings.h"
-#include "views/view.h"
+#include "inference/views/view.h"
 
 namespace cloze {
 

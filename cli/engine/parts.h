@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "core/text.h"
-#include "run/chosen_checkpoint.h"
+#include "run/checkpoints/chosen_checkpoint.h"
 #include "run/run.h"
 
 namespace cloze {

@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "core/file.h"
-#include "data/line_reader.h"
-#include "tasks/item_prediction.h"
+#include "data/reading/line_reader.h"
+#include "tasks/figures/item_prediction.h"
 #include "tasks/task.h"
 
 namespace cloze {

@@ -10,8 +10,8 @@
 #include "core/spelling.h"
 #include "core/stopwatch.h"
 #include "core/text.h"
-#include "scoring/passage_lines.h"
-#include "scoring/scorer.h"
+#include "inference/scoring/passage_lines.h"
+#include "inference/scoring/scorer.h"
 
 namespace cloze {
 

@@ -2,7 +2,7 @@
 // The activations of feed-forward layers and heads; without LibTorch, for configs.
 #include <array>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

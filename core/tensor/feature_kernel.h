@@ -2,7 +2,7 @@
 // The kernels that random features approximate; without LibTorch, for configs.
 #include <array>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

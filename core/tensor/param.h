@@ -6,7 +6,6 @@
 // true = may be used.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -211,5 +210,9 @@ class FlatParameters {
  private:
   std::vector<Range> ranges_;
 };
+
+/// Fills w [R, C] with rows that are orthogonal in blocks of C, with the norms of rows of independent normal numbers.
+/// Source: Choromanski et al. 2021, section 2.4 (arXiv 2009.14794).
+void draw_features(const Tensor& w, Stream stream);
 
 }  // namespace cloze

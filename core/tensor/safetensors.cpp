@@ -11,12 +11,11 @@
 #include <optional>
 #include <set>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
-#include "core/open_file.h"
 #include "core/spelling.h"
 
 namespace cloze {

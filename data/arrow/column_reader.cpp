@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "data/columns.h"
+#include "data/reading/columns.h"
 
 namespace cloze {
 

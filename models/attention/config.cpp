@@ -1,6 +1,6 @@
 #include "models/attention/config.h"
 
-#include "core/boxed.inc"
+#include "core/config/boxed.inc"
 #include "models/attention/sizes.h"
 
 namespace cloze {

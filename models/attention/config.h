@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 #include "core/contains.h"
 #include "core/tensor/feature_kernel.h"
 

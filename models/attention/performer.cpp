@@ -1,4 +1,4 @@
-#include "core/tensor/features.h"
+#include "core/tensor/param.h"
 #include "models/attention/attention.h"
 #include "models/attention/config.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/boxed.h"
+#include "core/config/boxed.h"
 #include "models/layers/config.h"
 #include "models/positions/config.h"
 

@@ -1,7 +1,7 @@
-#include "models/families/limits.h"
+#include "models/families/model_config.h"
 
 #include "models/encoder_decoder_config.h"
-#include "models/limits.h"
+#include "models/stack_parts.h"
 #include "models/two_stream_config.h"
 
 namespace cloze {

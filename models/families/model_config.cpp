@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/boxed.inc"
+#include "core/config/boxed.inc"
 #include "core/error.h"
 #include "core/text.h"
 #include "models/families/families.h"

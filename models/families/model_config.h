@@ -3,7 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "core/boxed.h"
+#include "core/config/boxed.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 
@@ -63,5 +64,8 @@ Architecture default_architecture(const ModelConfig& model);
 std::string architectures_of(const ModelConfig& model);
 /// The families whose defaults have a property, for messages: `gpt2, t5 or bart`.
 std::string families_that(bool (BackboneConfig::*have)() const);
+
+/// The rules between the options of a model: those of every family, of encoder-decoders and of two streams.
+void check_limits(const ModelConfig& model, Limits& limits);
 
 }  // namespace cloze

@@ -2,7 +2,7 @@
 // The layer options of the YAML config, one struct for each part that reads them.
 #include <cstdint>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 #include "core/tensor/activation.h"
 
 namespace cloze {

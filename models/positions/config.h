@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

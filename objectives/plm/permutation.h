@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "data/running_text.h"
+#include "data/sampling/running_text.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
 #include "objectives/masking.h"

@@ -8,7 +8,7 @@
 #include "objectives/task_heads/class_positions.h"
 #include "objectives/task_heads/layer_probes.h"
 #include "objectives/task_heads/task_heads.h"
-#include "tasks/task_row.h"
+#include "tasks/rows/task_row.h"
 
 namespace cloze {
 

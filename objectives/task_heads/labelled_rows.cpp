@@ -5,9 +5,9 @@
 
 #include "core/error.h"
 #include "models/attention/config.h"
-#include "tasks/epoch_order.h"
-#include "tasks/like_lengths.h"
-#include "tasks/prepared_task.h"
+#include "tasks/rows/epoch_order.h"
+#include "tasks/rows/like_lengths.h"
+#include "tasks/rows/prepared_task.h"
 
 namespace cloze {
 

@@ -2,7 +2,7 @@
 // Rows of a task as batches: the row kind `labelled`.
 #include "objectives/rows.h"
 #include "objectives/task_heads/task_heads.h"
-#include "tasks/task_row.h"
+#include "tasks/rows/task_row.h"
 
 namespace cloze {
 
@@ -37,7 +37,7 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 /// permutation of them by (seed, order, epoch). No batch has examples of two epochs: where `batch_size` does not divide
 /// their number, the last batch of an epoch is smaller, and the sequence numbers after its examples stand for none: a
 /// batch of such numbers alone is empty. A training step computes its examples in batches of like length,
-/// or of as many tokens as are computed fast (tasks/like_lengths.h), whichever of its batches they are drawn for:
+/// or of as many tokens as are computed fast (tasks/rows/like_lengths.h), whichever of its batches they are drawn for:
 /// losses are summed over the whole step.
 ///
 /// order       of the stage, as RowContext::order_rng

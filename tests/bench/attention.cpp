@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/tensor/features.h"
 #include "core/tensor/ops.h"
+#include "core/tensor/param.h"
 
 using namespace cloze;
 

@@ -7,7 +7,7 @@
 Trains a pool: ten configs (a baseline and nine arms), each with the same --seeds seeds, one thread a run, --jobs at
 once. Their single held-out losses go to OUT/pool.txt, of which bench_verdicts draws --studies studies of each kind:
 seeds of the pool without repetition, held-out examples with repetition. It moves the losses of an arm so that the true
-difference is 0, the margin or twice it, and counts wrong verdicts by the program's own rule (study/statistics.h).
+difference is 0, the margin or twice it, and counts wrong verdicts by the program's own rule (study/statistics/statistics.h).
 
 Runs that exist in OUT are used again, so that a killed calibration goes on. Fails where bench_verdicts does: where
 false verdicts, intervals or powers are not what docs/studies.md promises.

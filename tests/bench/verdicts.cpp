@@ -3,7 +3,7 @@
 //   verdicts [STUDIES [POOL]]      2,000 of each kind; a minute or so on two cores
 //
 // A study has a baseline and 1, 3 or 9 arms over 2, 3, 5 or 10 seeds and 200 examples. The true difference of every arm
-// is 0, the margin or twice it. The rule is that of the library (study/statistics.h): example_error,
+// is 0, the margin or twice it. The rule is that of the library (study/statistics/statistics.h): example_error,
 // deciding_interval, verdict_of.
 //
 // Without a pool, studies are made up. Runs are in nats: 0.01 of a run's noise is of its seed, so that a paired
@@ -31,7 +31,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "study/statistics.h"
+#include "study/statistics/statistics.h"
 
 namespace {
 

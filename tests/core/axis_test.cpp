@@ -1,4 +1,4 @@
-#include "core/axis.h"
+#include "core/report/axis.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "core/chart.h"
+#include "core/report/chart.h"
 
 #include <cmath>
 #include <limits>

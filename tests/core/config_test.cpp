@@ -1,20 +1,20 @@
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include <filesystem>
 #include <tuple>
 
-#include "core/named_config.h"
+#include "core/config/named_config.h"
 #include "core/text.h"
 #include "models/attention/config.h"
 #include "models/families/bert.h"
 #include "objectives/rtd/rtd.h"
 #include "objectives/nsp_sop/nsp_sop.h"
-#include "run/config_io.h"
+#include "run/config/load_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 #include "core/log.h"
-#include "core/readable.h"
-#include "run/config.h"
+#include "core/print.h"
+#include "run/config/config.h"
 
 using namespace cloze;
 

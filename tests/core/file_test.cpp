@@ -11,11 +11,10 @@
 #include <memory>
 #include <thread>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/scratch_folder.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"

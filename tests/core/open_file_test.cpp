@@ -1,4 +1,4 @@
-#include "core/open_file.h"
+#include "core/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "core/lines.h"
 #include "core/lock.h"
 #include "core/log.h"
 #include "tests/support/catch.h"

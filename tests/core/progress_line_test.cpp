@@ -1,6 +1,5 @@
-#include "core/progress_line.h"
-
 #include "core/log.h"
+
 #include "tests/support/catch.h"
 
 using namespace cloze;

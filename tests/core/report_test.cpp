@@ -1,5 +1,5 @@
 // Reports of parts.
-#include "core/report.h"
+#include "core/report/report.h"
 
 #include "tests/support/catch.h"
 

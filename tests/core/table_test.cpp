@@ -1,5 +1,5 @@
 // Tables as text, Markdown and LaTeX.
-#include "core/table.h"
+#include "core/report/table.h"
 
 #include "tests/support/catch.h"
 

@@ -1,12 +1,12 @@
 // Tables of Arrow and Parquet (tests/data/columns), and folders of `datasets`.
-#include "data/columns.h"
+#include "data/reading/columns.h"
 
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/random.h"
-#include "data/datasets_folder.h"
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
+#include "data/reading/table_reader.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
 #include "tests/support/logged.h"

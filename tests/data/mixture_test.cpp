@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
-#include "data/manifest.h"
-#include "data/mixed_sampler.h"
-#include "data/read_mixture.h"
+#include "data/sampling/mixed_sampler.h"
+#include "data/store/manifest.h"
+#include "data/store/read_mixture.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/lock.h"
-#include "data/manifest.h"
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
+#include "data/store/manifest.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/logged.h"

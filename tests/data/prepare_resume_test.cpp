@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "data/prepare.h"
-#include "data/token_store.h"
+#include "data/prepare/prepare.h"
+#include "data/store/token_store.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"

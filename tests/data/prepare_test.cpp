@@ -4,10 +4,9 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "data/input_facts.h"
-#include "data/manifest.h"
-#include "data/prepare.h"
-#include "data/token_store.h"
+#include "data/prepare/prepare.h"
+#include "data/store/manifest.h"
+#include "data/store/token_store.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/logged.h"

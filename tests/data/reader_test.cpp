@@ -1,11 +1,11 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "data/byte_source.h"
-#include "data/line_reader.h"
-#include "data/prepare.h"
-#include "data/reader.h"
-#include "data/sentences.h"
+#include "data/prepare/prepare.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/line_reader.h"
+#include "data/reading/reader.h"
+#include "data/reading/sentences.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"
 #include "tests/support/temp_dir.h"

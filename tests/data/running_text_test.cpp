@@ -1,4 +1,4 @@
-#include "data/running_text.h"
+#include "data/sampling/running_text.h"
 
 #include <map>
 #include <set>

@@ -1,6 +1,6 @@
 #include <set>
 
-#include "data/sampler.h"
+#include "data/sampling/sampler.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 

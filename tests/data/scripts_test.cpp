@@ -1,11 +1,11 @@
 #include <filesystem>
 
-#include "data/prepare.h"
-#include "data/sentences.h"
-#include "data/token_store.h"
+#include "data/prepare/prepare.h"
+#include "data/prepare/train_bpe.h"
+#include "data/reading/sentences.h"
+#include "data/store/token_store.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/utf8.h"
-#include "data/train_bpe.h"
 #include "data/word_starts.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"

@@ -1,4 +1,4 @@
-#include "data/split.h"
+#include "data/prepare/split.h"
 
 #include <xxhash.h>
 
@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "data/near_duplicates.h"
-#include "data/train_tokenizer.h"
+#include "data/prepare/near_duplicates.h"
+#include "data/prepare/train_tokenizer.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 

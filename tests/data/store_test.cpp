@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/manifest.h"
-#include "data/shard.h"
+#include "data/store/manifest.h"
+#include "data/store/shard.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/documents.h"

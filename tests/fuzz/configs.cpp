@@ -1,7 +1,7 @@
 // Configs and overrides of a user.
-#include "core/config.h"
-#include "run/config.h"
-#include "run/config_io.h"
+#include "core/config/config.h"
+#include "run/config/config.h"
+#include "run/config/load_config.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {

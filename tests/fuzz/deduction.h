@@ -1,6 +1,6 @@
 #pragma once
 // Deduction guides for aggregates, which clang has of its own since version 17. Included by tests/fuzz/libfuzzer.sh.
-#include "core/config_rule.h"
+#include "core/config/config_rule.h"
 
 namespace cloze {
 

@@ -15,10 +15,10 @@ compiler=${CXX:-$newest}
 [ -n "$compiler" ] || { echo "no clang++ is installed; apt-get install clang-14 libclang-rt-14-dev, or name one with CXX="; exit 1; }
 flags="-std=c++20 -O1 -g -fPIC -I. -include tests/fuzz/deduction.h -fsanitize=address"
 sources="tests/fuzz/tokenizers.cpp tests/fuzz/text.cpp tests/fuzz/store.cpp"
-for source in core/*.cpp; do
-  [[ $source == core/config_* ]] || sources+=" $source"
+for source in core/*.cpp core/report/*.cpp core/config/named_config.cpp; do
+  sources+=" $source"
 done
-for name in byte_source line_reader reader pair_reader manifest shard token_store tokenizer tokenizer_impl tokenizer_folder open_tokenizer save_tokenizer; do
+for name in {reading/{byte_source,columns,line_reader,reader,pair_reader,table_reader,text_lines},store/{manifest,shard,token_store}} tokenizer{,_impl,_folder} {open,save}_tokenizer; do
   sources+=" data/$name.cpp"
 done
 objects=()

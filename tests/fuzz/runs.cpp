@@ -1,5 +1,5 @@
 // Files of a run directory, which may come from another machine.
-#include "run/loss_curve.h"
+#include "run/records/loss_curve.h"
 #include "run/run.h"
 #include "tests/fuzz/targets.h"
 

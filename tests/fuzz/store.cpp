@@ -8,9 +8,9 @@
 
 #include "core/fingerprint.h"
 #include "core/json.h"
-#include "data/manifest.h"
-#include "data/shard.h"
-#include "data/token_store.h"
+#include "data/store/manifest.h"
+#include "data/store/shard.h"
+#include "data/store/token_store.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {

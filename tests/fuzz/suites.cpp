@@ -1,7 +1,7 @@
 // Suites of evaluation: JSON lines and tables of every kind, and the JSON of other programs.
-#include "suites/suite.h"
+#include "evaluation/suites/suite.h"
 
-#include "suites/python_json.h"
+#include "evaluation/suites/python_json.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {

@@ -1,6 +1,6 @@
 // Text from elsewhere, plain and packed, in every format.
-#include "data/byte_source.h"
-#include "data/reader.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/reader.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {

@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface_config.h"
-#include "interchange/torch_pickle.h"
+#include "interchange/huggingface_weights.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {

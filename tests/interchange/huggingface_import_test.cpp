@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
-#include "generation/generate.h"
+#include "inference/generation/generate.h"
 #include "tests/interchange/cases.h"
 #include "tests/support/logged.h"
 #include "tests/support/trained.h"

@@ -2,11 +2,11 @@
 #include <filesystem>
 
 #include "core/tensor/safetensors.h"
-#include "data/token_store.h"
+#include "data/store/token_store.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
-#include "run/load_config.h"
-#include "run/milestones.h"
+#include "run/checkpoints/milestones.h"
+#include "run/config/load_config.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;

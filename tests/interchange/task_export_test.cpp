@@ -6,7 +6,7 @@
 #include "interchange/huggingface_classes.h"
 #include "interchange/text_reader.h"
 #include "objectives/task_heads/run_rows.h"
-#include "run/made_by.h"
+#include "run/records/made_by.h"
 #include "tests/interchange/cases.h"
 #include "tests/support/close_to.h"
 

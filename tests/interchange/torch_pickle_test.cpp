@@ -1,4 +1,4 @@
-#include "interchange/torch_pickle.h"
+#include "interchange/huggingface_weights.h"
 
 #include <caffe2/serialize/inline_container.h>
 #include <sys/stat.h>

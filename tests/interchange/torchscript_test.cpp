@@ -19,9 +19,9 @@
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/trained.h"
-#include "generation/generate.h"
+#include "inference/generation/generate.h"
 #include "interchange/interchange.h"
-#include "run/made_by.h"
+#include "run/records/made_by.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // Positions in a config: what the keys of run.yaml say, old and new.
-#include "core/config.h"
+#include "core/config/config.h"
 #include "models/families/families.h"
 #include "tests/support/catch.h"
 

@@ -2,8 +2,8 @@
 // A small prepared text whose tokens are easy to predict: word k of sentence s of document d.
 #include <string>
 
-#include "data/prepare.h"
-#include "data/token_store.h"
+#include "data/prepare/prepare.h"
+#include "data/store/token_store.h"
 #include "tests/support/temp_dir.h"
 
 /// A vocabulary of five special tokens, `words` words w0q, w1q, ... and the same number of continuations ##c0, ##c1,

@@ -1,7 +1,7 @@
 // Recipes of fine-tuning, by the numbers of their files.
-#include "run/finetune_recipe.h"
+#include "run/config/finetune_recipe.h"
 
-#include "run/schedule_config.h"
+#include "run/config/schedule_config.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -9,10 +9,9 @@
 
 #include "core/file.h"
 #include "core/log.h"
-#include "run/loss_curve.h"
-#include "run/metrics.h"
-#include "run/provenance.h"
-#include "run/step_folders.h"
+#include "run/records/loss_curve.h"
+#include "run/records/metrics.h"
+#include "run/records/provenance.h"
 #include "tests/support/catch.h"
 #include "tests/support/logged.h"
 #include "tests/support/processes.h"

@@ -1,5 +1,5 @@
-#include "run/config_io.h"
-#include "run/foreign_names.h"
+#include "run/config/foreign_names.h"
+#include "run/config/load_config.h"
 
 #include <algorithm>
 #include <set>

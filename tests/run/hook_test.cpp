@@ -1,5 +1,5 @@
 // The command that is told of the events of a run.
-#include "run/hook.h"
+#include "run/records/hook.h"
 
 #include <chrono>
 #include <functional>

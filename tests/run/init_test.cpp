@@ -4,7 +4,7 @@
 #include "models/families/families.h"
 #include "tests/support/runs.h"
 #include "train/stepper.h"
-#include "run/init.h"
+#include "run/checkpoints/init.h"
 #include "tests/support/objective.h"
 
 using namespace cloze;

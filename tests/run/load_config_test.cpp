@@ -1,4 +1,4 @@
-#include "run/load_config.h"
+#include "run/config/load_config.h"
 
 #include <cstdlib>
 

@@ -5,8 +5,8 @@
 #include "tests/support/runs.h"
 #include "core/json_fields.h"
 #include "objectives/kinds.h"
-#include "run/log_line.h"
-#include "run/loss_curve.h"
+#include "run/records/log_line.h"
+#include "run/records/loss_curve.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;

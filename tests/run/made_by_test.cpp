@@ -1,11 +1,11 @@
 // What made a checkpoint, against run.yaml and the tokenizer of its run.
-#include "run/made_by.h"
+#include "run/records/made_by.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
-#include "run/provenance.h"
+#include "run/records/provenance.h"
 #include "tests/support/catch.h"
 #include "tests/support/runs.h"
 #include "tests/support/tiny.h"

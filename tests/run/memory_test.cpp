@@ -3,7 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "analysis/benchmark.h"
+#include "train/inspection/benchmark.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "objectives/network.h"

@@ -1,10 +1,10 @@
 // Checkpoints that are kept for the number of words that a run had read.
-#include "run/milestones.h"
+#include "run/checkpoints/milestones.h"
 
 #include <filesystem>
 #include <fstream>
 
-#include "run/config.h"
+#include "run/config/config.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/token_store.h"
+#include "data/store/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"
 

@@ -1,5 +1,5 @@
 // What the summary of a fine-tuned run says of its task.
-#include "run/task_summary.h"
+#include "run/records/task_summary.h"
 
 #include <filesystem>
 

@@ -1,8 +1,7 @@
-#include "run/tensorboard.h"
+#include "run/records/metrics.h"
 
 #include <cstring>
 
-#include "run/metrics.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 

@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "data/token_store.h"
+#include "data/store/token_store.h"
 #include "run/folder.h"
-#include "run/provenance.h"
+#include "run/records/provenance.h"
 #include "run/run_tokenizer.h"
 #include "tests/support/logged.h"
 #include "tests/support/runs.h"

@@ -1,4 +1,4 @@
-#include "study/process.h"
+#include "study/execution/process.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 #include "core/spelling.h"
-#include "study/fit.h"
+#include "study/statistics/fit.h"
 
 #include <cmath>
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "study/fit_points.h"
-#include "study/fit_report.h"
+#include "study/statistics/fit_points.h"
+#include "study/report/fit_report.h"
 #include "tests/study/study_files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/catch.h"

@@ -3,9 +3,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "study/runner.h"
-#include "study/runs.h"
-#include "study/search_report.h"
+#include "study/execution/runner.h"
+#include "study/execution/runs.h"
+#include "study/search/search_report.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

@@ -1,9 +1,9 @@
 // Stages of training after the first: `then`.
 #include <filesystem>
 
-#include "study/plan_table.h"
-#include "study/probe.h"
-#include "study/process.h"
+#include "study/execution/process.h"
+#include "study/plan/plan_table.h"
+#include "study/plan/probe.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/log.h"
-#include "run/config_io.h"
-#include "study/report.h"
-#include "study/stages.h"
+#include "run/config/load_config.h"
+#include "study/report/report.h"
+#include "study/search/stages.h"
 #include "tests/study/study_files.h"
 #include "tests/support/temp_dir.h"
 

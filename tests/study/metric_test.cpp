@@ -1,14 +1,14 @@
 // What studies are decided by: losses, figures of suites, secondary metrics, parts of the held-out text.
-#include "study/metric.h"
+#include "study/statistics/metric.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/manifest.h"
-#include "study/fit_points.h"
-#include "study/plan_table.h"
-#include "study/probe.h"
-#include "study/runs.h"
+#include "data/store/manifest.h"
+#include "study/execution/runs.h"
+#include "study/plan/plan_table.h"
+#include "study/plan/probe.h"
+#include "study/statistics/fit_points.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

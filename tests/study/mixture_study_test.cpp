@@ -1,6 +1,6 @@
 // Studies whose arms are trained on mixtures of texts.
-#include "study/plan_table.h"
-#include "study/probe.h"
+#include "study/plan/plan_table.h"
+#include "study/plan/probe.h"
 #include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,4 @@
-#include "study/fit_points.h"
+#include "study/statistics/fit_points.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

@@ -1,5 +1,5 @@
 // Probes of arms, made by a script that stands for `cloze benchmark`.
-#include "study/probe.h"
+#include "study/plan/probe.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,9 +8,9 @@
 #include "core/file.h"
 #include "objectives/config.h"
 #include "objectives/masking_config.h"
-#include "run/config_io.h"
-#include "study/declaration.h"
-#include "study/plan_table.h"
+#include "run/config/load_config.h"
+#include "study/plan/declaration.h"
+#include "study/plan/plan_table.h"
 #include "tests/study/study_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"

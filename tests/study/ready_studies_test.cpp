@@ -6,7 +6,7 @@
 
 #include "core/log.h"
 #include "models/transformer_config.h"
-#include "study/stages.h"
+#include "study/search/stages.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // Forms of a report, made of runs that are made up here.
-#include "study/report.h"
+#include "study/report/report.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 
 #include "core/log.h"
 #include "core/random.h"
-#include "core/shell_word.h"
+#include "core/spelling.h"
 #include "core/text.h"
-#include "study/report_rows.h"
+#include "study/report/report_rows.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

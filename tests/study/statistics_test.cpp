@@ -1,4 +1,4 @@
-#include "study/statistics.h"
+#include "study/statistics/statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The table of evaluation suites in a report.
-#include "study/report_rows.h"
+#include "study/report/report_rows.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

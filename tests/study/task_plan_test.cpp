@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/contains.h"
-#include "study/task_plan.h"
-#include "study/task_report.h"
-#include "study/task_value.h"
+#include "study/plan/task_plan.h"
+#include "study/report/task_report.h"
+#include "study/statistics/task_value.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/contains.h"
-#include "study/task_plan.h"
-#include "study/task_tuning.h"
+#include "study/plan/task_plan.h"
+#include "study/search/task_tuning.h"
 #include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"

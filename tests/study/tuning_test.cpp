@@ -1,4 +1,4 @@
-#include "study/tuning.h"
+#include "study/search/tuning.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

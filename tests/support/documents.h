@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "data/reader.h"
+#include "data/reading/reader.h"
 
 namespace cloze {
 

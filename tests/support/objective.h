@@ -2,7 +2,7 @@
 // Objectives by their YAML, for tests that need one of many kinds and none of its rules.
 #include <string>
 
-#include "run/config_io.h"
+#include "run/config/load_config.h"
 
 /// `{kind: mlm, mlm_probability: 0.3}` as an objective.
 inline cloze::ObjectiveConfig objective(const std::string& yaml) {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
-#include "core/fork.h"
 #include "core/log.h"
-#include "run/config_io.h"
+#include "core/process.h"
+#include "run/config/load_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
 #include "tests/support/tiny.h"

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "core/random.h"
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 #include "models/families/bert.h"
 #include "tests/support/temp_dir.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 /// Documents of sentences in which each word determines the next: word k is followed by word (3 k + 1) mod 16. A masked
 /// word between two others has entropy 0; by unigram frequency it has ln 16.

@@ -1,7 +1,7 @@
 // The threshold of no answer that is best for questions.
-#include "tasks/answer_threshold.h"
+#include "tasks/figures/span_answer.h"
 
-#include "tasks/figures.h"
+#include "tasks/figures/figures.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

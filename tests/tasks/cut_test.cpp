@@ -1,5 +1,5 @@
 // Cuts and windows against loops that take token by token.
-#include "tasks/cut.h"
+#include "tasks/rows/cut.h"
 
 #include <algorithm>
 

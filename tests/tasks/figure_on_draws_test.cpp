@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tasks/figures.h"
+#include "tasks/figures/figures.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -1,11 +1,11 @@
-#include "tasks/floors.h"
+#include "tasks/figures/floors.h"
 
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "tasks/benchmark_average.h"
-#include "tasks/figures_output.h"
-#include "tasks/word_regression.h"
+#include "tasks/figures/benchmark_average.h"
+#include "tasks/figures/figures_output.h"
+#include "tasks/figures/word_regression.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -1,12 +1,12 @@
 // Texts are framed as the published tokenizers frame them, and the class token stands where the family reads it.
-#include "tasks/framing.h"
+#include "tasks/rows/framing.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "models/families/families.h"
-#include "tasks/rows.h"
+#include "tasks/rows/rows.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 #include "tests/tasks/task_items.h"

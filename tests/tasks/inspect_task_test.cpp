@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tasks/epoch_order.h"
+#include "tasks/rows/epoch_order.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"
 

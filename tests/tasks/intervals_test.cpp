@@ -1,10 +1,10 @@
 // Intervals, the bootstrap and comparisons.
 #include <cmath>
 
-#include "core/significance.h"
+#include "core/report/significance.h"
 #include "tests/support/catch.h"
-#include "tasks/bootstrap.h"
-#include "tasks/figures.h"
+#include "tasks/figures/bootstrap.h"
+#include "tasks/figures/figures.h"
 
 using namespace cloze;
 

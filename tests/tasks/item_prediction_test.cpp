@@ -1,5 +1,5 @@
 // Predictions from logits, number by number.
-#include "tasks/item_prediction.h"
+#include "tasks/figures/item_prediction.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // Batches of rows of like length.
-#include "tasks/like_lengths.h"
+#include "tasks/rows/like_lengths.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "tests/support/catch.h"
-#include "tasks/entities.h"
-#include "tasks/figures.h"
+#include "tasks/figures/entities.h"
+#include "tasks/figures/figures.h"
 
 using namespace cloze;
 

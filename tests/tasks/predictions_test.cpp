@@ -1,4 +1,4 @@
-#include "tasks/predictions.h"
+#include "tasks/figures/predictions.h"
 
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"

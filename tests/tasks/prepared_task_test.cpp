@@ -1,10 +1,10 @@
 // A task with its rows in a folder.
-#include "tasks/prepared_task.h"
+#include "tasks/rows/prepared_task.h"
 
 #include <filesystem>
 
 #include "core/error.h"
-#include "data/token_store.h"
+#include "data/store/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_folder.h"
 #include "tests/tasks/task_items.h"

@@ -1,11 +1,10 @@
 // Rows that were saved, and numbers in them that lead elsewhere.
-#include "tasks/row_check.h"
+#include "tasks/rows/prepared_task.h"
 
 #include <functional>
 
 #include "core/fingerprint.h"
-#include "data/manifest.h"
-#include "tasks/prepared_task.h"
+#include "data/store/manifest.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_folder.h"
 #include "tests/tasks/task_items.h"

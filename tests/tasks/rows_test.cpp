@@ -1,11 +1,11 @@
 // Rows of texts and of candidates, and the order of an epoch.
-#include "tasks/rows.h"
+#include "tasks/rows/rows.h"
 
 #include <algorithm>
 #include <set>
 
 #include "core/error.h"
-#include "tasks/epoch_order.h"
+#include "tasks/rows/epoch_order.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tasks/rows.h"
-#include "tasks/span_answer.h"
+#include "tasks/figures/span_answer.h"
+#include "tasks/rows/rows.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"
 

@@ -1,7 +1,7 @@
 // Answers as SQuAD's published programs score them.
 #include "tests/support/catch.h"
-#include "tasks/figures.h"
-#include "tasks/squad_score.h"
+#include "tasks/figures/figures.h"
+#include "tasks/figures/squad_score.h"
 
 using namespace cloze;
 

@@ -1,7 +1,7 @@
 // Words with tags: every word has one prediction, from the window that reads it best.
 #include <algorithm>
 
-#include "tasks/rows.h"
+#include "tasks/rows/rows.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"
 

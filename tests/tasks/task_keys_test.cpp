@@ -1,7 +1,7 @@
 // Keys of a task file, and what they change.
+#include "tasks/figures/item_prediction.h"
+#include "tasks/figures/task_metric.h"
 #include "tasks/inspect_task.h"
-#include "tasks/item_prediction.h"
-#include "tasks/task_metric.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_folder.h"
 #include "tests/tasks/task_items.h"

@@ -1,12 +1,12 @@
 // Budgets in every currency, and evaluations at shares of them.
 #include <cmath>
 
-#include "data/manifest.h"
-#include "evaluation/held_out_file.h"
+#include "data/store/manifest.h"
+#include "evaluation/evaluate.h"
 #include "models/families/gpt2.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
-#include "train/budget.h"
+#include "train/training.h"
 
 using namespace cloze;
 

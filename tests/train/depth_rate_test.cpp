@@ -4,7 +4,7 @@
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/small.h"
-#include "train/optimizer.h"
+#include "train/optimizers/optimizer.h"
 
 using namespace cloze;
 

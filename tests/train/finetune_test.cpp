@@ -5,12 +5,12 @@
 #include "models/families/families.h"
 #include "objectives/collator.h"
 #include "objectives/kinds.h"
-#include "run/load_config.h"
+#include "run/config/load_config.h"
+#include "run/records/task_summary.h"
 #include "run/run.h"
-#include "run/task_summary.h"
-#include "tasks/prepared_task.h"
+#include "tasks/rows/prepared_task.h"
 #include "tests/support/runs.h"
-#include "train/task_judge.h"
+#include "train/callbacks/task_judge.h"
 
 using namespace cloze;
 using Catch::Contains;

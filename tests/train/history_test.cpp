@@ -1,5 +1,5 @@
 // What provenance.json says of the processes that trained a run.
-#include "run/history.h"
+#include "run/records/history.h"
 
 #include "core/text.h"
 #include "tests/support/runs.h"

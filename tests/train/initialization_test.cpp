@@ -4,7 +4,7 @@
 #include "models/families/families.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include "tests/support/objective.h"
 

@@ -5,9 +5,9 @@
 #include "core/tensor/safetensors.h"
 #include "evaluation/judged_task.h"
 #include "objectives/kinds.h"
-#include "run/load_config.h"
+#include "run/config/load_config.h"
 #include "run/run.h"
-#include "tasks/prepared_task.h"
+#include "tasks/rows/prepared_task.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;

@@ -3,7 +3,7 @@
 #include "core/tensor/safetensors.h"
 #include "models/families/xlnet.h"
 #include "tests/support/runs.h"
-#include "analysis/inspect.h"
+#include "train/inspection/inspect.h"
 #include "run/device.h"
 #include "train/loader.h"
 #include "train/stepper.h"

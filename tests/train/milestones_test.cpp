@@ -1,10 +1,10 @@
 // Runs that keep checkpoints at numbers of words, and the rules of the BabyLM Challenge.
-#include "run/milestones.h"
+#include "run/checkpoints/milestones.h"
 
-#include "data/manifest.h"
+#include "data/store/manifest.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
-#include "train/babylm_rules.h"
+#include "train/callbacks/babylm_rules.h"
 
 using namespace cloze;
 

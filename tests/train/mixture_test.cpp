@@ -1,8 +1,8 @@
 // Training on a mixture of texts.
 #include "evaluation/run_losses.h"
 #include "run/moved.h"
-#include "run/open_tokens.h"
-#include "run/provenance.h"
+#include "run/records/provenance.h"
+#include "run/training_rows.h"
 #include "tests/support/runs.h"
 #include "train/training.h"
 

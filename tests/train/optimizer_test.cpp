@@ -1,16 +1,16 @@
 // Three updates against the formulas as loops in double.
-#include "train/optimizer.h"
+#include "train/optimizers/optimizer.h"
 
 #include <ATen/Parallel.h>
 
 #include <cmath>
 #include <memory>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/tensor/ops.h"
 #include "tests/support/isa.h"
 #include "tests/support/numbers.h"
-#include "train/optimizers.h"
+#include "train/optimizers/optimizers.h"
 
 namespace cloze {
 

@@ -1,15 +1,15 @@
 // Evaluation suites that a run answers while it trains.
-#include "train/suites.h"
+#include "train/callbacks/suites.h"
 
 #include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "evaluation/evaluate.h"
-#include "run/held_out_record.h"
+#include "evaluation/suites/suite.h"
+#include "run/records/held_out_record.h"
+#include "run/records/suite_record.h"
 #include "run/run.h"
-#include "run/suite_record.h"
-#include "suites/suite.h"
-#include "tests/suites/reading_table.h"
+#include "tests/evaluation/suites/reading_table.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;

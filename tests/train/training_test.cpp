@@ -7,7 +7,7 @@
 #include "objectives/kinds.h"
 #include "tests/support/runs.h"
 #include "run/device.h"
-#include "run/metrics.h"
+#include "run/records/metrics.h"
 #include "train/schedule.h"
 
 using namespace cloze;

@@ -1,5 +1,5 @@
-#include "core/tensor/features.h"
 #include "core/tensor/fused.h"
+#include "core/tensor/param.h"
 #include "core/tensor/plain.h"
 #include "tests/support/compare.h"
 #include "tests/support/isa.h"

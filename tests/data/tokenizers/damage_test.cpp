@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "data/prepare.h"
-#include "data/token_store.h"
+#include "data/prepare/prepare.h"
+#include "data/store/token_store.h"
 #include "data/tokenizer.h"
 #include "data/tokenizers/charsmap.h"
 #include "tests/support/catch.h"

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/random.h"
-#include "data/train_tokenizer.h"
+#include "data/prepare/train_tokenizer.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/wordpiece.h"
 #include "tests/support/catch.h"

@@ -3,9 +3,9 @@
 
 #include "core/fingerprint.h"
 #include "core/json.h"
-#include "study/fit_points.h"
-#include "study/plan.h"
-#include "study/runs.h"
+#include "study/execution/runs.h"
+#include "study/plan/plan.h"
+#include "study/statistics/fit_points.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {

@@ -15,16 +15,16 @@
 
 #include "core/json.h"
 #include "core/random.h"
-#include "run/config.h"
-#include "run/config_io.h"
-#include "run/held_out_record.h"
+#include "run/config/config.h"
+#include "run/config/load_config.h"
+#include "run/records/held_out_record.h"
 #include "run/run_files.h"
-#include "run/objective_short_form.h"
-#include "run/suite_record.h"
-#include "run/suite_units.h"
+#include "run/config/objective_short_form.h"
+#include "run/records/suite_record.h"
+#include "run/records/suite_units.h"
 #include "core/fingerprint.h"
-#include "study/statistics.h"
-#include "tasks/prepared_task.h"
+#include "study/statistics/statistics.h"
+#include "tasks/rows/prepared_task.h"
 
 using namespace cloze;
 using nlohmann::json;

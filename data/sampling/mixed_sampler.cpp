@@ -1,0 +1,81 @@
+#include "data/sampling/mixed_sampler.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cloze {
+
+MixedSampler::MixedSampler(const TokenStore& store, const SamplerOptions& options, const Rng& rng)
+    : store_(store), options_(options), order_key_(rng.key("order")), order_(cut(rng), rng.key("mixture")) {}
+
+/// Makes the parts; returns how many sequences of each an epoch has.
+std::vector<double> MixedSampler::cut(const Rng& rng) {
+  std::vector<double> sequences;
+  uint64_t items = 0;
+  for (const auto& part : store_.parts()) {
+    const auto& made = parts_.emplace_back(Part{.sampler = Sampler(part.text, options_, rng),
+                                                .first_document = part.first_document,
+                                                .first_token = part.first_token,
+                                                .first_item = items});
+    items += made.sampler.items();
+    sequences.push_back(part.passes * static_cast<double>(made.sampler.size()));
+  }
+  return sequences;
+}
+
+double MixedSampler::random_next_rate() const {
+  double fraction = 0;
+  for (size_t part = 0; part < parts_.size(); ++part)
+    fraction += order_.share(part) * parts_[part].sampler.random_next_rate();
+  return fraction;
+}
+
+void MixedSampler::sample(uint64_t index, Example& example) const {
+  const auto [number, row] = order_.at(index);
+  const auto& part = parts_[number];
+  part.sampler.sample(row, example);
+  example.item += part.first_item;
+  example.document += part.first_document;
+  example.first_document = part.first_document;
+  for (auto& span : example.spans) span.first += part.first_token;
+}
+
+/// The approximate number of tokens of its row; for a pair of texts that of the longer side.
+uint64_t MixedSampler::length_of(const Example& example) const {
+  uint64_t tokens = 0;
+  for (const auto& span : example.spans) tokens += span.count;
+  if (example.random_next) return example.target_length;
+  if (options_.packing != Packing::whole) return std::min(tokens, example.target_length);
+  const uint64_t source = store_.first_token(store_.first_sentence(example.document) + 1) - example.spans.front().first;
+  return std::min(options_.length, std::max(source, tokens - source));
+}
+
+std::vector<uint64_t> MixedSampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size,
+                                              uint64_t accumulation) const {
+  std::vector<uint64_t> order;
+  if (accumulation < 2 ||
+      options_.packing == Packing::full) {  // a step is one batch, or nearly all have the same length
+    order.resize(count);
+    std::iota(order.begin(), order.end(), first);
+    return order;
+  }
+  const uint64_t step_size = batch_size * accumulation;
+  std::vector<std::pair<uint64_t, uint64_t>> sorted(step_size);  // length, sequence
+  Example example;
+  for (uint64_t index = first; index < first + count; ++index) {
+    const uint64_t step = index / step_size, begin = step * step_size;
+    if (order.empty() || index == begin) {
+      for (uint64_t i = 0; i < step_size; ++i) {
+        sample(begin + i, example);
+        sorted[i] = {length_of(example), begin + i};
+      }
+      std::ranges::sort(sorted);
+    }
+    const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))(
+        (index - begin) / batch_size);  // so that a part of a step is a fair sample of it
+    order.push_back(sorted[batch * batch_size + index % batch_size].second);
+  }
+  return order;
+}
+
+}  // namespace cloze

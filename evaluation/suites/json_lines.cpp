@@ -1,0 +1,90 @@
+#include "evaluation/suites/json_lines.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/spelling.h"
+#include "data/reading/text_lines.h"
+
+namespace cloze {
+
+using nlohmann::json;
+
+std::string described(const json& value) {
+  if (value.is_string()) return "'" + shortened(value.get_ref<const std::string&>()) + "'";
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
+  return json_text(value);
+}
+
+const json& SuiteLine::at(const char* key) const {
+  const auto found = object.find(key);
+  require<DataError>(found != object.end(), where, ": has no `", key,
+                     "`, which the other lines of its kind have; add it, or remove the line");
+  return *found;
+}
+
+const std::string& SuiteLine::text(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_string(), where, ": `", key, "` is ", described(value), "; it must be a text");
+  return value.get_ref<const std::string&>();
+}
+
+const std::string& SuiteLine::filled(const char* key) const {
+  const auto& value = text(key);
+  require<DataError>(!is_blank(value), where, ": `", key, "` is empty; give it text, or remove the line");
+  return value;
+}
+
+double SuiteLine::number(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_number() && std::isfinite(value.get<double>()), where, ": `", key, "` is ",
+                     described(value), "; it must be a number");
+  return value.get<double>();
+}
+
+int64_t SuiteLine::integer(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_number_integer(), where, ": `", key, "` is ", described(value),
+                     "; it must be an integer");
+  return value.get<int64_t>();
+}
+
+std::vector<std::string> SuiteLine::texts(const char* key) const {
+  const auto& value = at(key);
+  require<DataError>(value.is_array(), where, ": `", key, "` is ", described(value), "; it must be a list of texts");
+  std::vector<std::string> found;
+  for (const auto& one : value) {
+    require<DataError>(one.is_string(), where, ": `", key, "` holds ", described(one), "; it must be a list of texts");
+    found.push_back(one.get<std::string>());
+  }
+  return found;
+}
+
+std::optional<SuiteLine> SuiteLines::next() {
+  std::string_view line;
+  do {
+    if (!lines_.next(line)) return std::nullopt;
+  } while (is_blank(line));
+  SuiteLine suite_line{parse_json_line(line, lines_.where()), lines_.where()};
+  if (suite_line.object.is_object()) return suite_line;
+  const auto fault = json_line_fault(line);
+  const bool is_cut = fault.find("ends in the middle") != std::string::npos;
+  fail<DataError>(suite_line.where, ": not a JSON object", fault,
+                  is_cut ? "; the file is cut off, get it again" : "; JSON lines have one object per line");
+}
+
+std::optional<SuiteLine> first_line(const std::string& path) {
+  LineReader lines(path);
+  std::string_view line;
+  do {
+    if (!lines.next(line)) return std::nullopt;
+  } while (is_blank(line));
+  SuiteLine suite_line{parse_json(line), lines.where()};
+  if (!suite_line.object.is_object()) return std::nullopt;
+  return suite_line;
+}
+
+}  // namespace cloze

@@ -1,0 +1,365 @@
+#include "evaluation/suites/suite_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/contains.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/records/suite_units.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+const char* name_of(SuiteLevel level) {
+  switch (level) {
+    case SuiteLevel::suite:
+      return "suite";
+    case SuiteLevel::phenomenon:
+      return "phenomenon";
+    case SuiteLevel::paradigm:
+      break;
+  }
+  return "paradigm";
+}
+
+/// A figure without its value: a row of a table.
+struct FigureKey {
+  std::string suite;
+  SuiteLevel level;
+  std::string group, metric;
+  bool operator==(const FigureKey&) const = default;
+};
+
+const SuiteFigure* find(const CheckpointResults& answers, const FigureKey& key) {
+  for (const auto& result : answers.results)
+    for (const auto& one : result.figures)
+      if (FigureKey{result.suite, one.level, one.group, one.metric} == key) return &one;
+  return nullptr;
+}
+
+bool has_level(const SuiteResult& result, SuiteLevel level) {
+  return std::any_of(result.figures.begin(), result.figures.end(), [&](const auto& f) { return f.level == level; });
+}
+
+/// Whether a figure repeats that of its suite: the only group of its level, or a mean of items like that of paradigms.
+bool repeats(const SuiteFigure& figure, const SuiteResult& result) {
+  const auto alike = [&](const SuiteFigure& other) {
+    return other.level == figure.level && other.metric == figure.metric;
+  };
+  if (figure.level != SuiteLevel::suite) return std::count_if(result.figures.begin(), result.figures.end(), alike) == 1;
+  return std::any_of(result.figures.begin(), result.figures.end(), [&](const SuiteFigure& other) {
+    return other.level == figure.level && figure.metric == "micro_" + other.metric &&
+           std::abs(other.value - figure.value) < 1e-12;
+  });
+}
+
+bool is_shown(const SuiteFigure& figure, const SuiteResult& result, SuiteDetail detail) {
+  if (repeats(figure, result)) return false;
+  switch (detail) {
+    case SuiteDetail::suites:
+      return figure.level == SuiteLevel::suite;
+    case SuiteDetail::phenomena:
+      return figure.level != SuiteLevel::paradigm || !has_level(result, SuiteLevel::phenomenon);
+    case SuiteDetail::paradigms:
+      break;
+  }
+  return true;
+}
+
+/// The rows of all runs, in the order of suites and of their figures.
+std::vector<FigureKey> keys_of(std::span<const CheckpointResults> answers, SuiteDetail detail) {
+  std::vector<std::string> suites;
+  for (const auto& one : answers)
+    for (const auto& result : one.results)
+      if (!contains(suites, result.suite)) suites.push_back(result.suite);
+  std::vector<FigureKey> keys;
+  for (const auto& suite : suites)
+    for (const auto& one : answers)
+      for (const auto& result : one.results)
+        for (const auto& figure : result.figures) {
+          const FigureKey key{suite, figure.level, figure.group, figure.metric};
+          if (result.suite == suite && is_shown(figure, result, detail) && !contains(keys, key)) keys.push_back(key);
+        }
+  return keys;
+}
+
+/// The official number; a dash where the published program has none.
+std::string official_cell(const SuiteFigure& figure) {
+  return std::isnan(*figure.official) ? "-" : figure_cell(*figure.official, figure.metric);
+}
+
+/// A group with its suite, indented below it.
+std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
+
+/// `[25.00, 75.00]`; empty for a figure without an interval.
+std::string interval_cell(const SuiteFigure& figure) {
+  if (!figure.low || !figure.high) return "";
+  return concat("[", figure_cell(*figure.low, figure.metric), ", ", figure_cell(*figure.high, figure.metric), "]");
+}
+
+std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
+  return {figure_cell(figure.value, figure.metric), interval_cell(figure), figure.official ? official_cell(figure) : "",
+          figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
+          thousands(static_cast<uint64_t>(figure.count))};
+}
+
+/// Columns as rows, and rows as columns.
+Table transposed(const Table& table) {
+  Table turned{.title = table.title, .header = {table.header[0]}};
+  for (size_t k = 1; k < table.header.size(); ++k) turned.rows.push_back({table.header[k].name});
+  for (const auto& row : table.rows) {
+    turned.header.emplace_back(row[0], ColumnKind::number);
+    for (size_t k = 1; k < row.size(); ++k) turned.rows[k - 1].push_back(row[k]);
+  }
+  return turned;
+}
+
+/// The parts of a path between slashes.
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  for (const auto& part : std::filesystem::path(path).lexically_normal())
+    if (!part.empty()) parts.push_back(part.string());
+  return parts;
+}
+
+/// The official number in brackets; empty where it does not differ in print.
+std::string in_brackets(const SuiteFigure& figure) {
+  if (!figure.official) return "";
+  const auto official = official_cell(figure);
+  return official == figure_cell(figure.value, figure.metric) ? "" : " (" + official + ")";
+}
+
+/// `intervals`: the interval follows the value.
+std::string several_runs_cell(const SuiteFigure* figure, bool intervals) {
+  if (figure == nullptr) return "-";
+  const auto interval = intervals ? interval_cell(*figure) : "";
+  return figure_cell(figure->value, figure->metric) + in_brackets(*figure) + (interval.empty() ? "" : " ") + interval;
+}
+
+Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
+  Table table{.title = concat("Suites answered by ", answers.run),
+              .header = columns_of_numbers({"suite", "metric", "value", "95 % interval", "official", "ties", "items"})};
+  for (const auto& key : keys_of({&answers, 1}, detail)) {
+    auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
+    std::ranges::move(single_run_cells(*find(answers, key)), std::back_inserter(row));
+  }
+  drop_empty_columns(table);
+  return table;
+}
+
+/// `intervals`: each cell has the interval after the value.
+Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
+  Table table{.title = "Suites", .header = columns_of_numbers({"suite", "metric"})};
+  for (const auto& name : short_names(answers)) table.header.emplace_back(name, ColumnKind::number);
+  bool has_interval = false;
+  for (const auto& key : keys_of(answers, detail)) {
+    auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
+    for (const auto& one : answers) {
+      const auto* figure = find(one, key);
+      row.push_back(several_runs_cell(figure, intervals));
+      has_interval = has_interval || (intervals && figure != nullptr && figure->low && figure->high);
+    }
+  }
+  if (has_interval) table.title += ", with 95 % intervals";
+  return table;
+}
+
+/// `intervals`: cells have them after their values.
+Table checkpoint_table(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
+  Table table{.title = concat("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
+              .header = columns_of_numbers({"step", "words", "revision"})};
+  const auto keys = keys_of(answers, detail);
+  for (const auto& key : keys) {
+    const auto group = key.level == SuiteLevel::suite ? "" : " " + key.group;
+    table.header.emplace_back(concat(key.suite, group, " ", metric_words(key.metric)), ColumnKind::number);
+  }
+  for (const auto& one : answers) {
+    std::string revisions;
+    for (const auto& name : one.revisions) revisions += (revisions.empty() ? "" : ", ") + name;
+    auto& row =
+        table.rows.emplace_back(std::vector{thousands(static_cast<uint64_t>(one.step)),
+                                            one.words ? thousands(static_cast<uint64_t>(*one.words)) : "", revisions});
+    for (const auto& key : keys) row.push_back(several_runs_cell(find(one, key), intervals));
+  }
+  drop_empty_columns(table);
+  if (width_of(table) <= 80) return table;
+  const auto turned = transposed(table);
+  return width_of(turned) < width_of(table) ? turned : table;
+}
+
+/// Adds what is known of a checkpoint besides its step.
+void add_progress(json& object, const CheckpointResults& answers) {
+  if (answers.words) object["words"] = *answers.words;
+  if (!answers.revisions.empty()) object["revisions"] = answers.revisions;
+}
+
+/// What is said of the answers of runs to suites; without suites: of the runs.
+struct Note {
+  std::vector<std::string> suites{};
+  std::string text{};
+  std::vector<std::string> runs{};
+};
+
+/// Adds a run to the note that says the same of the same suites.
+void add_run(std::vector<Note>& notes, const Note& note, const std::string& run) {
+  const auto is_same = [&](const Note& one) { return one.text == note.text && one.suites == note.suites; };
+  auto at = std::find_if(notes.begin(), notes.end(), is_same);
+  if (at == notes.end()) at = notes.insert(at, note);
+  if (!contains(at->runs, run)) at->runs.push_back(run);
+}
+
+/// The notes with those that say the same of several suites as one.
+std::vector<Note> with_suites_together(const std::vector<Note>& notes) {
+  std::vector<Note> together;
+  for (const auto& note : notes) {
+    const auto is_same = [&](const Note& one) { return one.text == note.text && one.runs == note.runs; };
+    const auto at = std::find_if(together.begin(), together.end(), is_same);
+    if (at == together.end())
+      together.push_back(note);
+    else
+      at->suites.insert(at->suites.end(), note.suites.begin(), note.suites.end());
+  }
+  return together;
+}
+
+}  // namespace
+
+std::vector<std::string> short_names(std::span<const CheckpointResults> answers) {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> paths;
+  for (const auto& one : answers) {
+    names.push_back(one.run);
+    paths.push_back(parts_of(one.run));
+  }
+  const auto all = [&](const auto& is) { return std::all_of(paths.begin(), paths.end(), is); };
+  if (all([&](const auto& path) { return path == paths[0]; })) return names;
+  const auto is_long = [](const auto& path) { return path.size() > 1; };
+  while (all(is_long) && all([&](const auto& path) { return path.front() == paths[0].front(); }))
+    for (auto& path : paths) path.erase(path.begin());
+  while (all(is_long) && all([&](const auto& path) { return path.back() == paths[0].back(); }))
+    for (auto& path : paths) path.pop_back();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    names[i].clear();
+    for (const auto& part : paths[i]) names[i] += (names[i].empty() || names[i] == "/" ? "" : "/") + part;
+  }
+  return names;
+}
+
+Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail detail, size_t columns) {
+  if (answers.size() == 1) return table_of_run(answers[0], detail);
+  const auto table = table_of_several(answers, detail, /*intervals=*/true);
+  return width_of(table) <= columns ? table : table_of_several(answers, detail, /*intervals=*/false);
+}
+
+Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail, size_t columns) {
+  const auto table = checkpoint_table(answers, detail, /*intervals=*/true);
+  return width_of(table) <= columns ? table : checkpoint_table(answers, detail, /*intervals=*/false);
+}
+
+std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail) {
+  for (const auto& key : keys_of(answers, detail))
+    for (const auto& one : answers)
+      if (const auto* figure = find(one, key); figure != nullptr && !in_brackets(*figure).empty())
+        return "a number in round brackets is the official one, by the rules of the suite's published program, where "
+               "it differs";
+  return "";
+}
+
+std::vector<std::string> notes_of(std::span<const CheckpointResults> answers) {
+  const auto names = short_names(answers);
+  std::vector<Note> of_suites;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    for (const auto& result : answers[i].results) {
+      add_run(of_suites, {.suites = {result.suite}, .text = "scored by " + result.scored_by}, names[i]);
+      for (const auto& note : result.notes) add_run(of_suites, {.suites = {result.suite}, .text = note}, names[i]);
+    }
+    for (const auto& reason : answers[i].skipped) add_run(of_suites, {.text = reason}, names[i]);
+  }
+  std::vector<std::string> notes;
+  for (const auto& note : with_suites_together(of_suites)) {
+    const auto suites = note.suites.empty() ? "" : listed(note.suites) + ": ";
+    notes.push_back((answers.size() > 1 ? listed(note.runs) + ": " : "") + suites + note.text);
+  }
+  return notes;
+}
+
+json to_json(const SuiteFigure& figure) {
+  json found{{"level", name_of(figure.level)},
+             {"metric", figure.metric},
+             {"value", figure.value},
+             {"count", figure.count},
+             {"ties", figure.ties}};
+  if (!figure.group.empty()) found["group"] = figure.group;
+  if (figure.low) found["low"] = *figure.low;
+  if (figure.high) found["high"] = *figure.high;
+  if (figure.official) found["official"] = *figure.official;
+  return found;
+}
+
+json to_json(const CheckpointResults& answers) {
+  json suites = json::array();
+  for (const auto& result : answers.results) {
+    json figures = json::array();
+    for (const auto& figure : result.figures) figures.push_back(to_json(figure));
+    suites.push_back(
+        {{"suite", result.suite}, {"scored_by", result.scored_by}, {"figures", figures}, {"notes", result.notes}});
+  }
+  json found{{"run", answers.run},
+             {"checkpoint", answers.checkpoint},
+             {"step", answers.step},
+             {"suites", suites},
+             {"unanswered", answers.skipped}};
+  add_progress(found, answers);
+  return found;
+}
+
+std::string results_lines(std::span<const CheckpointResults> answers) {
+  std::string lines;
+  for (const auto& one : answers)
+    for (const auto& result : one.results)
+      for (const auto& figure : result.figures) {
+        auto line = to_json(figure);
+        line["run"] = one.run;
+        line["checkpoint"] = one.checkpoint;
+        line["step"] = one.step;
+        add_progress(line, one);
+        line["suite"] = result.suite;
+        line["scored_by"] = result.scored_by;
+        lines += json_text(line) + "\n";
+      }
+  return lines;
+}
+
+std::string prediction_lines(const CheckpointResults& answers, const SuiteResult& result) {
+  return result.items.lines({{"run", answers.run}, {"step", answers.step}, {"suite", result.suite}});
+}
+
+SuitePredictions::SuitePredictions(std::initializer_list<nlohmann::json> items) {
+  for (const auto& item : items) push_back(item);
+}
+
+void SuitePredictions::push_back(const nlohmann::json& item) { lines_.push_back(json_text(item)); }
+
+std::string SuitePredictions::lines(const nlohmann::json& identity) const {
+  const auto first = json_text(identity);
+  std::string all;
+  for (const auto& line : lines_) {
+    all.append(first, 0, first.size() - 1);  // without its brace
+    all += ',';
+    all.append(line, 1);
+    all += '\n';
+  }
+  return all;
+}
+
+}  // namespace cloze

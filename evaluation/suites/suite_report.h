@@ -1,0 +1,65 @@
+#pragma once
+// The figures of runs on suites, as tables and as JSON.
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/report/table.h"
+#include "evaluation/suites/suite_result.h"
+
+namespace cloze {
+
+/// A run, or one of its checkpoints, with its results.
+struct CheckpointResults {
+  std::string run;         ///< as the user names it
+  std::string checkpoint;  ///< its step folder
+  int64_t step = 0;
+  std::optional<int64_t> words{};        ///< read until then; none: not recorded
+  std::vector<std::string> revisions{};  ///< that the checkpoint is: `main`, `chck_7M`
+  std::vector<SuiteResult> results{};
+  std::vector<std::string> skipped{};  ///< suites without a result, with the reason, a sentence each
+};
+
+/// How narrow the groups of a table are.
+enum class SuiteDetail {
+  suites,     ///< the figures of whole suites
+  phenomena,  ///< and of phenomena, or of paradigms where a suite has no phenomena
+  paradigms   ///< all
+};
+
+/// One row for each figure. A single run has columns for its interval, the official figure, ties and items, where there
+/// are any; several have a column each, with an official figure that differs in brackets, and intervals where the table
+/// is no wider than `columns` with them.
+Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail detail,
+                    size_t columns = std::numeric_limits<size_t>::max());
+
+/// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure;
+/// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each figure and a
+/// column for each checkpoint. Intervals stand where the table is no wider than `columns` with them.
+Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail,
+                           size_t columns = std::numeric_limits<size_t>::max());
+
+/// What tells the paths of runs apart: without the first and the last parts that all of them have.
+std::vector<std::string> short_names(std::span<const CheckpointResults> answers);
+
+/// What the numbers in brackets are in a table of several runs or of checkpoints; empty if it has none.
+std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail);
+
+/// How each suite was scored, what a reader must know of its figures, and which a run cannot answer: a sentence each.
+std::vector<std::string> notes_of(std::span<const CheckpointResults> answers);
+
+/// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a figure
+/// lacks.
+nlohmann::json to_json(const SuiteFigure& figure);
+/// {"run", "checkpoint", "step", "words", "revisions", "suites": [{"suite", "scored_by", "figures", "notes"}],
+/// "unanswered"}, without words and revisions that are not known. A value that is none is null.
+nlohmann::json to_json(const CheckpointResults& answers);
+/// One line for each figure, with its run, checkpoint and suite: the content of results.jsonl.
+std::string results_lines(std::span<const CheckpointResults> answers);
+/// One line for each item of a result, with its run and suite: a part of predictions.jsonl.
+std::string prediction_lines(const CheckpointResults& answers, const SuiteResult& result);
+
+}  // namespace cloze

@@ -1,0 +1,183 @@
+#include "run/checkpoints/init.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <nlohmann/json.hpp>
+
+#include "objectives/task_heads/task_heads.h"
+#include "run/run_files.h"
+
+namespace cloze {
+
+namespace {
+
+/// The first row of the table of positions that a token uses: the rows before it are offset or padding.
+int64_t first_position(const BackboneConfig& config) {
+  return config.positions_after_padding ? config.pad_token_id + 1 : config.position_offset;
+}
+
+/// Fills the table `target` with the positions of `source`, repeated or truncated.
+void tile_positions(const Tensor& target, int64_t target_first, const Tensor& source, int64_t source_first) {
+  for (int64_t row = 0; row < target_first; ++row)
+    target[row].copy_(source[std::min(row, std::max<int64_t>(source_first - 1, 0))]);
+  const int64_t positions = source.size(0) - source_first;
+  for (int64_t row = target_first; row < target.size(0); row += positions) {
+    const int64_t count = std::min(positions, target.size(0) - row);
+    target.narrow(0, row, count).copy_(source.narrow(0, source_first, count));
+  }
+}
+
+/// The projection of all tokens that a projection of global tokens starts from, and the thirds of it that are used.
+struct LocalProjection {
+  std::string name;
+  int64_t first = 0, parts = 0;  // thirds: query, key, value
+};
+LocalProjection local_projection_of(const std::string& name) {
+  for (const auto& [global, first, parts] :
+       {std::tuple<const char*, int64_t, int64_t>{".query_global.", 0, 1}, {".key_value_global.", 1, 2}})
+    if (const auto at = name.find(global); at != std::string::npos)
+      return {name.substr(0, at) + ".qkv." + name.substr(at + std::string(global).size()), first, parts};
+  return {};
+}
+
+using Sources = std::map<std::string, Tensor>;
+
+bool is_position_table(const std::string& name) {
+  return name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position";
+}
+
+/// Tables of tokens and of segments, of which the common rows are copied.
+bool is_table(const std::string& name) { return name.find("stack.") == std::string::npos; }
+
+bool have_equal_columns(const Tensor& a, const Tensor& b) { return a.sizes().slice(1) == b.sizes().slice(1); }
+
+/// Copies from the parameter of the same name what fits, and reports it.
+void copy_same_name(const std::string& name, const Tensor& from, int64_t source_first, const Tensor& value,
+                    int64_t first, InitReport& report) {
+  const bool tiles = is_position_table(name) && from.size(1) == value.size(1) && from.size(0) > source_first &&
+                     (from.size(0) != value.size(0) || source_first != first);
+  if (tiles) {
+    tile_positions(value, first, from, source_first);
+    report.tiled.push_back(name);
+  } else if (from.sizes() == value.sizes()) {
+    value.copy_(from);
+    report.copied.push_back(name);
+  } else if (from.dim() == value.dim() && have_equal_columns(from, value) && is_table(name)) {
+    const int64_t rows = std::min(from.size(0), value.size(0));
+    value.narrow(0, 0, rows).copy_(from.narrow(0, 0, rows));
+    report.partly.push_back(concat(name, " (", rows, " of ", value.size(0), " rows)"));
+  } else {
+    report.fresh.push_back(concat(name, " (shape ", from.sizes(), " there, ", value.sizes(), " here)"));
+  }
+}
+
+/// The name that a parameter of an encoder-decoder has in a network that is its encoder alone.
+std::string name_in_encoder(const std::string& name) {
+  const std::string encoder = "backbone.encoder.";
+  return name.starts_with(encoder) ? "backbone.stack." + name.substr(encoder.size()) : name;
+}
+
+/// Copies a projection of global tokens from that of all tokens; false: it is none, or that does not fit.
+bool copy_local_projection(const std::string& name, const Sources& sources, const Tensor& value) {
+  const auto local = local_projection_of(name);
+  const auto found = local.name.empty() ? sources.end() : sources.find(local.name);
+  if (found == sources.end()) return false;
+  const auto& qkv = found->second;
+  const int64_t width = qkv.size(0) / 3;
+  if (width * local.parts != value.size(0) || !have_equal_columns(qkv, value)) return false;
+  value.copy_(qkv.narrow(0, local.first * width, local.parts * width));
+  return true;
+}
+
+/// The names of heads that two networks have for a task, with other labels or another scale.
+std::vector<std::string> heads_of_other_tasks(const Objectives& source, const Objectives& target) {
+  std::vector<std::string> found;
+  for (const auto& theirs : source)
+    for (const auto& ours : target) {
+      const auto *a = task_head_of(theirs), *b = task_head_of(ours);
+      if (!a || !b || head_of(theirs) != head_of(ours)) continue;
+      if (a->labels != b->labels || a->scale != b->scale) found.push_back(head_of(ours));
+    }
+  return found;
+}
+
+bool is_of_head(const std::string& parameter, const std::vector<std::string>& heads) {
+  return std::any_of(heads.begin(), heads.end(), [&](const auto& head) { return parameter.starts_with(head + "."); });
+}
+
+/// Whether a weight of a block was copied.
+bool has_block(const InitReport& report, const Sources& sources) {
+  return std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
+    return name.starts_with("backbone.") && name.find(".0.") != std::string::npos && sources.at(name).dim() > 1;
+  });
+}
+
+}  // namespace
+
+InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe,
+                     const Objectives& objectives) {
+  if (is_step_folder(path)) require_intact(path);
+  const auto source = open_run(path);
+  require<ConfigError>(
+      !source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ", path,
+      ": was trained with a different tokenizer than data.tokens; prepare the text with its own: cloze "
+      "prepare ... --tokenizer ",
+      source.folder, "/tokenizer");
+  InitReport report;
+  report.from = source.checkpoint;
+  Sources sources;
+  const auto differing = heads_of_other_tasks(source.config.objectives, objectives);
+  const auto& model = backbone_of(network.model_config());
+  const auto& source_model = backbone_of(source.config.model);
+  for (const auto& [name, param] : collect_params(*source.network)) {
+    if (is_of_head(name, differing))
+      report.unused.push_back(name);
+    else
+      sources.emplace(model.is_encoder() ? name_in_encoder(name) : name, param.value().detach());
+  }
+  std::set<std::string> used;
+  at::NoGradGuard no_grad;
+  for (const auto& [name, param] : collect_params(network)) {
+    const auto found = probe && !Network::is_probed(name) ? sources.end() : sources.find(name);
+    if (found != sources.end()) {
+      used.insert(name);
+      copy_same_name(name, found->second, first_position(source_model), param.value(), first_position(model), report);
+    } else if (copy_local_projection(name, sources, param.value())) {
+      report.from_local.push_back(name);
+    } else {
+      report.fresh.push_back(name);
+    }
+  }
+  for (const auto& [name, tensor] : sources)
+    if (!used.count(name)) report.unused.push_back(name);
+  require<ConfigError>(has_block(report, sources), "init.from ", path, ": no block of its ",
+                       kind_of(source.config.model), " (hidden_size ", source_model.hidden_size, ") fits this ",
+                       kind_of(network.model_config()), " (hidden_size ", model.hidden_size,
+                       "); name a run of the same width");
+  return report;
+}
+
+std::string to_text(const InitReport& r) {
+  const auto examples = [](const std::vector<std::string>& names) {
+    std::string list;
+    for (size_t i = 0; i < names.size() && i < 4; ++i) list += (i ? ", " : ": ") + names[i];
+    return list + (names.size() > 4 ? concat(" and ", names.size() - 4, " more") : "");
+  };
+  std::string text = concat("initialized from ", r.from, ": ", r.copied.size(), " tensors copied");
+  if (!r.tiled.empty()) text += concat("; ", r.tiled.size(), " tiled", examples(r.tiled));
+  if (!r.from_local.empty())
+    text += concat("; ", r.from_local.size(), " projections of global tokens copied from those of all tokens");
+  if (!r.partly.empty()) text += concat("; partly copied", examples(r.partly));
+  if (!r.fresh.empty()) text += concat("; ", r.fresh.size(), " drawn", examples(r.fresh));
+  if (!r.unused.empty()) text += concat("; ", r.unused.size(), " of the source run not used", examples(r.unused));
+  return text;
+}
+
+nlohmann::json to_json(const InitReport& r) {
+  return {{"from", r.from},     {"copied", r.copied}, {"tiled", r.tiled},  {"from_local", r.from_local},
+          {"partly", r.partly}, {"fresh", r.fresh},   {"unused", r.unused}};
+}
+
+}  // namespace cloze

@@ -1,0 +1,257 @@
+#include "run/config/config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/contains.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "models/encoder_decoder_config.h"
+#include "models/stack_parts.h"
+#include "models/families/model_config.h"
+#include "objectives/task_heads/task_heads.h"
+#include "run/config/evaluation_protocol.h"
+#include "run/config/objective_short_form.h"
+
+namespace cloze {
+
+namespace {
+
+/// A mixture of texts to train on. What the texts are is read later (data/store/read_mixture.h).
+void check_mixture(const RunConfig& c, Limits& limits) {
+  constexpr double most_weight = 1e9;  // sums of much larger ones are no numbers
+  const auto& mixture = c.data.mixture;
+  if (mixture.empty()) return;
+  limits.forbid(c.data.tokens.empty(),
+                "data.mixture says what is trained on, and data.tokens is not given, whose "
+                "held-out text the run is scored on; name it too");
+  for (size_t i = 0; i < mixture.size(); ++i) {
+    const auto& [tokens, weight] = mixture[i];
+    limits.forbid(tokens.empty(), "data.mixture.", i, " names no tokens; give it a folder made by `cloze prepare`");
+    limits.forbid(!(weight > 0), "data.mixture.", i, ".weight is ", shortest(weight),
+                  ", and a text needs a share above 0; raise it, or leave the text out");
+    limits.forbid(weight > most_weight, "data.mixture.", i, ".weight is ", shortest(weight), ", more than ",
+                  shortest(most_weight), "; weights are relative, so divide all by the same number");
+  }
+  limits.forbid(mixture.size() > 1 && carries_mems(c.model),
+                "data.mixture takes every row from another text, and the mems of model.mem_len and model.reuse_len "
+                "continue one text from step to step; name one text, or set model.mem_len to 0");
+  limits.forbid(
+      std::ranges::any_of(c.objectives, [](const auto& objective) { return task_head_of(objective) != nullptr; }),
+      "data.mixture mixes texts, and the rows of a task are as they were prepared; leave it out");
+}
+
+/// Rows that fit the model.
+void check_data(const RunConfig& c, Limits& limits) {
+  if (const auto* model = as<TransformerConfig>(c.model))
+    limits.forbid(c.data.max_seq_length > model->max_input_length(), "data.max_seq_length ", c.data.max_seq_length,
+                  " is longer than model.max_position_embeddings ", model->max_position_embeddings,
+                  model->positions_after_padding
+                      ? concat(" allows: ", model->max_input_length(), " (positions start at pad_token_id + 1)")
+                      : "",
+                  "; shorten the sequences or give the model more positions");
+  const auto in = objective_setting(c);
+  if (is_pair(c.data.packing) && !pairs_of(c.objectives))
+    require_segments(concat("data.packing ", c.data.packing), "choose another packing", in, limits);
+}
+
+void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limits& limits) {
+  const auto& budget = train.budget;
+  limits.forbid(!budget.limited(),
+                "train.budget has no limit; give steps, tokens, predicted_tokens, words, epochs, flops or minutes");
+  limits.forbid(schedule.warmup >= 1 && budget.steps > 0 && schedule.warmup >= static_cast<double>(budget.steps),
+                "schedule.warmup ", shortest(schedule.warmup), " is not shorter than train.budget.steps ", budget.steps,
+                "; shorten it");
+}
+
+/// The rules of the rows, which the first phase may keep and another break.
+void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& name, Limits& limits) {
+  const auto own = config_of_phase(c, phase);
+  Limits broken;
+  check_limits(objective_setting(own), broken);
+  check_data(own, broken);
+  const auto known = limits.broken();
+  for (const auto& sentence : broken.broken()) limits.forbid(!contains(known, sentence), name, ": ", sentence);
+}
+
+/// Heads on a backbone that stays as it is.
+void check_probe(const RunConfig& c, Limits& limits) {
+  limits.forbid(c.init.probe && c.init.from.empty(),
+                "init.probe trains heads on the backbone of another run; name it with init.from");
+  const auto* head = c.objectives.empty() ? nullptr : task_head_of(c.objectives[0]);
+  limits.forbid(head && !head->layer.empty() && !c.init.probe,
+                "objectives.0.layer has the probe of a layer, and init.probe is false, so that the layers would be "
+                "trained; set init.probe=true, or leave layer out");
+}
+
+/// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
+void check_task(const RunConfig& c, Limits& limits) {
+  if (c.task.name.empty()) return;
+  const bool has_head = !c.objectives.empty() && task_head_of(c.objectives[0]);
+  limits.forbid(!has_head, "task.name is ", c.task.name,
+                ", and objectives have no head of a task; leave them as `cloze finetune` makes them");
+  limits.forbid(!c.train.phases.empty(),
+                "train.phases cut the text anew, and the rows of a task are as they were prepared; remove the phases");
+}
+
+void check_phases(const RunConfig& c, Limits& limits) {
+  const auto& phases = c.train.phases;
+  limits.forbid(
+      !phases.empty() && carries_mems(c.model),
+      "train.phases cut the text anew, and the mems of model.mem_len and model.reuse_len continue it from step "
+      "to step; remove the phases, or set model.mem_len to 0");
+  double before = 0;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    const auto name = concat("train.phases.", i);
+    const int64_t length = phases[i].max_seq_length;
+    limits.forbid(phases[i].from <= before, name, ".from ", shortest(phases[i].from), " is not after ",
+                  shortest(before), ", where the phase before it begins; list phases in their order");
+    limits.forbid(length > 0 && length < 4, name, ".max_seq_length ", length,
+                  " leaves no room for text; give at least 4, or 0 for data.max_seq_length");
+    check_rows_of_phase(c, static_cast<int64_t>(i) + 1, name, limits);
+    before = phases[i].from;
+  }
+}
+
+void check_device(const std::string& device, Limits& limits) {
+  limits.forbid(device != "cpu" && device != "cuda" && !device.starts_with("cuda:"), "train.device '", device,
+                "' is unknown; use cpu, cuda or cuda:N");
+}
+
+/// Held-out rows, where they differ from those of training.
+void check_evaluation(const RunConfig& c, Limits& limits) {
+  const auto& evaluation = c.evaluation;
+  const bool differs = !evaluation.objectives.empty() || evaluation.max_seq_length > 0 ||
+                       evaluation.packing != EvaluationConfig{}.packing;
+  if (!differs) return;
+  for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
+}
+
+void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
+  limits.forbid(part_in<Muon>(optimizer.rule),
+                "optimizer.kind muon updates matrices alone; give it a group of them "
+                "(optimizer.groups, with kind: muon and role: weight), and another kind the rest");
+  limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
+                "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
+  limits.forbid(
+      optimizer.learning_rate == 0 && optimizer.head_rate > 0,
+      "optimizer.learning_rate is 0, so that the schedule gives optimizer.head_rate no rate; raise it, or train "
+      "the heads alone with init.probe");
+}
+
+/// The layers of a network: of its stack, or of its encoder and its decoder.
+int64_t layers_of(const ModelConfig& model) {
+  const auto& base = backbone_of(model);
+  const auto* both = base.is_encoder_decoder() ? as<EncoderDecoderConfig>(model) : nullptr;
+  return base.num_hidden_layers + (both ? both->decoder_layers() : 0);
+}
+
+/// What counts layers from the embeddings on. Layers that share weights are at several depths at once.
+void check_depths(const RunConfig& c, Limits& limits) {
+  const auto frozen = c.freeze.layers;
+  const auto* sharing = as<LayerSharing>(c.model);
+  const bool shares =
+      sharing && sharing->groups_of(backbone_of(c.model).num_hidden_layers) < backbone_of(c.model).num_hidden_layers;
+  limits.forbid(shares && c.optimizer.layer_decay != 1, "optimizer.layer_decay is ", shortest(c.optimizer.layer_decay),
+                ", and layers of ", kind_of(c.model), " share weights, which have no depth of their own; set it to 1");
+  limits.forbid(shares && frozen > 0, "freeze.layers is ", frozen, ", and layers of ", kind_of(c.model),
+                " share weights with layers above them; set it to 0 for the embeddings alone, or use init.probe");
+  limits.forbid(frozen >= 0 && c.init.from.empty(),
+                "freeze.layers keeps the weights of another run; name it with init.from");
+  limits.forbid(frozen >= 0 && c.init.probe,
+                "freeze.layers is given, and init.probe keeps all layers as they are; leave one of them out");
+  limits.forbid(frozen > layers_of(c.model), "freeze.layers is ", frozen, ", and the network has ",
+                counted(static_cast<uint64_t>(layers_of(c.model)), "layer"), "; lower it");
+}
+
+void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
+  limits.forbid(part_in<TransformerSchedule>(s.shape) && s.warmup < 1,
+                "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
+                "; give 1 or more (4000 in the paper)");
+  const auto* decays = part_in<FinalDecay>(s.shape);
+  if (!decays) return;
+  const auto shape = kind_in(s.shape);
+  limits.forbid(decays->decay == 0, "schedule.shape ", shape,
+                " decays, and schedule.decay is 0; raise it, or choose constant");
+  const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
+  limits.forbid(warmup > stable_fraction(s), "schedule.warmup ", shortest(s.warmup),
+                " lasts into the decay of schedule.shape ", shape, ", which begins after ",
+                shortest(stable_fraction(s)), " of the budget; shorten the warm-up or schedule.decay");
+}
+
+}  // namespace
+
+ObjectiveSetting objective_setting(const RunConfig& config) {
+  return {.model = config.model,
+          .data = config.data,
+          .objectives = config.objectives,
+          .batch_size = config.train.batch_size,
+          .accumulation = config.train.accumulation,
+          .steps = config.train.budget.steps,
+          .ema_decay = config.train.ema_decay,
+          .ends_by_text =
+              config.train.budget.words > 0 || config.train.budget.epochs > 0 || config.train.budget.tokens > 0};
+}
+
+RunConfig config_of_phase(const RunConfig& config, int64_t phase) {
+  auto found = config;
+  found.train.phases.clear();
+  if (phase == 0) return found;
+  const auto& own = config.train.phases.at(static_cast<size_t>(phase - 1));
+  if (own.max_seq_length > 0) found.data.max_seq_length = own.max_seq_length;
+  if (own.batch_size > 0) found.train.batch_size = own.batch_size;
+  if (own.accumulation > 0) found.train.accumulation = own.accumulation;
+  return found;
+}
+
+namespace {
+
+double stable_part(const LinearSchedule&) { return 0; }
+double stable_part(const CosineSchedule&) { return 0; }
+double stable_part(const OneCycleSchedule&) { return 0; }
+double stable_part(const ConstantSchedule&) { return 1; }
+double stable_part(const InverseSqrtSchedule&) { return 1; }
+double stable_part(const TransformerSchedule&) { return 1; }
+double stable_part(const WsdSchedule& s) { return 1 - s.decay; }
+double stable_part(const WsdSSchedule& s) { return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays)); }
+
+}  // namespace
+
+std::string rules_of(const OptimizerConfig& config) {
+  auto rules = kind_in(config.rule);
+  for (const auto& group : config.groups)
+    if (const auto kind = kind_in(group.rule); (", " + rules + ", ").find(", " + kind + ", ") == std::string::npos)
+      rules += ", " + kind;
+  return rules;
+}
+
+double stable_fraction(const ScheduleConfig& s) {
+  return std::visit([](const auto& shape) { return stable_part(shape); }, s.shape);
+}
+
+bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
+  return std::all_of(config.objectives.begin(), config.objectives.end(),
+                     [&](const ObjectiveConfig& objective) { return as_kind(objective).has_same_losses(a, b); });
+}
+
+void validate(const RunConfig& c) {
+  Limits limits;
+  check_limits(c.model, limits);
+  check_limits(objective_setting(c), limits);
+  check_data(c, limits);
+  check_mixture(c, limits);
+  check_budget(c.train, c.schedule, limits);
+  check_schedule(c.schedule, c.train.budget.steps, limits);
+  check_optimizer(c.optimizer, limits);
+  check_depths(c, limits);
+  check_probe(c, limits);
+  check_task(c, limits);
+  check_phases(c, limits);
+  check_device(c.train.device, limits);
+  if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
+  std::string text;
+  for (const auto& sentence : limits.broken()) text += (text.empty() ? "" : "\n") + sentence;
+  if (!text.empty()) throw ConfigError(text);
+}
+
+}  // namespace cloze

@@ -1,0 +1,154 @@
+#pragma once
+// The config of a whole run, with a field for each YAML key.
+#include "data/config.h"
+#include "models/families/model_config.h"
+#include "objectives/config.h"
+#include "run/config/evaluation_config.h"
+#include "run/config/optimizer_config.h"
+#include "run/config/schedule_config.h"
+#include "run/config/train_config.h"
+
+namespace cloze {
+
+namespace babylm {
+
+// What the rules of the BabyLM Challenge say about the training of a text track. Sources: the call for papers
+// (Charpentier et al. 2025, arXiv 2502.10645): 10 M words of text in strict-small, 100 M in strict, each read at most
+// ten times; babylm-org/babylm-eval, strict/evaluation_pipeline/collate_preds.py: the checkpoints of a submission.
+inline constexpr int64_t strict_small_words = 10'000'000, strict_words = 100'000'000;
+inline constexpr double max_epochs = 10;
+
+/// Words after which a submission has a checkpoint, each time they are seen: 1 M to 9 M, 10 M to 90 M, and 100 M, where
+/// strict-small ends, to 1,000 M.
+inline std::vector<int64_t> checkpoint_words() {
+  std::vector<int64_t> found;
+  for (int64_t unit = 1'000'000; unit <= 100'000'000; unit *= 10)
+    for (int64_t count = 1; count <= 9; ++count) found.push_back(count * unit);
+  found.push_back(1'000'000'000);
+  return found;
+}
+
+}  // namespace babylm
+
+/// Checkpoints and logging.
+struct CheckpointConfig {
+  int64_t every = 1000;
+  std::vector<int64_t> at_words{};
+  int64_t keep = 2;
+  int64_t log_every = 10;
+};
+
+template <class V>
+void describe(V& v, CheckpointConfig& c) {
+  v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
+  v("at_words", c.at_words,
+    "numbers of words, counted as in train.budget.words, after each of which a checkpoint is kept for good: that of "
+    "the "
+    "first step at or past it; babylm = 1M to 9M, 10M to 90M and 100M to 1000M, as the BabyLM Challenge has them",
+    or_none({.low = 1, .named = {{"babylm", babylm::checkpoint_words()}}}));
+  v("keep", c.keep, "newest checkpoints to keep, besides the best one and those of at_words", at_least(1));
+  v("log_every", c.log_every,
+    "steps between lines of the log and of metrics.jsonl; each line gives means over those steps", at_least(1));
+}
+
+/// Initial weights.
+struct InitConfig {
+  std::string from;
+  bool probe = false;
+};
+
+template <class V>
+void describe(V& v, InitConfig& c) {
+  v("from", c.from,
+    "run directory, or step folder of one, whose weights initialize a new run where they fit; empty = random "
+    "initialization");
+  v("probe", c.probe,
+    "the backbone of init.from stays as it is, without dropout, and new heads (and the pooler) are trained on it");
+}
+
+/// What keeps the weights of another run while the rest is trained.
+struct FreezeConfig {
+  int64_t layers = -1;
+};
+
+template <class V>
+void describe(V& v, FreezeConfig& c) {
+  v("layers", c.layers,
+    "number of layers that keep the weights of init.from, counted from the embeddings, which keep them too; layers of "
+    "a decoder come after those of its encoder; 0 = the embeddings alone, -1 = everything is trained",
+    at_least(-1));
+}
+
+/// The task that a run is fine-tuned on; its rows are those of data.tokens.
+struct TaskSection {
+  std::string name;  ///< empty: the run is not fine-tuned
+  std::string file, like, metric, fingerprint;
+};
+
+template <class V>
+void describe(V& v, TaskSection& c) {
+  v("name", c.name, "the task that the run is fine-tuned on, by `cloze finetune`; empty = none");
+  v("file", c.file, "its task file");
+  v("like", c.like, "the recipe whose numbers are those of a config that names none");
+  v("metric", c.metric, "the figure on the valid part that chooses the best checkpoint");
+  v("fingerprint", c.fingerprint, "of its rows, and so of its parts, labels, lengths and cuts, and of the tokenizer");
+}
+
+/// The config of a run.
+struct RunConfig {
+  std::string like;
+  ModelConfig model{};
+  InitConfig init{};
+  FreezeConfig freeze{};
+  TaskSection task{};
+  Objectives objectives = default_objectives();
+  DataConfig data{};
+  OptimizerConfig optimizer{};
+  ScheduleConfig schedule{};
+  TrainConfig train{};
+  EvaluationConfig evaluation{};
+  CheckpointConfig checkpoint{};
+};
+
+template <class V>
+void describe(V& v, RunConfig& c) {
+  v.like(c, "preset for every section that has a preset of this name and no `like` of its own",
+         {{"google-bert", [](RunConfig&) {}},
+          {"huggingface", [](RunConfig&) {}},
+          {"fairseq-roberta", [](RunConfig&) {}},
+          {"albert", [](RunConfig&) {}},
+          {"spanbert", [](RunConfig&) {}},
+          {"electra", [](RunConfig&) {}},
+          {"megatron", [](RunConfig&) {}},
+          {"t5", [](RunConfig&) {}},
+          {"bart", [](RunConfig&) {}},
+          {"pegasus", [](RunConfig&) {}},
+          {"xlnet", [](RunConfig&) {}}});
+  v("model", c.model, "the network");
+  v("init", c.init, "initial weights from another run");
+  v("freeze", c.freeze, "what keeps the weights of init.from");
+  v("task", c.task, "the task of a fine-tuned run");
+  v("objectives", c.objectives, "losses, summed in every step");
+  v("data", c.data, "prepared tokens and how they are packed into sequences");
+  v("optimizer", c.optimizer, "AdamW, LAMB, Adafactor or Muon");
+  v("schedule", c.schedule, "learning rate schedule");
+  v("train", c.train, "the training loop");
+  v("evaluation", c.evaluation, "held-out evaluation");
+  v("checkpoint", c.checkpoint, "checkpoints and logging");
+}
+
+/// What follows "unknown key" for a key that a run does not have but another program or section has; empty for others.
+/// decode() asks it (core/config/config.h).
+std::string meaning_of_unknown(const RunConfig& config, const std::string& key);
+
+/// The config as it is in a phase: 0 is the first, k > 0 the one of train.phases[k - 1]. It has no phases itself.
+RunConfig config_of_phase(const RunConfig& config, int64_t phase);
+
+/// True if the same losses are active in the optimizer steps a + 1 and b + 1.
+bool same_losses(const RunConfig& config, int64_t a, int64_t b);
+
+/// Checks every rule that involves several fields; throws one ConfigError that lists all violations. Called after
+/// decoding, before anything is built.
+void validate(const RunConfig& config);
+
+}  // namespace cloze

@@ -1,0 +1,11 @@
+#include "run/records/commit.h"
+
+#ifndef CLOZE_COMMIT  // defined where CMake finds a git checkout
+#define CLOZE_COMMIT ""
+#endif
+
+namespace cloze {
+
+std::string source_commit() { return CLOZE_COMMIT; }
+
+}  // namespace cloze

@@ -1,0 +1,47 @@
+#pragma once
+// Runs a study: several runs at once, each a process of its own, resumable after any kill.
+#include <string>
+#include <vector>
+
+#include "study/plan/plan.h"
+
+namespace cloze {
+
+/// What is done about runs that were made from another study file, text, tokenizer or version.
+enum class StaleRuns { refuse, keep, redo };
+
+struct RunnerOptions {
+  std::string program;            ///< the cloze binary
+  int64_t jobs = 0;               ///< runs at once; 0: as many as the cores hold
+  std::vector<std::string> only;  ///< `arm` or `arm/seed`; empty: all
+  StaleRuns stale = StaleRuns::refuse;
+  double run_memory = 0;  ///< that a run is expected to need [bytes]; 0: as much as those that run
+};
+
+/// Runs at once: as asked, 0: as many as the cores hold, one for each where the runs leave train.threads open.
+int64_t concurrent_runs(int64_t jobs, const Plan& plan);
+/// Compute threads of each of so many concurrent runs.
+int64_t threads_of_run(int64_t jobs);
+
+/// How a study was left.
+struct StudyProgress {
+  int64_t done = 0, failed = 0, elsewhere = 0, waiting = 0;
+};
+
+/// Trains what is not done. Throws ConfigError for stale runs and unknown names in `only`, Interrupted after Ctrl-C
+/// (the runs saved before they stopped), Error for a disk too small.
+StudyProgress run_study(const Plan& plan, const RunnerOptions& options);
+
+/// The command that trains one run, as `run_study` starts it.
+std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program);
+
+/// The runs that `only` names. Throws ConfigError with the nearest name.
+std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector<std::string>& only);
+
+/// One command for each of `runs`, named ARM/SEED, a line each, for GNU parallel or a shell.
+std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program);
+
+/// An array job for Slurm's sbatch, one task for each of `runs`.
+std::string slurm_script(const Plan& plan, const std::vector<std::string>& runs, const std::string& program);
+
+}  // namespace cloze

@@ -1,0 +1,54 @@
+#pragma once
+// What the runs of a study are going to cost, measured on a few training steps of each arm.
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "study/plan/plan.h"
+
+namespace cloze {
+
+/// A few training steps of an arm on this machine, as `cloze benchmark --json` gives them.
+struct Probe {
+  int64_t parameters = 0;
+  double checkpoint_bytes = 0;
+  double memory_bytes = 0;  ///< peak resident set
+  double seconds = 0;       ///< of a step
+  double tokens = 0;        ///< of a step, like the next two
+  double predicted_tokens = 0;
+  double flops = 0;
+  double sequences_per_epoch = 0;  ///< 0 without prepared tokens
+  double words_per_epoch = 0;      ///< 0 without prepared tokens, or where they were prepared without the count
+  double held_out_tokens = 0;      ///< that exist; 0 without prepared tokens
+  std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that its suites give, by suite
+};
+
+/// What one run uses up.
+struct RunCost {
+  double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, flops = 0;
+  double evaluation_flops = 0, evaluation_seconds = 0;  ///< of the held-out evaluations, on top
+  double seconds = 0;                                   ///< with evaluations
+  double disk_bytes = 0;                                ///< of its folder
+};
+
+/// The config with masking rates that change along the run replaced by their means over it, which is what its steps
+/// cost on average.
+RunConfig with_mean_masking(const RunConfig& config);
+
+/// The cost of a run of `config` whose steps are like those of the probe.
+RunCost cost_of_run(const RunConfig& config, const Probe& probe);
+
+/// Throws ConfigError where a suite lacks a figure by which arms are compared.
+void check_figures(const Plan& plan, const std::vector<Probe>& probes);
+
+/// Throws ConfigError where one step of an arm uses up more than the budget, so that other arms would train on less.
+void check_budgets(const Plan& plan, const std::vector<Probe>& probes);
+
+/// The probe of every arm, in their order; those of arms that were probed before are read from ROOT/probes.json, ROOT
+/// the folder of the whole study.
+/// `note` is given the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.
+std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
+                              const std::function<void(const std::string&)>& note);
+
+}  // namespace cloze

@@ -1,0 +1,380 @@
+#include "study/plan/task_plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "core/config/named_config.h"
+#include "core/contains.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/fingerprint.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/config/finetune_recipe.h"
+#include "run/config/load_config.h"
+#include "study/execution/runs.h"
+#include "study/report/task_report.h"
+#include "study/search/task_tuning.h"
+#include "tasks/figures/floors.h"
+#include "tasks/figures/task_metric.h"
+#include "tasks/task.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Keys = std::vector<std::pair<std::string, ConfigNode>>;
+
+/// A task with a fingerprint of its file and of those of its parts.
+struct StudyTask {
+  std::string name, file, fingerprint;
+  std::vector<std::string> point{};  ///< of a recipe that is a grid: the batch and the rate that all fine-tunings have
+};
+
+/// The batch and the rate that a recipe with a grid takes without it, as far as `set` leaves them open. All runs that
+/// are compared have the same ones: to search for each would be a budget that the verdict does not see.
+std::vector<std::string> point_of_grid(const std::string& like, const TaskConfig& task,
+                                       const std::vector<std::string>& set) {
+  const auto points = points_of(grid_of(like), set);
+  if (points.empty()) return {};
+  const auto config = recipe_of({.like = like, .task = task.task, .kind = name_of(task.kind)}).config;
+  std::vector<std::string> point;
+  for (const auto& one : points.front().set) {
+    const auto key = one.substr(0, one.find('=') + 1);
+    point.push_back(key + (key.starts_with("train.") ? std::to_string(config.train.batch_size)
+                                                     : shortest(config.optimizer.learning_rate)));
+  }
+  return point;
+}
+
+/// Throws ConfigError for a value of a search that no run can have.
+void check_tuned(const AnyKeys& tune, const std::string& like, const TaskConfig& task) {
+  for (const auto& [key, values] : tune.items) {
+    if (key.starts_with("model.") || key.starts_with("objectives.")) continue;  // those of the run are not in a recipe
+    const auto recipe = recipe_of({.like = like, .task = task.task, .kind = name_of(task.kind)});
+    for (const auto& [index, value] : values.items) {
+      auto tree = ConfigTree::parse(to_yaml(recipe.config), "the recipe " + like);
+      tree.set(key, value);
+      decode<RunConfig>(tree);
+    }
+  }
+}
+
+/// XXH3 of a file, or of the names and contents of all in a folder, which are read once a process.
+const std::string& hash_of_data(const std::string& path) {
+  static std::map<std::string, std::string> known;
+  auto& hash = known[path];
+  if (!hash.empty()) return hash;
+  constexpr uint64_t most_bytes = uint64_t{8} << 30;
+  if (!fs::is_directory(path)) return hash = hash_hex(read_text(path, most_bytes));
+  std::map<std::string, std::string> files;
+  std::error_code error, ignored;
+  for (fs::recursive_directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+    if (at->is_regular_file(ignored))
+      files.emplace(at->path().lexically_relative(path).string(), hash_hex(read_text(at->path().string(), most_bytes)));
+  require<DataError>(!error, path, ": cannot be read (", error.message(), ")");
+  std::string all;
+  for (const auto& [name, of_file] : files) all += name + "\n" + of_file + "\n";
+  return hash = hash_hex(all);
+}
+
+/// The hashes of the files of a part.
+std::string hash_of_part(const std::string& named, const std::string& task_file) {
+  if (named.empty() || named == "test") return "";
+  std::string hashes;
+  for (const auto& file : files_of_part(named, task_file)) hashes += hash_of_data(file);
+  return hashes;
+}
+
+/// What a task file says, with the files of its `base:`.
+std::string content_of_task(const std::string& file) {
+  const bool has_base = ConfigTree::load_alone(file).find("base") != nullptr;
+  return read_text(file) + (has_base ? one_line(ConfigTree::load(file).root()) : "");
+}
+
+std::vector<StudyTask> tasks_of(const FinetuningTerms& terms) {
+  auto set = terms.set;
+  for (const auto& [key, values] : terms.tune.items) set.push_back(key + "=");
+  std::vector<StudyTask> tasks;
+  for (const auto& file : terms.files) {
+    const auto config = read_task_config(file, task_overrides(terms));
+    const auto same = std::ranges::find(tasks, config.task, &StudyTask::name);
+    require<ConfigError>(same == tasks.end(), file, ": is a task '", config.task, "', as ",
+                         same == tasks.end() ? "" : same->file,
+                         " is, and results are told apart by the names of tasks; give it another one, `task:`");
+    const auto& data = config.data;
+    const auto like = terms.like.empty() ? config.like : terms.like;
+    check_tuned(terms.tune, like.empty() ? usual_recipe : like, config);
+    tasks.push_back({config.task, file,
+                     hash_hex(content_of_task(file) + hash_of_part(data.train, file) + hash_of_part(data.valid, file) +
+                              hash_of_part(data.test, file)),
+                     point_of_grid(like, config, set)});
+  }
+  return tasks;
+}
+
+/// The fine-tuning of a run whose weights are those of `fingerprint`, with values that a search tries or has found.
+PlannedRun finetuning_of(PlannedRun run, const std::string& from, const StudyTask& task, int64_t seed,
+                         const FinetuningTerms& terms, const Keys& tuned = {}) {
+  auto& job = run.finetuning;
+  job = {.task = task.name, .file = task.file, .arm = run.arm, .seed = seed, .tuned = tuned};
+  if (!terms.like.empty()) job.options = {"--like", terms.like};
+  if (terms.skip_bad) job.options.emplace_back("--skip-bad");
+  const std::string keep = "checkpoint.keep=";
+  const bool keeps = std::ranges::any_of(terms.set, [&](const auto& one) { return one.starts_with(keep); });
+  for (const auto& one : terms.set) job.options.insert(job.options.end(), {"--set", one});
+  for (const auto& one : task.point) job.options.insert(job.options.end(), {"--set", one});
+  for (const auto& [key, value] : tuned) job.options.insert(job.options.end(), {"--set", key + "=" + one_line(value)});
+  if (!keeps) job.options.insert(job.options.end(), {"--set", keep + "1"});
+  job.options.insert(job.options.end(), {"--set", concat("train.seed=", seed)});
+  std::string made_of = run.fingerprint + task.fingerprint;
+  for (const auto& option : job.options) made_of += option + "\n";
+  run.fingerprint = hash_hex(made_of);
+  run.folder += "/" + folder_name(task.name) + concat("/seed-", seed);
+  run.continues = false;
+  run.earlier.clear();
+  auto& config = run.config;
+  config.init = {};
+  config.init.from = from;
+  config.task.name = task.name;
+  config.task.file = task.file;
+  config.task.like = terms.like;
+  config.train.seed = seed;
+  config.train.seeds = {};
+  config.evaluation.points = 0;
+  return run;
+}
+
+/// What of a run makes the numbers of its fine-tunings.
+std::string fingerprint_of_run(const std::string& run) {
+  const auto config = run + "/run.yaml";
+  return fs::exists(config) ? hash_hex(read_text(config) + concat(last_step(run))) : "";
+}
+
+/// The last so many parts of the path of a run: `wiki` of runs/wiki, `wiki-step-00000100` of a step of it.
+std::string last_parts(const std::string& path, int parts) {
+  auto folder = (fs::path(path) / "").lexically_normal().parent_path();
+  const auto step = folder.filename().string();
+  const bool is_step = step.starts_with("step-");
+  if (is_step) folder = folder.parent_path();
+  fs::path name = folder.filename();
+  for (int i = 1; i < parts && folder.has_parent_path(); ++i) {
+    folder = folder.parent_path();
+    name = folder.filename() / name;
+  }
+  return name.string() + (is_step ? "-" + step : "");
+}
+
+/// The shortest ends of the paths of runs that tell them apart, all of as many parts.
+std::vector<std::string> names_of_runs(const std::vector<std::string>& runs) {
+  constexpr int most_parts = 64;
+  std::vector<std::string> names;
+  for (int parts = 1; parts <= most_parts; ++parts) {
+    names.clear();
+    for (const auto& run : runs) names.push_back(last_parts(run, parts));
+    if (std::set<std::string>(names.begin(), names.end()).size() == runs.size()) return names;
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<std::string> task_overrides(const FinetuningTerms& terms) {
+  const std::string of_task = "task.";
+  std::vector<std::string> found;
+  for (const auto& one : terms.set)
+    if (one.starts_with(of_task)) found.push_back(one.substr(of_task.size()));
+  return found;
+}
+
+FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file) {
+  FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
+  for (const auto& file : tasks.files) {
+    const auto found = file_of_study(file, study_file);
+    const auto shipped = fs::is_regular_file(found) ? "" : task_of_name(file);
+    const auto near = shipped.empty() && !fs::exists(found) ? did_you_mean_task(file) : "";
+    require<ConfigError>(near.empty(), file, ": no such file, and no ready task", near);
+    terms.files.push_back(shipped.empty() ? found : shipped);
+  }
+  const auto refuse_seed = [](const std::string& path, const ConfigNode& value) {
+    require<ConfigError>(path != "train.seed", value.key_where,
+                         ": 'train.seed' would be replaced by what the study says; `tasks: {seeds: N}` has seeds 1 to "
+                         "N");
+  };
+  for (const auto& [key, node] : tasks.set.items)
+    each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+      refuse_seed(path, value);
+      terms.set.push_back(path + "=" + one_line(value));
+    });
+  for (const auto& [key, values] : tasks.tune.items) {
+    refuse_seed(key, values);
+    require<ConfigError>(!key.starts_with("task."), values.key_where, ": tasks.tune '", key,
+                         "' is a key of the task, whose figures would be others; tune keys of the run, such as "
+                         "optimizer.learning_rate");
+  }
+  terms.tune = tasks.tune;
+  return terms;
+}
+
+namespace {
+
+/// A stage of fine-tunings without any yet.
+Plan finetuning_stage(const Plan& trained, const std::string& folder, const std::string& stage) {
+  Plan plan = trained;
+  plan.folder = trained.root + "/" + folder;
+  plan.stage = stage;
+  plan.compares = false;
+  plan.metric = LossMetric{};  // while they are trained they have the loss of their valid part
+  plan.secondary.clear();
+  plan.arms.clear();
+  plan.runs.clear();
+  return plan;
+}
+
+/// A fine-tuning of a planned run, which `name` tells from the others of it.
+PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const StudyTask& task, int64_t seed,
+                            const FinetuningTerms& terms, const Keys& tuned, const std::string& name) {
+  auto one = finetuning_of(run, run_path(trained, run), task, seed, terms, tuned);
+  one.arm += name;
+  one.source = one.config.init.from;
+  one.finetuning.networks = run.earlier;
+  one.finetuning.networks.push_back(one.source);
+  return one;
+}
+
+}  // namespace
+
+Plan task_plan(const Plan& trained, const TaskTuning* tuning) {
+  const auto terms = finetuning_terms(trained.study.tasks, trained.file);
+  const auto tasks = tasks_of(terms);
+  auto plan = finetuning_stage(trained, "tasks", "tasks");
+  const auto each = [&](const auto& use) {
+    for (const auto& task : tasks)
+      for (int64_t seed = 1; seed <= terms.seeds; ++seed) use(task, seed, concat(", ", task.name, ".", seed));
+  };
+  for (const auto& arm : trained.arms)
+    each([&](const StudyTask&, int64_t, const std::string& name) { plan.arms.push_back({arm.name + name, arm.keys}); });
+  for (const auto& run : trained.runs)
+    each([&](const StudyTask& task, int64_t seed, const std::string& name) {
+      const auto tuned = tuning ? tuning->best_keys(run.arm, task.name) : Keys{};
+      plan.runs.push_back(finetuning_after(trained, run, task, seed, terms, tuned, name));
+    });
+  return plan;
+}
+
+std::string keys_of_search(const StudyTasksConfig& tasks) {
+  std::vector<std::string> keys;
+  for (const auto& [key, values] : tasks.tune.items) keys.push_back(key);
+  return listed(keys);
+}
+
+Plan task_tuning_plan(const Plan& trained) {
+  const auto& of_study = trained.study.tasks;
+  const auto combinations = searched_arms({Arm{}}, of_study.tune, "tasks.tune");
+  const auto terms = finetuning_terms(of_study, trained.file);
+  const auto tasks = tasks_of(terms);
+  auto plan = finetuning_stage(trained, "task-tuning", "task tuning");
+  const auto each = [&](const auto& use) {
+    for (const auto& task : tasks)
+      for (const auto& one : combinations)
+        for (int64_t i = 0; i < of_study.tuning_seeds; ++i)
+          use(task, one, first_tuning_seed + i, concat(", ", task.name, ".", first_tuning_seed + i, ", ", one.name));
+  };
+  for (const auto& arm : trained.arms)
+    each([&](const StudyTask&, const Arm&, int64_t, const std::string& name) {
+      plan.arms.push_back({arm.name + name, arm.keys});
+    });
+  for (const auto& run : trained.runs)
+    each([&](const StudyTask& task, const Arm& tried, int64_t seed, const std::string& name) {
+      auto one = finetuning_after(trained, run, task, seed, terms, tried.keys, name);
+      one.folder += "/" + folder_name(tried.name);
+      plan.runs.push_back(std::move(one));
+    });
+  return plan;
+}
+
+Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& terms, const std::string& folder) {
+  const auto tasks = tasks_of(terms);
+  Plan plan{.folder = folder, .root = folder, .stage = "tasks", .compares = false};
+  plan.study.study = "tasks";
+  for (int64_t seed = 1; seed <= terms.seeds; ++seed) plan.seeds.push_back(seed);
+  std::set<fs::path> seen;
+  for (const auto& path : runs)
+    require<ConfigError>(seen.insert(fs::weakly_canonical(fs::path(path) / "")).second, path,
+                         ": is named twice; name it once");
+  const auto names = names_of_runs(runs);
+  std::vector<PlannedRun> of_runs;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    PlannedRun run{.arm = names[i], .fingerprint = fingerprint_of_run(runs[i])};
+    run.folder = "runs/" + folder_name(run.arm);
+    of_runs.push_back(std::move(run));
+  }
+  for (const auto& run : of_runs)
+    for (const auto& task : tasks) plan.arms.push_back({run.arm + ", " + task.name, {}});
+  for (const auto seed : plan.seeds)
+    for (size_t i = 0; i < of_runs.size(); ++i)
+      for (const auto& task : tasks) {
+        auto one = finetuning_of(of_runs[i], runs[i], task, seed, terms);
+        one.seed = seed;
+        one.arm += ", " + task.name;
+        plan.runs.push_back(std::move(one));
+      }
+  return plan;
+}
+
+std::vector<TaskMetric> task_metrics(const Plan& plan) {
+  const auto terms = finetuning_terms(plan.study.tasks, plan.file);
+  std::vector<TaskMetric> metrics;
+  for (const auto& file : terms.files) {
+    const auto config = read_task_config(file, task_overrides(terms));
+    const auto figure = config.metric.empty() ? "" : config.metric.front();
+    metrics.push_back({.task = config.task,
+                       .figure = figure,
+                       .is_error = is_error(figure),
+                       .floor = name_of_floor(config.kind, Floor::constant)});
+  }
+  return metrics;
+}
+
+void take_finetunings(Plan& trained, const Plan& tasks) {
+  for (const auto& task : task_metrics(trained)) {
+    const auto all = trained.metrics();
+    const auto is_named = [&](const StudyMetric& metric) {
+      const auto* known = std::get_if<TaskMetric>(&metric);
+      return known && known->task == task.task;
+    };
+    if (std::ranges::none_of(all, is_named)) trained.secondary.emplace_back(task);
+  }
+  const auto take = [&](StudyMetric& metric) {
+    auto* task = std::get_if<TaskMetric>(&metric);
+    if (!task || !tasks.waits_for.empty()) return;  // what is there may be of other settings than will be found
+    for (const auto& run : tasks.runs)
+      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done &&
+          change_of(run_path(tasks, run)).empty())
+        task->finetunings[run.source].push_back(run_path(tasks, run));
+  };
+  take(trained.metric);
+  for (auto& metric : trained.secondary) take(metric);
+}
+
+std::string missing_finetunings(const Plan& trained, const StudyMetric& metric, const PlannedRun& run) {
+  const auto* task = std::get_if<TaskMetric>(&metric);
+  if (!task) return "";
+  const auto done = task->finetunings.find(run_path(trained, run));
+  const auto count = done == task->finetunings.end() ? 0 : std::ssize(done->second);
+  const auto wanted = trained.study.tasks.seeds;
+  return count == wanted ? "" : concat(count, " of ", wanted, " fine-tunings on ", task->task, " are done");
+}
+
+std::vector<std::string> task_names(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const auto& run : plan.runs)
+    if (!contains(names, run.finetuning.task)) names.push_back(run.finetuning.task);
+  return names;
+}
+
+}  // namespace cloze

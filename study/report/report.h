@@ -1,0 +1,118 @@
+#pragma once
+// What runs found: arms against the baseline, with intervals and verdicts, in the forms that readers and programs
+// want. Runs come from a study (make_report) or were made by hand (study/report/independent_runs.h).
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/report/report.h"
+#include "study/execution/runs.h"
+
+namespace cloze {
+
+struct Stages;
+
+/// A curve of an arm: mean and spread over its finished runs at the steps that all of them have.
+struct ArmCurve {
+  std::vector<CurvePoint> mean{};
+  std::vector<double> sd{};
+};
+
+/// The difference of an arm to the baseline along training: `mean[i].loss` is that of pairs of runs.
+struct DifferenceCurve {
+  std::vector<CurvePoint> mean{};
+  std::vector<Interval> t_interval{};
+};
+
+/// What a secondary metric says of an arm.
+struct SecondaryFigure {
+  Summary summary{};
+  Difference difference{};  ///< to the baseline; its interval is of this arm alone, and p_holm corrected over all
+                            ///< secondary metrics and arms
+  double floor = 0;         ///< as in ArmReport
+};
+
+/// An arm: its finished runs, and how it compares with the baseline.
+struct ArmReport {
+  std::string name;
+  std::vector<std::string> differs{};  ///< keys and values that set it apart from the base
+  std::vector<RunResult> runs{};       ///< finished, by seed
+  Summary summary{};
+  Difference difference{};  ///< to the baseline; empty for the baseline itself
+  bool is_baseline = false;
+  std::string other_budget{};  ///< its budget where that is not the baseline's: it has curves, and no difference
+  std::string verdict{};
+  ArmCurve curve{};
+  DifferenceCurve difference_curve{};
+  double floor = 0;  ///< mean value of a network that has learnt nothing, on what its runs were scored on; 0: not known
+  std::vector<SecondaryFigure> secondary{};  ///< one for each secondary metric of the report
+};
+
+/// A run in any state.
+struct ReportedRun {
+  RunResult result{};  ///< of a run that is not done: arm, seed and folder alone
+  RunState state = RunState::waiting;
+  std::string message{};    ///< why it is not done; of one that is done, what its secondary metrics lack
+  std::string command{};    ///< that makes it again
+  std::string budget{};     ///< `20,000,000 tokens`
+  std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
+  std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
+  bool is_dirty = false;    ///< made by a program whose source had changes that no commit has
+  std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
+  std::vector<CurvePoint> curve{};
+  bool outlying = false;
+};
+
+/// All that the forms of a report say.
+struct StudyReport {
+  std::string name, unit, metric, baseline;
+  std::string declaration{};             ///< XXH3 of what a study declared before its first run
+  std::string source{};                  ///< the study file; empty for runs made by hand
+  StudyMetric by{};                      ///< that decides; `metric` and `unit` are its names
+  std::vector<StudyMetric> secondary{};  ///< that decide nothing
+  ComparisonRules rules{};
+  std::vector<ArmReport> arms{};  ///< the baseline first
+  std::vector<ReportedRun> runs{};
+  double floor = 0;                              ///< the lowest of the arms; 0: not known
+  std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
+  std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
+  std::vector<std::string> commands{};  ///< that reproduce every run
+  std::string finetuning{};     ///< how all fine-tunings were made, for the caption of a paper; empty: there are none
+  std::vector<Table> tables{};  ///< tuning, the split of the variance, the trials of a search
+};
+
+/// The report of what is finished. An arm of another budget than the baseline has its losses and curves, without a
+/// difference and a verdict. Throws DataError where runs differ in held-out text, tokenizer or form of the evaluation,
+/// so that they cannot be compared.
+StudyReport make_report(const Stages& stages);
+
+/// Fills in what follows from `name` and `differs` of the arms and from the runs: everything else of the arms, tied
+/// sets, notes, commands. Throws DataError as make_report.
+void compare_arms(StudyReport& report);
+
+/// What provenance.json of a run says of its tokenizer, of what made it and of what was changed, for `run`.
+void read_provenance(const std::string& folder, ReportedRun& run);
+
+/// What is added to the name of an arm for its runs that were `changed`: `, changed at step 40`.
+std::string changed_name(const std::string& changed);
+
+/// The forms of a report.
+enum class ReportFormat { text, markdown, csv, latex, html, json };
+constexpr auto choices(ReportFormat) {
+  using enum ReportFormat;
+  return std::array{Choice{text, "text"},   Choice{markdown, "markdown"}, Choice{csv, "csv"},
+                    Choice{latex, "latex"}, Choice{html, "html"},         Choice{json, "json"}};
+}
+
+/// A table that fits `columns`, with the tied sets and the notes.
+std::string to_text(const StudyReport& report, int64_t columns);
+std::string to_markdown(const StudyReport& report);
+/// Every number of the other forms, in full: a line for each setting, arm, run and point of a curve, by `kind`.
+std::string to_csv(const StudyReport& report);
+/// A booktabs table for one column of a paper, whose caption says metric, unit, seeds and budget.
+std::string to_latex(const StudyReport& report);
+/// One page without references to anything outside it.
+std::string to_html(const StudyReport& report);
+nlohmann::json to_json(const StudyReport& report);
+
+}  // namespace cloze

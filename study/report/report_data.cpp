@@ -1,0 +1,288 @@
+// Reports for programs: JSON, and CSV with every number of the other forms.
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "study/report/report_rows.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+json interval_json(const std::optional<Interval>& interval) {
+  return interval ? json{interval->low, interval->high} : json();
+}
+template <class T>
+json optional_json(const std::optional<T>& value) {
+  return value ? json(*value) : json();
+}
+
+std::string number(double value) { return digits(value, 17); }
+template <class T>
+std::string number(const std::optional<T>& value) {
+  return value ? number(static_cast<double>(*value)) : "";
+}
+
+/// The cells of a line of the CSV that its kind has, by their columns.
+using Line = std::map<std::string, std::string>;
+
+constexpr std::array columns{"kind",
+                             "arm",
+                             "seed",
+                             "state",
+                             "value",
+                             "mean",
+                             "sd",
+                             "difference",
+                             "difference_sd",
+                             "t_low",
+                             "t_high",
+                             "low",
+                             "high",
+                             "p",
+                             "p_corrected",
+                             "p_holm",
+                             "p_equivalence",
+                             "effect_size",
+                             "detectable",
+                             "seeds_needed",
+                             "seeds_low",
+                             "seeds_high",
+                             "step",
+                             "tokens",
+                             "predicted_tokens",
+                             "words",
+                             "epochs",
+                             "seconds",
+                             "flops",
+                             "verdict",
+                             "run",
+                             "note"};
+
+std::string text_of(const Line& line) {
+  std::string text;
+  for (const auto* column : columns) {
+    const auto cell = line.find(column);
+    text += (text.empty() ? "" : ",") + (cell == line.end() ? "" : escaped_csv(cell->second));
+  }
+  return text + "\n";
+}
+
+void add(Line& line, const char* low, const char* high, const std::optional<Interval>& interval) {
+  if (!interval) return;
+  line[low] = number(interval->low);
+  line[high] = number(interval->high);
+}
+
+/// A line of a point of a curve, without its loss.
+Line point_line(const char* kind, const std::string& arm, const CurvePoint& at) {
+  return {{"kind", kind},
+          {"arm", arm},
+          {"step", std::to_string(at.step)},
+          {"tokens", std::to_string(at.tokens)},
+          {"seconds", number(at.seconds)},
+          {"flops", number(at.flops)}};
+}
+
+std::string setting_lines(const StudyReport& report) {
+  const auto& rules = report.rules;
+  std::string text;
+  for (const auto& [name, value] : {std::pair{"margin", rules.margin},
+                                    {"confidence", rules.confidence},
+                                    {"power", rules.power},
+                                    {"arms", static_cast<double>(rules.arms)}})
+    text += text_of({{"kind", "setting"}, {"value", number(value)}, {"note", name}});
+  return text + text_of({{"kind", "setting"}, {"note", "metric " + report.metric + in_brackets(report.unit)}});
+}
+
+void add_usage(Line& line, const RunUsage& used) {
+  for (const auto& [name, value] : {std::pair{"step", used.steps},
+                                    {"tokens", used.tokens},
+                                    {"predicted_tokens", used.predicted_tokens},
+                                    {"words", used.words},
+                                    {"epochs", used.epochs},
+                                    {"seconds", used.seconds},
+                                    {"flops", used.flops}})
+    line[name] = number(value);
+}
+
+Line arm_line(const ArmReport& arm) {
+  const auto& d = arm.difference;
+  Line line{{"kind", "arm"}, {"arm", arm.name}, {"verdict", arm.verdict}};
+  if (!arm.runs.empty()) {
+    line["mean"] = number(arm.summary.mean);
+    if (arm.runs.size() > 1) line["sd"] = number(arm.summary.sd);
+    add_usage(line, mean_usage(arm));
+  }
+  if (!arm.is_baseline && d.seeds > 0) {
+    line["difference"] = number(d.mean);
+    if (d.seeds > 1) line["difference_sd"] = number(d.sd);
+  }
+  add(line, "t_low", "t_high", d.t_interval);
+  add(line, "low", "high", d.interval);
+  line["p"] = number(d.p);
+  line["p_corrected"] = number(d.p_corrected);
+  line["p_holm"] = number(d.p_holm);
+  line["p_equivalence"] = number(d.p_equivalence);
+  line["effect_size"] = number(d.effect_size);
+  line["detectable"] = number(d.detectable);
+  line["seeds_needed"] = number(d.seeds_needed);
+  line["seeds_low"] = number(d.seeds_range.low);
+  line["seeds_high"] = number(d.seeds_range.high);
+  for (const auto& key : arm.differs) line["note"] += (line["note"].empty() ? "" : "; ") + key;
+  return line;
+}
+
+std::string secondary_lines(const StudyReport& report) {
+  std::string text;
+  for (const auto& arm : report.arms)
+    for (size_t i = 0; i < arm.secondary.size(); ++i) {
+      const auto& summary = arm.secondary[i].summary;
+      const auto& d = arm.secondary[i].difference;
+      Line line{{"kind", "secondary"}, {"arm", arm.name}, {"note", facts_of(report.secondary[i]).name}};
+      if (summary.count > 0) line["mean"] = number(summary.mean);
+      if (summary.count > 1) line["sd"] = number(summary.sd);
+      if (d.seeds > 0) line["difference"] = number(d.mean);
+      add(line, "low", "high", d.interval);
+      line["p"] = number(d.p);
+      line["p_holm"] = number(d.p_holm);
+      text += text_of(line);
+    }
+  return text;
+}
+
+json secondary_json(const StudyReport& report, const ArmReport& arm) {
+  json all = json::array();
+  for (size_t i = 0; i < arm.secondary.size(); ++i) {
+    const auto& summary = arm.secondary[i].summary;
+    const auto& d = arm.secondary[i].difference;
+    const auto facts = facts_of(report.secondary[i]);
+    const auto known = [](double value, bool is_known) { return is_known ? json(value) : json(); };
+    json one{{"metric", facts.name},
+             {"unit", facts.unit},
+             {"mean", known(summary.mean, summary.count > 0)},
+             {"sd", known(summary.sd, summary.count > 1)}};
+    if (!arm.is_baseline)
+      one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
+                           {"interval", interval_json(d.interval)},
+                           {"p", optional_json(d.p)},
+                           {"p_holm", optional_json(d.p_holm)}};
+    all.push_back(one);
+  }
+  return all;
+}
+
+Line run_line(const ReportedRun& run) {
+  const auto& result = run.result;
+  Line line{{"kind", "run"},
+            {"arm", result.arm},
+            {"seed", std::to_string(result.seed)},
+            {"state", name_of(run.state)},
+            {"run", result.folder},
+            {"note", run.outlying ? "outlier" : run.message}};
+  if (run.state != RunState::done) return line;
+  line["value"] = number(result.value);
+  add_usage(line, usage_of(result));
+  return line;
+}
+
+/// `has_unit`: curves are in the unit of the metric.
+std::string curve_lines(const ArmReport& arm, bool has_unit) {
+  std::string text;
+  for (size_t i = 0; i < arm.curve.mean.size(); ++i) {
+    auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
+    line["mean"] = number(arm.curve.mean[i].loss);
+    line["sd"] = number(arm.curve.sd[i]);
+    text += text_of(line);
+  }
+  if (!has_unit) return text;  // curves are in nats by token
+  const auto& differences = arm.difference_curve;
+  for (size_t i = 0; i < differences.mean.size(); ++i) {
+    auto line = point_line("difference_curve", arm.name, differences.mean[i]);
+    line["difference"] = number(differences.mean[i].loss);
+    if (!differences.t_interval.empty()) add(line, "t_low", "t_high", differences.t_interval[i]);
+    text += text_of(line);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_csv(const StudyReport& report) {
+  std::string text;
+  for (const auto* column : columns) text += concat(text.empty() ? "" : ",", column);
+  text += "\n";
+  for (const auto& arm : report.arms) text += text_of(arm_line(arm));
+  for (const auto& run : report.runs) text += text_of(run_line(run));
+  text += secondary_lines(report);
+  if (report.floor > 0)
+    text += text_of({{"kind", "floor"}, {"mean", number(report.floor)}, {"note", facts_of(report.by).floor}});
+  text += setting_lines(report);
+  for (const auto& arm : report.arms) text += curve_lines(arm, facts_of(report.by).has_curve_in_unit);
+  for (const auto& run : report.runs)
+    for (const auto& point : run.curve) {
+      auto line = point_line("curve", run.result.arm, point);
+      line["seed"] = std::to_string(run.result.seed);
+      line["value"] = number(point.loss);
+      text += text_of(line);
+    }
+  for (const auto& table : report.tables)
+    for (const auto& row : table.rows) {
+      std::string note;
+      for (size_t i = 0; i < row.size(); ++i) note += concat(i == 0 ? "" : "; ", table.header[i].name, ": ", row[i]);
+      text += text_of({{"kind", "table"}, {"arm", table.title}, {"note", note}});
+    }
+  for (const auto& set : tied_words(report)) text += text_of({{"kind", "tied"}, {"note", set}});
+  for (const auto& note : report.notes) text += text_of({{"kind", "note"}, {"note", note}});
+  return text;
+}
+
+json to_json(const StudyReport& report) {
+  json arms = json::array();
+  for (const auto& arm : report.arms) {
+    json runs = json::array();
+    for (const auto& run : arm.runs) runs.push_back({{"seed", run.seed}, {"value", run.value}, {"run", run.folder}});
+    const auto known = [](double value, bool is_known) { return is_known ? json(value) : json(); };
+    json one{{"name", arm.name},
+             {"runs", runs},
+             {"mean", known(arm.summary.mean, !arm.runs.empty())},
+             {"sd", known(arm.summary.sd, arm.runs.size() > 1)}};
+    const auto& d = arm.difference;
+    if (!arm.is_baseline)
+      one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
+                           {"interval", interval_json(d.interval)},
+                           {"t_interval", interval_json(d.t_interval)},
+                           {"bootstrap_interval", nullptr},
+                           {"p", optional_json(d.p)},
+                           {"p_corrected", optional_json(d.p_corrected)},
+                           {"p_holm", optional_json(d.p_holm)},
+                           {"p_equivalence", optional_json(d.p_equivalence)},
+                           {"effect_size", optional_json(d.effect_size)},
+                           {"detectable", optional_json(d.detectable)},
+                           {"seeds_needed", optional_json(d.seeds_needed)},
+                           {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
+                           {"verdict", arm.verdict}};
+    if (!arm.secondary.empty()) one["secondary"] = secondary_json(report, arm);
+    arms.push_back(one);
+  }
+  const auto known_floor =
+      report.floor > 0 ? json{{"name", facts_of(report.by).floor}, {"value", report.floor}} : json();
+  json tables = json::array();
+  for (const auto& table : report.tables) tables.push_back(to_json(table));
+  return {{"study", report.name},
+          {"metric", report.metric},
+          {"unit", report.unit},
+          {"arms", arms},
+          {"simultaneous", report.rules.arms},
+          {"floor", known_floor},
+          {"tied", report.tied},
+          {"notes", report.notes},
+          {"baseline", report.baseline},
+          {"declaration", report.declaration},
+          {"tables", tables}};
+}
+
+}  // namespace cloze

@@ -1,0 +1,122 @@
+#pragma once
+// What a report is made of: checks and curves of its runs, and the words, the tables and the figures of its forms.
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "study/report/report.h"
+#include "study/search/stages.h"
+
+namespace cloze {
+
+/// Throws DataError where the finished runs differ in held-out text, tokenizer, form of the evaluation or budget.
+void check_comparable(const StudyReport& report);
+
+/// What a report says of a run that is not done.
+std::string note_on(const ReportedRun& run);
+
+/// Notes the arms of runs that were changed, and what made the runs where that is not one program and processor.
+void note_makers(StudyReport& report);
+
+/// Notes the arms that have not come to rest: the verdict of a longer budget may be another.
+void note_movement(StudyReport& report);
+
+/// The curves of the finished runs of an arm, by seed.
+using Curves = std::map<int64_t, std::vector<CurvePoint>>;
+Curves curves_of(const StudyReport& report, const std::string& arm);
+
+/// Mean and spread at the evaluations that all runs have.
+ArmCurve mean_curve(const Curves& curves);
+
+/// Differences of pairs of runs at the evaluations that both arms have.
+DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, const Curves& of_baseline,
+                                 const ComparisonRules& rules);
+
+/// The figures, in the units of `evaluate`, of the suites that runs of every arm answered (evaluation.suites), of each
+/// arm with its paired difference to the baseline; p is corrected by Holm over all differences of the table. None where
+/// no suite was answered. Throws DataError for a summary.json that is damaged.
+std::optional<Table> suite_table(const StudyReport& report);
+
+/// Adds to a table of arms, whose names are its first column, a column for each figure of these suites: the mean of an
+/// arm's runs, with their standard deviation. Throws as suite_table.
+void add_suite_columns(Table& table, const StudyReport& report);
+
+/// A table of each secondary metric: arms with their means, and their differences to the baseline.
+std::vector<Table> secondary_tables(const StudyReport& report);
+
+/// Adds the tables and notes of tuning, of a split and of probes.
+void add_stages(StudyReport& report, const Stages& stages);
+
+/// The report of a study with a `space:`: its trials, and no comparison.
+StudyReport search_report(const Stages& stages);
+
+/// Decimals that show two digits of the smallest spread among the runs of an arm.
+int decimals_of(const StudyReport& report);
+
+/// `held-out mlm loss`, `blimp accuracy`
+std::string metric_title(const StudyReport& report);
+
+/// ` [nats]`; empty for figures without a unit.
+std::string in_brackets(const std::string& unit);
+
+/// What curves are of: the metric, or the loss of runs that are judged after their training.
+std::string curve_title(const StudyReport& report);
+
+/// The unit of curves, in brackets.
+std::string curve_unit(const StudyReport& report);
+
+/// `95 % interval`
+std::string interval_head(const StudyReport& report);
+
+/// `, simultaneous over 3 arms`; empty for one.
+std::string at_once_words(const StudyReport& report);
+
+/// What is asked, in one sentence.
+std::string question_of(const StudyReport& report);
+
+/// How it was asked: metric, unit, baseline, seeds, budget, margin, runs.
+std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& report);
+
+/// The tied sets, one sentence each.
+std::vector<std::string> tied_words(const StudyReport& report);
+
+/// How the numbers were computed, with sources, one sentence each.
+std::vector<std::string> methods_of(const StudyReport& report);
+
+/// `3.1033 ± 0.0078` of the runs of an arm; empty without any.
+std::string mean_text(const StudyReport& report, const ArmReport& arm);
+
+/// A row for each arm: its mean, its difference to the baseline with intervals and tests, and the verdict.
+Table verdict_table(const StudyReport& report);
+
+/// The same for a paper: one interval, and marks for verdicts, which the caption explains.
+Table paper_table(const StudyReport& report);
+
+/// A row for each run.
+Table run_table(const StudyReport& report);
+
+/// What the arms differ in.
+Table key_table(const StudyReport& report);
+
+/// What a run used up, or the mean of runs.
+struct RunUsage {
+  double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, seconds = 0, flops = 0;
+};
+RunUsage usage_of(const RunResult& run);
+RunUsage mean_usage(const ArmReport& arm);
+
+/// What the finished runs of each arm used up in the mean, in the currencies that the runs logged; without rows where
+/// they logged none.
+Table usage_table(const StudyReport& report);
+
+// Figures of a page, as HTML; empty where there is nothing to draw.
+/// The differences of all arms on one axis, with the margin.
+std::string difference_figure(const StudyReport& report);
+/// Losses and differences along training, by each currency that is known.
+std::string curve_figure(const StudyReport& report);
+/// The value of each run, a row for each arm.
+std::string value_figure(const StudyReport& report);
+
+}  // namespace cloze

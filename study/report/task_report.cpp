@@ -1,0 +1,441 @@
+#include "study/report/task_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "core/contains.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/run_files.h"
+#include "study/execution/runs.h"
+#include "study/plan/task_plan.h"
+#include "study/report/report.h"
+#include "study/search/stages.h"
+#include "study/statistics/task_value.h"
+#include "tasks/figures/floors.h"
+#include "tasks/figures/task_metric.h"
+#include "tasks/rows/prepared_task.h"
+
+namespace cloze {
+
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<std::string> distinct(const std::vector<ArmOnTask>& arms, std::string ArmOnTask::* field) {
+  std::vector<std::string> names;
+  for (const auto& one : arms)
+    if (!contains(names, one.*field)) names.push_back(one.*field);
+  return names;
+}
+
+const ArmOnTask* find_in(const std::vector<ArmOnTask>& arms, const std::string& arm, const std::string& task) {
+  const auto at = std::ranges::find_if(arms, [&](const auto& one) { return one.arm == arm && one.task == task; });
+  return at == arms.end() || at->values.empty() ? nullptr : &*at;
+}
+
+/// The mean of an arm on a task, of which more is better; an undefined one is worse than all others.
+double height_of(const ArmOnTask& one) {
+  const double mean = one.mean();
+  if (std::isnan(mean)) return -std::numeric_limits<double>::infinity();
+  return is_error(one.figure) ? -mean : mean;
+}
+
+/// The rank of an arm on a task, 1 for the best; equal means share theirs. Arms that are held apart have none.
+double rank_of(const std::vector<ArmOnTask>& arms, const ArmOnTask& one) {
+  double better = 0, equal = 0;
+  const double own = height_of(one);
+  for (const auto& other : arms) {
+    if (other.task != one.task || other.values.empty() || !other.changed.empty()) continue;
+    better += height_of(other) > own;
+    equal += height_of(other) == own;
+  }
+  return better + (equal + 1) / 2;
+}
+
+/// `82.91 ± 0.40` of the values of an arm on a task: runs, or of one run its fine-tunings.
+std::string cell_of(const ArmOnTask& one) {
+  std::vector<double> values;
+  for (const auto& of_run : one.values) values.push_back(mean_of(of_run));
+  const auto summary = summarize(values.size() == 1 ? one.values.front() : values);
+  const auto decimals = is_error(one.figure) ? 4 : 2;
+  const bool is_defined = std::isfinite(summary.mean);
+  auto text = is_defined ? fixed(summary.mean, decimals) : "undefined";
+  if (summary.count > 1 && is_defined) text += " ± " + fixed(summary.sd, decimals);
+  return one.unlearned > 0 ? text + " *" : text;
+}
+
+/// The means over these tasks of the runs that have all of them.
+std::vector<double> means_of_runs(const std::vector<const ArmOnTask*>& tasks) {
+  std::vector<double> means;
+  if (tasks.empty()) return means;
+  for (const auto& run : tasks.front()->runs) {
+    std::vector<double> of_run;
+    for (const auto* task : tasks) {
+      const auto at = std::ranges::find(task->runs, run) - task->runs.begin();
+      if (at < std::ssize(task->values)) of_run.push_back(mean_of(task->values[static_cast<size_t>(at)]));
+    }
+    if (of_run.size() == tasks.size()) means.push_back(mean_of(of_run));
+  }
+  return means;
+}
+
+/// `82.91 [82.10, 83.72]`: the mean over these tasks of the runs that have all of them, with its interval where there
+/// are several; empty where none has, and for an undefined figure.
+std::string mean_over_tasks(const std::vector<const ArmOnTask*>& tasks) {
+  const auto summary = summarize(means_of_runs(tasks));
+  if (summary.count == 0 || !std::isfinite(summary.mean)) return "";
+  const auto interval = mean_interval(summary, 0.95);
+  return fixed(summary.mean, 2) +
+         (interval ? concat(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "");
+}
+
+/// The recipe of a plan of fine-tunings.
+std::string recipe_words(const Plan& tasks) {
+  const auto& options = tasks.runs.front().finetuning.options;
+  const auto like = std::ranges::find(options, "--like");
+  return like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1);
+}
+
+std::string sd_cell(double sd, const std::string& figure) {
+  return std::isnan(sd) ? "" : fixed(sd, is_error(figure) ? 4 : 2);
+}
+
+/// The arm of a fine-tuning and, of runs that no study planned, its run.
+std::string arm_of(const PlannedRun& run) { return run.finetuning.arm; }
+
+}  // namespace
+
+std::string change_of(const std::string& folder, const std::vector<std::string>& networks) {
+  ReportedRun run;
+  for (const auto& network : networks) read_provenance(network, run);
+  read_provenance(folder, run);
+  return run.changed;
+}
+
+double ArmOnTask::mean() const {
+  std::vector<double> means;
+  for (const auto& of_run : values) means.push_back(mean_of(of_run));
+  return mean_of(means);
+}
+
+int64_t ArmOnTask::count() const {
+  int64_t all = 0;
+  for (const auto& of_run : values) all += std::ssize(of_run);
+  return all;
+}
+
+SplitSpread split_spread(const std::vector<std::vector<double>>& values) {
+  SplitSpread spread{.of_runs = std::nan(""), .of_finetunings = std::nan("")};
+  double within = 0, all = 0, squares = 0;
+  std::vector<double> means;
+  for (const auto& of_run : values) {
+    means.push_back(mean_of(of_run));
+    for (const double value : of_run) within += std::pow(value - means.back(), 2);
+    const auto n = static_cast<double>(of_run.size());
+    all += n;
+    squares += n * n;
+  }
+  const auto runs = static_cast<double>(values.size());
+  if (all <= runs) return spread;
+  const double mean_within = within / (all - runs);
+  spread.of_finetunings = std::sqrt(mean_within);
+  if (runs < 2) return spread;
+  double grand = 0, between = 0;
+  for (size_t i = 0; i < values.size(); ++i) grand += static_cast<double>(values[i].size()) * means[i] / all;
+  for (size_t i = 0; i < values.size(); ++i)
+    between += static_cast<double>(values[i].size()) * std::pow(means[i] - grand, 2);
+  const double per_run = (all - squares / all) / (runs - 1);
+  spread.of_runs = std::sqrt(std::max(0.0, (between / (runs - 1) - mean_within) / per_run));
+  return spread;
+}
+
+namespace {
+
+/// Names of arms with what was changed of their runs, each change one of its own.
+class ArmNames {
+ public:
+  std::string of(const std::string& arm, const std::string& changed) {
+    if (changed.empty()) return arm;
+    auto name = arm + changed_name(changed);
+    const auto is_other = [&](const auto& known) {
+      return known.second == name && known.first != std::pair(arm, changed);
+    };
+    if (std::ranges::any_of(names_, is_other)) name = arm + ", " + changed;
+    return names_.emplace(std::pair(arm, changed), name).first->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::string> names_{};  // of arm and change
+};
+
+}  // namespace
+
+std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
+  std::vector<ArmOnTask> arms;
+  ArmNames names;
+  std::map<std::string, size_t> row_of;  // of a run with its task, in its arm
+  for (const auto& run : tasks.runs) {
+    const auto& job = run.finetuning;
+    const bool is_done = status_of(tasks, run).state == RunState::done;
+    const auto changed = is_done ? change_of(run_path(tasks, run), job.networks) : "";
+    const auto arm = names.of(arm_of(run), changed);
+    const auto is_same = [&](const ArmOnTask& one) {
+      return one.arm == arm && one.task == job.task && one.changed == changed;
+    };
+    auto at = std::ranges::find_if(arms, is_same);
+    if (at == arms.end()) at = arms.insert(arms.end(), ArmOnTask{.arm = arm, .task = job.task, .changed = changed});
+    if (!is_done) continue;
+    const auto outcome = outcome_of(run_path(tasks, run));
+    at->figure = outcome.figure;
+    at->unlearned += !outcome.learned;
+    const auto [row, is_new] =
+        row_of.emplace(run.config.init.from + "\n" + job.task + "\n" + arm + changed, at->values.size());
+    if (is_new) at->values.emplace_back();
+    if (is_new) at->runs.push_back(run.config.init.from);
+    at->values[row->second].push_back(outcome.value);
+  }
+  return arms;
+}
+
+Table rank_table(const std::vector<ArmOnTask>& arms) {
+  const auto tasks = distinct(arms, &ArmOnTask::task);
+  std::vector<std::string> heads{"arm"};
+  for (const auto& task : tasks) {
+    std::string figure;
+    for (const auto& one : arms)
+      if (one.task == task && !one.figure.empty()) figure = one.figure;
+    heads.push_back(figure.empty() ? task : task + " " + figure + (is_error(figure) ? "" : " %"));
+  }
+  heads.insert(heads.end(), {"mean", "average rank"});
+  Table table{.title = "Tasks", .header = columns_of_numbers(heads)};
+  for (const auto& arm : distinct(arms, &ArmOnTask::arm)) {
+    std::vector<std::string> row{arm};
+    std::vector<const ArmOnTask*> shares;
+    std::vector<double> ranks;
+    bool has_all = true, is_apart = false;
+    for (const auto& task : tasks) {
+      const auto* one = find_in(arms, arm, task);
+      row.push_back(one ? cell_of(*one) : "");
+      has_all = has_all && one;  // of other tasks each arm would have another mean
+      if (!one) continue;
+      is_apart = is_apart || !one->changed.empty();
+      ranks.push_back(rank_of(arms, *one));
+      if (!is_error(one->figure)) shares.push_back(one);
+    }
+    row.push_back(has_all ? mean_over_tasks(shares) : "");
+    row.push_back(has_all && !is_apart ? fixed(mean_of(ranks), 2) : "");
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table finetuning_table(const std::vector<ArmOnTask>& arms) {
+  Table table{.title = "Spread of fine-tuning",
+              .header = columns_of_numbers(
+                  {"task", "arm", "runs", "fine-tunings", "sd of runs", "sd of fine-tunings", "did not learn"})};
+  table.header[1].kind = ColumnKind::text;
+  for (const auto& one : arms) {
+    const auto spread = split_spread(one.values);
+    table.rows.push_back({one.task, one.arm, std::to_string(one.values.size()), std::to_string(one.count()),
+                          sd_cell(spread.of_runs, one.figure), sd_cell(spread.of_finetunings, one.figure),
+                          std::to_string(one.unlearned)});
+  }
+  return table;
+}
+
+namespace {
+
+/// The finished fine-tunings of one run on one task, by their seeds.
+using BySeed = std::map<int64_t, MetricValue>;
+
+std::map<std::string, std::map<std::string, BySeed>> values_by_task(const Plan& tasks) {
+  std::map<std::string, std::map<std::string, BySeed>> seeds;  // of task, arm
+  for (const auto& run : tasks.runs)
+    if (status_of(tasks, run).state == RunState::done && change_of(run_path(tasks, run)).empty())
+      seeds[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run_path(tasks, run)}, "");
+  return seeds;
+}
+
+Difference difference_between(const BySeed& arm, const BySeed& baseline, const ComparisonRules& rules) {
+  std::vector<double> values, others;
+  std::vector<const ExampleLosses*> items, other_items;
+  for (const auto& [seed, value] : arm) {
+    const auto other = baseline.find(seed);
+    if (other == baseline.end() || !std::isfinite(value.value - other->second.value)) continue;
+    require<DataError>(value.text == other->second.text, "runs were judged on different items of ", value.measured,
+                       "; make them again with one task file");
+    values.push_back(value.value);
+    others.push_back(other->second.value);
+    items.push_back(&value.examples);
+    other_items.push_back(&other->second.examples);
+  }
+  if (values.empty()) return {};
+  return compare_seeds(values, others, rules, values.size() > 1 ? example_error(items, other_items) : ExampleError{});
+}
+
+}  // namespace
+
+Table difference_table(const Plan& tasks) {
+  const auto names = task_names(tasks);
+  std::vector<std::string> arms;
+  for (const auto& run : tasks.runs)
+    if (!contains(arms, arm_of(run))) arms.push_back(arm_of(run));
+  Table table{.title = "Differences to " + arms.front(),
+              .header = columns_of_numbers({"task", "run", "difference", "95 % interval", "p (Holm)", "verdict"})};
+  table.header[1].kind = table.header.back().kind = ColumnKind::text;
+  if (arms.size() < 2) return table;
+  auto values = values_by_task(tasks);
+  ComparisonRules rules{.arms = std::ssize(names) * (std::ssize(arms) - 1)};
+  std::vector<Difference> differences;
+  for (const auto& task : names)
+    for (size_t i = 1; i < arms.size(); ++i) {
+      auto& of_task = values[task];
+      const auto& first = of_task[arms.front()];
+      const bool is_of_error = !first.empty() && is_error(first.begin()->second.measured.substr(task.size() + 1));
+      rules.higher_is_better = !is_of_error;
+      const auto one = difference_between(of_task[arms[i]], first, rules);
+      differences.push_back(one);
+      const int decimals = is_of_error ? 4 : 2;
+      const auto words_of =
+          one.seeds == 0 ? "no finished pair" : verdict_words(one, rules, is_of_error ? "" : "points");
+      table.rows.push_back({task, arms[i], one.seeds > 0 ? fixed(one.mean, decimals, true) : "", "", "", words_of});
+      if (const auto& interval = one.interval)
+        table.rows.back()[3] =
+            concat("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
+    }
+  correct(differences);
+  for (size_t i = 0; i < differences.size(); ++i)
+    if (differences[i].p_holm) table.rows[i][4] = significant(*differences[i].p_holm, 2);
+  return table;
+}
+
+std::string finetuning_words(const Plan& tasks) {
+  const auto& terms = tasks.study.tasks;
+  const auto text = concat("Fine-tuned with ", terms.seeds, terms.seeds == 1 ? " seed" : " seeds", " by ",
+                           recipe_words(tasks), ", the same for all runs");
+  return terms.tune.items.empty() ? text : concat(text, " but for ", keys_of_search(terms));
+}
+
+std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms) {
+  std::vector<std::string> notes;
+  std::string unlearned;
+  for (const auto& one : arms)
+    if (one.unlearned > 0)
+      unlearned += concat(unlearned.empty() ? "" : ", ", one.arm, " on ", one.task, " (", one.unlearned, " of ",
+                          one.count(), ")");
+  if (!unlearned.empty())
+    notes.push_back(concat("* did not learn, being no better than the floor on the valid part: ", unlearned,
+                           "; they count like the others"));
+  for (const auto& one : arms)
+    if (!one.changed.empty())
+      notes.push_back(concat(one.arm, " on ", one.task, ": ", one.changed,
+                             "; it is held apart from fine-tunings that never changed"));
+  notes.push_back(
+      concat("all runs were fine-tuned alike, by ", recipe_words(tasks),
+             tasks.study.tasks.tune.items.empty()
+                 ? "; its rates were not searched for any arm"
+                 : concat("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
+  if (std::ranges::any_of(arms, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
+    notes.emplace_back(
+        "the mean over tasks is of the pretraining runs that have all of them, with Student's 95 % interval over "
+        "these");
+  for (const auto& run : tasks.runs)
+    if (const auto status = status_of(tasks, run); failed_by_itself(status) && !status.is_of_failed_source)
+      notes.push_back(concat("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
+  if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
+  return notes;
+}
+
+namespace {
+
+/// A task of the table with the rows of one of its finished fine-tunings.
+struct TaskWithRows {
+  std::string figure{}, rows{};
+  PreparedTask prepared{};
+};
+
+/// The tasks of a rank_table in its order; of those without a finished fine-tuning nothing is known.
+std::vector<std::optional<TaskWithRows>> tasks_with_rows(const Plan& tasks, const std::vector<ArmOnTask>& arms) {
+  std::vector<std::string> names;
+  for (const auto& arm : arms)
+    if (!contains(names, arm.task)) names.push_back(arm.task);
+  std::vector<std::optional<TaskWithRows>> all;
+  for (const auto& name : names) {
+    auto& found = all.emplace_back();
+    const auto finished =
+        std::ranges::find_if(arms, [&](const ArmOnTask& arm) { return arm.task == name && !arm.figure.empty(); });
+    if (finished == arms.end()) continue;
+    const auto run = std::ranges::find_if(tasks.runs, [&](const PlannedRun& one) {
+      return one.finetuning.task == name && status_of(tasks, one).state == RunState::done;
+    });
+    const auto rows = run_path(tasks, *run) + "/" + task_folder;
+    found = TaskWithRows{.figure = finished->figure, .rows = rows, .prepared = open_prepared_task(rows)};
+  }
+  return all;
+}
+
+/// What a floor predicts for the test part; none where the task has no such floor.
+std::optional<std::vector<TaskPrediction>> predictions_of(const TaskWithRows& of, Floor floor,
+                                                          const std::vector<TaskItem>& test) {
+  const auto& task = of.prepared.task;
+  if (floor == Floor::constant) return constant_predictions(task.config.kind, of.prepared.constant, test);
+  if (task.config.kind != TaskKind::classification) return {};
+  const auto train = read_prepared_part(of.rows, "train").items;
+  std::set<int64_t> labels;
+  for (const auto& item : train)
+    if (const auto* gold = std::get_if<GoldLabel>(&item.gold); gold && gold->id != unknown_label)
+      labels.insert(gold->id);
+  if (labels.size() < 2) return {};  // nothing to tell apart
+  return floor_predictions(task.config.kind, floor, train, test, task.labels);
+}
+
+/// The value of a floor on the test part, in points where it is no error.
+std::optional<double> value_of_floor(const TaskWithRows& of, Floor floor) {
+  const auto& task = of.prepared.task;
+  const auto test = read_prepared_part(of.rows, "test").items;
+  const auto predictions = predictions_of(of, floor, test);
+  if (!predictions) return {};
+  for (const auto& one : values_of(task.config.kind, test, task.labels, *predictions, metric_options(task)))
+    if (one.metric == of.figure && one.value) return is_error(of.figure) ? *one.value : 100 * *one.value;
+  return {};
+}
+
+}  // namespace
+
+void add_floors(Table& ranks, const Plan& tasks, const std::vector<ArmOnTask>& arms) {
+  const auto all = tasks_with_rows(tasks, arms);
+  for (const auto floor : {Floor::constant, Floor::words}) {
+    std::vector<std::string> names, cells;
+    double sum = 0, count = 0;
+    bool has_all = true;
+    for (const auto& task : all) {
+      const auto value = task ? value_of_floor(*task, floor) : std::nullopt;
+      cells.push_back(value ? fixed(*value, is_error(task->figure) ? 4 : 2) : "");
+      if (value) {
+        const auto name = name_of_floor(task->prepared.task.config.kind, floor);
+        if (!contains(names, name)) names.push_back(name);
+      }
+      if (task && is_error(task->figure)) continue;  // which a mean of points leaves out
+      has_all = has_all && value;
+      sum += value.value_or(0);
+      ++count;
+    }
+    if (names.empty()) continue;
+    auto& row = ranks.rows.emplace_back();
+    row.push_back("floor: " + listed(names));
+    row.insert(row.end(), cells.begin(), cells.end());
+    row.push_back(has_all && count > 0 ? fixed(sum / count, 2) : "");
+    row.resize(ranks.header.size());
+  }
+}
+
+}  // namespace cloze

@@ -1,0 +1,61 @@
+#pragma once
+// Fine-tunings in reports: values by task, their spread, ranks of arms, runs that did not learn.
+#include <string>
+#include <vector>
+
+#include "core/report/table.h"
+#include "study/plan/plan.h"
+
+namespace cloze {
+
+/// The finished fine-tunings of an arm on a task. Those that were changed on their way alike, or whose networks were,
+/// are an arm of their own.
+struct ArmOnTask {
+  std::string arm{}, task{}, figure{};
+  std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
+  std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
+  std::vector<std::string> runs{};            ///< [runs], their folders
+  int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
+  double mean() const;                        ///< over runs of the means over their fine-tunings
+  int64_t count() const;                      ///< of fine-tunings
+};
+
+/// Standard deviations of a one-way model of random effects: of runs, and of fine-tunings of one run; NaN where there
+/// are fewer than two. Source: Searle, Casella and McCulloch 1992, section 3.5 (analysis of variance, 0 where it is
+/// negative).
+struct SplitSpread {
+  double of_runs = 0, of_finetunings = 0;
+};
+SplitSpread split_spread(const std::vector<std::vector<double>>& values);
+
+/// `changed at step 40 with ...`, where a run was changed on its way, or before it one of those whose networks it goes
+/// on from; empty: none was.
+std::string change_of(const std::string& folder, const std::vector<std::string>& networks = {});
+
+/// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
+std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
+
+/// A row an arm, a column a task, with the mean over tasks of the runs that have all of them, with Student's 95 %
+/// interval where there are several, and the average rank among the arms that are not held apart.
+Table rank_table(const std::vector<ArmOnTask>& arms);
+
+/// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.
+Table finetuning_table(const std::vector<ArmOnTask>& arms);
+
+/// Of runs that no study planned: each against the first on each task, paired by the seeds of the fine-tuning and on
+/// the same items. The intervals of all rows hold at once; they are of these runs, and not of others that would be
+/// pretrained alike. Without rows for one run. Throws DataError as value_of_finetunings.
+Table difference_table(const Plan& tasks);
+
+/// How all fine-tunings of a plan were made: `Fine-tuned with 3 seeds by the recipe turc-2019, the same for all runs`.
+std::string finetuning_words(const Plan& tasks);
+
+/// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
+std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms);
+
+/// Adds rows to the rank_table of these arms, with values of the same items: one of what the training part of each task
+/// has most, and, where a task is a classification, one of a logistic regression on its words (tasks/figures/floors.h),
+/// with their means over tasks. A task without a finished fine-tuning has none. Throws DataError as read_judged_test.
+void add_floors(Table& ranks, const Plan& tasks, const std::vector<ArmOnTask>& arms);
+
+}  // namespace cloze

@@ -1,0 +1,56 @@
+#pragma once
+// The work of a study in its order. A study of arms is one plan of runs; a search comes before it in a plan of its own,
+// whose results decide the configs of what follows:
+//
+//   FOLDER/tuning/runs/...   every arm with every combination of the values under `tune:`
+//   FOLDER/runs/...          the runs that are compared
+//   FOLDER/stage-2/runs/...  with `then`: what goes on from those, and stage-3 from these; the last are compared
+//   FOLDER/probe/runs/...    with `probe_head`: heads for the metric on the backbones of those, which are compared
+//   FOLDER/split/runs/...    with `split`: every arm with one random stream varied alone
+//   FOLDER/task-tuning/runs/ARM/seed-1/TASK/seed-100001/learning_rate=3e-4   with `tasks: {tune: ...}`: what decides
+//                            the values of the fine-tunings of each arm on each task
+//   FOLDER/tasks/runs/ARM/seed-1/TASK/seed-1   with `tasks`: a run of `cloze finetune` for each of the runs that are
+//                            compared, each task and each seed of the fine-tuning
+//   FOLDER/rung-1/runs/...   with `space`: trials, of which the best go on to rung-2
+#include <optional>
+
+#include "study/execution/runner.h"
+
+namespace cloze {
+
+/// The plans of a study.
+struct Stages {
+  std::vector<Plan> plans{};            ///< each may need those before it
+  size_t comparison = 0;                ///< index of the plan that the report compares, or of the last rung of a search
+  std::optional<size_t> tuning{};       ///< index of the plan that decides the tuned values
+  std::optional<size_t> split{};        ///< index of the plan that varies single streams
+  std::optional<size_t> task_tuning{};  ///< index of the plan that decides the tuned values of the fine-tunings
+  std::optional<size_t> tasks{};        ///< index of the plan that fine-tunes the runs which are compared
+  std::vector<size_t> rungs{};          ///< indices of the rungs of a search
+  const Plan& compared() const { return plans[comparison]; }
+};
+
+/// The stages of a study file, as far as the runs that have ended decide them. `folder` empty: studies/NAME.
+/// Throws ConfigError with the locations of all mistakes that one reading can find.
+Stages make_stages(const std::string& file, const std::string& folder = "");
+
+/// Adds a plan of trained networks, with `probe_head` also the plan of their probes; returns the index of the one that
+/// is scored.
+size_t add_stage(Stages& stages, Plan plan);
+
+/// True where nothing is left to run: every run is done, or failed for a reason of its own (a run that was killed is
+/// to be run again).
+bool is_settled(const Plan& plan);
+
+/// How many runs of a plan keep it from being settled, and one of them: `3 of 12 runs are not done, such as a/1`.
+std::string unsettled_words(const Plan& plan);
+
+/// What a stage waits for whose runs have failed: `a new try of WHAT, whose runs have all failed (see its log ...)`.
+std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example);
+
+/// Runs the stages in their order, each as `run_study` does; a stage that waits for another is planned when that one
+/// has ended. `only` may name runs of any stage. Throws as `run_study`, and DataError where all runs have failed that
+/// could decide what follows.
+StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options);
+
+}  // namespace cloze

@@ -1,0 +1,106 @@
+#include "study/search/variance.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+std::vector<RandomStream> split_streams(const StudyConfig& study) {
+  if (!study.vary.empty()) return study.vary;
+  std::vector<RandomStream> all;
+  for (const auto& choice : choices(RandomStream{})) all.push_back(choice.value);
+  return all;
+}
+
+std::string split_name(const std::string& arm, RandomStream stream) { return concat(arm, ", ", stream, " alone"); }
+
+/// The finite values of an arm's finished runs.
+std::vector<double> values_of(const Plan& plan, const std::string& arm) {
+  std::vector<double> values;
+  for (const auto& run : plan.runs)
+    if (run.arm == arm)
+      if (const auto result = finished_result(plan, run)) values.push_back(result->value);
+  return values;
+}
+
+}  // namespace
+
+Plan split_plan(const Plan& comparison) {
+  Plan plan{.file = comparison.file, .folder = comparison.folder + "/split", .study = comparison.study};
+  plan.seeds.assign(comparison.seeds.begin() + 1, comparison.seeds.end());
+  plan.stage = "split";
+  plan.metric = comparison.metric;
+  plan.secondary = comparison.secondary;
+  plan.part = comparison.part;
+  plan.compares = false;
+  plan.waits_for = comparison.waits_for;
+  const auto streams = split_streams(plan.study);
+  for (const auto& arm : comparison.arms)
+    for (const auto stream : streams) {
+      auto& one = plan.arms.emplace_back(arm);
+      one.name = split_name(arm.name, stream);
+    }
+  for (const int64_t seed : plan.seeds)
+    for (size_t a = 0; a < comparison.arms.size(); ++a)
+      for (const auto stream : streams) {
+        auto run = comparison.runs[a];  // of the first seed
+        run.arm = split_name(comparison.arms[a].name, stream);
+        run.seed = seed;
+        const auto of_arm = run.folder.substr(0, run.folder.rfind("/seed-"));
+        run.folder = concat(of_arm, "/", stream, "/seed-", seed);
+        run.config.train.seeds.of(stream) = seed;
+        run.fingerprint = fingerprint_of(run.config);
+        plan.runs.push_back(std::move(run));
+      }
+  return plan;
+}
+
+Table variance_table(const Plan& comparison, const Plan& split) {
+  const double confidence = comparison.study.metric.confidence;
+  constexpr auto number = ColumnKind::number;
+  Table table{.title = "Where the spread over seeds comes from",
+              .header = {"arm",
+                         "varied",
+                         {"runs", number},
+                         {"sd", number},
+                         {concat(shortest(100 * confidence), " % interval"), number},
+                         {"share", number}}};
+  const auto row = [&](const std::string& arm, const std::string& varied, const std::vector<double>& values,
+                       const std::string& share) {
+    const auto summary = summarize(values);
+    std::vector<std::string> cells{arm, varied, std::to_string(summary.count), "", "", share};
+    if (summary.count > 1) {
+      const auto interval = sd_interval(summary.sd, summary.count, confidence);
+      cells[3] = digits(summary.sd, 3);
+      cells[4] = "[" + digits(interval.low, 3) + ", " + digits(interval.high, 3) + "]";
+    }
+    table.rows.push_back(cells);
+  };
+  for (const auto& arm : comparison.arms) {
+    const auto all = values_of(comparison, arm.name);
+    const auto& first = comparison.runs[static_cast<size_t>(&arm - comparison.arms.data())];
+    const auto shared = finished_result(comparison, first);  // has the seed that all share
+    row(arm.name, comparison.study.vary.empty() ? "all streams" : "all of these", all, "");
+    std::vector<std::vector<double>> parts;
+    double sum = 0;
+    for (const auto stream : split_streams(comparison.study)) {
+      auto& values = parts.emplace_back(values_of(split, split_name(arm.name, stream)));
+      if (shared) values.insert(values.begin(), shared->value);
+      const double sd = summarize(values).sd;
+      sum += sd * sd;
+    }
+    size_t k = 0;
+    for (const auto stream : split_streams(comparison.study)) {
+      const double sd = summarize(parts[k]).sd;
+      row(arm.name, name_of(stream), parts[k++], sum > 0 ? fixed(100 * sd * sd / sum, 0) + " %" : "");
+    }
+    table.rows.push_back({arm.name, "root of the sum", "", digits(std::sqrt(sum), 3), "", ""});
+  }
+  return table;
+}
+
+}  // namespace cloze

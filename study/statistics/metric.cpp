@@ -1,0 +1,280 @@
+#include "study/statistics/metric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <set>
+#include <utility>
+
+#include "core/file.h"
+#include "core/fingerprint.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "run/config/objective_short_form.h"
+#include "run/records/suite_record.h"
+#include "run/records/suite_units.h"
+#include "study/execution/runs.h"
+#include "study/statistics/task_value.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t max_record = uint64_t{256} << 20;
+
+// -- A held-out loss -------------------------------------------------------------------------------------------------
+
+MetricFacts facts_of(const LossMetric& loss) {
+  const bool is_of_labels = loss.name.starts_with("nsp") || loss.name.starts_with("sop");
+  return {.name = loss.name,
+          .title = concat("held-out ", loss.name, " loss"),
+          .unit = unit_words(loss.unit),
+          .floor = is_of_labels ? "the more frequent label" : "word frequencies",
+          .has_curve_in_unit = loss.unit == LossUnit::nats};
+}
+
+MetricValue value_of(const LossMetric& loss, const std::string& folder, const std::string& remedy) {
+  return value_in(read_held_out(folder, remedy), loss, folder);
+}
+
+std::optional<CurveValue> curve_value(const LossMetric& loss, const json& row) {
+  if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return std::nullopt;
+  return CurveValue{.value = number_at(row, "held_out", loss.name + "_loss", row["held_out_loss"].get<double>()),
+                    .floor = number_at(row, "held_out", loss.name + "_baseline_loss", 0)};
+}
+
+std::string row_mark(const LossMetric&) { return "\"held_out_loss\""; }
+
+void ask(RunConfig& run, const LossMetric& loss) {
+  run.evaluation.objectives.push_back(parse_objective(loss.name, "metric"));
+}
+
+// -- A figure of a suite ---------------------------------------------------------------------------------------------
+
+MetricFacts facts_of(const SuiteMetric& suite) {
+  const auto name = concat(suite.suite, " ", suite.figure);
+  const bool is_fraction = is_proportion(suite.figure);
+  return {.name = name,
+          .title = name,
+          .unit = is_fraction                   ? "points"
+                  : suite.figure == "surprisal" ? "nats"
+                                                : "",
+          .higher_is_better = is_higher_better(suite.figure),
+          .floor = "guessing",
+          .most = is_fraction                   ? 100
+                  : suite.figure == "surprisal" ? 1e6
+                                                : 2,
+          .least_margin = is_fraction ? 0.1 : 0};
+}
+
+/// The suites.json of a run directory.
+SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
+  const auto path = folder + "/suites.json";
+  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be compared by a suite; ", remedy);
+  const auto fields = parse_json(read_text(path, max_record));
+  const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
+  SuiteRecord record;
+  try {
+    record = fields.get<SuiteRecord>();
+  } catch (const std::exception&) {
+    damaged(false);
+  }
+  damaged(record.xxh3 == hash_hex(json_text(fields["suites"])));
+  for (const auto& [suite, figures] : record.suites)
+    for (const auto& [name, figure] : figures) damaged(figure.sum.size() == figure.count.size());
+  return record;
+}
+
+MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const std::string& remedy) {
+  const auto record = read_suites(folder, remedy);
+  const auto suite = record.suites.find(metric.suite);
+  require<DataError>(suite != record.suites.end(), folder, "/suites.json: has no answers to ", metric.suite,
+                     "; the log of the run says why; ", remedy);
+  const auto found = suite->second.find(metric.figure);
+  std::vector<std::string> names;
+  for (const auto& [name, figure] : suite->second) names.push_back(name);
+  require<DataError>(found != suite->second.end(), folder, "/suites.json: ", metric.suite, " has no ", metric.figure,
+                     "; its figures are ", listed(names));
+  const auto& figure = found->second;
+  MetricValue value{.value = in_unit(figure.value, metric.figure),
+                    .examples = {.sum = figure.sum, .count = figure.count},
+                    .measured = metric.suite,
+                    .text = figure.asked,
+                    .floor = in_unit(figure.floor, metric.figure)};
+  for (auto& sum : value.examples.sum) sum = in_unit(sum, metric.figure);
+  return value;
+}
+
+std::optional<CurveValue> curve_value(const SuiteMetric& metric, const json& row) {
+  const json* at = &row;
+  for (const std::string& key : {std::string("suites"), metric.suite, metric.figure, std::string("value")}) {
+    if (!at->is_object() || !at->contains(key)) return std::nullopt;
+    at = &(*at)[key];
+  }
+  if (!at->is_number()) return std::nullopt;
+  return CurveValue{.value = in_unit(at->get<double>(), metric.figure)};
+}
+
+std::string row_mark(const SuiteMetric&) { return "\"suites\""; }
+
+void ask(RunConfig& run, const SuiteMetric& metric) {
+  auto& suites = run.evaluation.suites;
+  const auto is_named = [&](const std::string& path) { return suite_name(path) == metric.suite; };
+  if (std::ranges::none_of(suites, is_named)) suites.push_back(metric.path);
+}
+
+// -- A figure of a task ----------------------------------------------------------------------------------------------
+
+MetricFacts facts_of(const TaskMetric& task) {
+  return {.name = task.task,
+          .title = concat(task.task, " ", task.figure.empty() ? "figure" : task.figure, " after fine-tuning"),
+          .unit = task.is_error ? "" : "points",
+          .higher_is_better = !task.is_error,
+          .floor = task.floor,
+          .has_curve_in_unit = false,
+          .most = task.is_error ? 1e6 : 100,
+          .least_margin = task.is_error ? 0 : 0.05};
+}
+
+MetricValue value_of(const TaskMetric& task, const std::string& folder, const std::string& remedy) {
+  const auto found = task.finetunings.find(folder);
+  require<DataError>(found != task.finetunings.end() && !found->second.empty(), folder, ": is not fine-tuned on ",
+                     task.task, "; ", remedy);
+  return value_of_finetunings(found->second, task.figure);
+}
+
+/// While it is trained a run has the losses that it is trained with, whose floor is none of the figure.
+std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) {
+  auto found = curve_value(LossMetric{}, row);
+  if (found) found->floor = 0;
+  return found;
+}
+std::string row_mark(const TaskMetric&) { return row_mark(LossMetric{}); }
+
+/// A run is judged after its training, by the runs that `cloze finetune` makes of it.
+void ask(RunConfig&, const TaskMetric&) {}
+
+}  // namespace
+
+MetricFacts facts_of(const StudyMetric& metric) {
+  return std::visit([](const auto& kind) { return facts_of(kind); }, metric);
+}
+
+MetricValue value_of(const StudyMetric& metric, const std::string& folder, const std::string& remedy) {
+  return std::visit([&](const auto& kind) { return value_of(kind, folder, remedy); }, metric);
+}
+
+std::optional<CurveValue> curve_value(const StudyMetric& metric, const json& row) {
+  return std::visit([&](const auto& kind) { return curve_value(kind, row); }, metric);
+}
+
+std::string row_mark(const StudyMetric& metric) {
+  return std::visit([](const auto& kind) { return row_mark(kind); }, metric);
+}
+
+void ask(RunConfig& run, const StudyMetric& metric) {
+  std::visit([&](const auto& kind) { ask(run, kind); }, metric);
+}
+
+MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std::string& folder) {
+  const auto losses = file.losses.find(loss.name);
+  const auto path = folder + "/held_out.json";
+  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
+                     "', by which runs are compared; train the run again");
+  const auto& [examples, bytes, documents] = losses->second;
+  MetricValue value{.examples = examples, .documents = documents, .measured = file.measured, .text = file.text};
+  if (loss.unit == LossUnit::bits_per_byte) {
+    require<DataError>(!bytes.empty(), path,
+                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
+                       "--force, or compare in nats");
+    value.examples.count = bytes;
+    for (auto& count : value.examples.count) count *= std::numbers::ln2;
+    value.by_nats = value.examples.value() / examples.value();
+  }
+  value.value = value.examples.value();
+  return value;
+}
+
+bool is_better(double value, double other, const StudyMetric& metric) {
+  return facts_of(metric).higher_is_better ? value > other : value < other;
+}
+
+std::string value_words(const StudyMetric& metric) {
+  if (std::holds_alternative<LossMetric>(metric)) return "held-out loss";
+  const auto facts = facts_of(metric);
+  return facts.unit.empty() ? facts.name : concat(facts.name, " [", facts.unit, "]");
+}
+
+int64_t documents_in(const MetricValue& value) {
+  if (value.documents.empty()) return std::ssize(value.examples.sum);
+  return std::ssize(std::set<uint64_t>(value.documents.begin(), value.documents.end()));
+}
+
+bool is_development(uint64_t document) {
+  const char first = hash_hex(concat("held-out document ", document)).front();
+  return first >= '0' && first <= '3';  // of sixteen digits
+}
+
+MetricValue part_of(MetricValue value, HeldOutPart part, const std::string& folder) {
+  if (part == HeldOutPart::whole) return value;
+  const auto examples = std::exchange(value.examples, {});
+  const auto documents = std::exchange(value.documents, {});
+  for (size_t e = 0; e < examples.sum.size(); ++e) {
+    const uint64_t document = documents.empty() ? e : documents[e];
+    if (is_development(document) != (part == HeldOutPart::development)) continue;
+    value.examples.sum.push_back(examples.sum[e]);
+    value.examples.count.push_back(examples.count[e]);
+    value.documents.push_back(document);
+  }
+  require<DataError>(!value.examples.sum.empty(), folder, ": has ", examples.sum.size(),
+                     " held-out examples, none of which is in the part for ",
+                     part == HeldOutPart::development ? "tuning" : "the verdict", "; score more with metric.sequences");
+  value.value = value.examples.value();
+  return value;
+}
+
+StudyMetric metric_of(const MetricName& named, const std::string& where) {
+  require<ConfigError>(named.objective.empty() || named.suite.empty(), where,
+                       " names a loss (objective: ", named.objective, ") and a suite (suite: ", named.suite,
+                       "); keep one of them");
+  require<ConfigError>(named.task.empty() || (named.objective.empty() && named.suite.empty()), where,
+                       " names a task (task: ", named.task, ") and a loss or a suite; keep one of them");
+  require<ConfigError>(named.figure.empty() || !named.suite.empty() || !named.task.empty(), where, ".figure is ",
+                       named.figure, ", a figure of a suite or a task; name that one with `suite:` or `task:`");
+  if (!named.task.empty()) {
+    require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
+                         ", a unit of losses; figures of tasks are in points, so leave it out");
+    return TaskMetric{.task = named.task, .figure = named.figure};
+  }
+  if (!named.suite.empty()) {
+    require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
+                         ", a unit of losses; figures of ", "suites have their own, so leave it out");
+    return SuiteMetric{.suite = suite_name(named.suite),
+                       .figure = named.figure.empty() ? "accuracy" : named.figure,
+                       .path = named.suite};
+  }
+  const auto given = named.objective.empty() ? "mlm" : named.objective;
+  const auto objective = parse_objective(given, where + ".objective");
+  require<ConfigError>(named.unit == LossUnit::nats || as_kind(objective).is_generative(), where, ".unit is ",
+                       named.unit, ", and ", given,
+                       " predicts a part of the text only; choose a generative objective such as clm, or nats");
+  return LossMetric{.name = short_form(objective), .unit = named.unit};
+}
+
+void check_margin(double margin, const StudyMetric& metric, const std::string& where) {
+  const auto facts = facts_of(metric);
+  require<ConfigError>(margin <= facts.most, where, ".better_by is ", shortest(margin), ", and two runs differ in ",
+                       facts.name, " by ", shortest(facts.most), " at most; give it in ",
+                       facts.unit.empty() ? "the unit of the figure" : facts.unit);
+  require<ConfigError>(margin == 0 || margin >= facts.least_margin, where, ".better_by is ", shortest(margin),
+                       ", and margins of ", facts.name, " are in points: write ", shortest(100 * margin), " if ",
+                       shortest(margin), " was meant as a fraction, else ", shortest(facts.least_margin), " at least");
+}
+
+}  // namespace cloze

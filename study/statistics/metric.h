@@ -1,0 +1,114 @@
+#pragma once
+// What runs are compared by, and what a finished run is worth by it. A kind of metric is a struct with a function of
+// each name below; the variant is all of them.
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "study/plan/config.h"
+#include "study/statistics/statistics.h"
+
+namespace cloze {
+
+/// The name of a unit in a report.
+inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "nats" : "bits per byte"; }
+
+/// A held-out loss.
+struct LossMetric {
+  std::string name = "mlm";  ///< in its shortest form, as files of runs name it
+  LossUnit unit = LossUnit::nats;
+};
+
+/// A figure of an evaluation suite at the end of a run.
+struct SuiteMetric {
+  std::string suite;  ///< name of the suite, as files of runs have it
+  std::string figure;
+  std::string path{};  ///< as evaluation.suites names it
+};
+
+/// The figure of a task on its test part: the mean over the fine-tunings of a run.
+struct TaskMetric {
+  std::string task;
+  std::string figure{};   ///< empty: that which chooses the best step
+  bool is_error = false;  ///< less of it is better
+  std::string floor{};    ///< `majority`, `mean`, `all O`, `no answer`
+  /// Finished fine-tunings by the folder of their run (study/statistics/task_value.h).
+  std::map<std::string, std::vector<std::string>> finetunings{};
+};
+
+using StudyMetric = std::variant<LossMetric, SuiteMetric, TaskMetric>;
+
+/// What is known of a metric before any run.
+struct MetricFacts {
+  std::string name;   ///< `mlm`, `blimp accuracy`
+  std::string title;  ///< `held-out mlm loss`, `blimp accuracy`
+  std::string unit;   ///< `nats`, `points`
+  bool higher_is_better = false;
+  std::string floor{};            ///< what a network that has learnt nothing reaches: `word frequencies`, `guessing`
+  bool has_curve_in_unit = true;  ///< curves of its runs are in `unit`
+  double most = 1e6;              ///< the largest difference that the unit has
+  double least_margin = 0;        ///< a margin below it was meant in another unit
+};
+MetricFacts facts_of(const StudyMetric& metric);
+
+/// Whether one value is better than another.
+bool is_better(double value, double other, const StudyMetric& metric);
+
+/// The head of a column of values: `held-out loss`, `blimp accuracy [points]`.
+std::string value_words(const StudyMetric& metric);
+
+/// The value of a metric for a finished run.
+struct MetricValue {
+  double value = 0;                   ///< in the unit of the metric
+  ExampleLosses examples{};           ///< whose quotient is the value; empty: it is no mean of examples
+  std::vector<uint64_t> documents{};  ///< [E], of the examples; empty: each is one
+  std::string measured{};             ///< how it was measured: objectives, rows, masks
+  std::string text{};                 ///< fingerprint of what it was measured on; examples of equal ones are the same
+  double by_nats = 1;                 ///< the value by the loss of the curve
+  double floor = 0;  ///< what a network that has learnt nothing reaches; 0: that of the curve, or not known
+};
+
+/// Documents, or what stands for them, that the examples of a value are from.
+int64_t documents_in(const MetricValue& value);
+
+/// A part of the held-out examples. What is tuned is chosen on one that the verdict never sees.
+enum class HeldOutPart { whole, development, verdict };
+
+/// Whether the examples of a held-out document are for development: a quarter, by XXH3 of its index.
+bool is_development(uint64_t document);
+
+/// The value on a part of its examples, split by documents, or by the clusters of a suite. Throws DataError where it is
+/// no mean of examples, or has none of that part. `folder`: of its run.
+MetricValue part_of(MetricValue value, HeldOutPart part, const std::string& folder);
+
+/// The value of a run directory. Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut
+/// or edited, and for a run that has not answered.
+MetricValue value_of(const StudyMetric& metric, const std::string& folder, const std::string& remedy);
+
+struct HeldOutFile;
+/// The value of a loss by the held_out.json of the run in `folder`. Throws DataError where the file lacks it, or bytes.
+MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std::string& folder);
+
+/// The value in a row of metrics.jsonl, without what value_of knows besides: of a loss in nats; none in other rows.
+struct CurveValue {
+  double value = 0, floor = 0;
+};
+std::optional<CurveValue> curve_value(const StudyMetric& metric, const nlohmann::json& row);
+
+/// A text that every row with a curve_value has, by which a reader skips others.
+std::string row_mark(const StudyMetric& metric);
+
+/// The metric that a study names. `where`: the key, for messages. Throws ConfigError for one that is unknown, or that
+/// its unit cannot measure.
+StudyMetric metric_of(const MetricName& named, const std::string& where);
+
+/// Throws ConfigError for a margin that is in another unit than the metric. `where`: the key, for messages.
+void check_margin(double margin, const StudyMetric& metric, const std::string& where);
+
+/// Makes a run measure a metric: adds to `evaluation`.
+void ask(RunConfig& run, const StudyMetric& metric);
+
+}  // namespace cloze

@@ -1,0 +1,302 @@
+#include "study/statistics/statistics.h"
+
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/non_central_t.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+
+#include "core/config/config.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+using boost::math::complement;
+using boost::math::students_t;
+
+double two_sided_p(double t, double freedom) {
+  return std::isinf(t) ? 0 : 2 * cdf(complement(students_t(freedom), std::abs(t)));
+}
+
+/// The t that two-sided intervals of this level reach.
+double t_limit(double freedom, double level) { return quantile(complement(students_t(freedom), level / 2)); }
+
+/// The probability that a normal draw is further from 0 than `limit`.
+double beyond(double limit, double mean, double sd) {
+  const boost::math::normal standard;
+  return cdf(complement(standard, (limit - mean) / sd)) + cdf(standard, (-limit - mean) / sd);
+}
+
+/// The probability that the interval of a true difference is off 0.
+double power_of(double difference, double sd, int64_t seeds, double level, const ExampleError& examples) {
+  const auto freedom = static_cast<double>(seeds - 1);
+  const double error = sd / std::sqrt(static_cast<double>(seeds)), limit = t_limit(freedom, level);
+  if (examples.error == 0) {
+    const double shift = difference / error;
+    // The sample's sd is six times the true one in 2 of 10^9 studies of two seeds, and never in larger ones.
+    if (shift > std::max(30.0, 6 * limit)) return 1;
+    const boost::math::non_central_t of_true(freedom, shift);
+    return cdf(complement(of_true, limit)) + cdf(of_true, -limit);
+  }
+  const double of_examples = t_limit(static_cast<double>(examples.count - 1), level) * examples.error;
+  const double whole = std::hypot(error, examples.error);
+  if (error == 0) return beyond(of_examples, difference, whole);
+  // Over the sample's sd, which is chi-distributed.
+  const auto at = [&](double chi) {
+    const double log_density =
+        (1 - freedom / 2) * std::log(2) - std::lgamma(freedom / 2) + (freedom - 1) * std::log(chi) - chi * chi / 2;
+    return std::exp(log_density) *
+           beyond(std::hypot(limit * error * chi / std::sqrt(freedom), of_examples), difference, whole);
+  };
+  const double middle = std::sqrt(freedom);
+  return boost::math::quadrature::gauss_kronrod<double, 61>::integrate(at, std::max(0.0, middle - 10), middle + 10, 8,
+                                                                       1e-11);
+}
+
+/// `x` to the decimals that show two digits of `scale`.
+std::string rounded(double x, double scale) {
+  const int decimals = scale > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(scale))), 0, 9) : 4;
+  return fixed(x, decimals);
+}
+
+/// `18 to 110`
+std::string range_words(const SeedRange& range) {
+  if (!range.high) return concat(*range.low, " or more");
+  return *range.low == *range.high ? std::to_string(*range.low) : concat(*range.low, " to ", *range.high);
+}
+
+/// p of two one-sided t tests that a mean lies within +-margin. Source: Schuirmann 1987.
+double equivalence_p(double mean, const DifferenceError& error, double margin) {
+  const double room = margin - std::abs(mean), p = error.p(room) / 2;
+  if (room == 0) return error.reach(0.5) > 0 ? 0.5 : 1;
+  return room > 0 ? p : 1 - p;
+}
+
+}  // namespace
+
+Summary summarize(const std::vector<double>& values) {
+  Summary summary{.count = static_cast<int64_t>(values.size())};
+  if (values.empty()) return {.mean = std::numeric_limits<double>::quiet_NaN()};
+  const auto n = static_cast<double>(values.size());
+  summary.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - summary.mean) * (value - summary.mean);
+  if (values.size() > 1) summary.sd = std::sqrt(squares / (n - 1));
+  return summary;
+}
+
+std::optional<Outlier> outlier(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  if (values.size() < 4) return std::nullopt;
+  Outlier furthest;
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto rest = values;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto others = summarize(rest);
+    const double distance = std::abs(values[i] - others.mean);
+    if (distance == 0) continue;
+    // The prediction of one more value from n - 1 others; Bonferroni for the choice among n.
+    const double t = distance / (others.sd * std::sqrt(n / (n - 1)));
+    const double p = std::min(1.0, n * two_sided_p(t, n - 2));
+    if (p < furthest.p) furthest = {.index = i, .p = p, .others = others};
+  }
+  if (furthest.p >= 0.01) return std::nullopt;
+  return furthest;
+}
+
+double ExampleLosses::value() const {
+  return std::accumulate(sum.begin(), sum.end(), 0.0) / std::accumulate(count.begin(), count.end(), 0.0);
+}
+
+DifferenceError error_of(const Difference& difference) {
+  const auto n = static_cast<double>(difference.seeds);
+  const auto& examples = difference.examples;
+  return {.of_seeds = difference.sd / std::sqrt(n),
+          .seeds_freedom = n - 1,
+          .of_examples = examples.error,
+          .examples_freedom = std::max(1.0, static_cast<double>(examples.count - 1))};
+}
+
+double DifferenceError::reach(double level) const {
+  const double seeds = of_seeds > 0 ? t_limit(seeds_freedom, level) * of_seeds : 0;
+  const double examples = of_examples > 0 ? t_limit(examples_freedom, level) * of_examples : 0;
+  return std::hypot(seeds, examples);
+}
+
+double DifferenceError::p(double difference) const {
+  const double distance = std::abs(difference);
+  if (distance == 0) return 1;
+  if (of_seeds == 0 && of_examples == 0) return 0;
+  if (of_examples == 0) return two_sided_p(distance / of_seeds, seeds_freedom);
+  double low = -690, high = 0;  // logarithms of the level
+  if (reach(std::exp(low)) < distance) return 0;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (reach(std::exp(middle)) < distance ? high : low) = middle;
+  }
+  return std::exp(high);
+}
+
+std::optional<Interval> mean_interval(const Summary& values, double confidence) {
+  if (values.count < 2) return std::nullopt;
+  const auto n = static_cast<double>(values.count);
+  const double half = t_limit(n - 1, 1 - confidence) * values.sd / std::sqrt(n);
+  return Interval{values.mean - half, values.mean + half};
+}
+
+Interval sd_interval(double sd, int64_t count, double confidence) {
+  require<DataError>(count >= 2, "a standard deviation of ", count, " value has no interval; run more seeds");
+  const boost::math::chi_squared of_squares(static_cast<double>(count - 1));
+  const auto bound = [&](double q) { return sd * std::sqrt(static_cast<double>(count - 1) / quantile(of_squares, q)); };
+  return {bound(0.5 + confidence / 2), bound(0.5 - confidence / 2)};
+}
+
+double detectable_difference(double sd, int64_t seeds, double level, double power, const ExampleError& examples) {
+  if (sd == 0 && examples.error == 0) return 0;
+  double low = 0, high = std::hypot(sd, examples.error);
+  while (power_of(high, sd, seeds, level, examples) < power) high *= 2;
+  for (int step = 0; step < 100 && high - low > 1e-12 * high; ++step) {
+    const double middle = (low + high) / 2;
+    (power_of(middle, sd, seeds, level, examples) < power ? low : high) = middle;
+  }
+  return high;
+}
+
+std::optional<int64_t> seeds_for(double sd, double difference, double level, double power,
+                                 const ExampleError& examples) {
+  constexpr int64_t largest = 100'000;
+  if (sd == 0 && examples.error == 0) return 2;
+  const auto finds = [&](int64_t seeds) { return power_of(difference, sd, seeds, level, examples) >= power; };
+  if (!finds(largest)) return std::nullopt;
+  int64_t low = 1, high = 2;  // fewest is in (low, high]
+  while (!finds(high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (finds(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+Interval deciding_interval(const Difference& difference, const ComparisonRules& rules) {
+  const double reach = error_of(difference).reach(rules.level());
+  return {difference.mean - reach, difference.mean + reach};
+}
+
+Difference paired_t_test(const std::vector<double>& arm, const std::vector<double>& baseline,
+                         const ComparisonRules& rules) {
+  require<DataError>(arm.size() == baseline.size(), "an arm of ", arm.size(), " runs has no pairs among ",
+                     baseline.size(), " of the baseline; compare the seeds that both have");
+  std::vector<double> differences(arm.size());
+  std::transform(arm.begin(), arm.end(), baseline.begin(), differences.begin(), std::minus<>());
+  const auto summary = summarize(differences);
+  Difference difference{.mean = summary.mean, .sd = summary.sd, .seeds = summary.count};
+  if (difference.seeds < 2) {
+    difference.verdict = Verdict::single_seed;
+    return difference;
+  }
+  const auto error = error_of(difference);
+  const double reach = error.reach(1 - rules.confidence);
+  difference.t_interval = Interval{difference.mean - reach, difference.mean + reach};
+  difference.p = error.p(difference.mean);
+  return difference;
+}
+
+Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
+                         const ComparisonRules& rules, const ExampleError& examples) {
+  auto found = paired_t_test(arm, baseline, rules);
+  if (found.seeds < 2) return found;
+  found.examples = examples;
+  const auto error = error_of(found);
+  found.interval = deciding_interval(found, rules);
+  found.p = error.p(found.mean);
+  found.p_corrected = std::min(1.0, static_cast<double>(rules.arms) * *found.p);
+  found.verdict = verdict_of(*found.interval, rules);
+  if (found.sd > 0) {
+    // Hedges' correction of small samples, exact.
+    const double freedom = error.seeds_freedom;
+    const double correction =
+        freedom > 1 ? std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom - 1) / 2)) / std::sqrt(freedom / 2) : 0;
+    if (correction > 0) found.effect_size = correction * found.mean / found.sd;
+    found.detectable = detectable_difference(found.sd, found.seeds, rules.level(), rules.power, examples);
+  }
+  if (rules.margin > 0) {
+    found.p_equivalence = equivalence_p(found.mean, error, rules.margin);
+    const auto needed = [&](double sd) { return seeds_for(sd, rules.margin, rules.level(), rules.power, examples); };
+    const auto sds = sd_interval(found.sd, found.seeds, 0.8);
+    found.seeds_needed = needed(found.sd);
+    found.seeds_range = {needed(sds.low), needed(sds.high)};
+  }
+  return found;
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto left = static_cast<size_t>(at);
+  const auto right = std::min(left + 1, sorted.size() - 1);
+  return sorted[left] + (at - static_cast<double>(left)) * (sorted[right] - sorted[left]);
+}
+
+Verdict verdict_of(const Interval& interval, const ComparisonRules& rules) {
+  const bool apart = !interval.holds(0);
+  const bool is_within = -rules.margin < interval.low && interval.high < rules.margin;
+  if (is_within) return apart ? Verdict::smaller : Verdict::tied;
+  if (!apart) return Verdict::undecided;
+  return (interval.high < 0) != rules.higher_is_better ? Verdict::better : Verdict::worse;
+}
+
+void correct(std::vector<Difference>& differences) {
+  std::vector<double> p;
+  for (const auto& difference : differences)
+    if (difference.p) p.push_back(*difference.p);
+  const auto corrected = holm(p);
+  size_t next = 0;
+  for (auto& difference : differences)
+    if (difference.p) difference.p_holm = corrected[next++];
+}
+
+std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit) {
+  const auto with_unit = [&](const std::string& number) { return unit.empty() ? number : number + " " + unit; };
+  const auto interval = [&] {
+    const auto& [low, high] = *difference.interval;
+    const double near = std::min(std::abs(low), std::abs(high)), far = std::max(std::abs(low), std::abs(high));
+    const double scale = std::max(high - low, far / 10);
+    return with_unit(rounded(near, scale) + " to " + rounded(far, scale));
+  };
+  const auto margin = shortest(rules.margin);
+  const bool lower = difference.mean < 0;
+  const std::string direction = lower != rules.higher_is_better ? "better" : "worse";
+  const auto at_once = rules.arms > 1 ? concat("simultaneous over ", rules.arms, " arms") : "";
+  switch (difference.verdict) {
+    case Verdict::better:
+    case Verdict::worse:
+      return direction + " by " + interval() + (at_once.empty() ? "" : " (" + at_once + ")");
+    case Verdict::smaller:
+      return concat("tied within ", with_unit(margin), " (", direction, " by ", interval(),
+                    at_once.empty() ? "" : ", " + at_once, ")");
+    case Verdict::tied:
+      return "tied within " + with_unit(margin);
+    case Verdict::single_seed:
+      return "one seed: no interval";
+    case Verdict::undecided:
+      break;
+  }
+  auto text = concat("inconclusive: ", difference.seeds, " seeds");
+  if (difference.detectable) text += " detect " + with_unit(rounded(*difference.detectable, *difference.detectable));
+  if (rules.margin > 0)
+    text += difference.seeds_range.low ? concat(", for ", margin, " you need ", range_words(difference.seeds_range))
+                                       : concat(", ", margin, " is out of reach");
+  return text;
+}
+
+}  // namespace cloze

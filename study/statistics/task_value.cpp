@@ -1,0 +1,138 @@
+#include "study/statistics/task_value.h"
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/fingerprint.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "run/records/task_summary.h"
+#include "run/run_files.h"
+#include "tasks/figures/floors.h"
+#include "tasks/figures/predictions.h"
+#include "tasks/figures/task_metric.h"
+#include "tasks/rows/prepared_task.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+/// Fractions are given in points, errors as they are.
+double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
+
+/// A figure of the test part of a run.
+struct JudgedFinetuning {
+  FigureOnDraws figure{};
+  double floor = 0;
+  std::string items{};  ///< their fingerprint
+};
+
+std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
+  StreamHash hash;
+  for (const auto& item : items) {
+    for (const auto* text : {&item.id, &item.text, &item.second}) hash.add(text->c_str(), text->size() + 1);
+    for (const auto& word : item.words) hash.add(word.c_str(), word.size() + 1);
+  }
+  return hex_of(hash.value());
+}
+
+/// Of a run that says itself that the figure is undefined, as where its training diverged, the predictions are not
+/// read: they may be no numbers.
+JudgedFinetuning without_figure(const std::string& folder) {
+  return {.figure = {.value = std::nan("")},
+          .items = fingerprint_of_items(read_prepared_part(folder + "/" + task_folder, "test").items)};
+}
+
+JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
+  const auto [prepared, test, predictions] = read_judged_test(folder);
+  const auto& task = prepared.task;
+  const auto kind = task.config.kind;
+  const auto options = metric_options(task);
+  JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, predictions, figure, options),
+                          .items = fingerprint_of_items(test)};
+  const auto constant = constant_predictions(kind, prepared.constant, test);
+  for (const auto& one : values_of(kind, test, task.labels, constant, options))
+    if (one.metric == figure) judged.floor = one.value.value_or(0);
+  return judged;
+}
+
+/// Adds `values` times `factor` to a sum that may be empty yet.
+void add_scaled(std::vector<double>& sum, const std::vector<double>& values, double factor) {
+  sum.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) sum[i] += factor * values[i];
+}
+
+}  // namespace
+
+JudgedTest read_judged_test(const std::string& folder) {
+  const auto summary = read_task_summary(folder);
+  const auto rows = folder + "/" + task_folder;
+  JudgedTest test{.prepared = open_prepared_task(rows), .items = read_prepared_part(rows, "test").items};
+  require<DataError>(!summary.contains("rows") || summary["rows"] == test.prepared.fingerprint, rows,
+                     ": has other rows than those that the run was judged on; restore it, or fine-tune again in "
+                     "another folder");
+  const auto& task = test.prepared.task;
+  test.predictions =
+      read_predictions(folder + "/predictions.jsonl", task.config.kind, test.items, task.labels).predictions;
+  return test;
+}
+
+TaskOutcome outcome_of(const std::string& folder) {
+  const auto task = read_task_summary(folder);
+  TaskOutcome outcome;
+  outcome.figure = string_at(task, "/metric");
+  outcome.learned = value_at(task, "/learned") != false;
+  const auto figures = value_at(task, "/test");
+  const auto at = figures.find(outcome.figure);
+  const auto value = at == figures.end() ? json() : value_at(*at, "/value");
+  outcome.value = value.is_number() ? points_of(value.get<double>(), outcome.figure) : std::nan("");
+  outcome.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
+  return outcome;
+}
+
+ValidFigure valid_of(const std::string& folder) {
+  const auto task = read_task_summary(folder);
+  ValidFigure figure{.figure = string_at(task, "/metric")};
+  const auto best = value_at(task, "/best");
+  if (best.is_number()) figure.value = points_of(best.get<double>(), figure.figure);
+  figure.is_of_test = open_prepared_task(folder + "/" + task_folder).task.is_chosen_on_test;
+  return figure;
+}
+
+MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure) {
+  MetricValue mean;
+  const double fraction = 1 / static_cast<double>(folders.size());
+  std::vector<double> of_units, draws;
+  double floor = 0;
+  for (const auto& folder : folders) {
+    const auto outcome = outcome_of(folder);
+    const auto name = figure.empty() ? outcome.figure : figure;
+    const bool has_none = name == outcome.figure && std::isnan(outcome.value);
+    const auto judged = has_none ? without_figure(folder) : judged_run(folder, name);
+    require<DataError>(mean.text.empty() || mean.text == judged.items, folders.front(), " and ", folder,
+                       ": were judged on different items; make them again with one task file");
+    mean.text = judged.items;
+    mean.measured = concat(outcome.task, " ", name);
+    const double factor = points_of(fraction, name);
+    mean.value += factor * judged.figure.value;
+    floor += factor * judged.floor;
+    mean.examples.drawn_of = judged.figure.units;
+    add_scaled(of_units, judged.figure.of_units, factor);
+    add_scaled(draws, judged.figure.draws, factor);
+  }
+  mean.floor = floor;
+  if (!of_units.empty()) {
+    mean.examples.count.assign(of_units.size(), 1);
+    mean.examples.sum = std::move(of_units);
+  }
+  mean.examples.draws = std::move(draws);
+  return mean;
+}
+
+}  // namespace cloze

@@ -1,0 +1,48 @@
+#pragma once
+// What fine-tuned runs found on the test parts of their tasks.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "study/statistics/metric.h"
+#include "tasks/rows/prepared_task.h"
+
+namespace cloze {
+
+/// What the summary of a finished fine-tuned run says.
+struct TaskOutcome {
+  std::string task{};
+  std::string figure{};  ///< that which chose its best step
+  double value = 0;      ///< of the test part, in points where it is no error; NaN: it is undefined
+  bool learned = true;   ///< better than its floor on the valid part
+};
+
+/// The test part of a fine-tuned run, and what the run predicted for it.
+struct JudgedTest {
+  PreparedTask prepared{};
+  std::vector<TaskItem> items{};
+  std::vector<TaskPrediction> predictions{};
+};
+
+/// Throws DataError for files that are missing or damaged, and for rows or predictions of another run.
+JudgedTest read_judged_test(const std::string& folder);
+
+/// What its summary says of the valid part.
+struct ValidFigure {
+  std::string figure{};
+  double value = std::numeric_limits<double>::quiet_NaN();  ///< of the best step, in points where it is no error
+  bool is_of_test = false;                                  ///< `valid: test`: it is of the items of the test part
+};
+
+/// Throws DataError as outcome_of.
+ValidFigure valid_of(const std::string& folder);
+
+/// Throws DataError for a run that has not judged its test part, or whose summary.json is damaged.
+TaskOutcome outcome_of(const std::string& folder);
+
+/// The mean over fine-tuned runs of a figure on their test part, item by item where it is a mean of items, else on
+/// bootstrap draws of items; NaN where one of them has none. `figure` empty: that which chose. Throws DataError for
+/// runs that were judged on different items, and for files that are missing or damaged.
+MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure);
+
+}  // namespace cloze

@@ -1,0 +1,296 @@
+#include "tasks/figures/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/report/significance.h"
+#include "tasks/figures/bootstrap.h"
+#include "tasks/figures/entities.h"
+#include "tasks/figures/task_scorer.h"
+
+namespace cloze {
+
+namespace {
+
+template <class Kind>
+void require_gold(const TaskItem& item, const char* what) {
+  require<DataError>(std::holds_alternative<Kind>(item.gold), "item '", item.id, "' has no ", what,
+                     " to score a prediction by; leave it out, or name a part that has them");
+}
+
+void check_label(int64_t id, int64_t labels, const std::string& item) {
+  require<DataError>(id == unknown_label || (id >= 0 && id < labels), "the prediction for item '", item, "' is label ",
+                     id, ", but the task has ", labels, " labels, numbered from 0");
+}
+
+void check_probabilities(const TaskPrediction& prediction, int64_t labels, const std::string& item) {
+  const auto& all = prediction.probabilities;
+  require<DataError>(all.empty() || static_cast<int64_t>(all.size()) == labels, "the prediction for item '", item,
+                     "' has ", all.size(), " probabilities, but there are ", labels, " labels");
+  require<DataError>(std::ranges::none_of(all, [](double p) { return std::isnan(p); }), "the prediction for item '",
+                     item, "' has a probability that is not a number");
+}
+
+void check_prediction(TaskKind kind, const TaskItem& item, const TaskPrediction& prediction, int64_t labels) {
+  switch (kind) {
+    case TaskKind::classification:
+      require_gold<GoldLabel>(item, "label");
+      check_label(prediction.label, labels, item.id);
+      return check_probabilities(prediction, labels, item.id);
+    case TaskKind::multilabel:
+      require_gold<GoldLabels>(item, "labels");
+      for (const auto id : prediction.labels) check_label(id, labels, item.id);
+      return check_probabilities(prediction, labels, item.id);
+    case TaskKind::choice:
+      return require_gold<GoldLabel>(item, "right candidate");
+    case TaskKind::regression:
+      require_gold<GoldValue>(item, "value");
+      return require<DataError>(std::isfinite(prediction.value), "the predicted value of item '", item.id,
+                                "' is not a finite number");
+    case TaskKind::tagging: {
+      require_gold<GoldLabels>(item, "tags");
+      const auto words = std::get<GoldLabels>(item.gold).ids.size();
+      require<DataError>(prediction.labels.size() == words, "the prediction for item '", item.id, "' has ",
+                         prediction.labels.size(), " tags, but the item has ", words, " words; each has one tag");
+      for (const auto id : prediction.labels) check_label(id, labels, item.id);
+      return;
+    }
+    case TaskKind::spans:
+      return require_gold<GoldAnswers>(item, "answers");
+  }
+}
+
+SquadVersion version_of(const std::vector<TaskItem>& items, SquadVersion named) {
+  if (named != SquadVersion::automatic) return named;
+  const bool has_unanswerable = std::ranges::any_of(items, [](const TaskItem& item) {
+    const auto* gold = std::get_if<GoldAnswers>(&item.gold);
+    return gold && gold->answers.empty();
+  });
+  return has_unanswerable ? SquadVersion::v2_0 : SquadVersion::v1_1;
+}
+
+/// Items and predictions that fit each other.
+ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                    const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
+  require<DataError>(!items.empty(), "there are no items to score predictions by");
+  require<DataError>(items.size() == predictions.size(), "there are ", predictions.size(), " predictions for ",
+                     items.size(), " items; each item has one");
+  ScoredItems scored{.kind = kind, .labels = &labels, .options = &options};
+  scored.squad = version_of(items, options.squad);
+  for (size_t i = 0; i < items.size(); ++i) {
+    check_prediction(kind, items[i], predictions[i], labels.size());
+    scored.items.push_back(&items[i]);
+    scored.predictions.push_back(&predictions[i]);
+  }
+  return scored;
+}
+
+Figure figure_at(const ScoredMetric& metric, double value) {
+  Figure figure{.metric = metric.name, .count = metric.count};
+  if (std::isfinite(value))
+    figure.value = value;
+  else
+    figure.reason = metric.undefined;
+  return figure;
+}
+
+std::vector<double> full_values(const TaskScorer& scorer) {
+  std::vector<int64_t> counts(scorer.cells);
+  for (const auto cell : scorer.cell_of) ++counts[cell];
+  std::vector<double> values(scorer.metrics.size());
+  scorer.values(counts, values);
+  return values;
+}
+
+bool needs_bootstrap(const TaskScorer& scorer) {
+  return std::ranges::any_of(scorer.metrics,
+                             [](const auto& metric) { return !metric.is_proportion && metric.has_interval; });
+}
+
+void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::vector<Figure>& figures) {
+  const auto scorer = make(scored);
+  const auto values = full_values(scorer);
+  Resampled resampled;
+  if (scored.options->resamples > 0 && needs_bootstrap(scorer))
+    resampled = resample(scored, make, scorer, *scored.options);
+  for (size_t m = 0; m < values.size(); ++m) {
+    const auto& metric = scorer.metrics[m];
+    auto figure = figure_at(metric, values[m]);
+    std::optional<Bounds> bounds;
+    if (figure.value && metric.is_proportion)
+      bounds = wilson(values[m] * static_cast<double>(metric.count), metric.count);
+    else if (figure.value && metric.has_interval)
+      bounds = percentile_bounds(resampled, m, values[m]);
+    if (bounds) {
+      figure.low = bounds->low;
+      figure.high = bounds->high;
+    }
+    figures.push_back(std::move(figure));
+  }
+}
+
+/// By item, whether it is wholly right; empty for regression.
+std::vector<bool> right_items(const ScoredItems& scored) {
+  std::vector<bool> right;
+  if (scored.kind == TaskKind::regression) return right;
+  for (size_t i = 0; i < scored.size(); ++i) {
+    const auto& prediction = *scored.predictions[i];
+    const auto& gold = scored.items[i]->gold;
+    if (const auto* label = std::get_if<GoldLabel>(&gold))
+      right.push_back(label->id == prediction.label && label->id != unknown_label);
+    else if (const auto* labels = std::get_if<GoldLabels>(&gold))
+      right.push_back(labels->ids == prediction.labels);
+    else
+      right.push_back(is_exact_answer(*scored.items[i], prediction, scored));
+  }
+  return right;
+}
+
+}  // namespace
+
+std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored) {
+  const auto have_probabilities =
+      std::ranges::none_of(scored.predictions, [](const auto* one) { return one->probabilities.empty(); });
+  const auto have_groups = std::ranges::none_of(scored.items, [](const auto* item) { return item->group.empty(); });
+  switch (scored.kind) {
+    case TaskKind::classification: {
+      std::vector<TaskScorerMaker> makers{class_scorer};
+      if (have_groups && scored.labels->size() == 2) makers.emplace_back(question_scorer);
+      if (have_probabilities) makers.emplace_back(area_scorer);
+      return makers;
+    }
+    case TaskKind::multilabel:
+      if (have_probabilities) return {multilabel_scorer, area_scorer};
+      return {multilabel_scorer};
+    case TaskKind::regression:
+      return {value_scorer};
+    case TaskKind::tagging:
+      if (are_entity_tags(scored.labels->names)) return {entity_scorer, word_scorer};
+      return {word_scorer};
+    case TaskKind::spans:
+      if (scored.options->has_no_answer_scores) return {answer_scorer, threshold_scorer};
+      return {answer_scorer};
+    case TaskKind::choice:
+      break;
+  }
+  return {choice_scorer};
+}
+
+TaskFigures metrics_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                       const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
+  const auto scored = checked(kind, items, labels, predictions, options);
+  TaskFigures figures;
+  for (const auto& make : scorers_of(scored)) add_figures(scored, make, figures.figures);
+  if (kind == TaskKind::classification) add_class_tables(scored, figures);
+  if (kind == TaskKind::multilabel) add_multilabel_table(scored, figures);
+  if (kind == TaskKind::tagging) add_tag_tables(scored, figures);
+  return figures;
+}
+
+std::vector<Figure> values_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                              const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
+  const auto scored = checked(kind, items, labels, predictions, options);
+  std::vector<Figure> figures;
+  for (const auto& make : scorers_of(scored)) {
+    const auto scorer = make(scored);
+    const auto values = full_values(scorer);
+    for (size_t m = 0; m < values.size(); ++m) figures.push_back(figure_at(scorer.metrics[m], values[m]));
+  }
+  return figures;
+}
+
+const Figure* figure_of(const TaskFigures& figures, const std::string& metric) {
+  const auto at = std::ranges::find(figures.figures, metric, &Figure::metric);
+  return at == figures.figures.end() ? nullptr : &*at;
+}
+
+PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                                  const std::vector<TaskPrediction>& first, const std::vector<TaskPrediction>& second,
+                                  const MetricOptions& options) {
+  const auto a = checked(kind, items, labels, first, options), b = checked(kind, items, labels, second, options);
+  PairedFigures figures;
+  const auto makers = scorers_of(a).size() < scorers_of(b).size() ? scorers_of(a) : scorers_of(b);
+  for (const auto& make : makers) {
+    const auto scorer = make(a), other = make(b);
+    const auto values = full_values(scorer), others = full_values(other);
+    const auto resampled = options.resamples > 0 ? resample_difference(a, b, make, options) : Resampled{};
+    for (size_t m = 0; m < values.size(); ++m) {
+      PairedFigure figure{.metric = scorer.metrics[m].name};
+      const double difference = values[m] - others[m];
+      if (std::isfinite(difference)) {
+        figure.difference = difference;
+        const auto bounds = percentile_bounds(resampled, m, difference);
+        if (bounds && scorer.metrics[m].has_interval) {
+          figure.low = bounds->low;
+          figure.high = bounds->high;
+        }
+      }
+      figures.figures.push_back(std::move(figure));
+    }
+  }
+  const auto right = right_items(a), other_right = right_items(b);
+  for (size_t i = 0; i < right.size(); ++i) {
+    figures.only_first += right[i] && !other_right[i];
+    figures.only_second += !right[i] && other_right[i];
+  }
+  if (!right.empty()) figures.mcnemar = mcnemar_p(figures.only_first, figures.only_second);
+  return figures;
+}
+
+namespace {
+
+/// The values of one metric for several weightings of cells.
+struct MetricValues {
+  const TaskScorer& scorer;
+  size_t metric;
+  std::vector<double> all{};
+  double operator()(const std::vector<int64_t>& weights) {
+    all.assign(scorer.metrics.size(), std::nan(""));
+    scorer.values(weights, all);
+    return all[metric];
+  }
+};
+
+FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
+  MetricValues value_of{.scorer = scorer, .metric = metric};
+  FigureOnDraws draws{.value = full_values(scorer)[metric]};
+  const auto units = scorer.cell_of.size();
+  draws.units = static_cast<int64_t>(units);
+  if (scorer.metrics[metric].is_proportion) {
+    std::vector<double> of_cells(scorer.cells);
+    std::vector<int64_t> weights(scorer.cells);
+    for (size_t cell = 0; cell < scorer.cells; ++cell) {
+      weights[cell] = 1;
+      of_cells[cell] = value_of(weights);
+      weights[cell] = 0;
+    }
+    for (const auto cell : scorer.cell_of) draws.of_units.push_back(of_cells[cell]);
+    return draws;
+  }
+  for (int64_t draw = 0; draw < comparison_draws; ++draw) {
+    auto stream = Rng(1).stream("units of a comparison", 0, static_cast<uint64_t>(draw));
+    std::vector<int64_t> weights(scorer.cells);
+    for (size_t i = 0; i < units; ++i) ++weights[scorer.cell_of[stream.below(units)]];
+    draws.draws.push_back(value_of(weights));
+  }
+  return draws;
+}
+
+}  // namespace
+
+FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                              const std::vector<TaskPrediction>& predictions, const std::string& metric,
+                              const MetricOptions& options) {
+  const auto scored = checked(kind, items, labels, predictions, options);
+  for (const auto& make : scorers_of(scored)) {
+    const auto scorer = make(scored);
+    const auto at = std::ranges::find(scorer.metrics, metric, &ScoredMetric::name) - scorer.metrics.begin();
+    if (at < std::ssize(scorer.metrics)) return on_draws(scorer, static_cast<size_t>(at));
+  }
+  fail<DataError>("the task has no figure '", metric, "'");
+}
+
+}  // namespace cloze

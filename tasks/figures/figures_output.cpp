@@ -1,0 +1,156 @@
+#include "tasks/figures/figures_output.h"
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t most_shown = 12;
+
+ordered_json or_null(const std::optional<double>& value) { return value ? ordered_json(*value) : ordered_json(); }
+
+std::string number_cell(const std::optional<double>& value) { return value ? fixed(*value, 4) : "-"; }
+
+std::string interval_cell(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? number_cell(low) + " to " + number_cell(high) : "-";
+}
+
+Table figure_table(const std::string& task, const std::vector<Figure>& figures) {
+  Table table{.title = task, .header = columns_of_numbers({"metric", "value", "95 % interval", "n"})};
+  if (!figures.empty())
+    for (const auto& [name, value] : figures.front().floors) table.header.emplace_back(name, ColumnKind::number);
+  for (const auto& figure : figures) {
+    std::vector<std::string> row{figure.metric,
+                                 figure.value ? number_cell(figure.value) : "undefined: " + figure.reason,
+                                 interval_cell(figure.low, figure.high), std::to_string(figure.count)};
+    for (const auto& [name, value] : figure.floors) row.push_back(number_cell(value));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table label_table(const std::vector<LabelFigures>& labels) {
+  Table table{.title = "By label",
+              .header = columns_of_numbers({"label", "precision", "recall", "F1", "gold", "predicted"})};
+  for (const auto& label : labels)
+    table.rows.push_back({label.label, number_cell(label.precision), number_cell(label.recall), number_cell(label.f1),
+                          std::to_string(label.gold), std::to_string(label.predicted)});
+  return table;
+}
+
+Table confusion_table(const Confusion& confusion) {
+  Table table{.title = "Confusion: a row for each gold label, a column for each prediction",
+              .header = columns_of_numbers({"gold"})};
+  for (const auto& label : confusion.labels) table.header.emplace_back(label, ColumnKind::number);
+  for (size_t gold = 0; gold < confusion.labels.size(); ++gold) {
+    std::vector<std::string> row{confusion.labels[gold]};
+    for (const auto count : confusion.counts[gold]) row.push_back(std::to_string(count));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string svg_label(const std::string& label) {
+  return escaped_html(width_of(label) > 20 ? cut(label, 19) + "…" : label);
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const std::string& task, const TaskFigures& figures) {
+  ordered_json found{{"task", task}, {"metrics", ordered_json::array()}};
+  for (const auto& figure : figures.figures) {
+    ordered_json one{{"metric", figure.metric},
+                     {"value", or_null(figure.value)},
+                     {"low", or_null(figure.low)},
+                     {"high", or_null(figure.high)},
+                     {"count", figure.count}};
+    if (!figure.value) one["reason"] = figure.reason;
+    for (const auto& [name, value] : figure.floors) one["floors"][name] = or_null(value);
+    found["metrics"].push_back(std::move(one));
+  }
+  found["per_label"] = ordered_json::array();
+  for (const auto& label : figures.per_label)
+    found["per_label"].push_back({{"label", label.label},
+                                  {"precision", label.precision},
+                                  {"recall", label.recall},
+                                  {"f1", label.f1},
+                                  {"gold", label.gold},
+                                  {"predicted", label.predicted},
+                                  {"right", label.right}});
+  found["confusion"] = nullptr;
+  if (const auto& confusion = figures.confusion)
+    found["confusion"] = {{"labels", confusion->labels}, {"counts", confusion->counts}};
+  return found;
+}
+
+nlohmann::ordered_json to_json(const PairedFigures& compared) {
+  ordered_json found{{"figures", ordered_json::array()},
+                     {"only_first", compared.only_first},
+                     {"only_second", compared.only_second},
+                     {"mcnemar", or_null(compared.mcnemar)}};
+  for (const auto& figure : compared.figures)
+    found["figures"].push_back({{"metric", figure.metric},
+                                {"difference", or_null(figure.difference)},
+                                {"low", or_null(figure.low)},
+                                {"high", or_null(figure.high)}});
+  return found;
+}
+
+std::vector<Table> tables_of(const std::string& task, const TaskFigures& figures) {
+  std::vector<Table> tables{figure_table(task, figures.figures)};
+  if (!figures.per_label.empty()) tables.push_back(label_table(figures.per_label));
+  if (figures.confusion && figures.confusion->labels.size() <= most_shown)
+    tables.push_back(confusion_table(*figures.confusion));
+  return tables;
+}
+
+Table table_of(const PairedFigures& compared) {
+  Table table{.title = "First less second", .header = columns_of_numbers({"metric", "difference", "95 % interval"})};
+  for (const auto& figure : compared.figures)
+    table.rows.push_back({figure.metric, number_cell(figure.difference), interval_cell(figure.low, figure.high)});
+  if (compared.mcnemar)
+    table.title += concat(": right alone ", compared.only_first, " and ", compared.only_second,
+                          " items, McNemar's exact p = ", digits(*compared.mcnemar, 3));
+  return table;
+}
+
+std::string confusion_svg(const std::string& title, const Confusion& confusion) {
+  const auto count = confusion.labels.size();
+  const size_t side = count <= 12 ? 44 : count <= 40 ? 20 : 10, left = 170, top = 60;
+  const bool has_numbers = side == 44;
+  const auto width = left + count * side + 20, height = top + count * side + 160;
+  std::string svg =
+      concat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
+             "\" height=\"", height, "\">\n<style>svg { font: 12px system-ui, sans-serif; background: ",
+             "#fff; } text { fill: #1c1f23; } .light { fill: #fff; }</style>\n<text x=\"10\" y=\"24\">",
+             escaped_html(title), "</text>\n<text x=\"10\" y=\"44\">rows: gold, columns: predicted</text>\n");
+  for (size_t gold = 0; gold < count; ++gold) {
+    const auto& row = confusion.counts[gold];
+    const auto total = std::accumulate(row.begin(), row.end(), int64_t{0});
+    const auto y = top + gold * side;
+    svg += concat("<text x=\"", left - 8, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"end\">",
+                  svg_label(confusion.labels[gold]), "</text>\n<text transform=\"translate(",
+                  left + gold * side + side / 2 + 4, " ", top + count * side + 8,
+                  ") rotate(-60)\" text-anchor=\"end\">", svg_label(confusion.labels[gold]), "</text>\n");
+    for (size_t predicted = 0; predicted < count; ++predicted) {
+      const double fraction = total == 0 ? 0 : static_cast<double>(row[predicted]) / static_cast<double>(total);
+      const auto x = left + predicted * side;
+      svg += concat("<rect x=\"", x, "\" y=\"", y, "\" width=\"", side - 1, "\" height=\"", side - 1,
+                    "\" fill=\"#0072b2\" fill-opacity=\"", digits(0.04 + 0.96 * fraction, 3), "\"><title>",
+                    row[predicted], "</title></rect>\n");
+      if (has_numbers)
+        svg += concat("<text x=\"", x + side / 2, "\" y=\"", y + side / 2 + 4, "\" text-anchor=\"middle\"",
+                      fraction > 0.5 ? " class=\"light\"" : "", ">", row[predicted], "</text>\n");
+    }
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace cloze

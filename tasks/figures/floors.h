@@ -1,0 +1,45 @@
+#pragma once
+// Predictions that need no network: what figures are measured against.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tasks/figures/figures.h"
+
+namespace cloze {
+
+enum class Floor { constant, words };
+constexpr auto choices(Floor) {
+  using enum Floor;
+  return std::array{
+      Choice{constant, "constant", "the majority class, the mean, all O, no answer: what the training part has most"},
+      Choice{words, "words", "a logistic regression on the words and pairs of words of the training part"}};
+}
+
+/// What a floor is called beside figures: `majority`, `mean`, `all O`, `no answer`, `words`.
+std::string name_of_floor(TaskKind kind, Floor floor);
+
+/// What the training part alone predicts, whatever the item: the most frequent label, of equally frequent ones the
+/// first; the mean; O; no answer. Throws DataError for a training part without labels.
+TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels);
+
+/// That prediction for each of these items.
+std::vector<TaskPrediction> constant_predictions(TaskKind kind, const TaskPrediction& constant,
+                                                 const std::vector<TaskItem>& items);
+
+/// Predictions for items by what the training part alone tells.
+///
+/// Throws ConfigError for `words` of another kind than classification; DataError for a training part without labels.
+std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,
+                                              const std::vector<TaskItem>& items, const TaskLabels& labels);
+
+/// Adds the values of a floor's predictions to each figure.
+void add_floor(TaskKind kind, Floor floor, const std::vector<TaskPrediction>& predictions,
+               const std::vector<TaskItem>& items, const TaskLabels& labels, const MetricOptions& options,
+               TaskFigures& figures);
+
+/// Makes these predictions too.
+void add_floor(TaskKind kind, Floor floor, const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
+               const TaskLabels& labels, const MetricOptions& options, TaskFigures& figures);
+
+}  // namespace cloze

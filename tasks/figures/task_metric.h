@@ -1,0 +1,20 @@
+#pragma once
+// The figure of a task that chooses the best checkpoint.
+#include <string>
+
+#include "tasks/figures/figures.h"
+#include "tasks/task.h"
+
+namespace cloze {
+
+/// The options of a task's figures: strict ones read tags as `data.scheme` says.
+MetricOptions metric_options(const Task& task);
+
+/// The first figure that the task names, else the first one of its kind. Throws ConfigError for a name that is none of
+/// the figures of its valid part.
+std::string chosen_metric(const Task& task);
+
+/// Whether less of a figure is better.
+inline bool is_error(const std::string& metric) { return metric == "mse"; }
+
+}  // namespace cloze

@@ -1,0 +1,334 @@
+#include "tasks/files/records.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/line_reader.h"
+#include "data/reading/table_reader.h"
+#include "data/reading/text_lines.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t most_text_bytes = uint64_t{64} << 20;  // of a text that is a file
+
+std::optional<int64_t> column_position(const std::string& name) {
+  int64_t position = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), position);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return position;
+}
+
+/// Lines of a table, each with its cells.
+class TableLines {
+ public:
+  TableLines(const std::string& file, TaskFormat format) : lines_(file), format_(format) {}
+  /// The next record, valid until the next call.
+  bool next(std::vector<std::string_view>& cells, bool skips_empty) {
+    std::string_view line;
+    do {
+      if (!lines_.next(line)) return false;
+    } while (skips_empty && line.empty());
+    first_line_ = lines_.number;
+    bad_byte_.reset();
+    check_utf8(line);
+    if (format_ == TaskFormat::csv)
+      add_quoted(line, cells);
+    else
+      add_tabs(line, cells);
+    if (bad_byte_) fail_not_utf8(*bad_byte_, bad_place_);
+    return true;
+  }
+  std::string where() const { return concat(lines_.name, ":", first_line_); }
+  uint64_t line() const { return first_line_; }
+  const std::string& name() const { return lines_.name; }
+
+ private:
+  static void add_tabs(std::string_view line, std::vector<std::string_view>& cells) {
+    for (size_t at = 0; at <= line.size();) {
+      const size_t end = std::min(line.find('\t', at), line.size());
+      cells.push_back(line.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  /// Notes the first byte of a record that is not UTF-8, which is refused where all of its lines have been read.
+  void check_utf8(std::string_view line) {
+    const auto bad = find_invalid_utf8(line);
+    if (bad_byte_ || bad == line.npos) return;
+    bad_byte_ = bad;
+    bad_place_ = lines_.where();
+  }
+  void add_quoted(std::string_view line, std::vector<std::string_view>& cells) {
+    if (separator_ == 0) separator_ = table_separator(lines_.name, line);
+    record_ = {};
+    record_.add(line, separator_);
+    for (uint64_t bytes = 0; record_.is_open;) {
+      const bool goes_on = lines_.next(line);
+      bytes += line.size();
+      if (!goes_on || bytes > most_text_bytes)
+        fail<DataError>(where(), ": a cell in quotes does not end; close its quotes, or double those inside of it");
+      check_utf8(line);
+      record_.add(line, separator_);
+    }
+    cells.insert(cells.end(), record_.cells.begin(), record_.cells.end());
+  }
+
+  LineReader lines_;
+  TaskFormat format_;
+  TableRecord record_{};
+  char separator_ = 0;  // 0: no line has been read
+  uint64_t first_line_ = 0;
+  std::optional<size_t> bad_byte_{};
+  std::string bad_place_{};
+};
+
+/// Tables whose lines stand side by side, as paste(1) has them.
+class TableRecords final : public RecordReader {
+ public:
+  explicit TableRecords(const RecordSource& source) : source_(source) {
+    for (const auto& file : source.files) tables_.emplace_back(file, source.format);
+    names_columns_ = source.header;
+    for (const auto& column : source.columns)
+      if (!column_position(column.name)) names_columns_ = true;
+  }
+  bool next(std::vector<Cell>& cells) override {
+    if (columns_.empty() && !begin()) return false;
+    do {
+      if (!std::exchange(holds_first_, false) && !read_text()) return false;
+    } while (line_.size() != count_ && is_left_out());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      cells[i].is_missing = !columns_[i];
+      if (columns_[i]) cells[i].text.assign(line_[*columns_[i]]);
+    }
+    return true;
+  }
+  std::string where() const override { return tables_.front().where(); }
+  uint64_t line() const override { return tables_.front().line(); }
+  BadRecords bad() const override { return bad_; }
+  bool may_have_taken_header() const override { return !names_columns_; }
+
+ private:
+  /// Counts a line with another number of cells. Throws DataError where none is to be left out.
+  bool is_left_out() {
+    const auto what = concat(where(), ": has ", counted(line_.size(), "cell"),
+                             names_columns_ ? ", the line of names has " : ", the first line has ", count_);
+    require<DataError>(source_.skip_bad, what, "; write the same number in every line",
+                       source_.format == TaskFormat::csv ? ", cells with separators in quotes" : "",
+                       ", or leave such lines out with --skip-bad");
+    note(what);
+    return true;
+  }
+
+  void note(const std::string& what) {
+    if (bad_.count++ == 0) bad_.first = what;
+  }
+
+  /// As read(); lines that are not UTF-8 are left out where bad ones are.
+  bool read_text() {
+    for (;;) {
+      try {
+        return read();
+      } catch (const NotUtf8& bad) {
+        if (!source_.skip_bad || tables_.size() > 1) throw;
+        note(bad.what());
+      }
+    }
+  }
+
+  /// Empty lines are no records, but beside another file or where a line has one cell, which may be empty.
+  bool read() {
+    line_.clear();
+    const bool skips_empty = tables_.size() == 1 && count_ != 1;
+    const bool is_line = tables_.front().next(line_, skips_empty);
+    for (size_t i = 1; i < tables_.size(); ++i)
+      if (tables_[i].next(line_, skips_empty) != is_line)
+        fail<DataError>(is_line ? tables_[i].name() : tables_.front().name(), ": ends before ",
+                        is_line ? tables_.front().name() : tables_[i].name(),
+                        ", beside which it stands; give files with the same number of lines");
+    return is_line;
+  }
+
+  /// Reads the first line and finds the columns; false for an empty file.
+  bool begin() {
+    if (!read()) return false;
+    count_ = line_.size();
+    if (names_columns_)
+      for (auto& name : line_) name = without_white_space_around(name);
+    for (const auto& column : source_.columns) columns_.push_back(find(column));
+    holds_first_ = !names_columns_;
+    return true;
+  }
+
+  std::optional<size_t> find(const ColumnName& column) const {
+    const auto named = std::find(line_.begin(), line_.end(), column.name);
+    if (names_columns_ && named != line_.end()) {
+      require<DataError>(std::find(named + 1, line_.end(), column.name) == line_.end(), where(),
+                         ": two columns are named '", shortened(column.name), "'; give each a name of its own");
+      return static_cast<size_t>(named - line_.begin());
+    }
+    const auto position = column_position(column.name);
+    const auto size = static_cast<int64_t>(count_);
+    if (position && *position >= -size && *position < size)
+      return static_cast<size_t>(*position < 0 ? *position + size : *position);
+    if (column.is_optional) return std::nullopt;
+    require<DataError>(!position, where(), ": has ", counted(count_, "cell"), ", none at position ", column.name,
+                       "; positions count from 0");
+    const std::vector<std::string> names(line_.begin(), line_.end());
+    const auto near = did_you_mean(column.name, names);
+    fail<DataError>(where(), ": no column is named '", shortened(column.name), "'",
+                    near.empty() ? concat("; its first line has ", shortened(listed(names)),
+                                          ", and columns without names are called by position: 0")
+                                 : near);
+  }
+
+  RecordSource source_;
+  std::vector<TableLines> tables_;
+  bool names_columns_ = false;
+  bool holds_first_ = false;  // the first line was read to count its cells, and is a record
+  size_t count_ = 0;
+  std::vector<std::optional<size_t>> columns_;
+  std::vector<std::string_view> line_;
+  BadRecords bad_{};
+};
+
+/// `NUM:dist How far is it ?`
+class TrecRecords final : public RecordReader {
+ public:
+  explicit TrecRecords(const RecordSource& source) : source_(source), lines_(source.files.front()) {}
+  bool next(std::vector<Cell>& cells) override {
+    std::string_view line;
+    do {
+      if (!lines_.next(line)) return false;
+    } while (is_blank(line));
+    require_utf8(line, [&] { return where(); });
+    const auto space = line.find(' '), colon = line.find(':');
+    if (space == line.npos || colon > space)
+      fail<DataError>(where(), ": '", shortened(std::string(line)),
+                      "' does not begin with a label, COARSE:fine, and a space; it is no file of TREC");
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const auto& name = source_.columns[i].name;
+      if (name == "coarse")
+        cells[i].text.assign(line.substr(0, colon));
+      else if (name == "fine")
+        cells[i].text.assign(line.substr(0, space));
+      else if (name == "text")
+        cells[i].text.assign(line.substr(space + 1));
+      else
+        fail<DataError>(where(), ": has no column '", shortened(name), "'; a file of TREC has coarse, fine and text");
+    }
+    return true;
+  }
+  std::string where() const override { return lines_.where(); }
+  uint64_t line() const override { return lines_.number; }
+
+ private:
+  RecordSource source_;
+  LineReader lines_;
+};
+
+/// Entries of a folder that are folders, or files, in the order of their names; hidden ones are none. Throws DataError
+/// for a pipe or a device.
+std::vector<fs::path> entries_in(const fs::path& folder, bool folders) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.is_directory(ignored) != folders || entry.path().filename().string()[0] == '.') continue;
+    require<DataError>(folders || entry.is_regular_file(ignored), entry.path().string(),
+                       ": is no file of a text (a pipe, a device or a link to nothing); remove it");
+    found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+constexpr std::string_view byte_order_mark = "\uFEFF";
+
+/// Throws NotText for a file that is none by its first bytes, with what it is.
+void refuse_kind(const std::string& file) {
+  LineReader lines(file);
+  for (std::string_view line; lines.next(line);) continue;
+}
+
+class FolderRecords final : public RecordReader {
+ public:
+  explicit FolderRecords(const RecordSource& source) : source_(source) {
+    const auto& folder = source.files.front();
+    for (const auto& label : entries_in(folder, true))
+      for (const auto& file : entries_in(label, false)) files_.push_back(file);
+    require<DataError>(!files_.empty(), folder, ": has no folder with texts; write FOLDER/LABEL/TEXT.txt");
+  }
+  bool next(std::vector<Cell>& cells) override {
+    if (at_ == files_.size()) return false;
+    const auto& file = files_[at_++];
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const auto& name = source_.columns[i].name;
+      if (name == "label") {
+        cells[i].text = file.parent_path().filename().string();
+      } else if (name == "text") {
+        cells[i].text = read_bytes(file.string(), most_text_bytes);
+        if (cells[i].text.starts_with(byte_order_mark)) cells[i].text.erase(0, byte_order_mark.size());
+        if (cells[i].text.find('\0') != std::string::npos) refuse_kind(file.string());
+        require_no_nul(cells[i].text, *this);
+        require_utf8(cells[i].text, [&] { return where(); });
+      } else if (name == "name") {
+        cells[i].text = file.stem().string();
+      } else {
+        fail<DataError>(where(), ": has no column '", shortened(name),
+                        "'; a text of a folder has label, text and name");
+      }
+    }
+    return true;
+  }
+  std::string where() const override { return files_[at_ - 1].string(); }
+  uint64_t line() const override { return at_; }
+
+ private:
+  RecordSource source_;
+  std::vector<fs::path> files_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+void require_no_nul(const std::string& text, const RecordReader& reader) {
+  if (text.find('\0') != text.npos) require_no_nul(text, reader.where());
+}
+
+void fail_not_utf8(size_t byte, const std::string& where) {
+  fail<NotUtf8>(where, ": byte ", byte + 1,
+                " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is Latin-1)");
+}
+
+std::unique_ptr<RecordReader> open_records(const RecordSource& source) {
+  using enum TaskFormat;
+  switch (source.format) {
+    case tsv:
+    case csv:
+      return std::make_unique<TableRecords>(source);
+    case jsonl:
+      return open_json_records(source);
+    case trec:
+      return std::make_unique<TrecRecords>(source);
+    case folders:
+      return std::make_unique<FolderRecords>(source);
+    case automatic:
+    case conll:
+    case conllu:
+    case squad:
+      break;
+  }
+  fail("a file of ", source.format, " has no records");
+}
+
+}  // namespace cloze

@@ -1,0 +1,147 @@
+#include "tasks/files/tag_file.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/error.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "data/reading/text_lines.h"
+#include "tasks/files/records.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr std::array conllu_columns{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"};
+
+int64_t tag_column(const std::string& name, bool is_conllu, const char* key) {
+  int64_t position = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), position);
+  if (error == std::errc() && end == name.data() + name.size()) return position;
+  require<ConfigError>(is_conllu, "'", key, "' is '", shortened(name),
+                       "', and columns of a word a line have no names; write a position, 0 or -1 for the last");
+  const auto found = std::find(conllu_columns.begin(), conllu_columns.end(), name);
+  require<ConfigError>(found != conllu_columns.end(), "'", key, "' is '", shortened(name),
+                       "', which CoNLL-U has not; choose one of ", listed(conllu_columns));
+  return found - conllu_columns.begin();
+}
+
+void split_columns(std::string_view line, std::vector<std::string_view>& cells) {
+  cells.clear();
+  const bool has_tabs = line.find('\t') != line.npos;
+  for (size_t at = 0; at <= line.size();) {
+    const size_t end = std::min(line.find(has_tabs ? '\t' : ' ', at), line.size());
+    if (has_tabs || end > at) cells.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+/// A line without a column. A no-break space alone is a word.
+bool ends_sentence(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
+/// The letter of a tag of a scheme, and the type after the hyphen.
+struct PhraseTag {
+  char letter = 0;
+  std::string_view type{};
+};
+
+PhraseTag phrase_tag(const std::string& tag, TagScheme scheme, const std::string& where) {
+  if (tag == "O") return {'O', {}};
+  const std::string_view letters = scheme == TagScheme::bio ? "BI" : "BIES";
+  const bool is_one = tag.size() > 2 && tag[1] == '-' && letters.find(tag[0]) != letters.npos;
+  if (!is_one)
+    fail<DataError>(where, ": tag '", shortened(tag), "' is none of ", name_of(scheme), ", O or ", letters[0],
+                    "-TYPE; name another `data.scheme` or `data.label`");
+  return {tag[0], std::string_view(tag).substr(2)};
+}
+
+}  // namespace
+
+TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool needs_tags)
+    : lines_(file),
+      is_conllu_(format == TaskFormat::conllu),
+      needs_tags_(needs_tags),
+      word_(tag_column(!data.text.empty() ? data.text
+                       : is_conllu_       ? "form"
+                                          : "0",
+                       is_conllu_, "data.text")),
+      tag_(tag_column(!data.label.empty() ? data.label
+                      : is_conllu_        ? "upos"
+                                          : "-1",
+                      is_conllu_, "data.label")) {}
+
+std::string_view TagFile::cell(int64_t position) const {
+  const auto size = static_cast<int64_t>(cells_.size());
+  if (position < -size || position >= size)
+    fail<DataError>(lines_.where(), ": has ", counted(cells_.size(), "column"), ", none at position ", position,
+                    "; positions count from 0");
+  return cells_[static_cast<size_t>(position < 0 ? position + size : position)];
+}
+
+bool TagFile::has_tags() const {
+  const auto size = static_cast<int64_t>(cells_.size());
+  const auto from_first = [&](int64_t position) { return position < 0 ? position + size : position; };
+  const auto tag = from_first(tag_);
+  return needs_tags_ || (tag >= 0 && tag < size && tag != from_first(word_));
+}
+
+/// Adds the word of a line; false for a line that has none.
+bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
+  require_utf8(line, [&] { return lines_.where(); });
+  if (is_conllu_ && line[0] == '#') return false;
+  split_columns(line, cells_);
+  if (!is_conllu_ && cells_[0] == "-DOCSTART-") return false;
+  if (count_ == 0) count_ = cells_.size();
+  if (cells_.size() != count_)
+    fail<DataError>(lines_.where(), ": has ", counted(cells_.size(), "column"), ", the first word has ", count_,
+                    "; write the same number for every word");
+  if (is_conllu_ && cells_[0].find_first_of("-.") != std::string_view::npos) return false;
+  if (sentence.words.empty()) sentence.line = lines_.number;
+  sentence.words.emplace_back(cell(word_));
+  if (!has_tags()) return true;
+  sentence.tags.emplace_back(cell(tag_));
+  if (sentence.tags.back().empty())
+    fail<DataError>(lines_.where(), ": the word '", shortened(sentence.words.back()),
+                    "' has an empty tag; give it one");
+  return true;
+}
+
+bool TagFile::next(TaggedSentence& sentence) {
+  sentence = {};
+  for (std::string_view line; lines_.next(line);) {
+    if (!ends_sentence(line))
+      add(line, sentence);
+    else if (!sentence.words.empty())
+      return true;
+  }
+  return !sentence.words.empty();
+}
+
+void TagCheck::add(const std::vector<std::string>& tags, const std::string& where) {
+  if (scheme_ == TagScheme::none) return;
+  PhraseTag before{'O', {}};
+  const auto is_open = [&](const PhraseTag& tag) {  // the phrase goes on after it, or may
+    return tag.letter == 'B' || tag.letter == 'I';
+  };
+  const auto note = [&](const std::string& tag) {
+    if (broken_++ == 0) first_ = concat(where, " ('", shortened(tag), "')");
+  };
+  for (const auto& text : tags) {
+    const auto tag = phrase_tag(text, scheme_, where);
+    const bool goes_on = tag.letter == 'I' || tag.letter == 'E';
+    const bool must_go_on = scheme_ == TagScheme::bioes && is_open(before);
+    const bool fits = is_open(before) && before.type == tag.type;
+    if ((goes_on && !fits) || (must_go_on && !goes_on)) note(text);
+    before = tag;
+  }
+  if (scheme_ == TagScheme::bioes && is_open(before)) note(tags.back());
+}
+
+std::string TagCheck::note() const {
+  if (broken_ == 0) return "";
+  return concat(counted(broken_, "tag"), broken_ == 1 ? " breaks " : " break ", name_of(scheme_), ", first ", first_);
+}
+
+}  // namespace cloze

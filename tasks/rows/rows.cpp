@@ -1,0 +1,183 @@
+// Rows of whole texts and of candidates, and what all kinds share.
+#include "tasks/rows/rows.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace cloze {
+
+namespace {
+
+void count_row(RowCounts& counts, const TaskRow& row) {
+  ++counts.rows;
+  if (counts.lengths.size() <= row.ids.size()) counts.lengths.resize(row.ids.size() + 1);
+  ++counts.lengths[row.ids.size()];
+}
+
+/// The tokens of a text that a row keeps of them.
+std::vector<int32_t> cut_to(const std::vector<int32_t>& ids, int64_t kept, const TaskCut& cut) {
+  const auto* both_ends = std::get_if<HeadTailCut>(&cut);
+  const auto front = both_ends ? std::min(kept, both_ends->head_tail) : kept;
+  std::vector<int32_t> left(ids.begin(), ids.begin() + front);
+  left.insert(left.end(), ids.end() - (kept - front), ids.end());
+  return left;
+}
+
+/// What is right for a text.
+void set_gold(const Gold& gold, int64_t num_labels, TaskRow& row) {
+  if (const auto* one = std::get_if<GoldLabel>(&gold)) row.label = one->id >= 0 ? one->id : no_label;
+  if (const auto* number = std::get_if<GoldValue>(&gold)) row.value = number->value;
+  const auto* several = std::get_if<GoldLabels>(&gold);
+  if (!several) return;
+  row.labels.assign(static_cast<size_t>(num_labels), 0);
+  for (const auto id : several->ids)
+    if (id >= 0 && id < num_labels) row.labels[static_cast<size_t>(id)] = 1;
+}
+
+}  // namespace
+
+TaskRowMaker::TaskRowMaker(const Tokenizer& tokenizer, const TaskFraming& framing, const RowOptions& options)
+    : tokenizer_(tokenizer),
+      framing_(framing),
+      options_(options),
+      max_length_(options.max_length > 0 ? std::min(options.max_length, framing.max_length) : framing.max_length) {
+  require<ConfigError>(room(true) >= 2, "a row of ", max_length_, " tokens has no room for two texts beside ",
+                       framing.special_tokens(true), " special tokens; raise max_length");
+}
+
+TaskRow TaskRowMaker::framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const {
+  TaskRow row;
+  auto& ids = row.ids;
+  ids.reserve(first.size() + second.size() + static_cast<size_t>(framing_.special_tokens(is_pair)));
+  const auto at = [&] { return static_cast<int64_t>(ids.size()); };
+  const auto append = [&](std::span<const int32_t> tokens) { ids.insert(ids.end(), tokens.begin(), tokens.end()); };
+  append(framing_.before);
+  row.first_begin = at();
+  append(first);
+  row.first_end = at();
+  if (is_pair) append(framing_.between);
+  row.second_begin = at();
+  append(second);
+  row.second_end = at();
+  append(framing_.after);
+  if (framing_.has_segments) {
+    row.segments.assign(ids.size(), 0);
+    if (is_pair) std::fill(row.segments.begin() + row.second_begin, row.segments.end(), 1);
+    if (framing_.last_segment_is_own) row.segments.back() = 2;
+  }
+  row.class_token = position_of(framing_.class_place, at());
+  return row;
+}
+
+void TaskRowMaker::add(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
+  const auto before = rows.size();
+  try {
+    add_rows(item, number, rows, counts);
+  } catch (const TooManyWindows& fault) {
+    fail<DataError>("item ", item.id, " (line ", item.line, "): ", fault.what());
+  }
+  ++counts.items;
+  counts.items_in_windows += rows.back().window > 0;
+  for (size_t i = before; i < rows.size(); ++i) {
+    require<DataError>(!rows[i].ids.empty(), "item ", item.id, " (line ", item.line,
+                       ") has no tokens, and this family adds none around a text; remove it, or add words to it with a "
+                       "template");
+    count_row(counts, rows[i]);
+  }
+}
+
+void TaskRowMaker::add_rows(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
+  switch (options_.kind) {
+    case TaskKind::classification:
+    case TaskKind::multilabel:
+    case TaskKind::regression:
+      add_text(item, number, rows, counts);
+      break;
+    case TaskKind::tagging:
+      add_words(item, number, rows, counts);
+      break;
+    case TaskKind::spans:
+      add_spans(item, number, rows, counts);
+      break;
+    case TaskKind::choice:
+      add_candidates(item, number, rows, counts);
+      break;
+  }
+}
+
+void TaskRowMaker::add_text(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
+  const auto first = tokenizer_.encode(item.text);
+  const auto second = item.is_pair ? tokenizer_.encode(item.second) : std::vector<int32_t>{};
+  const auto first_size = static_cast<int64_t>(first.size()), second_size = static_cast<int64_t>(second.size());
+  const auto places = room(item.is_pair);
+  const auto add_row = [&](std::span<const int32_t> a, std::span<const int32_t> b, int64_t window) {
+    auto row = framed(a, b, item.is_pair);
+    row.item = number;
+    row.window = window;
+    set_gold(item.gold, options_.num_labels, row);
+    rows.push_back(std::move(row));
+  };
+  const auto count = [&](int64_t kept_first, int64_t kept_second) {
+    counts.first.add(first_size, kept_first);
+    if (item.is_pair) counts.second.add(second_size, kept_second);
+  };
+  if (!std::holds_alternative<Windows>(options_.cut) || first_size + second_size <= places) {
+    const auto [a, b] = kept_tokens(options_.cut, first_size, second_size, places);
+    add_row(cut_to(first, a, options_.cut), cut_to(second, b, options_.cut), 0);
+    return count(a, b);
+  }
+  const bool first_is_longer = first_size >= second_size;
+  const auto& longer = first_is_longer ? first : second;
+  const auto& shorter = first_is_longer ? second : first;
+  const auto kept = std::min(static_cast<int64_t>(shorter.size()), places / 2);
+  const auto whole = std::span(shorter).first(static_cast<size_t>(kept));
+  int64_t window = 0;
+  for (const auto& part :
+       stride_windows(static_cast<int64_t>(longer.size()), places - kept, step_of(options_.cut, places - kept))) {
+    const auto seen = std::span(longer).subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
+    add_row(first_is_longer ? seen : whole, first_is_longer ? whole : seen, window++);
+  }
+  count(first_is_longer ? first_size : kept, first_is_longer ? kept : second_size);
+}
+
+void TaskRowMaker::add_candidates(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
+                                  RowCounts& counts) const {
+  require<DataError>(!item.candidates.empty(), "item ", item.id, " (line ", item.line,
+                     ") has no candidates, of which one is to be chosen; give it some, or remove it");
+  const auto premise = tokenizer_.encode(item.text);
+  std::vector<std::vector<int32_t>> candidates;
+  int64_t longest = 0;
+  for (const auto& candidate : item.candidates) {
+    candidates.push_back(tokenizer_.encode(item.second.empty() ? candidate : item.second + " " + candidate));
+    longest = std::max(longest, static_cast<int64_t>(candidates.back().size()));
+  }
+  const auto size = static_cast<int64_t>(premise.size());
+  const auto kept = kept_tokens(options_.cut, size, longest, room(true));
+  const auto shared = cut_to(premise, kept[0], options_.cut);
+  const auto* right = std::get_if<GoldLabel>(&item.gold);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto all = static_cast<int64_t>(candidates[i].size()), left = std::min(all, kept[1]);
+    auto row = framed(shared, cut_to(candidates[i], left, options_.cut), true);
+    row.item = number;
+    row.candidate = static_cast<int64_t>(i);
+    if (right && right->id >= 0) row.label = right->id == row.candidate;
+    rows.push_back(std::move(row));
+    counts.second.add(all, left);
+  }
+  counts.first.add(size, kept[0]);
+}
+
+std::vector<RowGroup> row_groups(TaskKind kind, std::span<const TaskRow> rows) {
+  const bool alone = kind == TaskKind::tagging || kind == TaskKind::spans;
+  std::vector<RowGroup> groups;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (alone || i == 0 || rows[i].item != rows[i - 1].item)
+      groups.push_back({i, 1});
+    else
+      ++groups.back().count;
+  }
+  return groups;
+}
+
+}  // namespace cloze

@@ -1,0 +1,132 @@
+#include "train/callbacks/task_judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "run/config/evaluation_protocol.h"
+#include "run/config/objective_short_form.h"
+#include "tasks/figures/floors.h"
+#include "tasks/figures/task_metric.h"
+#include "train/callbacks/training_log.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr double undefined_cost = std::numeric_limits<double>::quiet_NaN();
+
+double cost_of(const TaskFigures& figures, const std::string& metric) {
+  const auto* figure = figure_of(figures, metric);
+  if (!figure || !figure->value) return undefined_cost;
+  return is_error(metric) ? *figure->value : -*figure->value;
+}
+
+nlohmann::json value_of(double cost, const std::string& metric) {
+  return std::isnan(cost) ? nlohmann::json() : nlohmann::json(is_error(metric) ? cost : -cost);
+}
+
+}  // namespace
+
+SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged) {
+  SuiteResult result;
+  result.suite = name;
+  result.scored_by = "a head of its own";
+  for (const auto& figure : judged.figures.figures) {
+    SuiteFigure made;
+    made.metric = figure.metric;
+    made.value = figure.value.value_or(undefined_cost);
+    made.low = figure.low;
+    made.high = figure.high;
+    made.count = figure.count;
+    const bool is_first = figure.metric == metric;
+    result.figures.insert(is_first ? result.figures.begin() : result.figures.end(), made);
+  }
+  if (result.figures.empty()) {
+    SuiteFigure undefined;
+    undefined.metric = metric;
+    undefined.value = undefined_cost;
+    undefined.count = std::ssize(judged.predictions);
+    result.figures.push_back(undefined);
+  }
+  return result;
+}
+
+TaskJudge::TaskJudge(const RunConfig& config)
+    : task_(judged_task(config.data.tokens, config.objectives)),
+      valid_(read_prepared_part(config.data.tokens, "valid")),
+      name_(config.task.name),
+      metric_(config.task.metric),
+      loss_name_(short_form(standard_form(config.objectives.at(0)))),
+      cost_(undefined_cost) {
+  const auto kind = task_.task.config.kind;
+  auto plain = metric_options(task_.task);
+  plain.resamples = 0;
+  const auto floor = metrics_of(kind, valid_.items, task_.task.labels,
+                                constant_predictions(kind, task_.constant, valid_.items), plain);
+  require<ConfigError>(figure_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
+                       " has no such figure; leave it as `cloze finetune` makes it");
+  floor_ = cost_of(floor, metric_);
+  floor_name_ = name_of_floor(kind, Floor::constant);
+}
+
+void TaskJudge::judge(Network& network) {
+  auto judged = network.probes() ? judge_best_probe(network) : judge_head(network);
+  cost_ = cost_of(judged.figures, metric_);
+  result_ = suite_result_of(name_ + "-valid", metric_, judged);
+  loss_ = held_out_of(task_, judged, loss_name_);
+  if (!judged.figures.figures.empty()) return;
+  loss_.loss = undefined_cost;
+  loss_.standard_error.reset();
+  loss_.sequences.clear();
+}
+
+JudgedPart TaskJudge::judge_head(Network& network) {
+  JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
+  if (!are_finite(judged.predictions)) return judged;
+  choose_setting(task_, valid_.items, metric_, judged.predictions);
+  judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
+  return judged;
+}
+
+JudgedPart TaskJudge::judge_best_probe(Network& network) {
+  const auto& objectives = task_.objectives;
+  const bool fits = bytes_of_states(network, objectives, valid_.rows, ProbedTokens::all) <= most_bytes_of_states;
+  if (!states_ && fits) states_ = states_of_rows(network, objectives, valid_.rows, ProbedTokens::all);
+  auto all = judge_probes(network, task_, valid_, /*resamples=*/0, states_ ? &*states_ : nullptr);
+  size_t best = 0;
+  for (size_t probe = 1; probe < all.size(); ++probe) {
+    const double cost = cost_of(all[probe].figures, metric_), least = cost_of(all[best].figures, metric_);
+    if (cost < least || (std::isnan(least) && !std::isnan(cost))) best = probe;
+  }
+  probed_layer_ = network.probes()->layers()[best];
+  return std::move(all[best]);
+}
+
+std::string TaskJudge::text() const {
+  std::string text = "  " + result_.suite;
+  for (const auto& figure : result_.figures) {
+    if (figure.metric != metric_) continue;
+    text += concat(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
+  }
+  if (probed_layer_ >= 0) text += concat(" of layer ", probed_layer_);
+  const double floor = is_error(metric_) ? floor_ : -floor_;
+  return text + concat(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
+}
+
+bool TaskJudge::learned(double cost) const { return std::isfinite(cost) && !(cost >= floor_); }
+
+nlohmann::json TaskJudge::summary(double best_cost) const {
+  return {{"metric", metric_},
+          {"best", value_of(best_cost, metric_)},
+          {"floor", {{"name", floor_name_}, {"value", value_of(floor_, metric_)}}},
+          {"learned", learned(best_cost)}};
+}
+
+std::optional<TaskJudge> task_judge_of(const RunConfig& config) {
+  if (config.task.name.empty()) return std::nullopt;
+  return std::optional<TaskJudge>(std::in_place, config);
+}
+
+}  // namespace cloze

@@ -1,0 +1,128 @@
+#include "train/callbacks/task_test.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/json.h"
+#include "core/log.h"
+#include "core/spelling.h"
+#include "core/stopwatch.h"
+#include "core/text.h"
+#include "run/records/suite_units.h"
+#include "tasks/figures/figures_output.h"
+#include "train/callbacks/task_judge.h"
+#include "train/callbacks/training_log.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr int64_t test_resamples = 1000;
+constexpr size_t most_hardest = 50;
+
+std::string prediction_lines(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
+  std::string lines;
+  for (size_t i = 0; i < part.items.size(); ++i)
+    lines += json_text(json_of(judged.predictions[i], part.items[i], task.task.config.kind, task.task.labels)) + "\n";
+  return lines;
+}
+
+/// What an item asks, in a line.
+std::string asked_of(const TaskItem& item) {
+  auto text = item.text;
+  for (const auto& word : item.words) text += (text.empty() ? "" : " ") + word;
+  if (!item.second.empty()) text += " / " + item.second;
+  return shortened(in_one_line(text));
+}
+
+/// The items with the highest losses, of which some may have a wrong label.
+std::string hardest_items(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < part.items.size(); ++i)
+    if (!std::isnan(judged.predictions[i].loss)) order.push_back(i);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
+  order.resize(std::min(order.size(), most_hardest));
+  const auto kind = task.task.config.kind;
+  const auto answer = [&](const std::string& text) { return escaped_markdown(shown_answer(text, kind)); };
+  auto text =
+      concat("# The hardest items of ", escaped_markdown(task.task.config.task),
+             "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
+             "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
+  for (const auto i : order) {
+    const auto& item = part.items[i];
+    text += concat("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
+                   answer(text_of_gold(item, kind, task.task.labels)), " | ",
+                   answer(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
+                   escaped_markdown(asked_of(item)), " |\n");
+  }
+  return text;
+}
+
+/// `sst2 test of step-00000630: accuracy 82.91 % [80.27, 85.26], n 872; 16 more figures in summary.json`
+std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
+  const auto& figure = result.figures.front();
+  const auto& metric = figure.metric;
+  auto text = concat(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
+                     is_proportion(metric) && !std::isnan(figure.value) ? " %" : "");
+  if (figure.low && figure.high)
+    text += concat(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
+  text += concat(", n ", figure.count);
+  const auto others = result.figures.size() - 1;
+  return others == 0 ? text : concat(text, "; ", others, " more figures in summary.json");
+}
+
+/// The figures of all probes of a network, judged on both parts.
+LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const std::vector<JudgedPart>& valid,
+                    const std::vector<JudgedPart>& test) {
+  const auto& metric = config.task.metric;
+  LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.chosen()};
+  const auto figure_in = [&](const JudgedPart& judged) {
+    const auto* figure = figure_of(judged.figures, metric);
+    return figure ? *figure : Figure{.metric = metric};
+  };
+  for (size_t i = 0; i < test.size(); ++i)
+    curve.points.push_back({.layer = probes.layers()[i], .valid = figure_in(valid[i]), .test = figure_in(test[i])});
+  return curve;
+}
+
+void log_curve(const LayerCurve& curve) {
+  std::istringstream lines(to_text(table_of(curve)));
+  for (std::string line; std::getline(lines, line);) log_info("train", line);
+  log_info("train", verdict_of(curve));
+}
+
+}  // namespace
+
+void TaskTest::finish(Training& training) {
+  const auto& config = training.config;
+  if (config.task.name.empty() || !training.processes.writes()) return;
+  const auto start = Clock::now();
+  const auto best = open_run(training.options.run);
+  const auto task = judged_task(config.data.tokens, config.objectives, best.state.no_answer_threshold);
+  const auto part = read_prepared_part(config.data.tokens, "test");
+  const auto* probes = best.network->probes();
+  const auto of_probes = probes ? judge_probes(*best.network, task, part, test_resamples) : std::vector<JudgedPart>();
+  const auto judged = probes ? of_probes[probes->chosen()] : judge_part(*best.network, task, part, test_resamples);
+  result_ = suite_result_of(config.task.name, config.task.metric, judged);
+  result_->notes = task.task.notes;
+  predictions_ = prediction_lines(task, part, judged);
+  training.write("predictions.jsonl", predictions_);
+  training.write("hardest.md", hardest_items(task, part, judged));
+  if (judged.figures.confusion)
+    training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
+  end_progress();
+  if (of_probes.size() > 1) {
+    const auto valid = read_prepared_part(config.data.tokens, "valid");
+    layers_ = curve_of(config, *probes, judge_probes(*best.network, task, valid, /*resamples=*/0), of_probes);
+    training.write("layers.svg", layers_svg(*layers_));
+    log_curve(*layers_);
+  }
+  const auto checkpoint = std::filesystem::path(best.checkpoint).filename().string();
+  log_info("train", line_of(*result_, checkpoint) + (task.task.is_chosen_on_test ? "; chosen on these items" : ""));
+  training.ledger.evaluation += seconds_since(start);
+}
+
+}  // namespace cloze

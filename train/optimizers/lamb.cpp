@@ -1,0 +1,45 @@
+// LAMB: Adam's direction, scaled to the norm of each tensor. Source: You et al. 2020, algorithm 2 (arXiv 1904.00962).
+#include <array>
+
+#include "train/optimizers/optimizers.h"
+
+namespace cloze::optimizers {
+
+namespace {
+
+double trust_ratio(double weights, double updates) { return weights > 0 && updates > 0 ? weights / updates : 1; }
+
+}  // namespace
+
+void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory) {
+  const auto& chunks = buffers.chunks;
+  const auto& kernel = kernels::table().updates;
+  const auto adam = adam_at(rule, step);
+  std::vector<std::array<double, 2>> sums(chunks.size()), norms(buffers.matrices.size());  // squares: weights, updates
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto range = buffers.of(chunks[i], memory.exp_avg, memory.exp_avg_sq);
+    const double decay = step.decay_of(buffers.matrix_of(chunks[i]).decays);
+    kernel.direction(adam, static_cast<float>(decay), range);
+    sums[i] = {kernel.sum_of_squares(range.n, range.p), kernel.sum_of_squares(range.n, range.g)};
+  });
+  for (size_t i = 0; i < chunks.size(); ++i)
+    for (size_t side : {0, 1}) norms[chunks[i].matrix][side] += sums[i][side];
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto& [weights, steps] = norms[chunks[i].matrix];
+    const bool decays = buffers.matrix_of(chunks[i]).decays;
+    const double ratio = decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
+    kernel.descend(static_cast<float>(step.learning_rate * ratio), 0, buffers.of(chunks[i]));
+  });
+}
+
+void update(const Lamb& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
+            const Moments& m) {
+  auto direction = plain_adam_direction(rule, step, gradient, m) + step.decay_of(decays) * p;
+  if (decays) {
+    const auto weights = p.norm(), steps = direction.norm();
+    direction = direction * at::where(weights.gt(0).logical_and(steps.gt(0)), weights / steps, at::ones_like(steps));
+  }
+  p.sub_(direction, step.learning_rate);
+}
+
+}  // namespace cloze::optimizers

@@ -1,0 +1,61 @@
+// Muon: the step of a matrix is the orthogonal matrix that is closest to its momentum.
+// Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks", and KellerJordan/Muon,
+// muon.py: Nesterov momentum, five Newton-Schulz steps. Differs: these are in fp32 (there bf16).
+#include "core/tensor/matmul.h"
+#include "train/optimizers/optimizers.h"
+
+namespace cloze::optimizers {
+
+namespace {
+
+constexpr int newton_schulz_steps = 5;
+constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
+
+/// An approximation of U V' of a matrix U S V', with singular values between 0.7 and 1.2.
+Tensor orthogonal(const Tensor& matrix) {
+  const bool is_tall = matrix.size(0) > matrix.size(1);
+  auto x = (is_tall ? matrix.t() : matrix).contiguous();
+  x = x / (global_norm(x.flatten()) + 1e-7);
+  for (int i = 0; i < newton_schulz_steps; ++i) {
+    const auto square = matmul_nt(x, x);
+    x = a * x + matmul_nn(b * square + c * matmul_nn(square, square), x);
+  }
+  return is_tall ? x.t() : x;
+}
+
+/// The factor on an orthogonal step of a matrix. Source: MuonScale.
+double scale_of(const Muon& rule, const Tensor& p) {
+  const auto rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
+  switch (rule.scale) {
+    case MuonScale::rows:
+      return std::sqrt(std::max(1.0, rows / columns));
+    case MuonScale::adamw:
+      return 0.2 * std::sqrt(std::max(rows, columns));
+  }
+  return 1;
+}
+
+}  // namespace
+
+void update(const Muon& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
+            const Moments& m) {
+  m.momentum.lerp_(gradient, 1 - rule.momentum);
+  const auto direction = orthogonal(gradient.lerp(m.momentum, rule.momentum));
+  p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(direction, step.learning_rate * scale_of(rule, p));
+}
+
+void update(const Muon& rule, const Step& step, const Buffers& buffers, const Memory& memory) {
+  for (const auto& matrix : buffers.matrices) {
+    const auto of = [&](float* flat) { return at::from_blob(flat + matrix.offset, {matrix.rows, matrix.columns}); };
+    const auto p = of(buffers.values), g = of(buffers.grads);
+    const auto momentum = memory.of_params[matrix.param].momentum.view({-1, matrix.rows, matrix.columns});
+    Moments moments{};
+    moments.momentum = momentum.select(0, matrix.part);
+    update(rule, step, matrix.decays, p, g * step.grad_scale, moments);
+    g.zero_();
+    if (buffers.shadow)
+      at::from_blob(buffers.shadow + matrix.offset, {matrix.rows, matrix.columns}, at::kBFloat16).copy_(p);
+  }
+}
+
+}  // namespace cloze::optimizers
