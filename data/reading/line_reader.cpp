@@ -141,6 +141,20 @@ void require_text(std::string_view begin, const std::string& name) {
   }
 }
 
+/// Whether some lines end by a carriage return alone and some by a line feed alone, a twentieth of them at least each.
+/// Then both are ends of their own where they meet: an empty line that ends by a feed, after one that ends by a return.
+bool ends_vary(std::string_view text) {
+  int64_t pairs = 0, returns = 0, feeds = 0;
+  for (size_t at = text.find_first_of("\r\n"); at != text.npos; at = text.find_first_of("\r\n", at + 1)) {
+    const bool is_pair = text.substr(at, 2) == "\r\n";
+    ++(is_pair ? pairs : text[at] == '\r' ? returns : feeds);
+    at += is_pair ? 1 : 0;
+  }
+  constexpr int64_t fewest = 8, share = 20;
+  const auto least = std::max(fewest, (pairs + returns + feeds) / share);
+  return returns >= least && feeds >= least;
+}
+
 }  // namespace
 
 std::string ending_of_text(std::string_view name) {
@@ -165,6 +179,12 @@ std::string LineReader::where() const { return name + ":" + std::to_string(numbe
 /// looked at again.
 bool LineReader::find_end(size_t& length, size_t& next) {
   const std::string_view text(buffer_.data() + begin_, end_ - begin_);
+  if (each_ends_) {
+    const auto end = std::min(text.find_first_of("\r\n", scanned_), text.size());
+    scanned_ = length = end;
+    next = std::min(end + 1, text.size());
+    return end < text.size() || (ended_ && !text.empty());
+  }
   size_t feed = text.npos, found = text.npos;
   // In parts, so that in a file without line feeds not all of the buffer is searched for one at each line.
   for (size_t at = scanned_; at < text.size() && feed == text.npos && found == text.npos; at += searched_bytes) {
@@ -222,6 +242,7 @@ void LineReader::refill() {
     const std::string_view first(buffer_.data(), got);
     require_text(first, name);
     returns_end_ = rule_ == LoneReturn::ends_line || first.find('\n') == first.npos;
+    each_ends_ = rule_ == LoneReturn::ends_line && ends_vary(first);
   }
   bytes += got;
   require_at_most(most_bytes_, bytes, name);

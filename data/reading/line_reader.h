@@ -64,6 +64,7 @@ class LineReader {
   LoneReturn rule_;
   uint64_t most_bytes_;
   bool returns_end_ = false;  // a lone carriage return ends a line
+  bool each_ends_ = false;    // carriage returns and line feeds end a line each, side by side too
 };
 
 }  // namespace cloze

@@ -104,6 +104,21 @@ TEST_CASE("a lone carriage return ends a line of text, and every mixture of line
   CHECK(read_all({.inputs = {dir.write("a.jsonl", "{\"text\": \"one\\rtwo\"}\r{\"text\": \"three\"}\r")}}) == expected);
 }
 
+TEST_CASE("where lines end by returns here and by feeds there, each ends a line, side by side too", "[data][reader]") {
+  TempDir dir;
+  std::string plain, mixed;
+  const std::string ends[] = {"\r", "\n", "\r\n"};
+  for (size_t i = 0; i < 90; ++i) {
+    plain += "line " + std::to_string(i) + "\n\n";
+    mixed += "line " + std::to_string(i) + ends[i % 3] + ends[i / 3 % 3];
+  }
+  CHECK(read_all({.inputs = {dir.write("mixed.txt", mixed)}}) == read_all({.inputs = {dir.write("lf.txt", plain)}}));
+  // A stray return does not make two ends of CR LF.
+  std::string windows = "a\rb\nc\n";
+  for (int i = 0; i < 90; ++i) windows += "line\r\n";
+  CHECK(read_all({.inputs = {dir.write("windows.txt", windows)}}).size() == 1);
+}
+
 TEST_CASE("a carriage return inside a cell of pairs ends no line where line feeds do", "[data][reader]") {
   TempDir dir;
   CHECK(read_all({.inputs = {dir.write("a.tsv", "a\rb\tc\nd\te\n")}, .format = TextFormat::pairs}) ==
