@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/kernels/attention.h"
 #include "core/tensor/fused_support.h"
 
@@ -176,9 +178,10 @@ struct AttentionFunction : Function<AttentionFunction> {
       a.key_mask = mask.defined() ? mask.data_ptr<bool>() + at.key : nullptr;
       a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) + at.shorter : nullptr;
       const auto& positions = globals[static_cast<size_t>(b)];
+      const auto real = std::ranges::lower_bound(positions, a.keys) - positions.begin();  // others are of padding
       a.window = window;
       a.globals = positions.data();
-      a.num_globals = static_cast<int64_t>(positions.size());
+      a.num_globals = real;
       a.max_globals = max_globals;
       a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
       a.causal = causal;

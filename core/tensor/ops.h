@@ -8,7 +8,7 @@
 namespace cloze {
 
 /// Dropout whose mask is a function of (key, site, element): the same for any number of threads, and again in the
-/// backward pass. Philox4x32-7, 16 bits an element; see kernels/kernels.h for the numbering.
+/// backward pass. Philox4x32-7, 16 bits an element; see core/kernels/kernels.h for the numbering.
 struct Dropout {
   double p = 0;         ///< probability that an element is dropped
   uint64_t key = 0;     ///< one for each forward pass

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/error.h"
+
 namespace cloze {
 
 Tensor PackedRows::pack(const Tensor& padded) const { return padded.flatten(0, 1).index_select(0, index).unsqueeze(0); }
@@ -18,9 +20,11 @@ Tensor PackedRows::mask() const {
 }
 
 Tensor PackedRows::packed_indices(const Tensor& padded) const {
-  const auto row = padded.div(length, "floor");
-  const auto first = at::tensor(begins, at::kLong).index_select(0, row);
-  return first + padded - row * length;
+  const auto row = padded.div(length, "floor"), all = at::tensor(begins, at::kLong);
+  const auto packed = all.index_select(0, row) + padded - row * length;
+  require<ShapeError>(packed.lt(all.index_select(0, row + 1)).all().item<bool>(),
+                      "the state of a position of padding is read, which nothing computes");
+  return packed;
 }
 
 std::shared_ptr<const PackedRows> pack_rows(const Tensor& mask) {

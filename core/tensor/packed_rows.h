@@ -17,7 +17,8 @@ struct PackedRows {
   Tensor unpack(const Tensor& packed) const;
   /// bool [B, T], true = a real token.
   Tensor mask() const;
-  /// The indices into the N tokens of real tokens whose indices into the flattened [B T] are these, int64.
+  /// The indices into the N tokens of real tokens whose indices into the flattened [B T] are these, int64. Throws
+  /// ShapeError for padding.
   Tensor packed_indices(const Tensor& padded) const;
 };
 

@@ -248,7 +248,8 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
       setting.probes = !terms->layer.empty();
       const auto& network = transformer_of(model);
       const bool single_stack = network.is_encoder() || network.is_decoder();
-      setting.packs = single_stack && takes_packed_rows(network.attention, network.positions.relative);
+      setting.packs = single_stack && !setting.pads_left && !setting.probes &&
+                      takes_packed_rows(network.attention, network.positions.relative);
       return setting;
     }
   }
@@ -295,8 +296,10 @@ std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowConte
   require<ConfigError>(is_prepared_task(folder), "objective ", kind, " reads the rows of a task, and ", folder,
                        " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
   auto part = read_prepared_part(folder, context.stage);
-  return make_labelled_rows(labelled_setting(context.model, context.objectives), std::move(part.rows),
-                            context.order_rng, context.step.batch_size * context.step.accumulation,
+  auto setting = labelled_setting(context.model, context.objectives);
+  setting.packs = setting.packs && context.step.has_unpadded_form;
+  return make_labelled_rows(setting, std::move(part.rows), context.order_rng,
+                            context.step.batch_size * context.step.accumulation,
                             context.data.drop_last && context.stage == "train");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "core/error.h"
@@ -33,7 +34,8 @@ size_t end_of_batch(const std::vector<size_t>& order, size_t begin, const std::v
   return end;
 }
 
-constexpr int64_t packed_rows = 256;  ///< that weights are packed for
+constexpr int64_t tokens_of_batch_elsewhere = 8192;  ///< at least, where one batch takes the whole device
+constexpr int64_t rows_of_weights = 256;             ///< that weights are packed for
 
 /// Rows of a batch of BabyLM's program, where it judges: on padding that it reads, the others in the batch count.
 constexpr size_t babylm_judged_rows = 64;
@@ -49,7 +51,7 @@ Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
 }
 
 /// Calls `take` with what `compute` gives of each batch of rows of like length, with the batch and with the numbers of
-/// its rows, in any order. On the CPU a batch is computed by one thread.
+/// its rows, in any order. On the CPU each of several batches is computed by one thread.
 template <class Compute, class Take>
 void for_each_batch(Network& network, const LabelledSetting& setting, const std::vector<TaskRow>& rows,
                     bool with_targets, int64_t batch_tokens, const Compute& compute, const Take& take) {
@@ -58,6 +60,7 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
+  if (!device.is_cpu()) batch_tokens = std::max(batch_tokens, tokens_of_batch_elsewhere);
   std::vector<std::span<const size_t>> batches;
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     end = setting.pads_left ? std::min(order.size(), begin + babylm_judged_rows)
@@ -79,8 +82,10 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
     const std::lock_guard lock(taking);
     take(computed, batch, numbers);
   };
-  const PackedWeights packed(network, packed_rows, network.backbone->embedding_tables().get());
-  if (device.is_cpu())
+  std::optional<PackedWeights> packed;
+  if (network.backbone->token_embedding().compute().scalar_type() == at::kFloat)
+    packed.emplace(network, rows_of_weights, network.backbone->embedding_tables().get());
+  if (device.is_cpu() && batches.size() > 1)
     each_part(std::ssize(batches), run);
   else
     for (int64_t number = 0; number < std::ssize(batches); ++number) run(number);

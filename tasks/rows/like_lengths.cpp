@@ -32,14 +32,16 @@ std::vector<size_t> ends_of_batches(std::span<const RowsSize> sorted) {
 
 std::vector<size_t> ends_of_packed_batches(std::span<const RowsSize> sorted) {
   std::vector<size_t> ends;
-  int64_t tokens = 0;
+  int64_t tokens = 0, rows = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const auto own = sorted[i].rows * sorted[i].length;
-    if (i > 0 && tokens + own > packed_tokens) {
+    const bool is_full = tokens + own > packed_tokens || (rows + sorted[i].rows) * sorted[i].length > 4 * packed_tokens;
+    if (rows > 0 && is_full) {
       ends.push_back(i);
-      tokens = 0;
+      tokens = rows = 0;
     }
     tokens += own;
+    rows += sorted[i].rows;
   }
   if (!sorted.empty()) ends.push_back(sorted.size());
   return ends;

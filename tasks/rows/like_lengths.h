@@ -23,7 +23,8 @@ std::vector<size_t> ends_of_batches(std::span<const RowsSize> sorted);
 /// The tokens of a batch of packed rows: more of them are not computed faster, and take more memory.
 inline constexpr int64_t packed_tokens = 4096;
 
-/// The ends of batches of at most `packed_tokens` tokens, or of one entry with more.
+/// The ends of batches of at most `packed_tokens` tokens, or of one entry with more. With padding, as heads see them, a
+/// batch has four times as many positions at most.
 std::vector<size_t> ends_of_packed_batches(std::span<const RowsSize> sorted);
 
 }  // namespace cloze

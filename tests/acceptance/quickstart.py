@@ -84,5 +84,5 @@ with tempfile.TemporaryDirectory() as name:
     check(printed, filled and all(best == word and sentence.replace(f"[{word}]", word) in text() for sentence, word, best in filled),
           "no word is filled in as the text has it")
     said = re.search(r"^  (\d+) of (\d+) are the words of the text$", printed, re.M)
-    shown = [len(re.findall(rf"   {word}\b", printed)) for word in ("right", "wrong:")]
+    shown = [len(re.findall(f"   {word}", printed)) for word in ("right\n", "wrong: ")]
     check(printed, said and [int(said[1]), int(said[2])] == [shown[0], sum(shown)], "the sentences are not counted")

@@ -1,8 +1,11 @@
 // Heads of tasks: their losses as loops, and what must not change a row.
+#include <ATen/Parallel.h>
+
 #include <cmath>
 #include <numeric>
 #include <set>
 
+#include "core/error.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/limits.h"
@@ -516,6 +519,24 @@ TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch
                                           two_choices(), Rng(7), 1);
   CHECK(choices->size() == 2);
   CHECK(choices->batch(0, 1, nullptr).candidates.size(0) == 1);
+}
+
+TEST_CASE("rows have the same outputs whatever the threads, and a network its mode after a failure",
+          "[objectives][tasks]") {
+  std::vector<TaskRow> rows;
+  for (int64_t r = 0; r < 40; ++r) rows.push_back(task_row(r, 5 + r % 17, static_cast<int32_t>(r % 11)));
+  const auto network = task_network(small(), of_three());
+  const auto threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto alone = run_rows(*network, {of_three()}, rows, /*batch_tokens=*/30).logits;
+  at::set_num_threads(3);
+  const auto shared = run_rows(*network, {of_three()}, rows, /*batch_tokens=*/30).logits;
+  for (size_t r = 0; r < rows.size(); ++r) CHECK(alone[r].equal(shared[r]));
+  network->train();
+  rows[20].ids[1] = 1 << 20;  // no token of the network
+  CHECK_THROWS_AS(run_rows(*network, {of_three()}, rows, /*batch_tokens=*/30), ShapeError);
+  at::set_num_threads(threads);
+  CHECK(network->is_training());
 }
 
 TEST_CASE("a step computes its rows in batches of like length, whose losses sum to those of all",

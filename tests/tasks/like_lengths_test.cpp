@@ -63,4 +63,7 @@ TEST_CASE("batches without padding have as many rows as their tokens allow, and 
   const std::vector<RowsSize> rows{{.length = 9}, {.length = 700, .rows = 3}, {.length = 1987}, {.length = 5000}};
   CHECK(ends_of_packed_batches(rows) == std::vector<size_t>{3, 4});
   CHECK(ends_of_packed_batches(std::vector<RowsSize>(9, {.length = 1024})) == std::vector<size_t>{4, 8, 9});
+  std::vector<RowsSize> one_is_long(255, {.length = 8});
+  one_is_long.push_back({.length = 512});  // 131,072 positions with padding
+  CHECK(ends_of_packed_batches(one_is_long) == std::vector<size_t>{255, 256});
 }

@@ -1,3 +1,4 @@
+#include "core/error.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/param.h"
 #include "core/tensor/plain.h"
@@ -43,6 +44,7 @@ TEST_CASE("packed rows hold the real tokens, and come back with zeros at padding
             .squeeze(0)
             .index_select(0, rows->packed_indices(some))
             .equal(padded.flatten(0, 1).index_select(0, some)));
+  CHECK_THROWS_AS(rows->packed_indices(at::tensor({3 * longest + 5})), ShapeError);
   CHECK(rows->positions.slice(0, 64).equal(at::arange(5)));
 }
 
@@ -66,6 +68,7 @@ TEST_CASE("attention of packed rows equals that of padded ones, with the same dr
   auto globals = at::zeros({7, longest}, at::kBool);
   globals.select(1, 0).fill_(true);
   globals[1].narrow(0, 3, 4).fill_(true);
+  globals[4][40] = true;  // of padding, which nobody attends to
   const auto form =
       GENERATE_COPY(AttentionContext{}, AttentionContext{.causal = true},
                     AttentionContext{.causal = true, .prefix = at::tensor(std::vector<int64_t>{3, 20, 0, 1, 2, 9, 12})},
