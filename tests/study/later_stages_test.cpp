@@ -115,6 +115,6 @@ TEST_CASE("a later stage that cannot be is refused before any run") {
 TEST_CASE("the failure of a run is the last sentence of its log, with the lines that belong to it") {
   CHECK(last_sentence("step 1\ncloze: error: no such file\n") == "no such file");
   CHECK(last_sentence("step 1\ncloze: error: differs:\n  a: 1 -> 2\n  b: 2 -> 3\n\n") ==
-        "differs: a: 1 -> 2 b: 2 -> 3");
+        "differs: a: 1 -> 2; b: 2 -> 3");
   CHECK(last_sentence("") == "ended without a word");
 }
