@@ -47,9 +47,29 @@ bool has_ending(const std::string& name, std::initializer_list<const char*> endi
   return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
 }
 
-/// Throws ConfigError for a file of items, which a task file names.
-void refuse_items(const std::string& source) {
-  const bool has_items = has_ending(source, {".tsv", ".csv", ".jsonl", ".json", ".conll", ".txt", ".parquet"});
+/// Whether a file is a task file by its keys, in YAML or JSON, whatever it is called.
+bool declares_task(const std::string& file) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(file, unknown)) return false;
+  try {
+    const auto root = ConfigTree::load_alone(file).root();
+    const auto has_word = [&](const char* key) {
+      const auto* found = root.find(key);
+      return found != nullptr && found->type == ConfigNode::Type::scalar;
+    };
+    return has_word("task") || has_word("kind");
+  } catch (const Error&) {  // too large, or no YAML
+    return false;
+  }
+}
+
+/// Throws ConfigError for a file of items, which a task file names, and for one that does not exist.
+void refuse_items(const std::string& source, PathKind kind) {
+  const bool is_called_items = has_ending(source, {".tsv", ".csv", ".jsonl", ".conll", ".parquet"}),
+             may_be_task = has_ending(source, {".json", ".txt"});
+  require<ConfigError>(kind == PathKind::file || !(is_called_items || may_be_task), source,
+                       ": no such file; name a task file: cloze finetune RUN TASK.yaml");
+  const bool has_items = is_called_items || (may_be_task && !declares_task(source));
   require<ConfigError>(!has_items, source,
                        ": is no task file, but may hold items of a task; write a file of a few "
                        "lines, `task: NAME`, `kind: classification` and `data: {train: ",
@@ -60,7 +80,7 @@ FinetuneSources sources_of(const FinetuneArguments& a) {
   FinetuneSources sources;
   for (const auto& source : a.sources) {
     const auto kind = kind_of_path(source);
-    if (kind == PathKind::file || kind == PathKind::absent) refuse_items(source);
+    if (kind == PathKind::file || kind == PathKind::absent) refuse_items(source, kind);
     const auto named = kind == PathKind::absent || kind == PathKind::other ? task_file(source) : "";
     const bool is_task = kind == PathKind::file || (kind == PathKind::absent && has_ending(source, {".yaml", ".yml"}));
     (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
@@ -70,7 +90,8 @@ FinetuneSources sources_of(const FinetuneArguments& a) {
   require<ConfigError>(!sources.runs.empty() && !sources.tasks.empty(),
                        sources.runs.empty() ? "no run" : "no task file",
                        " is given; name both: cloze finetune RUN TASK.yaml");
-  for (auto& task : sources.tasks) task = config_file(task);
+  for (auto& task : sources.tasks)
+    if (!has_ending(task, {".json", ".txt"})) task = config_file(task);  // those are task files by their keys
   return sources;
 }
 

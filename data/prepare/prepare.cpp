@@ -57,13 +57,46 @@ void require_own_folder(const PrepareOptions& options) {
                        ": exists and is not prepared text; name another --out");
 }
 
+/// A name without the ending of what is half written.
+std::string unstaged(const std::string& name) { return is_staged(name) ? name.substr(0, name.rfind(".tmp-")) : name; }
+
+/// Whether a name is a beginning, a number of at least so many digits, and an ending.
+bool is_numbered(const std::string& name, const std::string& beginning, size_t digits, const std::string& ending) {
+  const auto other = beginning.size() + ending.size();
+  if (name.size() < other + digits || !name.starts_with(beginning) || !name.ends_with(ending)) return false;
+  const auto number = name.substr(beginning.size(), name.size() - other);
+  return number.find_first_not_of("0123456789") == std::string::npos;
+}
+
 /// Whether `prepare` gives this name to something in the folder of tokens, complete or not.
 bool is_name_in_tokens(const std::string& name) {
-  const auto begins = [&](const char* beginning) { return name.starts_with(beginning); };
-  const auto is = [&](const char* other) { return name == other; };
-  constexpr std::array whole{"manifest.json", "tokenizer", "key.json", "progress.json", "standard-input"};
-  constexpr std::array beginnings{"train-", "valid-", "sketches", "pipe-"};
-  return std::ranges::any_of(whole, is) || std::ranges::any_of(beginnings, begins) || is_staged(name);
+  constexpr std::array whole{"manifest.json", "tokenizer", "key.json", "progress.json", "standard-input", "sketches"};
+  const auto plain = unstaged(name);
+  const auto is_shard = [&](const char* split) {
+    return is_numbered(plain, split, 5, ".tokens") || is_numbered(plain, split, 5, ".bytes");
+  };
+  const auto is = [&](const char* other) { return plain == other; };
+  return std::ranges::any_of(whole, is) || is_shard("train-") || is_shard("valid-") ||
+         is_numbered(plain, "pipe-", 1, "");
+}
+
+/// Whether a tokenizer that is trained or saved gives this name to one of its files, complete or not.
+bool is_name_in_tokenizer(const std::string& name) {
+  constexpr std::array whole{
+      "cloze_tokenizer.json", "tokenizer.json",      "tokenizer_config.json",  "vocab.txt", "vocab.json", "merges.txt",
+      "spiece.model",         "chat_template.jinja", "special_tokens_map.json"};
+  const auto plain = unstaged(name);
+  return std::ranges::any_of(whole, [&](const char* other) { return plain == other; });
+}
+
+/// Throws ConfigError where a folder that is to be replaced or removed has a name that is not `own`.
+void require_only(const std::string& folder, bool (*is_own)(const std::string& name)) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const auto name = entry.path().filename().string();
+    require<ConfigError>(is_own(name), folder, ": holds ", name,
+                         ", which no `cloze prepare` wrote and which would be removed; move it, or name another --out");
+  }
 }
 
 /// Throws ConfigError where a folder that is to be replaced or removed has something that no `prepare` wrote.
@@ -71,11 +104,9 @@ void require_only_tokens(const std::string& folder) {
   std::error_code ignored;
   require<ConfigError>(fs::is_directory(folder, ignored) || !fs::exists(folder, ignored), folder,
                        ": stands where the tokens are made; move it, or name another --out");
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const auto name = entry.path().filename().string();
-    require<ConfigError>(is_name_in_tokens(name), folder, ": holds ", name,
-                         ", which no `cloze prepare` wrote and which would be removed; move it, or name another --out");
-  }
+  require_only(folder, is_name_in_tokens);
+  const auto tokenizer = folder + "/tokenizer";
+  if (!fs::is_symlink(tokenizer, ignored)) require_only(tokenizer, is_name_in_tokenizer);  // what a link names stays
 }
 
 /// The folder in which tokens are made, a sibling of the output folder.

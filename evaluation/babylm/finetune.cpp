@@ -15,6 +15,7 @@
 #include "core/process.h"
 #include "core/text.h"
 #include "evaluation/babylm/results.h"
+#include "run/checkpoints/checksums.h"
 #include "run/checkpoints/chosen_checkpoint.h"
 #include "run/config/config.h"
 #include "run/config/load_config.h"
@@ -125,7 +126,7 @@ class BabylmTuner {
     results_ = (fs::path(request.results) / model / "main" / "finetune").string();
     is_decoder_ = backbone_of(decode<RunConfig>(load_run_config(run + "/run.yaml")).model).is_decoder();
     for (const auto& task : babylm_finetuned) keep(task_file(task), babylm_task_file(task, data_), "other data");
-    keep(folder_ + "/request.json", request_text(), "another run, of other weights or items, or of other settings");
+    keep_request();
   }
 
   BabylmFinetuning finetune() {
@@ -142,26 +143,40 @@ class BabylmTuner {
   std::string task_file(const BabylmGlueTask& task) const { return concat(folder_, "/", task.name, ".yaml"); }
 
   /// What all fine-tunings of the folder have in common, apart from the names of the files of the data.
-  std::string request_text() const {
+  nlohmann::json noted_request() const {
     const auto run = fs::absolute(request_.run + "/").lexically_normal().parent_path().string();
     const auto weights = chosen_checkpoint(request_.run, CheckpointChoice::best) + "/manifest.json";
-    constexpr uint64_t most_bytes = uint64_t{8} << 30;
     std::string items;
     for (const auto& task : babylm_finetuned)
-      for (const auto* part : {"train", "valid"})
-        items += hash_hex(read_text(data_ + "/" + file_of(task, part), most_bytes));
-    return json_text(nlohmann::json{{"run", run},
-                                    {"set", request_.set},
-                                    {"weights", hash_hex(read_text(weights, most_bytes))},
-                                    {"items", hash_hex(items)}}) +
-           "\n";
+      for (const auto* part : {"train", "valid"}) items += file_hash(data_ + "/" + file_of(task, part));
+    return {{"run", run}, {"set", request_.set}, {"weights", file_hash(weights)}, {"items", hash_hex(items)}};
+  }
+
+  /// Writes the request, or finds it there. Throws ConfigError for another one.
+  void keep_request() const {
+    const auto file = folder_ + "/request.json";
+    auto wanted = noted_request();
+    const auto text = json_text(wanted) + "\n";
+    if (!fs::exists(file)) return write(file, text);
+    const auto found = parse_json(read_text(file));
+    for (const auto* key : {"weights", "items"})
+      if (found.is_object() && !found.contains(key)) wanted.erase(key);  // of a version that did not note them
+    require_same(found == wanted, file, "another run, of other weights or items, or of other settings");
   }
 
   /// Writes a file, or finds it there. Throws ConfigError for another one, which is of `what`.
   void keep(const std::string& file, const std::string& text, const char* what) const {
-    if (fs::exists(file))
-      return require<ConfigError>(read_text(file) == text, file, ": is of ", what,
-                                  ", and so are the runs beside it; name another folder with --run");
+    if (!fs::exists(file)) return write(file, text);
+    require_same(read_text(file) == text, file, what);
+  }
+
+  static void require_same(bool is_same, const std::string& file, const char* what) {
+    require<ConfigError>(is_same, file, ": is of ", what,
+                         ", and so are the runs beside it; name another folder with --run");
+  }
+
+  /// Writes a file in the folder of the runs.
+  void write(const std::string& file, const std::string& text) const {
     std::error_code fault;
     fs::create_directories(folder_, fault);
     require<Error>(!fault, folder_, ": cannot be created (", fault.message(), ")");

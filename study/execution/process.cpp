@@ -99,7 +99,7 @@ std::string last_sentence(std::string text) {
   text.erase(text.find_last_not_of(" \n\r") + 1);
   std::string list;  // of what a sentence refuses, a line each
   for (auto at = text.rfind('\n'); at != text.npos && text.compare(at, 3, "\n  ") == 0; at = text.rfind('\n')) {
-    list = text.substr(at + 2) + list;
+    list = text.substr(at + 2) + (list.empty() ? "" : ";") + list;
     text.erase(at);
   }
   return last_line(std::move(text)) + list;

@@ -17,7 +17,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
 /// What a program printed, and how it ended.
 struct ProcessOutput {
   std::string text{};     ///< standard output
-  std::string failure{};  ///< empty for success, else the last line of standard error, or the signal that ended it
+  std::string failure{};  ///< empty for success, else the last sentence of standard error, or its signal
   int exit_code = 0;      ///< -1 for a signal
 };
 /// Runs a program to its end. Throws Error with the system's reason, Interrupted after Ctrl-C.
@@ -25,10 +25,12 @@ ProcessOutput run_process(const std::vector<std::string>& command);
 
 /// The last line of a program's errors that is not empty, without the program's name.
 std::string last_line(std::string text);
-/// The same with the indented lines after it, in which a sentence lists what it refuses, in one line.
+/// The same with the indented lines after it, in which a sentence lists what it refuses, in one line with semicolons
+/// between them.
 std::string last_sentence(std::string text);
 
-/// How a process ended by the status of waitpid: empty for success, else the last line of its `log`, or its signal.
+/// How a process ended by the status of waitpid: empty for success, else the last sentence of its `log`, or its
+/// signal.
 std::string failure_of(int status, const std::string& log);
 
 }  // namespace cloze

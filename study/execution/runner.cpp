@@ -50,6 +50,12 @@ bool is_for(const PlannedRun& run, const std::string& folder) {
   return found == RunFolder::vacant || (found == RunFolder::begun && !run.continues);
 }
 
+/// Whether a run that starts from the one of an earlier stage was killed before its first checkpoint. It begins anew,
+/// from where that one is now: to go on, it would need the path of then, which is gone where the study was moved.
+bool begins_anew(const PlannedRun& run, const std::string& folder) {
+  return !run.source.empty() && !run.continues && run_folder(folder) == RunFolder::begun;
+}
+
 /// Whether a file name is that of a config or a record of a study that was left half written.
 bool is_half_written(const std::string& name) {
   if (!is_staged(name)) return false;
@@ -205,8 +211,12 @@ class Runner {
   void keep_source(PlannedRun& run) const {
     const auto folder = run_path(plan_, run);
     auto& from = run.config.init.from;
-    if (!from.empty() && !run.is_finetuning() && has_config(folder))
+    if (from.empty() || run.is_finetuning() || !has_config(folder) || begins_anew(run, folder)) return;
+    try {
       from = decode<RunConfig>(load_run_config(folder + "/run.yaml")).init.from;
+    } catch (const Error&) {
+      // The run itself says what is wrong with its run.yaml, and the others go on.
+    }
   }
 
   bool status_of_record(const PlannedRun& run) const {
@@ -287,7 +297,7 @@ std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, co
     return command;
   }
   std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};
-  if (has_config(folder)) command.emplace_back("--resume");
+  if (has_config(folder) && !begins_anew(run, folder)) command.emplace_back("--resume");
   return command;
 }
 

@@ -56,6 +56,13 @@ TEST_CASE("babylm finetune does the seven tasks, says what a decoder gets, goes 
   CHECK(collated.code == 0);
   CHECK_THAT(collated.text, Catch::Contains("'rte' has 10 predictions, and the published data 139 items") &&
                                 !Catch::Contains("finetune/rte/predictions.json: is not there"));
+  const auto request = read_file(dir / "runs/request.json");
+  auto of_earlier_version = json::parse(request);
+  for (const auto* key : {"weights", "items"}) of_earlier_version.erase(key);
+  dir.write("runs/request.json", of_earlier_version.dump());
+  CHECK(cloze(command).code == 0);
+  check_refused(command + " --set train.ema_decay=0.9", 2, "request.json: is of another run");
+  dir.write("runs/request.json", request);
   fs::rename(dir / "runs/mnli/published", dir / "mnli");
   fs::copy(dir / "runs/rte/published", dir / "runs/mnli/published", fs::copy_options::recursive);
   check_refused(command, 1,

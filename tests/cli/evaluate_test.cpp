@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/cli/program.h"
@@ -83,15 +85,22 @@ TEST_CASE("every checkpoint of a run is scored on the same text with the same ma
 
 TEST_CASE("checkpoints that a run removes while all of them are scored are left out", "[cli]") {
   auto& w = world();
-  const auto run = w.dir / "removing";
+  const auto run = w.dir / "removing", pipe = w.dir / "removing.txt";
   fs::copy(w.run, run, fs::copy_options::recursive);
-  for (int step = 10; step < 50; ++step)
-    fs::copy(run + "/step-00000006", run + "/step-000000" + std::to_string(step), fs::copy_options::recursive);
-  const auto remove = "(for n in 4 3 2 1; do sleep 0.2; rm -rf " + run + "/step-000000$n*; done) & ";
-  const auto answer = cloze("evaluate " + run + " --all-checkpoints", remove);
+  const auto first = run + "/step-00000006", removed = run + "/step-00000010", last = run + "/step-00000011";
+  for (const auto& step : {removed, last}) fs::copy(first, step, fs::copy_options::recursive);
+  // The text is waited for when all checkpoints are found and only the weights of the first are read.
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const auto text = "({ rm -r " + removed + "; cat " + w.dir / "text.txt" + "; } > " + pipe + ") > /dev/null 2>&1 & ";
+  const auto answer = cloze("evaluate " + run + " --text " + pipe + " --all-checkpoints --json", text);
   INFO(answer.text);
   CHECK(answer.code == 0);
-  CHECK_THAT(answer.text, Catch::Contains("the run has removed it meanwhile; it is left out"));
+  CHECK_THAT(answer.text, Catch::Contains(removed + ": the run has removed it meanwhile; it is left out"));
+  const auto scored = json_of(answer)["runs"];
+  REQUIRE(scored.size() == 2);
+  CHECK(scored[0]["checkpoint"] == first);
+  CHECK(scored[1]["checkpoint"] == last);
+  CHECK(scored[1]["held_out"] == scored[0]["held_out"]);  // a copy
 }
 
 TEST_CASE("no difference is given between losses on different predictions: other tokenizers, or replaced tokens",

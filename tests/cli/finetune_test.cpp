@@ -378,6 +378,15 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
     check_refused("finetune " + base + " " + name + " --run " + (w.dir / "a"), 2, "SST-2/train.tsv is not there");
   check_refused("inspect task " + base + " sst2", 2, "SST-2/train.tsv is not there");
   const TempDir data;
+  const std::string as_json = R"({"task": "animals", "kind": "classification", "data":
+      {"train": "none.tsv", "test": "none.tsv", "text": "text", "label": "label"}})";
+  for (const std::string name : {"task.json", "task.txt"})
+    check_refused("finetune " + base + " " + data.write(name, as_json), 2, "none.tsv is not there");
+  for (const std::string name : {"items.json", "items.txt", "items.tsv"}) {
+    check_refused("finetune " + base + " " + (data / name), 2, name + ": no such file; name a task file");
+    check_refused("finetune " + base + " " + data.write(name, R"({"data": [{"task": "a"}]})"), 2,
+                  name + ": is no task file, but may hold items of a task; write a file of a few lines");
+  }
   fs::create_directory(data / "sst2");  // of the task's files, perhaps
   const auto beside = cloze("finetune " + fs::absolute(base).string() + " sst2", "cd " + data.path.string() + " && ");
   CHECK_THAT(beside.text, Catch::Contains("SST-2/train.tsv is not there"));

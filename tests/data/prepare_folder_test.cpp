@@ -354,7 +354,7 @@ TEST_CASE("tokens are not made through links in a half-made folder", "[data][pre
   }
   fs::remove_all(dir / "out.partial");
   fs::create_directories(dir / "out.partial/tokenizer");
-  fs::create_symlink(dir / "outside", dir / "out.partial/tokenizer/elsewhere");  // where what is left is swept
+  fs::create_symlink(dir / "outside", dir / "out.partial/tokenizer/vocab.json");  // where what is left is swept
   prepare(options_for(dir, "out", 0.1));
   CHECK(std::distance(fs::directory_iterator(dir / "outside"), fs::directory_iterator{}) == 2);
   CHECK(read_file(dir / "outside/train-00000.tokens") == "kept");
@@ -366,16 +366,25 @@ TEST_CASE("what no prepare wrote is not removed from a folder of tokens, nor fro
   auto options = WorkingFolder::options_for("tokens");
   prepare(options);
   options.force = true;
-  const auto held_by = [](const std::string& folder) {
-    return Catch::Contains(folder + ": holds notes.txt, which no `cloze prepare` wrote and which would be removed; " +
+  const auto holds = [](const std::string& folder, const std::string& name) {
+    return Catch::Contains(folder + ": holds " + name +
+                           ", which no `cloze prepare` wrote and which would be removed; " +
                            "move it, or name another --out");
   };
   for (const std::string folder : {"tokens", "tokens.partial", "tokens.partial.old"}) {
-    const auto notes = dir.write("d/" + folder + "/notes.txt", "mine");
-    CHECK_THROWS_WITH(prepare(options), held_by(folder));
-    CHECK(read_file(notes) == "mine");
-    fs::remove(notes);
-    if (folder != "tokens") fs::remove(folder);
+    for (const std::string name : {"notes.txt", "train-notes.txt", "valid-00000.tokens.bak", "train-0001.tokens",
+                                   "sketches.md", "pipe-dream", "notes.txt.tmp-4242"}) {
+      INFO(folder << "/" << name);
+      const auto notes = dir.write("d/" + folder + "/" + name, "mine");
+      CHECK_THROWS_WITH(prepare(options), holds(folder, name));
+      CHECK(read_file(notes) == "mine");
+      fs::remove(notes);
+    }
+    const auto merges = dir.write("d/" + folder + "/tokenizer/my-merges.txt", "mine");
+    CHECK_THROWS_WITH(prepare(options), holds(folder + "/tokenizer", "my-merges.txt"));
+    CHECK(read_file(merges) == "mine");
+    fs::remove(merges);
+    if (folder != "tokens") fs::remove_all(folder);
   }
   dir.write("d/tokens.partial.old", "mine");
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("tokens.partial.old: stands where the tokens are made; move it"));

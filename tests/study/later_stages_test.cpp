@@ -56,6 +56,33 @@ TEST_CASE("a later stage of a study that was moved goes on by the path from whic
   CHECK(decode<RunConfig>(ConfigTree::load(moved + run + ".yaml")).init.from == from);
 }
 
+TEST_CASE(
+    "a later stage that was killed before its first checkpoint, and moved, begins anew from where its source is") {
+  const Study study(two_stages);
+  study.run();
+  const std::string run = "/stage-2/runs/a/seed-1", moved = study.folder / "moved";
+  std::filesystem::rename(study.folder / "out", moved);
+  const auto config = read_file(moved + run + "/run.yaml");
+  std::filesystem::remove_all(moved + run);
+  study.folder.write("moved" + run + "/run.yaml", config);
+  study.folder.write("moved" + run + "/provenance.json", "{}");
+  run_stages(study.folder / "study.yaml", moved, {.program = BINARY_DIR "/fake_cloze", .jobs = 1, .only = {}});
+  CHECK(read_file(moved + run + "/starts") == "started\n");
+  CHECK(decode<RunConfig>(ConfigTree::load(moved + run + ".yaml")).init.from == moved + "/runs/a/seed-1");
+}
+
+TEST_CASE("a damaged run.yaml in a later stage is left to the run that it is of, and ends no other") {
+  const Study study(two_stages);
+  study.run();
+  const std::string run = "stage-2/runs/a/seed-1";
+  const auto from = config_of(study, "/" + run).init.from;
+  study.folder.write("out/" + run + "/run.yaml", "model: [");
+  std::filesystem::remove(study.folder / ("out/" + run + "/held_out.json"));
+  CHECK(study.run().done == 8);  // as the made-up program reads no run.yaml
+  CHECK(study.starts(run) == "started\nresumed\n");
+  CHECK(config_of(study, "/" + run).init.from == from);
+}
+
 TEST_CASE("arms of a later stage do not differ in the networks that they start from, which are their own") {
   const auto plan = Study(two_stages).stages().compared();
   std::string keys;
@@ -115,6 +142,6 @@ TEST_CASE("a later stage that cannot be is refused before any run") {
 TEST_CASE("the failure of a run is the last sentence of its log, with the lines that belong to it") {
   CHECK(last_sentence("step 1\ncloze: error: no such file\n") == "no such file");
   CHECK(last_sentence("step 1\ncloze: error: differs:\n  a: 1 -> 2\n  b: 2 -> 3\n\n") ==
-        "differs: a: 1 -> 2 b: 2 -> 3");
+        "differs: a: 1 -> 2; b: 2 -> 3");
   CHECK(last_sentence("") == "ended without a word");
 }
