@@ -68,7 +68,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     by_type(q, [&](auto element) {
       using T = decltype(element);
       each_head<T>(context, saved, q_bias, kv_bias, kernel_dropout(drop),
-                   [&](kernels::Attention<T> a, const Place& at) {
+                   [&](kernels::Attention<T> a, const HeadOffsets& at) {
                      a.out = {data<T>(out) + at.query * width + at.column, width};
                      (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
                    });
@@ -89,7 +89,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     by_type(q, [&](auto element) {
       using T = decltype(element);
       each_head<T>(context, saved, q_bias, kv_bias, kept_dropout(context),
-                   [&](kernels::Attention<T> a, const Place& at) {
+                   [&](kernels::Attention<T> a, const HeadOffsets& at) {
                      const int64_t query = at.query * width + at.column;
                      a.dout = {data<T>(dout) + query, width, nullptr};
                      if (kv.defined()) {
@@ -113,15 +113,15 @@ struct AttentionFunction : Function<AttentionFunction> {
     return {dq, dkv, ddistance, Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
-  /// Where a head of a sequence stands.
-  struct Place {
+  /// Where the numbers of a head of a sequence begin.
+  struct HeadOffsets {
     int64_t head;        // b H + h
     int64_t query, key;  // its first token, of all queries and of all keys
     int64_t column;      // of its first number in a token
     int64_t shorter;     // tokens that the sequence has fewer than the longest
   };
 
-  /// Runs f(head, place) over every head of every sequence, each on one thread.
+  /// Runs f(head, offsets) over every head of every sequence, each on one thread.
   template <class T, class F>
   static void each_head(AutogradContext* context, const Saved& saved, const Param& q_bias, const Param& kv_bias,
                         const kernels::Dropout& drop, const F& f) {
@@ -141,21 +141,18 @@ struct AttentionFunction : Function<AttentionFunction> {
     const int64_t visible = window < 0 ? rows.keys : std::min(rows.keys, 2 * window + 1);
     each_head_of(rows.count * heads, rows.queries, visible, head_width, [&](int64_t item) {
       const int64_t b = item / heads, head = item % heads;
-      Place at{
-          .head = item, .query = b * rows.queries, .key = b * rows.keys, .column = head * head_width, .shorter = 0};
       kernels::Attention<T> a{};
-      a.queries = rows.queries;
-      a.keys = rows.keys;
+      a.queries = rows.length(b);
+      a.keys = rows.is_packed() ? a.queries : rows.keys;
+      const HeadOffsets at{.head = item,
+                           .query = rows.first(b),
+                           .key = rows.is_packed() ? rows.first(b) : b * rows.keys,
+                           .column = head * head_width,
+                           .shorter = rows.queries - a.queries};
       // Packed rows have the masks that they have with padding, so that all forms drop the same.
       a.mask_row = item * rows.queries;
       a.drop = drop;
-      a.drop.rows = nullptr;
       if (window < 0) a.drop.width = rows.keys;
-      if (rows.is_packed()) {
-        at.query = at.key = rows.begin(b);
-        a.queries = a.keys = rows.begin(b + 1) - at.query;
-        at.shorter = rows.queries - a.queries;
-      }
       auto scratch = at::empty({window < 0 ? kernels::attention_scratch(a.keys, head_width)
                                            : kernels::window_scratch(a.keys, head_width, window, max_globals)},
                                at::kFloat);

@@ -101,8 +101,7 @@ struct FavorFunction : Function<FavorFunction> {
     const int64_t width = qkv.size(2) / 3, head_width = width / heads;
     each_head_of(rows.count * heads, rows.queries, features, head_width, [&](int64_t item) {
       const int64_t b = item / heads, head = item % heads, column = head * head_width;
-      const int64_t first = rows.is_packed() ? rows.begin(b) : b * rows.queries,
-                    length = rows.is_packed() ? rows.begin(b + 1) - first : rows.queries;
+      const int64_t first = rows.first(b), length = rows.length(b);
       auto scratch = at::empty({kernels::favor_scratch(length, head_width, features)}, at::kFloat);
       const auto rows_at = [&](int64_t part) {
         return HeadRows<T>{data<T>(qkv) + 3 * first * width + part * width + column, 3 * width,

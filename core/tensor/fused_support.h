@@ -43,7 +43,9 @@ struct Sequences {
   /// sequences attend to themselves.
   std::vector<int64_t> begins{};
   bool is_packed() const { return !begins.empty(); }
-  int64_t begin(int64_t b) const { return begins[static_cast<size_t>(b)]; }
+  /// The first query of sequence b, and the number of its queries.
+  int64_t first(int64_t b) const { return is_packed() ? begins[static_cast<size_t>(b)] : b * queries; }
+  int64_t length(int64_t b) const { return is_packed() ? first(b + 1) - first(b) : queries; }
 };
 inline void keep(AutogradContext* context, const PackedRows* packed) {
   context->saved_data["begins"] = packed ? packed->begins : std::vector<int64_t>();

@@ -138,10 +138,11 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
                       "a segment type lies outside the types of the model");
   if (t.position.defined()) {
     const int64_t max_positions = t.position.value().size(0);
-    require<ShapeError>(in.positions.defined() ? within(in.positions, max_positions) : in.ids.size(1) <= max_positions,
-                        "a sequence of ",
-                        in.positions.defined() ? in.positions.max().item<int64_t>() + 1 : in.ids.size(1),
-                        " tokens is longer than the model's ", max_positions, " positions allow");
+    const bool fit = in.positions.defined() ? within(in.positions, max_positions) : in.ids.size(1) <= max_positions;
+    if (!fit)
+      fail<ShapeError>("a sequence of ",
+                       in.positions.defined() ? in.positions.max().item<int64_t>() + 1 : in.ids.size(1),
+                       " tokens is longer than the model's ", max_positions, " positions allow");
   }
   return fused::embed(in, t, drop);
 }
