@@ -98,3 +98,14 @@ TEST_CASE("states of some positions of padded rows are the same where nothing is
     check_equal(pass_of(*network, in, /*of_encoder=*/false), padded);
   }
 }
+
+TEST_CASE("a text that is longer than the position table is refused by its own length, whatever the batch",
+          "[models]") {
+  auto model = every_family()[0].model;
+  backbone_of(model).vocab_size = 23;
+  const auto network = make_backbone(model, {.pooler = false});
+  Inputs in{.input_ids = at::full({3, 47}, 7, at::kLong), .attention_mask = at::ones({3, 47}, at::kBool)};
+  in.attention_mask[0].narrow(0, 5, 42).fill_(false);
+  in.padding_is_unread = true;
+  CHECK_THROWS_WITH(network->hidden(in), Catch::Contains("a sequence of 47 tokens is longer than the model's 40"));
+}
