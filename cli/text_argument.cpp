@@ -39,7 +39,6 @@ void check_texts_file(const std::string& argument, const std::string& reader) {
 void each_line(const std::string& file, const std::function<void(const std::string&)>& use) {
   require<DataError>(file == "-" || !std::filesystem::is_directory(file), file,
                      ": is a folder; name a file with one text per line");
-  const InterruptibleReads may_wait;  // for a pipe
   LineReader lines(file);
   for (std::string_view line; !interrupted && lines.next(line);) {
     const auto bad = find_invalid_utf8(line);

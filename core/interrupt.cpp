@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -82,11 +83,11 @@ void on_signal(int signal) {
   _exit(128 + signal);
 }
 
-void listen(int flags) {
+void listen() {
   struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = flags;
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};
@@ -125,7 +126,7 @@ void install_interrupt_handlers() {
   auto& state = interrupts();
   state.owner = getpid();
   state.on_terminal = isatty(STDERR_FILENO) == 1;
-  listen(SA_RESTART);
+  listen();
   signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported by the write
 }
 
@@ -142,7 +143,14 @@ Interrupts& interrupts() { return *shared.load(); }
 
 void share_interrupts(Interrupts& of_program) { shared = &of_program; }
 
-InterruptibleReads::InterruptibleReads() { listen(0); }
-InterruptibleReads::~InterruptibleReads() { listen(SA_RESTART); }
+bool wait_for_input(int file) {
+  constexpr int longest = 200;  // ms: a signal between the question and poll() is seen by the next question
+  pollfd input{.fd = file, .events = POLLIN, .revents = 0};
+  do {
+    const int ready = poll(&input, 1, longest);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;  // what is wrong is for the read to say
+  } while (!interrupts().requested);
+  return false;
+}
 
 }  // namespace cloze

@@ -59,10 +59,7 @@ Interrupts& interrupts();
 /// Uses those of the program from now on.
 void share_interrupts(Interrupts& of_program);
 
-/// While one exists, a signal ends a blocking read, which is otherwise restarted.
-struct InterruptibleReads {
-  InterruptibleReads();
-  ~InterruptibleReads();
-};
+/// Waits until a read of `file` would not block. False: a signal came first.
+bool wait_for_input(int file);
 
 }  // namespace cloze

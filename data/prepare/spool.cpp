@@ -29,14 +29,14 @@ Spooled copy_of(const std::string& input, const std::string& path) {
   require_stream(in, name);
   std::FILE* out = open_own(path, "wb");
   require<DataError>(out != nullptr, path, ": cannot be written (", system_reason(), ")");
-  const InterruptibleReads may_wait;
   StreamHash hash;
   Spooled copy{.path = path};
   char block[1 << 16];
   ssize_t n = 0;
   bool written = true;
   uint64_t lines = 0, of_line = 0;  // bytes since the last end of a line
-  while (written && !interrupted && of_line <= longest_line && (n = ::read(in, block, sizeof block)) > 0) {
+  while (written && !interrupted && of_line <= longest_line && wait_for_input(in) &&
+         (n = ::read(in, block, sizeof block)) > 0) {
     const auto size = static_cast<size_t>(n);
     const std::string_view text(block, size);
     const auto last = text.find_last_of("\r\n");  // of a Macintosh, too

@@ -37,9 +37,9 @@ struct PlainSource final : ByteSource {
   }
   size_t read(char* out, size_t n) override {
     for (;;) {
+      if (!wait_for_input(file)) throw Interrupted("stopped before the end of " + name);
       const ssize_t got = ::read(file, out, n);
       if (got >= 0) return static_cast<size_t>(got);
-      if (interrupted) throw Interrupted("stopped before the end of " + name);
       if (errno != EINTR) fail<DataError>(name, ": cannot be read (", system_reason(), ")");
     }
   }
