@@ -1,7 +1,7 @@
 // The merge loop of BPE against the plain one of the paper.
 #include "data/tokenizers/bpe_join.h"
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 #include "tests/support/catch.h"
@@ -77,8 +77,8 @@ TEST_CASE("pairs are joined as by the plain loop", "[data][tokenizer]") {
 TEST_CASE("a word of a million letters is joined in seconds", "[data][tokenizer]") {
   BpeMerges merges;
   for (int32_t rank = 0; rank < 12; ++rank) merges.emplace(bpe_pair(rank, rank), BpeMerge{rank, rank + 1});
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto ids = joined(merges, std::vector<int32_t>(1 << 20, 0));
   CHECK(ids == std::vector<int32_t>(1 << 8, 12));
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  CHECK(std::clock() - start < 30 * CLOCKS_PER_SEC);
 }

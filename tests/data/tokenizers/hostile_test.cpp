@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -163,7 +163,7 @@ TEST_CASE("rules that double a text one after the other are refused before they 
   const auto chain = [](const char* of, const std::vector<Json>& steps) {
     return Json{{"type", "Sequence"}, {of, steps}};
   };
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   const std::vector<Json> doubling(32, {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
   const auto grows = opened(chain("normalizers", doubling), nullptr);
   CHECK(grows.encode("b") == std::vector<int32_t>{1});
@@ -197,7 +197,7 @@ TEST_CASE("rules that double a text one after the other are refused before they 
   const std::vector<Json> spelled(32, {{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", "bb"}});
   CHECK_THROWS_WITH(opened(nullptr, chain("decoders", spelled)).decode(std::vector<int64_t>{1}),
                     Catch::Contains("bytes of tokens of 1; correct its decoder"));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  CHECK(std::clock() - begin < 20 * CLOCKS_PER_SEC);
   // Rules of real tokenizers make at most 33 bytes of one.
   const auto compatible = opened({{"type", "NFKC"}}, nullptr);
   CHECK(compatible.encode(std::string("\uFDFA")).size() == 1);
@@ -255,10 +255,10 @@ TEST_CASE("an expression whose searches take far more time than usual is given u
   for (const std::string expression : {"(?=.*)a", "(?!.*)a", "a*?b", "(a|aa)+b", "(?:a{0,100}){0,100}b"}) {
     INFO(expression);
     const auto tokenizer = Tokenizer::open(cut_at(dir, expression));
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     CHECK_THROWS_WITH(tokenizer.encode(letters), Catch::Contains("the tokenizer's expression '" + expression + "'") &&
                                                      Catch::Contains("; correct the pattern of tokenizer.json"));
-    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(120));
+    CHECK(std::clock() - begin < 120 * CLOCKS_PER_SEC);
   }
   // Those of published tokenizers have time for any text.
   const auto usual = Tokenizer::open(cut_at(dir, R"('s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"));
@@ -327,11 +327,11 @@ TEST_CASE("pieces that are searched for from each character cost a bounded time,
                 {"vocab", Json::array({scored("<unk>", 0), scored("a", -1), scored(piece, -2)})}};
   };
   const std::string longest(1024, 'a'), letters(100'000, 'a');
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   // All but the last byte of the long piece is there, from each letter on.
   CHECK(opened(words("##" + longest.substr(3) + "b")).encode(letters).size() == letters.size());
   CHECK(opened(unigram(longest.substr(1) + "b")).encode(letters).size() == letters.size());
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+  CHECK(std::clock() - begin < 60 * CLOCKS_PER_SEC);
   const std::string most = "to a piece of 1025 bytes, more than the 1024 that a piece can have; train the tokenizer";
   CHECK_THROWS_WITH(opened(words(longest + "a")), Catch::Contains("model.vocab gives the id 4 " + most));
   CHECK_THROWS_WITH(opened(unigram(longest + "a")), Catch::Contains("model.vocab gives the id 2 " + most));
