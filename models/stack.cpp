@@ -155,14 +155,14 @@ double Stack::multiply_adds(const RowSizes& row, double encoded) const {
 }
 
 StackInput Stack::input(const Inputs& in, const EmbeddingIds& ids, const Dropout& drop, const Trace* trace) const {
-  const bool packs = in.padding_is_unread && !trace && !layers.empty() &&
-                     takes_packed_rows(config.attention, config.positions.relative) &&
-                     use_fused(layers[0][0]->attention->qkv->weight.compute());
-  const auto rows = packs ? pack_rows(in.attention_mask) : nullptr;
-  StackInput input{.ids = ids, .context = {.packed = rows}, .drop = drop};
+  const bool unpads = in.padding_is_unread && !trace && !layers.empty() &&
+                      takes_unpadded_rows(config.attention, config.positions.relative) &&
+                      use_fused(layers[0][0]->attention->qkv->weight.compute());
+  const auto rows = unpads ? unpad_rows(in.attention_mask) : nullptr;
+  StackInput input{.ids = ids, .context = {.unpadded = rows}, .drop = drop};
   if (rows) {
-    const auto packed = [&](const Tensor& padded) { return padded.defined() ? rows->pack(padded) : Tensor(); };
-    input.ids = {packed(ids.ids), packed(ids.types), packed(ids.positions)};
+    const auto unpadded = [&](const Tensor& padded) { return padded.defined() ? rows->unpad(padded) : Tensor(); };
+    input.ids = {unpadded(ids.ids), unpadded(ids.types), unpadded(ids.positions)};
     if (!ids.positions.defined()) input.ids.positions = rows->positions.unsqueeze(0);
     input.drop.rows = rows->index;
   } else {
@@ -175,17 +175,17 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
                       const EncoderOutput* encoded, DecoderState* state, const Tensor& read_positions) const {
   context.causal = config.causal;
   if (trace && trace->keeps_attentions) context.probabilities = &trace->attentions;
-  const auto* packed = context.packed.get();
-  context.distance_bias = positions->distance_bias(packed ? x.new_empty({1, packed->length, 1}) : x,
+  const auto* unpadded = context.unpadded.get();
+  context.distance_bias = positions->distance_bias(unpadded ? x.new_empty({1, unpadded->length, 1}) : x,
                                                    state ? state->of_tokens.at(0) : Tensor());
   const auto record = [&](const Tensor& states) {
     if (trace) trace->hidden_states.push_back(states);
   };
   record(x);
   auto sizes = x.sizes().vec();
-  if (packed) sizes = {packed->rows, packed->length, sizes[2]};
+  if (unpadded) sizes = {unpadded->rows, unpadded->length, sizes[2]};
   const bool narrow = read_positions.defined() && !layers.empty();
-  const auto narrowed = narrow && packed ? packed->packed_indices(read_positions) : read_positions;
+  const auto narrowed = narrow && unpadded ? unpadded->unpadded_indices(read_positions) : read_positions;
   uint32_t site = drop.site + 1;  // drop.site itself belongs to the embeddings
   size_t number = 0;
   for (const auto& layer : layers) {
@@ -220,7 +220,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   }
   if (narrow)
     return at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_positions, x).view(sizes);
-  return packed ? packed->unpack(x) : x;
+  return unpadded ? unpadded->pad(x) : x;
 }
 
 }  // namespace cloze

@@ -38,7 +38,7 @@ struct Block : Layer {
   Tensor feed_forward(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
 };
 
-/// The input of a stack: ids [B, T], or [1, N] of packed rows.
+/// The input of a stack: ids [B, T], or [1, N] of unpadded rows.
 struct StackInput {
   EmbeddingIds ids;
   AttentionContext context{};
@@ -52,7 +52,7 @@ struct Stack : Layer {
   /// rates are the config's. `state`, if given, is one that has begun. `read_positions` int64 [N]: indices into
   /// the flattened [B T] of the tokens whose hidden states are used; the others are returned as zeros, and the last
   /// block computes nothing for them after self-attention.
-  /// With packed rows in `context`, x is [1, N, D].
+  /// With unpadded rows in `context`, x is [1, N, D].
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                  const EncoderOutput* encoded = nullptr, DecoderState* state = nullptr,
                  const Tensor& read_positions = {}) const;

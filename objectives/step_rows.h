@@ -20,7 +20,7 @@ struct StepRows {
   int64_t steps = 0;  ///< of the run; 0: unknown
   double epochs = 0;  ///< of the run, where `steps` is 0; 0: unknown too
   RowsStart start{};
-  bool has_unpadded_form = true;  ///< the device has attention of packed rows
+  bool has_unpadded_form = true;  ///< the device has attention of unpadded rows
 };
 
 /// The random streams of rows.

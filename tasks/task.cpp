@@ -154,7 +154,7 @@ bool has_text_a_line(const TaskConfig& config, const std::string& file) {
   const bool asks_of_text = config.kind == TaskKind::classification || config.kind == TaskKind::multilabel ||
                             config.kind == TaskKind::regression;
   if (!asks_of_text || !config.data.second.empty() || config.data.text.find('{') != std::string::npos) return false;
-  if (config.data.format != TaskFormat::automatic || !unpacked_name(file).ends_with(".txt")) return false;
+  if (config.data.format != TaskFormat::automatic || !uncompressed_name(file).ends_with(".txt")) return false;
   LineReader lines(file);
   std::string_view line;
   return !lines.next(line) || line.find('\t') == line.npos;
@@ -176,7 +176,7 @@ TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
   const auto format = config.data.format;
   if (has_text_a_line(config, file)) return with_text_a_line(config);
   if (format != TaskFormat::trec && format != TaskFormat::folders) return config;
-  const auto name = unpacked_name(file);
+  const auto name = uncompressed_name(file);
   const bool says_form = name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl");
   const bool is_of_task =
       format == TaskFormat::folders ? std::filesystem::is_directory(file) : !says_form && begins_with_label(file);

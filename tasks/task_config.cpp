@@ -147,7 +147,7 @@ std::string find_task_data(const std::string& name, const std::string& task_file
   std::string places;
   for (const auto& folder : {fs::path(task_file).parent_path(), fs::path(tasks_folder())}) {
     const auto path = (folder / name).lexically_normal().string();  // an absolute name stays as it is
-    const auto file = plain_or_packed(path);
+    const auto file = plain_or_compressed(path);
     if (fs::exists(file, ignored)) {
       require<DataError>(fs::is_regular_file(file, ignored) || fs::is_directory(file, ignored), task_file, ": ",
                          shortened(file), " is a pipe or a device, and data of a task is a file or a folder");

@@ -180,7 +180,7 @@ TaskConfig read_task_config(const std::string& file, const std::vector<std::stri
 /// The names of the labels that `labels` gives, with what stands in files for each; none where it gives none.
 TaskLabels given_labels(const TaskConfig& config);
 
-/// A file of a task, packed (`.xz`, `.gz`) or not: beside the task file, else in tasks_folder(), where it is an
+/// A file of a task, compressed (`.xz`, `.gz`) or not: beside the task file, else in tasks_folder(), where it is an
 /// absolute path as it is. Throws ConfigError with the places where it was looked for, DataError for a pipe or a
 /// device.
 std::string find_task_data(const std::string& name, const std::string& task_file);

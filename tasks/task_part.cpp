@@ -34,7 +34,7 @@ TaskFormat format_of(const TaskConfig& config, const std::string& file) {
                      ": is a folder, not a file; name one in it, or write `format: folders` for a folder a label");
   require<DataError>(is_folder || said != folders, file, ": is a file; `format: folders` reads a folder");
   if (said != automatic) return said;
-  const auto name = unpacked_name(file);
+  const auto name = uncompressed_name(file);
   for (const auto& [ending, format] :
        {std::pair(".tsv", tsv), std::pair(".csv", csv), std::pair(".jsonl", jsonl), std::pair(".conllu", conllu),
         std::pair(".conll", conll), std::pair(".bio", conll)})

@@ -259,8 +259,8 @@ namespace {
 /// DataError for a device, and where the file cannot hold all of it: predictions of a part would pass for all.
 std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   auto name = fs::path(task.test.file).filename();
-  for (const auto* packed : {".gz", ".xz"})
-    if (name.extension() == packed) name.replace_extension();
+  for (const auto* ending : {".gz", ".xz"})
+    if (name.extension() == ending) name.replace_extension();
   const auto path = (fs::path(scratch.path()) / ("input" + name.extension().string())).string();
   require_stream(STDIN_FILENO, "standard input");
   std::ofstream out(path, std::ios::binary);

@@ -15,13 +15,13 @@ Tensor or_undefined(const Tensor& x) { return x.dim() > 1 ? x : Tensor(); }
 
 /// The tensors that forward and backward pass read, dense.
 struct Saved {
-  Tensor q, kv;  ///< packed queries, keys and values (q [B, T, 3D], kv undefined), or q [B, T, D], kv [B, S, 2D]
+  Tensor q, kv;  ///< queries, keys and values in one (q [B, T, 3D], kv undefined), or q [B, T, D], kv [B, S, 2D]
   Tensor mask, globals;  ///< bool [B, S], true = a real token; true = a global one; undefined: all; none
   Tensor bias{};         ///< fp32 [H, T + S - 1 + padding], of distances; undefined: none
   Tensor lse{};          ///< fp32, of the heads of each sequence in turn
   Tensor prefix;         ///< int64 [B]; undefined: none
 
-  variable_list packed() const { return {q, kv, mask, globals, bias, lse, prefix}; }
+  variable_list list() const { return {q, kv, mask, globals, bias, lse, prefix}; }
   static Saved of(AutogradContext* context) {
     const auto all = context->get_saved_variables();
     return {all[0], all[1], all[2], all[3], all[4], all[5], all[6]};
@@ -53,7 +53,7 @@ struct AttentionFunction : Function<AttentionFunction> {
       saved.bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
     auto out = at::empty({q.size(0), q.size(1), width}, q.options());
     saved.lse = at::empty({q.size(0) * heads * q.size(1)}, at::kFloat);
-    context->save_for_backward(saved.packed());
+    context->save_for_backward(saved.list());
     keep(context, "q_bias", q_bias);
     keep(context, "kv_bias", kv_bias);
     keep(context, drop);
@@ -64,7 +64,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     kept_data["window"] = facts.window;
     kept_data["dilation"] = facts.dilation;
     kept_data["dilated_heads"] = facts.dilated_heads;
-    keep(context, facts.packed.get());
+    keep(context, facts.unpadded.get());
     by_type(q, [&](auto element) {
       using T = decltype(element);
       each_head<T>(context, saved, q_bias, kv_bias, kernel_dropout(drop),
@@ -143,13 +143,13 @@ struct AttentionFunction : Function<AttentionFunction> {
       const int64_t b = item / heads, head = item % heads;
       kernels::Attention<T> a{};
       a.queries = rows.length(b);
-      a.keys = rows.is_packed() ? a.queries : rows.keys;
+      a.keys = rows.are_unpadded() ? a.queries : rows.keys;
       const HeadOffsets at{.head = item,
                            .query = rows.first(b),
-                           .key = rows.is_packed() ? rows.first(b) : b * rows.keys,
+                           .key = rows.are_unpadded() ? rows.first(b) : b * rows.keys,
                            .column = head * head_width,
                            .shorter = rows.queries - a.queries};
-      // Packed rows have the masks that they have with padding, so that all forms drop the same.
+      // Unpadded rows have the masks that they have with padding, so that all forms drop the same.
       a.mask_row = item * rows.queries;
       a.drop = drop;
       if (window < 0) a.drop.width = rows.keys;

@@ -35,7 +35,7 @@ struct FavorFunction : Function<FavorFunction> {
                columns = at::constant_pad_nd(w.t(), {0, up(count)}).contiguous();
     auto out = at::empty({in.size(0), in.size(1), width}, in.options());
     auto denominator = at::empty({in.size(0) * heads * in.size(1)}, at::kFloat);
-    keep(context, facts.packed.get());
+    keep(context, facts.unpadded.get());
     by_type(in, [&](auto element) {
       using T = decltype(element);
       each_head<T>({.qkv = in,

@@ -99,7 +99,7 @@ struct RelativeFunction : Function<RelativeFunction> {
   }
 
   /// Runs f(head, its relative terms, batch row, first column) over every head of every sequence.
-  /// The rows of one head are processed in turn, so that a shared list of distances is packed once.
+  /// The rows of one head are processed in turn, so that a shared list of distances is copied once.
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop,
                         const F& f) {

@@ -39,17 +39,17 @@ inline void keep(AutogradContext* context, const Dropout& drop) {
 /// The sequences of an attention.
 struct Sequences {
   int64_t count, queries, keys;  ///< B, and T and S of the longest
-  /// Where each begins among the tokens of all, and their end, where they are packed; empty: each has T tokens. Packed
-  /// sequences attend to themselves.
+  /// Where each begins among the tokens of all, and their end, where they are unpadded; empty: each has T tokens.
+  /// Unpadded sequences attend to themselves.
   std::vector<int64_t> begins{};
-  bool is_packed() const { return !begins.empty(); }
+  bool are_unpadded() const { return !begins.empty(); }
   /// The first query of sequence b, and the number of its queries.
-  int64_t first(int64_t b) const { return is_packed() ? begins[static_cast<size_t>(b)] : b * queries; }
-  int64_t length(int64_t b) const { return is_packed() ? first(b + 1) - first(b) : queries; }
+  int64_t first(int64_t b) const { return are_unpadded() ? begins[static_cast<size_t>(b)] : b * queries; }
+  int64_t length(int64_t b) const { return are_unpadded() ? first(b + 1) - first(b) : queries; }
 };
-inline void keep(AutogradContext* context, const PackedRows* packed) {
-  context->saved_data["begins"] = packed ? packed->begins : std::vector<int64_t>();
-  context->saved_data["length"] = packed ? packed->length : 0;
+inline void keep(AutogradContext* context, const UnpaddedRows* unpadded) {
+  context->saved_data["begins"] = unpadded ? unpadded->begins : std::vector<int64_t>();
+  context->saved_data["length"] = unpadded ? unpadded->length : 0;
 }
 /// Those of queries [B, T, ...] and of keys [B, S, ...], undefined: of the same tokens.
 inline Sequences kept_sequences(AutogradContext* context, const Tensor& queries, const Tensor& keys = {}) {

@@ -3,7 +3,7 @@
 // with a hand-written backward pass; a test compares the two.
 #include "core/tensor/activation.h"
 #include "core/tensor/feature_kernel.h"
-#include "core/tensor/packed_rows.h"
+#include "core/tensor/unpadded_rows.h"
 
 namespace cloze {
 
@@ -97,8 +97,8 @@ struct AttentionContext {
   int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all
   Tensor global_mask{};  ///< bool [B, S], true = every query attends to this key, also outside the window
   /// The queries and keys are those of self-attention, [1, N, ...], and of these rows, each of which attends to itself;
-  /// by the fused forms only. null: they are not packed
-  std::shared_ptr<const PackedRows> packed{};
+  /// by the fused forms only. null: they have their padding
+  std::shared_ptr<const UnpaddedRows> unpadded{};
 };
 
 /// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values concatenated, before the bias;

@@ -213,7 +213,7 @@ const char* name_in_list(TextFormat format) {
   return "text";
 }
 
-bool is_named_json(const std::string& file) { return unpacked_name(file).ends_with(".json"); }
+bool is_named_json(const std::string& file) { return uncompressed_name(file).ends_with(".json"); }
 
 /// Looks at files of one side of the options.
 class FileSurvey {
@@ -258,7 +258,7 @@ class FileSurvey {
     if (like.kind.empty()) return;
     const bool is_table = is_named_table(surveyed_file.path);
     if (is_table && (options_.field || !is_named(surveyed_file.path))) {
-      surveyed_file.kind = unpacked_name(surveyed_file.path).ends_with(".tsv") ? "TSV" : "CSV";
+      surveyed_file.kind = uncompressed_name(surveyed_file.path).ends_with(".tsv") ? "TSV" : "CSV";
       begins(surveyed_file.path, TextFormat::csv);  // says which columns there are
     }
     if (!like.is_certain || is_named(surveyed_file.path)) {

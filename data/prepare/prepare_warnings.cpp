@@ -66,7 +66,7 @@ void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
 std::string conversion_of(const std::string& file) {
   constexpr const char* filter = "iconv -f latin1 -t utf-8";
   std::error_code ignored;  // of a stream, which is no file
-  const bool is_plain = std::filesystem::is_regular_file(file, ignored) && unpacked_name(file) == file;
+  const bool is_plain = std::filesystem::is_regular_file(file, ignored) && uncompressed_name(file) == file;
   if (!is_plain) return concat("... | ", filter, " | ...");
   const auto converted = name_elsewhere(file, {std::filesystem::path(file).parent_path().string()});
   return concat("mkdir -p converted && ", filter, " ", shell_word(file), " > ", shell_word(converted));

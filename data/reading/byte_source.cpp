@@ -21,9 +21,9 @@ namespace {
 
 constexpr size_t gzip_block_bytes = 1 << 20;
 
-/// Refuses a file that is not packed as its name says.
+/// Refuses a file that is not compressed as its name says.
 [[noreturn]] void refuse_ending(const char* kind, const std::string& name) {
-  const auto plain = unpacked_name(name);
+  const auto plain = uncompressed_name(name);
   const auto command =
       plain.empty() || plain.ends_with('/') ? "" : ": mv -n " + shell_word(name) + " " + shell_word(plain);
   fail<DataError>(name, ": is not ", kind, ", though its name ends in ", name.substr(plain.size()),
@@ -68,8 +68,8 @@ struct GzipSource final : ByteSource {
 };
 
 struct XzSource final : ByteSource {
-  XzSource(const std::string& file_name, std::unique_ptr<ByteSource> packed_source)
-      : name(file_name), packed(std::move(packed_source)), in(gzip_block_bytes) {
+  XzSource(const std::string& file_name, std::unique_ptr<ByteSource> compressed_source)
+      : name(file_name), compressed(std::move(compressed_source)), in(gzip_block_bytes) {
     require(lzma_stream_decoder(&stream, most_memory, LZMA_CONCATENATED) == LZMA_OK, name,
             ": no memory to unpack it; unpack it with xz -d on a larger machine");
   }
@@ -80,7 +80,7 @@ struct XzSource final : ByteSource {
     while (stream.avail_out == n && !done) {
       if (stream.avail_in == 0 && !ended) {
         stream.next_in = reinterpret_cast<const uint8_t*>(in.data());
-        stream.avail_in = packed->read(in.data(), in.size());
+        stream.avail_in = compressed->read(in.data(), in.size());
         ended = stream.avail_in == 0;
       }
       const auto status = lzma_code(&stream, ended ? LZMA_FINISH : LZMA_RUN);
@@ -100,7 +100,7 @@ struct XzSource final : ByteSource {
   }
   static constexpr uint64_t most_memory = uint64_t{1} << 30;  // [bytes]
   std::string name;
-  std::unique_ptr<ByteSource> packed;
+  std::unique_ptr<ByteSource> compressed;
   std::vector<char> in;
   lzma_stream stream = LZMA_STREAM_INIT;
   bool ended = false, done = false;
@@ -108,9 +108,9 @@ struct XzSource final : ByteSource {
 
 }  // namespace
 
-std::string unpacked_name(const std::string& name) {
-  const bool is_packed = name.ends_with(".gz") || name.ends_with(".xz");
-  return is_packed ? name.substr(0, name.size() - 3) : name;
+std::string uncompressed_name(const std::string& name) {
+  const bool is_compressed = name.ends_with(".gz") || name.ends_with(".xz");
+  return is_compressed ? name.substr(0, name.size() - 3) : name;
 }
 
 std::unique_ptr<ByteSource> open_bytes(const std::string& name) {
@@ -140,7 +140,7 @@ void require_at_most(uint64_t most, uint64_t bytes, const std::string& name) {
                      " MiB, which are to be in memory at once; give a smaller file, or parts of it");
 }
 
-std::string plain_or_packed(const std::string& name) {
+std::string plain_or_compressed(const std::string& name) {
   std::error_code ignored;
   for (const auto* ending : {"", ".xz", ".gz"})
     if (auto file = name + ending; std::filesystem::exists(file, ignored)) return file;

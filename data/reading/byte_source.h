@@ -15,7 +15,7 @@ struct ByteSource {
 };
 
 /// A file name without its `.gz` or `.xz`.
-std::string unpacked_name(const std::string& name);
+std::string uncompressed_name(const std::string& name);
 
 /// Opens a file, or standard input for `-`; `.gz` and `.xz` are decompressed. Throws DataError with the name of a file
 /// that cannot be read, or is damaged (when its bytes are read).
@@ -29,6 +29,6 @@ void require_at_most(uint64_t most, uint64_t bytes, const std::string& name);
 
 /// The file of a name, or its compressed form: the first of `name`, `name.xz` and `name.gz` that is there, else
 /// `name`.
-std::string plain_or_packed(const std::string& name);
+std::string plain_or_compressed(const std::string& name);
 
 }  // namespace cloze

@@ -53,9 +53,10 @@ bool is_tar(std::string_view begin, std::string_view name) {
   constexpr size_t magic_at = 257;
   const auto header = begin.substr(0, magic_at);  // with names and numbers that end in NULs
   if (begin.substr(header.size()).starts_with("ustar") && header.find('\0') != header.npos) return true;
-  constexpr std::string_view packed[] = {"\x1F\x8B", "\xFD\x37zXZ", "BZh", "\x28\xB5\x2F\xFD"};
+  constexpr std::string_view compressed[] = {"\x1F\x8B", "\xFD\x37zXZ", "BZh", "\x28\xB5\x2F\xFD"};
   constexpr std::string_view ends[] = {".tgz", ".txz", ".tbz", ".tbz2", ".tar.bz2", ".tzst", ".tar.zst"};
-  return std::any_of(std::begin(packed), std::end(packed), [&](auto start) { return begin.starts_with(start); }) &&
+  return std::any_of(std::begin(compressed), std::end(compressed),
+                     [&](auto start) { return begin.starts_with(start); }) &&
          std::any_of(std::begin(ends), std::end(ends), [&](auto end) { return name.ends_with(end); });
 }
 
@@ -158,8 +159,8 @@ bool ends_vary(std::string_view text) {
 }  // namespace
 
 std::string ending_of_text(std::string_view name) {
-  for (const std::string_view packed : {".zst", ".bz2", ".gz", ".xz", ".zip"})
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  for (const std::string_view ending : {".zst", ".bz2", ".gz", ".xz", ".zip"})
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
   for (const auto* ending : {".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".conll", ".conllu"})
     if (name.ends_with(ending)) return ending;
   return ".txt";

@@ -77,7 +77,7 @@ bool names_column(const std::string& name, std::string_view first, const std::st
 /// A table by its name is one where its first line names the column of the text, and where a column was asked for, so
 /// that a wrong name is refused.
 TextFormat detect_format(const std::string& name, std::string_view first, const std::string& field) {
-  const auto plain = unpacked_name(name);
+  const auto plain = uncompressed_name(name);
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
@@ -232,9 +232,7 @@ uint64_t input_bytes(const std::vector<std::string>& inputs) {
   uint64_t total = 0;
   for (const auto& file : expand_inputs(inputs)) {
     std::error_code ignored;
-    const bool packed =
-        file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
-    if (packed || !fs::is_regular_file(file, ignored) || table_format_of(file)) return 0;
+    if (uncompressed_name(file) != file || !fs::is_regular_file(file, ignored) || table_format_of(file)) return 0;
     total += fs::file_size(file, ignored);
   }
   return total;

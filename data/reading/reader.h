@@ -70,7 +70,7 @@ struct ReaderOptions {
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs,
                                        const std::vector<std::string>& own = {});
 
-/// Size of the text of all inputs [bytes]; 0 if it is not known: of packed files, Arrow, Parquet and streams.
+/// Size of the text of all inputs [bytes]; 0 if it is not known: of compressed files, Arrow, Parquet and streams.
 uint64_t input_bytes(const std::vector<std::string>& inputs);
 
 /// The format of a file by its name and its first line with text; a table is one with the column `field`. Throws

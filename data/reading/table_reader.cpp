@@ -93,7 +93,7 @@ std::vector<std::string> table_cells(std::string_view line, char separator) {
 }
 
 char table_separator(const std::string& name, std::string_view first) {
-  if (unpacked_name(name).ends_with(".tsv")) return '\t';
+  if (uncompressed_name(name).ends_with(".tsv")) return '\t';
   char best = ',';
   size_t most = 1;
   for (const char separator : {',', ';', '\t'})
@@ -105,7 +105,7 @@ char table_separator(const std::string& name, std::string_view first) {
 }
 
 bool is_named_table(const std::string& name) {
-  const auto plain = unpacked_name(name);
+  const auto plain = uncompressed_name(name);
   return plain.ends_with(".csv") || plain.ends_with(".tsv");
 }
 

@@ -24,7 +24,7 @@ std::vector<std::string> table_cells(std::string_view line, char separator);
 /// in a file whose name says TSV.
 char table_separator(const std::string& name, std::string_view first);
 
-/// A file of a table by its name, packed or not: `.csv` or `.tsv`.
+/// A file of a table by its name, compressed or not: `.csv` or `.tsv`.
 bool is_named_table(const std::string& name);
 
 /// Reads one column of a table, named in its first line. Between tabs, a line that has all cells is a record, whatever

@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using Lines = std::vector<PythonJson>;
 
-/// A file of right answers, plain or packed. Throws DataError if it is not there.
+/// A file of right answers, plain or compressed. Throws DataError if it is not there.
 std::string answers_in(const fs::path& named) {
-  const auto file = plain_or_packed(named.string());
+  const auto file = plain_or_compressed(named.string());
   require<DataError>(fs::exists(file), file,
                      ": is not there, and the right answers are read from it; name the evaluation data with --data");
   return file;

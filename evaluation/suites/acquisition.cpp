@@ -68,7 +68,7 @@ ChildAges ages_beside(const fs::path& file) {
   const auto folder = file.parent_path();
   for (const auto& at : {folder, folder / "aoa", folder / ".." / "aoa"})
     for (const auto* name : {"cdi_human.csv", "aoa_word_list.csv"})
-      if (const auto table = plain_or_packed((at / name).string()); fs::exists(table))
+      if (const auto table = plain_or_compressed((at / name).string()); fs::exists(table))
         return child_ages(read_csv(table));
   return {};
 }

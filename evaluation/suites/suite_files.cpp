@@ -33,7 +33,7 @@ SuiteFiles::SuiteFiles(const std::string& at) : path(at), is_folder(fs::is_direc
   if (!is_folder && fs::exists(path)) files = {path};
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
-    const auto ending = fs::path(unpacked_name(file)).extension();
+    const auto ending = fs::path(uncompressed_name(file)).extension();
     if (is_json_lines(fs::path(file).filename().string()))
       lines.emplace_back(file);
     else if (!is_folder || ending == ".txt" || ending == ".tsv")
@@ -42,8 +42,8 @@ SuiteFiles::SuiteFiles(const std::string& at) : path(at), is_folder(fs::is_direc
 }
 
 std::string SuiteFiles::named(const std::string& name) const {
-  const auto file = is_folder ? plain_or_packed((fs::path(path) / name).string()) : path;
-  const bool has_ending = fs::path(unpacked_name(file)).extension() == fs::path(name).extension();
+  const auto file = is_folder ? plain_or_compressed((fs::path(path) / name).string()) : path;
+  const bool has_ending = fs::path(uncompressed_name(file)).extension() == fs::path(name).extension();
   return has_ending && fs::exists(file) ? file : "";
 }
 

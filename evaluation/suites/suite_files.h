@@ -32,8 +32,8 @@ struct SuiteFiles {
   std::vector<SuiteFile> lines{};  ///< those of JSON lines, by name: *.jsonl (.gz, .xz)
   std::vector<SuiteFile>
       texts{};  ///< of a folder *.txt and *.tsv (.gz, .xz); else the file, if it is not of JSON lines
-  /// The file itself, or in a folder the one of this name, plain or packed; empty where there is none with the ending
-  /// of `name`.
+  /// The file itself, or in a folder the one of this name, plain or compressed; empty where there is none with the
+  /// ending of `name`.
   std::string named(const std::string& name) const;
 };
 

@@ -39,7 +39,7 @@ class InEvaluation {
   std::vector<std::pair<Param, Tensor>> shadows_;
 };
 
-constexpr int64_t packed_rows = 256;  ///< that weights are packed for
+constexpr int64_t rows_of_weights = 256;  ///< that weights are packed for
 
 /// Tokens of a forward pass: the widest activations of a layer, of which two exist at a time, take about 16 MB, so that
 /// they stay in the third-level cache; at most 8192, beyond which matrix multiplications are no faster.
@@ -315,7 +315,7 @@ void RowScorer::after_contexts(std::span<const ScoringRow> rows,
 void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
   if (rows.empty()) return;
   const InEvaluation evaluation(network_, precision_);
-  const PackedWeights packed(network_, packed_rows);
+  const PackedWeights packed(network_, rows_of_weights);
   const bool reads_contexts =
       !backbone_of(network_.model_config()).is_encoder_decoder() && network_.backbone->decodes();
   for (auto& row : rows) {

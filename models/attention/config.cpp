@@ -25,7 +25,7 @@ bool computes(const AttentionConfig& attention, const RelativePositions& relativ
   return !facts.full_attention || is_full(attention) ||
          (facts.alternating && std::holds_alternative<AlternatingAttention>(*attention));
 }
-bool takes_packed_rows(const AttentionConfig& attention, const RelativePositions& relative) {
+bool takes_unpadded_rows(const AttentionConfig& attention, const RelativePositions& relative) {
   if (const auto* performer = std::get_if<PerformerAttention>(&*attention))
     return performer->kernel != FeatureKernel::trigonometric;
   const bool by_rows = is_full(attention) || std::holds_alternative<AlternatingAttention>(*attention) ||

@@ -22,7 +22,7 @@ struct FullAttentionLayer final : Attention {
     context.scale = scale;
     context.window = window;
     if (rotary) {
-      const auto rotated = linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x, context.packed.get()));
+      const auto rotated = linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x, context.unpadded.get()));
       const auto mixed = self_attention(rotated, Param(), heads, context, drop);
       const bool has_far_padding = window >= 0 && context.key_mask.defined() && !drop.active;
       return has_far_padding ? with_far_padding(mixed, rotated, context.key_mask) : mixed;

@@ -25,8 +25,8 @@ bool bounds_length(const AttentionConfig& attention);
 bool computes(const AttentionConfig& attention, const RelativePositions& relative);
 /// The kinds of attention that do, for messages: `full`, `full or alternating`.
 std::string attention_for(const RelativePositions& relative);
-/// With these positions, the attention of rows without padding computes nothing for it (AttentionContext::packed).
-bool takes_packed_rows(const AttentionConfig& attention, const RelativePositions& relative);
+/// With these positions, the attention takes rows without their padding (AttentionContext::unpadded).
+bool takes_unpadded_rows(const AttentionConfig& attention, const RelativePositions& relative);
 
 /// Sizes and options of the attention in every layer of a stack. A stack has its LayerSizes once, as a stack and as a
 /// backbone.

@@ -32,15 +32,15 @@ struct WindowAttentionLayer final : Attention {
     if (context.key_mask.defined() && !drop.active)
       local = local.masked_fill(context.key_mask.logical_not().unsqueeze(-1), 0.0);
     if (!context.global_mask.defined()) return local;
-    const auto* packed = context.packed.get();
-    const auto padded = [&](const Tensor& states) { return packed ? packed->unpack(states) : states; };
+    const auto* unpadded = context.unpadded.get();
+    const auto padded = [&](const Tensor& states) { return unpadded ? unpadded->pad(states) : states; };
     const auto all = mix_globals({.x = padded(x),
                                   .keys_and_values = padded(key_value_global->forward(x)),
                                   .globals = context.global_mask,
-                                  .mask = packed ? packed->mask() : context.key_mask},
+                                  .mask = unpadded ? unpadded->mask() : context.key_mask},
                                  drop);  // [B, T, D]
-    return packed ? at::where(packed->pack(context.global_mask).unsqueeze(-1), packed->pack(all), local)
-                  : at::where(context.global_mask.unsqueeze(-1), all, local);
+    return unpadded ? at::where(unpadded->unpad(context.global_mask).unsqueeze(-1), unpadded->unpad(all), local)
+                    : at::where(context.global_mask.unsqueeze(-1), all, local);
   }
 
   /// What the queries of global tokens read.

@@ -33,8 +33,8 @@ Tensor RotaryTable::of(const Tensor& x, const Tensor& past) const {
   return rows(past.defined() ? past.size(1) : 0, x.size(1), x);
 }
 
-Tensor RotaryTable::of(const Tensor& x, const PackedRows* packed) const {
-  return packed ? rows(0, packed->length, x).index_select(0, packed->positions) : of(x);
+Tensor RotaryTable::of(const Tensor& x, const UnpaddedRows* unpadded) const {
+  return unpadded ? rows(0, unpadded->length, x).index_select(0, unpadded->positions) : of(x);
 }
 
 Tensor RotaryTable::rows(int64_t before, int64_t count, const Tensor& like) const {

@@ -1,6 +1,6 @@
 #pragma once
 // Angles of rotary position embeddings.
-#include "core/tensor/packed_rows.h"
+#include "core/tensor/unpadded_rows.h"
 
 namespace cloze {
 
@@ -12,8 +12,8 @@ class RotaryTable {
   /// fp32 [T, C], cosines before sines, for the tokens of x [B, T, ...] that follow those of `past` [B, S, ...]
   /// (undefined: none).
   Tensor of(const Tensor& x, const Tensor& past = {}) const;
-  /// The same for the tokens of packed rows; null: of x.
-  Tensor of(const Tensor& x, const PackedRows* packed) const;
+  /// The same for the tokens of unpadded rows; null: of x.
+  Tensor of(const Tensor& x, const UnpaddedRows* unpadded) const;
 
  private:
   /// Rows [before, before + count) of the table.

@@ -182,7 +182,7 @@ class LabelledRows final : public RowMaker {
     for (const auto example : own) sizes.push_back(size_of(example));
     std::vector<Batch> batches;
     size_t at = 0;
-    for (const auto next : in_.packs ? ends_of_packed_batches(sizes) : ends_of_batches(sizes)) {
+    for (const auto next : in_.unpads ? ends_of_unpadded_batches(sizes) : ends_of_batches(sizes)) {
       auto batch = batch_of(own.subspan(at, next - at));
       at = next;
       const bool has_loss = in_.task != TaskKind::tagging || batch.labels.numel() > 0;
@@ -248,8 +248,8 @@ LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& obj
       setting.probes = !terms->layer.empty();
       const auto& network = transformer_of(model);
       const bool single_stack = network.is_encoder() || network.is_decoder();
-      setting.packs = single_stack && !setting.pads_left && !setting.probes &&
-                      takes_packed_rows(network.attention, network.positions.relative);
+      setting.unpads = single_stack && !setting.pads_left && !setting.probes &&
+                       takes_unpadded_rows(network.attention, network.positions.relative);
       return setting;
     }
   }
@@ -297,7 +297,7 @@ std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowConte
                        " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
   auto part = read_prepared_part(folder, context.stage);
   auto setting = labelled_setting(context.model, context.objectives);
-  setting.packs = setting.packs && context.step.has_unpadded_form;
+  setting.unpads = setting.unpads && context.step.has_unpadded_form;
   return make_labelled_rows(setting, std::move(part.rows), context.order_rng,
                             context.step.batch_size * context.step.accumulation,
                             context.data.drop_last && context.stage == "train");

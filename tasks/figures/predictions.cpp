@@ -327,7 +327,7 @@ PredictionFile read_predictions(const std::string& path, TaskKind kind, const st
                                 const TaskLabels& labels, const std::string& no_answer) {
   PredictionFile file;
   Gathered gathered(path, kind, items, labels);
-  const bool is_object = unpacked_name(path).ends_with(".json");
+  const bool is_object = uncompressed_name(path).ends_with(".json");
   if (is_json_lines(path))
     read_json_lines(gathered, file);
   else if (is_object)

@@ -30,12 +30,13 @@ std::vector<size_t> ends_of_batches(std::span<const RowsSize> sorted) {
   return ends;
 }
 
-std::vector<size_t> ends_of_packed_batches(std::span<const RowsSize> sorted) {
+std::vector<size_t> ends_of_unpadded_batches(std::span<const RowsSize> sorted) {
   std::vector<size_t> ends;
   int64_t tokens = 0, rows = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const auto own = sorted[i].rows * sorted[i].length;
-    const bool is_full = tokens + own > packed_tokens || (rows + sorted[i].rows) * sorted[i].length > 4 * packed_tokens;
+    const bool is_full =
+        tokens + own > unpadded_tokens || (rows + sorted[i].rows) * sorted[i].length > 4 * unpadded_tokens;
     if (rows > 0 && is_full) {
       ends.push_back(i);
       tokens = rows = 0;

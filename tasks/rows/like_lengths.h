@@ -20,11 +20,11 @@ inline constexpr int64_t pass_positions = 96;
 /// rows times length, and `pass_positions`. Each batch is [the end of the one before, its end); the ends are returned.
 std::vector<size_t> ends_of_batches(std::span<const RowsSize> sorted);
 
-/// The tokens of a batch of packed rows: more of them are not computed faster, and take more memory.
-inline constexpr int64_t packed_tokens = 4096;
+/// The tokens of a batch of unpadded rows: more of them are not computed faster, and take more memory.
+inline constexpr int64_t unpadded_tokens = 4096;
 
-/// The ends of batches of at most `packed_tokens` tokens, or of one entry with more. With padding, as heads see them, a
-/// batch has four times as many positions at most.
-std::vector<size_t> ends_of_packed_batches(std::span<const RowsSize> sorted);
+/// The ends of batches of at most `unpadded_tokens` tokens, or of one entry with more. With padding, as heads see them,
+/// a batch has four times as many positions at most.
+std::vector<size_t> ends_of_unpadded_batches(std::span<const RowsSize> sorted);
 
 }  // namespace cloze

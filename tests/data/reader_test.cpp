@@ -54,17 +54,17 @@ TEST_CASE("compressed files are decompressed, truncated ones are named", "[data]
   }
 }
 
-TEST_CASE("a file that unpacks to more than may be in memory is refused while it is unpacked", "[data][reader]") {
+TEST_CASE("a file that decompresses to more than may be in memory is refused while it is read", "[data][reader]") {
   TempDir dir;
   dir.write("t.txt", std::string(3 << 20, '\n'));
   REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip t.txt").c_str()) == 0);
-  const auto packed = dir / "t.txt.gz";
+  const auto compressed = dir / "t.txt.gz";
   const std::string sentence =
-      packed + ": has more than 2 MiB, which are to be in memory at once; give a smaller file, or parts of it";
-  CHECK_THROWS_WITH(read_bytes(packed, 2 << 20), sentence);
-  CHECK(read_bytes(packed, 3 << 20).size() == 3 << 20);
+      compressed + ": has more than 2 MiB, which are to be in memory at once; give a smaller file, or parts of it";
+  CHECK_THROWS_WITH(read_bytes(compressed, 2 << 20), sentence);
+  CHECK(read_bytes(compressed, 3 << 20).size() == 3 << 20);
   const auto lines_of = [&](uint64_t most) {
-    LineReader lines(packed, LoneReturn::ends_line, most);
+    LineReader lines(compressed, LoneReturn::ends_line, most);
     for (std::string_view line; lines.next(line);) continue;
     return lines.number;
   };
@@ -124,7 +124,7 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = TextFormat::pairs}), ConfigError);
 }
 
-TEST_CASE("a file that is not packed as its name says is told another name", "[data][reader]") {
+TEST_CASE("a file that is not compressed as its name says is told another name", "[data][reader]") {
   TempDir dir;
   for (const auto& [name, kind] : {std::pair{"a b.txt.gz", "a gzip file"}, {"a b.txt.xz", "an xz file"}}) {
     const auto file = dir.write(name, "The cat sat on the mat.\n");
@@ -204,19 +204,19 @@ TEST_CASE("an xz file that takes more memory than is allowed is not called damag
   TempDir dir;
   dir.write("t.txt", "One sentence. Another one.\n");
   REQUIRE(std::system(("xz -k '" + dir / "t.txt" + "'").c_str()) == 0);
-  auto packed = read_file(dir / "t.txt.xz");
+  auto compressed = read_file(dir / "t.txt.xz");
   constexpr size_t header = 12, dictionary = header + 4;  // block: its size, its flags, the filter, 1, the dictionary
-  REQUIRE(packed[header + 2] == 0x21);
-  packed[dictionary] = 38;  // 2 GiB
-  const size_t bytes = 4 * (static_cast<size_t>(packed[header]) + 1) - 4;
+  REQUIRE(compressed[header + 2] == 0x21);
+  compressed[dictionary] = 38;  // 2 GiB
+  const size_t bytes = 4 * (static_cast<size_t>(compressed[header]) + 1) - 4;
   uint32_t crc = ~0u;
   for (size_t i = 0; i < bytes; ++i) {
-    crc ^= static_cast<unsigned char>(packed[header + i]);
+    crc ^= static_cast<unsigned char>(compressed[header + i]);
     for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
   }
   crc = ~crc;
-  for (size_t i = 0; i < 4; ++i) packed[header + bytes + i] = static_cast<char>(crc >> 8 * i);
-  dir.write("t.txt.xz", packed);
+  for (size_t i = 0; i < 4; ++i) compressed[header + bytes + i] = static_cast<char>(crc >> 8 * i);
+  dir.write("t.txt.xz", compressed);
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "t.txt.xz"}}),
                     Catch::Contains("MiB of memory to unpack, at most 1024 MiB are allowed; unpack it: xz -dk "));
 }

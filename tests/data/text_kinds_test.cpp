@@ -113,7 +113,7 @@ TEST_CASE("the names in a proposed command are quoted where a shell needs it", "
                     file + ": is a PDF; extract its text: pdftotext '" + file + "' '" + file + ".txt'");
 }
 
-TEST_CASE("an archive of tar is refused with the command that reads it, packed or not", "[data][reader]") {
+TEST_CASE("an archive of tar is refused with the command that reads it, compressed or not", "[data][reader]") {
   TempDir dir;
   std::string tar(1024, '\0');
   tar.replace(0, 5, "a.txt");

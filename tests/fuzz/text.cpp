@@ -1,4 +1,4 @@
-// Text from elsewhere, plain and packed, in every format.
+// Text from elsewhere, plain and compressed, in every format.
 #include "data/reading/byte_source.h"
 #include "data/reading/reader.h"
 #include "tests/fuzz/targets.h"

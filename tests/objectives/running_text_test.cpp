@@ -37,7 +37,7 @@ XlnetConfig with_mems(bool bi_data) {
   return model;
 }
 
-DataConfig unpadded(RowPacking packing) {
+DataConfig full_rows(RowPacking packing) {
   DataConfig data;
   data.max_seq_length = kLength;
   data.short_seq_prob = 0;
@@ -55,9 +55,9 @@ TEST_CASE("rows that carry mems start where the mems of the previous step end, h
   const bool bi = GENERATE(false, true);
   const auto packing = GENERATE(RowPacking::full, RowPacking::segment_pair);
   const int64_t batch_size = 4, accumulation = 2, rows = batch_size * accumulation;
-  const Collator collator(store, {PlmConfig{}}, unpadded(packing), Rng(1), "train", with_mems(bi),
+  const Collator collator(store, {PlmConfig{}}, full_rows(packing), Rng(1), "train", with_mems(bi),
                           {batch_size, accumulation});
-  const Collator other(store, {PlmConfig{}}, unpadded(packing), Rng(1), "train", with_mems(bi),
+  const Collator other(store, {PlmConfig{}}, full_rows(packing), Rng(1), "train", with_mems(bi),
                        {batch_size, accumulation});
   auto whole = all_ids(RunningText(store, special.sep, false));
   const uint64_t chunks = (whole.size() - kLength) / kReuse + 1,
@@ -108,7 +108,7 @@ TEST_CASE("rows that carry mems start where the mems of the previous step end, h
 TEST_CASE("a row without segment pairs continues after the tokens that go into the mems", "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir, 60);
-  const Collator collator(store, {PlmConfig{}}, unpadded(RowPacking::full), Rng(1), "train", with_mems(true), {4, 1});
+  const Collator collator(store, {PlmConfig{}}, full_rows(RowPacking::full), Rng(1), "train", with_mems(true), {4, 1});
   for (uint64_t step = 0; step < 5; ++step) {
     const auto now = collator.batch(4 * step, 4), next = collator.batch(4 * step + 4, 4);
     for (int64_t row = 0; row < 4; ++row)
@@ -128,7 +128,7 @@ TEST_CASE("a segment pair follows the reused part, with [SEP] and segment ids, a
   if (reused == 0) model.mem_len = model.reuse_len = 0;  // rows are shuffled, and start with A
   PlmConfig plm;
   plm.num_predict = kLength;  // all that are allowed
-  const Collator collator(store, {plm}, unpadded(RowPacking::segment_pair), Rng(1), "train", model, {4, 1});
+  const Collator collator(store, {plm}, full_rows(RowPacking::segment_pair), Rng(1), "train", model, {4, 1});
   const auto whole = all_ids(RunningText(store, special.sep, false));
   int64_t follows = 0, n = 0;
   std::set<Ids> starts;
@@ -223,7 +223,7 @@ TEST_CASE("a target does not depend on tokens that it may not attend to, neither
   const auto store = tiny_store(dir, 200);
   const auto model = with_mems(true);
   const auto network = network_of(model);
-  const Collator collator(store, {PlmConfig{}}, unpadded(RowPacking::full), Rng(1), "train", model, {2, 1});
+  const Collator collator(store, {PlmConfig{}}, full_rows(RowPacking::full), Rng(1), "train", model, {2, 1});
   const auto first = collator.batch(2, 2), second = collator.batch(4, 2);
   REQUIRE(second.continues);
   // Position p of a row in the first step is position p - kReuse in the second: a token is changed in both.
@@ -270,7 +270,7 @@ TEST_CASE("texts that are too short for a row, or for the rows of a step, are re
           "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir, 4);
-  auto data = unpadded(RowPacking::full);
+  auto data = full_rows(RowPacking::full);
   const auto length = store.num_tokens() + store.num_documents() - 1, chunks = (length - kLength) / kReuse + 1;
   CHECK_THROWS_WITH(Collator(store, {PlmConfig{}}, data, Rng(1), "train", with_mems(true), {64, 2}),
                     "the train text has " + std::to_string(chunks) +

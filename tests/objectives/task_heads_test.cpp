@@ -548,9 +548,9 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   }
   const auto network = task_network(small(), of_three());
   auto setting = labelled_setting(network->model_config(), {of_three()});
-  CHECK(setting.packs);
+  CHECK(setting.unpads);
   CHECK(make_labelled_rows(setting, rows, Rng(7), 40)->step_batches(0, 40).size() == 1);
-  setting.packs = false;
+  setting.unpads = false;
   const auto maker = make_labelled_rows(setting, rows, Rng(7), 40);
   const auto whole = maker->batch(0, 40, nullptr);
   const auto batches = maker->step_batches(0, 40);

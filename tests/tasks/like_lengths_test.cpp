@@ -59,11 +59,11 @@ TEST_CASE("a long row stands alone, and short ones, whose padding costs less tha
 }
 
 TEST_CASE("batches without padding have as many rows as their tokens allow, and one at least", "[tasks]") {
-  CHECK(ends_of_packed_batches({}).empty());
+  CHECK(ends_of_unpadded_batches({}).empty());
   const std::vector<RowsSize> rows{{.length = 9}, {.length = 700, .rows = 3}, {.length = 1987}, {.length = 5000}};
-  CHECK(ends_of_packed_batches(rows) == std::vector<size_t>{3, 4});
-  CHECK(ends_of_packed_batches(std::vector<RowsSize>(9, {.length = 1024})) == std::vector<size_t>{4, 8, 9});
+  CHECK(ends_of_unpadded_batches(rows) == std::vector<size_t>{3, 4});
+  CHECK(ends_of_unpadded_batches(std::vector<RowsSize>(9, {.length = 1024})) == std::vector<size_t>{4, 8, 9});
   std::vector<RowsSize> one_is_long(255, {.length = 8});
   one_is_long.push_back({.length = 512});  // 131,072 positions with padding
-  CHECK(ends_of_packed_batches(one_is_long) == std::vector<size_t>{255, 256});
+  CHECK(ends_of_unpadded_batches(one_is_long) == std::vector<size_t>{255, 256});
 }

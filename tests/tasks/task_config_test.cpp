@@ -101,7 +101,7 @@ TEST_CASE("each rule of a task file has its sentence", "[tasks]") {
   CHECK_THROWS_WITH(read_task_config(file), Contains("'kind' is not given; write one of classification, multilabel"));
 }
 
-TEST_CASE("a file of a task is looked for beside it, then in the folder of tasks, packed or not", "[tasks]") {
+TEST_CASE("a file of a task is looked for beside it, then in the folder of tasks, compressed or not", "[tasks]") {
   const TempDir folder;
   const auto task = folder.write("mine/task.yaml", whole_task);
   folder.write("all/set/far.tsv.xz", "");

@@ -100,7 +100,7 @@ TEST_CASE("JSON lines are read by paths, and nested lists give an item each", "[
   CHECK(label_ids(task.train) == std::vector<int64_t>{0, 1, 1});
 }
 
-TEST_CASE("a packed file is read as it is", "[tasks]") {
+TEST_CASE("a compressed file is read as it is", "[tasks]") {
   const TaskFolder folder;
   const auto file = gzopen((folder / "train.tsv.gz").c_str(), "wb");
   gzputs(file, "text\tlabel\none\ta\ntwo\tb\n");

@@ -170,10 +170,11 @@ TEST_CASE("a paradigm without predictions is listed, of the full evaluation and 
     CHECK_THAT(said, Contains(part));
 }
 
-TEST_CASE("right answers are read from packed files, too", "[babylm]") {
+TEST_CASE("right answers are read from compressed files, too", "[babylm]") {
   const Results results;
-  const auto pack = "cd '" + results.dir / "fast_eval" + "' && xz ewok_fast/*.jsonl && gzip reading/reading_data.csv";
-  REQUIRE(std::system(pack.c_str()) == 0);
+  const auto compress =
+      "cd '" + results.dir / "fast_eval" + "' && xz ewok_fast/*.jsonl && gzip reading/reading_data.csv";
+  REQUIRE(std::system(compress.c_str()) == 0);
   const auto found = [&](const std::string& task, const std::string& folder) {
     const auto predictions = parse_python_json(given()["fast"][folder].get<std::string>(), folder);
     return fast_scores(task, predictions, results.options.data + "/fast_eval");

@@ -296,18 +296,18 @@ TEST_CASE("reading times that are too long are left out when they are read", "[b
   CHECK_THAT(skipped[0], Catch::StartsWith("cannot answer reading: ") && Contains(" reads at most 40 "));
 }
 
-TEST_CASE("packed files of the evaluation data are read in place of plain ones", "[babylm]") {
+TEST_CASE("compressed files of the evaluation data are read in place of plain ones", "[babylm]") {
   const TempDir dir;
   write_data(dir, "data/full_eval", "blimp_filtered");
   dir.write("data/full_eval/cdi_childes/cdi_childes.json", R"({"cats": [{"context": "the old"}]})");
   const auto plain = read_babylm_data(dir / "data", false);
-  const auto pack = "cd '" + dir / "data/full_eval" +
-                    "' && xz blimp_filtered/agreement.jsonl cdi_childes/cdi_childes.json && gzip reading/*.csv";
-  REQUIRE(std::system(pack.c_str()) == 0);
-  const auto packed = read_babylm_data(dir / "data", false);
-  CHECK(packed.missing == plain.missing);
-  CHECK(packed.tasks[0].items.size() == 3);
-  REQUIRE((packed.reading && packed.acquisition));
-  CHECK(packed.reading->times.words.size() == 72);
-  CHECK(packed.acquisition->size() == 1);
+  const auto compress = "cd '" + dir / "data/full_eval" +
+                        "' && xz blimp_filtered/agreement.jsonl cdi_childes/cdi_childes.json && gzip reading/*.csv";
+  REQUIRE(std::system(compress.c_str()) == 0);
+  const auto compressed = read_babylm_data(dir / "data", false);
+  CHECK(compressed.missing == plain.missing);
+  CHECK(compressed.tasks[0].items.size() == 3);
+  REQUIRE((compressed.reading && compressed.acquisition));
+  CHECK(compressed.reading->times.words.size() == 72);
+  CHECK(compressed.acquisition->size() == 1);
 }

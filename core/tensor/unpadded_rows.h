@@ -5,24 +5,24 @@
 namespace cloze {
 
 /// The real tokens of rows [B, T, ...], one row after another: [1, N, ...].
-struct PackedRows {
+struct UnpaddedRows {
   int64_t rows, length;         ///< B and T
   std::vector<int64_t> begins;  ///< [B + 1], where each row begins among the N tokens, and their end
   Tensor index{};               ///< int64 [N], of each token in the flattened [B T]
   Tensor positions{};           ///< int64 [N], of each token in its row
 
   /// [B, T, ...] to [1, N, ...].
-  Tensor pack(const Tensor& padded) const;
+  Tensor unpad(const Tensor& padded) const;
   /// [1, N, D] to [B, T, D], with zeros at padding.
-  Tensor unpack(const Tensor& packed) const;
+  Tensor pad(const Tensor& unpadded) const;
   /// bool [B, T], true = a real token.
   Tensor mask() const;
   /// The indices into the N tokens of real tokens whose indices into the flattened [B T] are these, int64. Throws
   /// ShapeError for padding.
-  Tensor packed_indices(const Tensor& padded) const;
+  Tensor unpadded_indices(const Tensor& padded) const;
 };
 
 /// The rows of mask bool [B, T], true = a real token. null: there is no padding, or a row has some before a real token.
-std::shared_ptr<const PackedRows> pack_rows(const Tensor& mask);
+std::shared_ptr<const UnpaddedRows> unpad_rows(const Tensor& mask);
 
 }  // namespace cloze

@@ -77,8 +77,8 @@ TEST_CASE("what is read of padded rows, and its gradients, are the same where no
     }
     const at::NoGradGuard no_grad;
     const auto states = two_stacks ? network->encode(in).states : network->hidden(in);
-    const bool packs = states[0].narrow(0, 4, columns - 4).eq(0).all().item<bool>();
-    CHECK(packs != contains(padded_families, family.name));
+    const bool unpads = states[0].narrow(0, 4, columns - 4).eq(0).all().item<bool>();
+    CHECK(unpads != contains(padded_families, family.name));
   }
 }
 

@@ -1,0 +1,56 @@
+#include "core/tensor/unpadded_rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace cloze {
+
+Tensor UnpaddedRows::unpad(const Tensor& padded) const {
+  return padded.flatten(0, 1).index_select(0, index).unsqueeze(0);
+}
+
+Tensor UnpaddedRows::pad(const Tensor& unpadded) const {
+  return at::zeros({rows * length, unpadded.size(2)}, unpadded.options())
+      .index_copy(0, index, unpadded.squeeze(0))
+      .view({rows, length, unpadded.size(2)});
+}
+
+Tensor UnpaddedRows::mask() const {
+  return at::zeros({rows * length}, at::kBool).index_fill(0, index, true).view({rows, length});
+}
+
+Tensor UnpaddedRows::unpadded_indices(const Tensor& padded) const {
+  const auto row = padded.div(length, "floor"), all = at::tensor(begins, at::kLong);
+  const auto unpadded = all.index_select(0, row) + padded - row * length;
+  require<ShapeError>(unpadded.lt(all.index_select(0, row + 1)).all().item<bool>(),
+                      "the state of a position of padding is read, which nothing computes");
+  return unpadded;
+}
+
+std::shared_ptr<const UnpaddedRows> unpad_rows(const Tensor& mask) {
+  if (!mask.defined()) return nullptr;
+  const auto dense = mask.contiguous();
+  UnpaddedRows unpadded{.rows = mask.size(0), .length = mask.size(1), .begins = {0}};
+  for (int64_t b = 0; b < unpadded.rows; ++b) {
+    const bool* row = dense.data_ptr<bool>() + b * unpadded.length;
+    const auto real = std::count(row, row + unpadded.length, true);
+    if (!std::all_of(row, row + real, std::identity())) return nullptr;
+    unpadded.begins.push_back(unpadded.begins.back() + real);
+  }
+  const int64_t tokens = unpadded.begins.back();
+  if (tokens == 0 || tokens == unpadded.rows * unpadded.length) return nullptr;
+  unpadded.index = at::empty({tokens}, at::kLong);
+  unpadded.positions = at::empty({tokens}, at::kLong);
+  for (int64_t b = 0; b < unpadded.rows; ++b) {
+    const auto begin = unpadded.begins[static_cast<size_t>(b)], end = unpadded.begins[static_cast<size_t>(b) + 1];
+    auto* index = unpadded.index.data_ptr<int64_t>();
+    auto* positions = unpadded.positions.data_ptr<int64_t>();
+    std::iota(index + begin, index + end, b * unpadded.length);
+    std::iota(positions + begin, positions + end, int64_t{0});
+  }
+  return std::make_shared<const UnpaddedRows>(std::move(unpadded));
+}
+
+}  // namespace cloze
