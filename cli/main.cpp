@@ -251,6 +251,15 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   return 1;
 }
 
+/// The exit code of a verb whose output ends here: a failure where some of it could not be written.
+int code_after_output(int code) {
+  const bool is_written = std::ferror(stdout) == 0;
+  if ((std::fflush(stdout) == 0 && is_written) || code != 0) return code;
+  const auto reason = is_written ? concat(" (", system_reason(), ")") : "";
+  print_sentence(concat("cloze: error: cannot write to standard output", reason, "; the output is incomplete"));
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -290,12 +299,7 @@ int main(int argc, char** argv) {
     add(app, globals);
   prepare_options(app);
   name_verbs(app);
-  int code = run_verb(app, globals, argc, argv);
-  if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
-    const auto reason = written ? concat(" (", system_reason(), ")") : "";
-    print_sentence(concat("cloze: error: cannot write to standard output", reason, "; the output is incomplete"));
-    code = 1;
-  }
+  const int code = code_after_output(run_verb(app, globals, argc, argv));
   std::fflush(nullptr);
   _exit(code);  // all is done; unloading LibTorch takes longer than a verb like `fill`
 }

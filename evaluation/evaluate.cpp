@@ -32,6 +32,37 @@ void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const 
   }
 }
 
+/// The sums of one loss over the batches so far.
+struct LossSums {
+  HeldOut held_out;
+  BinaryCounts binary{};
+  double weight = 0;  ///< of all predictions
+
+  /// Adds a batch, of which `first` is the index of the first of all `sequences`.
+  void add(const LossPart& part, int64_t first, int64_t sequences) {
+    held_out.name = part.name;
+    held_out.of_rewrite = part.of_rewrite;
+    held_out.weight = part.weight;
+    if (part.has_accuracy) held_out.accuracy = held_out.accuracy.value_or(0) + static_cast<double>(part.correct);
+    held_out.count += part.count;
+    weight += part.total_weight();
+    held_out.sequences.resize(static_cast<size_t>(sequences));
+    if (part.single.loss.defined()) add_predictions(held_out.sequences, first, part);
+    if (!part.binary) return;
+    binary += *part.binary;
+    held_out.baseline = majority_baseline(binary.positives, held_out.count);
+    if (binary.detects) held_out.f1 = f1_score(binary);
+  }
+
+  HeldOut result() {
+    const double all = weight > 0 ? weight : 1;
+    for (const auto& sequence : held_out.sequences) held_out.loss += sequence.sum / all;
+    if (held_out.accuracy) *held_out.accuracy /= std::max<double>(1, static_cast<double>(held_out.count));
+    held_out.standard_error = standard_error(held_out.sequences);
+    return std::move(held_out);
+  }
+};
+
 /// Losses of the first `sequences` sequences; `losses` computes the parts of a batch from the batch and the key of its
 /// random draws.
 template <class Losses>
@@ -41,41 +72,18 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   const bool was_training = network.is_training();
   network.eval();
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
-  std::vector<HeldOut> found;
-  std::vector<BinaryCounts> binary;
-  std::vector<double> weights;  // of all predictions of a loss
+  std::vector<LossSums> sums;
   for (int64_t first = 0; first < available; first += batch_size) {
     if (interrupted) throw Interrupted("stopped in a held-out evaluation");
     const auto batch =
         to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
     const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of `rewrite`
-    found.resize(parts.size());
-    binary.resize(parts.size());
-    weights.resize(parts.size());
-    for (size_t k = 0; k < parts.size(); ++k) {
-      auto& part = found[k];
-      part.name = parts[k].name;
-      part.of_rewrite = parts[k].of_rewrite;
-      part.weight = parts[k].weight;
-      if (parts[k].has_accuracy) part.accuracy = part.accuracy.value_or(0) + static_cast<double>(parts[k].correct);
-      part.count += parts[k].count;
-      weights[k] += parts[k].total_weight();
-      part.sequences.resize(static_cast<size_t>(available));
-      if (parts[k].single.loss.defined()) add_predictions(part.sequences, first, parts[k]);
-      if (!parts[k].binary) continue;
-      binary[k] += *parts[k].binary;
-      part.baseline = majority_baseline(binary[k].positives, part.count);
-      if (binary[k].detects) part.f1 = f1_score(binary[k]);
-    }
-  }
-  for (size_t k = 0; k < found.size(); ++k) {
-    auto& part = found[k];
-    const double all = weights[k] > 0 ? weights[k] : 1;
-    for (const auto& sequence : part.sequences) part.loss += sequence.sum / all;
-    if (part.accuracy) *part.accuracy /= std::max<double>(1, static_cast<double>(part.count));
-    part.standard_error = standard_error(part.sequences);
+    sums.resize(parts.size());
+    for (size_t k = 0; k < parts.size(); ++k) sums[k].add(parts[k], first, available);
   }
   network.train(was_training);
+  std::vector<HeldOut> found;
+  for (auto& part : sums) found.push_back(part.result());
   return found;
 }
 

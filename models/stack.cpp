@@ -20,6 +20,20 @@ Dropout without_rows(Dropout drop) {
   return drop;
 }
 
+/// The states after a block, which the backward pass computes again instead of keeping what led to them.
+Tensor recomputed(const std::shared_ptr<Block>& block, const Tensor& x, const AttentionContext& context,
+                  const Dropout& drop, uint32_t site, const EncoderOutput* encoded, const Tensor& read_positions) {
+  const auto again = [block, context, drop, site, mask = encoded ? encoded->mask : Tensor(),
+                      read_positions](const std::vector<Tensor>& in) {
+    auto biased = context;
+    biased.distance_bias = in[1];
+    const EncoderOutput source{in[2], mask};
+    return std::vector{
+        block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, {}, read_positions)};
+  };
+  return recompute(again, {x, context.distance_bias, encoded ? encoded->states : Tensor()})[0];
+}
+
 }  // namespace
 
 Block::Block(const StackConfig& c, int64_t layer, PositionScheme& positions, const Block* from, Sharing share)
@@ -195,19 +209,9 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
       if (state) cache = {&state->of_tokens.at(number), &state->of_source.at(number)};
       ++number;
       const auto indices = narrow && last ? narrowed : Tensor();
-      if (gradient_checkpointing && !state && at::GradMode::is_enabled()) {
-        const auto again = [&block, context, drop, site, mask = encoded ? encoded->mask : Tensor(),
-                            indices](const std::vector<Tensor>& in) {
-          auto biased = context;
-          biased.distance_bias = in[1];
-          const EncoderOutput source{in[2], mask};
-          return std::vector{
-              block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, {}, indices)};
-        };
-        x = recompute(again, {x, context.distance_bias, encoded ? encoded->states : Tensor()})[0];
-      } else {
-        x = block->forward(x, context, drop, site, encoded, cache, indices);
-      }
+      const bool recomputes = gradient_checkpointing && !state && at::GradMode::is_enabled();
+      x = recomputes ? recomputed(block, x, context, drop, site, encoded, indices)
+                     : block->forward(x, context, drop, site, encoded, cache, indices);
       site += Block::sites;
       record(x);
     }

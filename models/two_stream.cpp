@@ -189,55 +189,72 @@ struct TwoStream final : Backbone {
     return dropout(x.g.defined() ? x.g : x.h, drop_at(3));
   }
 
+  /// A text after the tokens of its mems: queries are its own tokens, keys all.
+  struct TokenPlaces {
+    TokenPlaces(const Inputs& in, const Tensor& zeros)
+        : past(zeros), queries(position_range(in.input_ids)), keys(position_range(after_mems(in.input_ids))) {
+      count = queries.slice(0, -1) + 1;
+      distance = (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);
+    }
+    /// x [B, T] of the text, preceded by the zeros of `past`.
+    Tensor after_mems(const Tensor& x) const { return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x; }
+    Tensor past;           // int64 [B, M], zeros; undefined: there are no mems
+    Tensor queries, keys;  // [T], [S]
+    Tensor count;          // [1]: T
+    Tensor distance;       // [T, S]: query minus key
+  };
+
   /// Masks, segments and distances for all layers.
   AttentionInputs attention_inputs(const Inputs& in) const {
-    const auto& ids = in.input_ids;
-    const auto past = in.mems.empty() ? Tensor() : at::zeros_like(in.mems[0].select(-1, 0), at::kLong);  // [B, M]
-    const auto after_mems = [&](const Tensor& x) {
-      return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x;
-    };
-    const auto queries = position_range(ids), keys = position_range(after_mems(ids)),
-               count = queries.slice(0, -1) + 1;  // [T], [S], [1]: T
-    const auto distance =
-        (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);  // [T, S]: query minus key
+    const TokenPlaces place(in, in.mems.empty() ? Tensor() : at::zeros_like(in.mems[0].select(-1, 0), at::kLong));
     AttentionInputs inputs;
-
-    auto distances = at::cat({(keys + 1).flip(0), -queries});  // S, ..., 1, 0, ..., 1 - T
-    if (config.clamp_len > 0) distances = distances.clamp(-config.clamp_len, config.clamp_len);
-    inputs.distances = sinusoids(in.backward.defined() ? at::stack({distances, -distances}) : distances.unsqueeze(0),
-                                 position_range(mask_emb.value().flatten(0, 1)));
+    inputs.distances = distance_embeddings(in, place);
     if (in.backward.defined()) inputs.backward = in.backward.to(at::kLong);
-
-    const bool causal = config.attn_type == AttentionDirection::uni;
     const auto target = in.target_positions.defined() ? in.target_positions.clamp_min(0) : Tensor();  // [B, N]
     const auto of_targets = [&](const Tensor& pairs) {
       return at::gather(pairs, 1, target.unsqueeze(-1) + at::zeros_like(pairs.slice(1, 0, 1), at::kLong));
     };  // [B, T, S] to [B, N, S]
-    if (target.defined()) inputs.query.distance_offset = count - target;
-    if (in.attention_mask.defined() || in.visible.defined() || causal || target.defined()) {
-      const auto real = in.attention_mask.defined() ? in.attention_mask : at::ones_like(ids, at::kBool);
-      const auto mems = past.defined() ? past.eq(0) : Tensor();  // [B, M], all true
-      auto visible = past.defined() ? at::cat({mems, real}, 1) : real;
-      visible = visible.unsqueeze(1).logical_and(at::ones_like(distance, at::kBool));  // [B, T, S]
-      if (in.visible.defined()) {
-        const auto ones = at::ones_like(in.visible.narrow(-1, 0, 1));
-        visible = visible.logical_and(past.defined() ? at::cat({mems.unsqueeze(1).logical_and(ones), in.visible}, -1)
-                                                     : in.visible);
-      }
-      if (causal) visible = visible.logical_and(distance.ge(0));
-      if (causal && config.same_length)
-        visible = visible.logical_and(keys.unsqueeze(0).ge(queries.unsqueeze(1)));  // no farther than the mems' length
-      inputs.content.visible = visible.logical_or(distance.eq(0));  // the content stream attends to its own token
+    if (target.defined()) inputs.query.distance_offset = place.count - target;
+    if (in.attention_mask.defined() || in.visible.defined() || is_causal() || target.defined()) {
+      const auto visible = visible_pairs(in, place);
+      inputs.content.visible = visible.logical_or(place.distance.eq(0));  // the content stream attends to its own token
       if (target.defined())
         inputs.query.visible = of_targets(visible).logical_and(in.target_positions.ge(0).unsqueeze(-1));
     }
     if (in.token_type_ids.defined()) {
       const auto differ = in.token_type_ids.unsqueeze(-1).ne(
-          after_mems(in.token_type_ids).unsqueeze(1));  // [B, T, S]; the mems are segment 0
+          place.after_mems(in.token_type_ids).unsqueeze(1));  // [B, T, S]; the mems are segment 0
       inputs.content.segments_differ = differ;
       if (target.defined()) inputs.query.segments_differ = of_targets(differ);
     }
     return inputs;
+  }
+
+  bool is_causal() const { return config.attn_type == AttentionDirection::uni; }
+
+  /// Sinusoids of the distances S, ..., 1, 0, ..., 1 - T, and of their negatives where some rows are read backwards.
+  Tensor distance_embeddings(const Inputs& in, const TokenPlaces& place) const {
+    auto distances = at::cat({(place.keys + 1).flip(0), -place.queries});
+    if (config.clamp_len > 0) distances = distances.clamp(-config.clamp_len, config.clamp_len);
+    return sinusoids(in.backward.defined() ? at::stack({distances, -distances}) : distances.unsqueeze(0),
+                     position_range(mask_emb.value().flatten(0, 1)));
+  }
+
+  /// Which keys a query may attend to, its own token's apart: bool [B, T, S].
+  Tensor visible_pairs(const Inputs& in, const TokenPlaces& place) const {
+    const auto real = in.attention_mask.defined() ? in.attention_mask : at::ones_like(in.input_ids, at::kBool);
+    const auto mems = place.past.defined() ? place.past.eq(0) : Tensor();  // [B, M], all true
+    auto visible = mems.defined() ? at::cat({mems, real}, 1) : real;
+    visible = visible.unsqueeze(1).logical_and(at::ones_like(place.distance, at::kBool));  // [B, T, S]
+    if (in.visible.defined()) {
+      const auto ones = at::ones_like(in.visible.narrow(-1, 0, 1));
+      visible = visible.logical_and(mems.defined() ? at::cat({mems.unsqueeze(1).logical_and(ones), in.visible}, -1)
+                                                   : in.visible);
+    }
+    if (is_causal()) visible = visible.logical_and(place.distance.ge(0));
+    if (is_causal() && config.same_length)  // as far back as the mems reach
+      visible = visible.logical_and(place.keys.unsqueeze(0).ge(place.queries.unsqueeze(1)));
+    return visible;
   }
 
   /// A layer's mem for the next segment: the states that enter the layer, not those that leave it.

@@ -38,14 +38,29 @@ std::string entries_to_markdown(const std::vector<Entry>& entries) {
   return out;
 }
 
+namespace {
+
+const Entry* find_entry(const std::vector<Entry>& list, const std::string& path) {
+  const auto found = std::ranges::find(list, path, &Entry::path);
+  return found == list.end() ? nullptr : &*found;
+}
+
+/// The preset of a key's struct, or of the nearest one around it.
+std::string preset_of(const ConfigTree& tree, std::string path) {
+  while (!path.empty()) {
+    const auto dot = path.rfind('.');
+    path = dot == std::string::npos ? "" : path.substr(0, dot);
+    if (const auto* like = tree.find(join_path(path, "like")))
+      return "preset '" + like->text + "' (" + like->where + ")";
+  }
+  return "a preset";
+}
+
+}  // namespace
+
 std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now,
                           const std::vector<Entry>& defaults) {
-  const auto find = [](const std::vector<Entry>& list, const std::string& wanted) -> const Entry* {
-    for (const auto& e : list)
-      if (e.path == wanted) return &e;
-    return nullptr;
-  };
-  const Entry* entry = find(now, path);
+  const Entry* entry = find_entry(now, path);
   if (!entry) {
     std::vector<std::string> known;
     for (const auto& e : now) known.push_back(e.path);
@@ -55,7 +70,7 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
   std::string out = path + (entry->leaf ? " = " + entry->value : "") + "\n";
   if (!entry->words.empty()) out += "  meaning  " + entry->words + "\n";
   if (!entry->rule.empty()) out += "  allowed  " + entry->rule + "\n";
-  const Entry *standard = find(defaults, path), *whole = find(now, entry->whole);
+  const Entry *standard = find_entry(defaults, path), *whole = find_entry(now, entry->whole);
   const ConfigNode* node = tree.find(path);
   if (node && node->type != ConfigNode::Type::absent) {
     out += "  set by   " + node->where + "\n";
@@ -65,16 +80,7 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
     out += "  set by   " + whole->path + ", which it inherits\n";
   } else if (entry->leaf && (whole || (standard && standard->value != entry->value))) {
     // Not given, and yet not the default: a preset of its struct or of an enclosing one set it.
-    std::string preset;
-    for (std::string at = path; preset.empty();) {
-      const auto dot = at.rfind('.');
-      at = dot == std::string::npos ? "" : at.substr(0, dot);
-      if (const auto* like = tree.find(join_path(at, "like")))
-        preset = "preset '" + like->text + "' (" + like->where + ")";
-      if (at.empty()) break;
-    }
-    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n" +
-           (standard ? "  default  " + standard->value + "\n" : "");
+    out += "  set by   " + preset_of(tree, path) + "\n" + (standard ? "  default  " + standard->value + "\n" : "");
   } else {
     out += "  set by   default\n";
   }

@@ -291,11 +291,31 @@ std::string legend_html(const std::vector<std::pair<std::string, std::string>>& 
   return html + "</ul>\n";
 }
 
+namespace {
+
+/// The place of a value along an axis.
+std::string along(const Axis& axis, double value) { return part_of(axis.share(value)); }
+
+std::string row_line(const Axis& axis, const std::string& style, double low, double high, const char* y1,
+                     const char* y2) {
+  return concat("<line class=\"", style, "\" x1=\"", along(axis, low), "\" x2=\"", along(axis, high), "\" y1=\"", y1,
+                "\" y2=\"", y2, "\"/>");
+}
+
+std::string mark_svg(const Axis& axis, const RowMark& mark) {
+  if (mark.radius > 0)
+    return concat("<circle class=\"", mark.style, "\" cx=\"", along(axis, mark.low), "\" cy=\"50%\" r=\"", mark.radius,
+                  "\"><title>", escaped_html(mark.hint), "</title></circle>");
+  return mark.low == mark.high ? row_line(axis, mark.style, mark.low, mark.low, "20%", "80%")
+                               : row_line(axis, mark.style, mark.low, mark.high, "50%", "50%");
+}
+
+}  // namespace
+
 std::string row_chart_html(const RowChart& chart) {
-  const auto at = [&](double value) { return part_of(chart.axis.share(value)); };
-  const auto line = [&](const std::string& style, double low, double high, const char* y1, const char* y2) {
-    return concat("<line class=\"", style, "\" x1=\"", at(low), "\" x2=\"", at(high), "\" y1=\"", y1, "\" y2=\"", y2,
-                  "\"/>");
+  const auto at = [&](double value) { return along(chart.axis, value); };
+  const auto line = [&](const char* style, double low, double high, const char* y1, const char* y2) {
+    return row_line(chart.axis, style, low, high, y1, y2);
   };
   std::string grid, ticks;
   for (const double tick : chart.axis.ticks) {
@@ -315,15 +335,7 @@ std::string row_chart_html(const RowChart& chart) {
     html += concat("<div class=\"name\">", escaped_html(row.name), "</div><div class=\"said\">", escaped_html(row.said),
                    "</div><div class=\"draw\"><svg role=\"img\" aria-label=\"", title, ": ", escaped_html(row.name),
                    "\">", grid, "<g class=\"", colour_classes(row.colour), "\">");
-    for (const auto& mark : row.marks) {
-      if (mark.radius > 0)
-        html += concat("<circle class=\"", mark.style, "\" cx=\"", at(mark.low), "\" cy=\"50%\" r=\"", mark.radius,
-                       "\"><title>", escaped_html(mark.hint), "</title></circle>");
-      else if (mark.low == mark.high)
-        html += line(mark.style, mark.low, mark.low, "20%", "80%");
-      else
-        html += line(mark.style, mark.low, mark.high, "50%", "50%");
-    }
+    for (const auto& mark : row.marks) html += mark_svg(chart.axis, mark);
     html += "</g></svg></div>\n";
   }
   html += concat("<div class=\"draw axis\"><svg role=\"img\" aria-label=\"axis\">", ticks, "</svg></div>\n");

@@ -121,27 +121,59 @@ struct AttentionFunction : Function<AttentionFunction> {
     int64_t shorter;     // tokens that the sequence has fewer than the longest
   };
 
+  /// What all heads have in common.
+  template <class T>
+  static kernels::Attention<T> common_of(AutogradContext* context, int64_t head_width, const kernels::Dropout& drop) {
+    auto& facts = context->saved_data;
+    const double scale = facts["scale"].toDouble();
+    kernels::Attention<T> a{};
+    a.head_width = head_width;
+    a.scale = static_cast<float>(scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(head_width)));
+    a.window = facts["window"].toInt();
+    a.causal = facts["causal"].toBool();
+    a.drop = drop;
+    return a;
+  }
+
+  /// The queries, keys and values of a head, with its part of their biases.
+  template <class T>
+  static void set_inputs(kernels::Attention<T>& a, const Saved& saved, const Param& q_bias, const Param& kv_bias,
+                         int64_t width, const HeadOffsets& at) {
+    const auto bias_at = [&](const Param& p, int64_t part) {
+      return p.defined() ? p.value().template data_ptr<float>() + part * width + at.column : nullptr;
+    };
+    if (saved.kv.defined()) {
+      const T* key = data<T>(saved.kv) + 2 * at.key * width + at.column;
+      a.q = {data<T>(saved.q) + at.query * width + at.column, width, bias_at(q_bias, 0)};
+      a.k = {key, 2 * width, bias_at(kv_bias, 0)};
+      a.v = {key + width, 2 * width, bias_at(kv_bias, 1)};
+    } else {
+      const T* first = data<T>(saved.q) + 3 * at.query * width + at.column;
+      a.q = {first, 3 * width, bias_at(q_bias, 0)};
+      a.k = {first + width, 3 * width, bias_at(q_bias, 1)};
+      a.v = {first + 2 * width, 3 * width, bias_at(q_bias, 2)};
+    }
+  }
+
   /// Runs f(head, offsets) over every head of every sequence, each on one thread.
   template <class T, class F>
   static void each_head(AutogradContext* context, const Saved& saved, const Param& q_bias, const Param& kv_bias,
                         const kernels::Dropout& drop, const F& f) {
     const auto& [q, kv, mask, global_mask, bias, lse, prefix] = saved;
     auto& facts = context->saved_data;
-    const bool cross = kv.defined();
-    const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(),
-                  dilation = facts["dilation"].toInt(), dilated_heads = facts["dilated_heads"].toInt();
-    const int64_t width = cross ? q.size(2) : q.size(2) / 3, head_width = width / heads;
+    const int64_t heads = facts["heads"].toInt(), dilation = facts["dilation"].toInt(),
+                  dilated_heads = facts["dilated_heads"].toInt();
+    const int64_t width = kv.defined() ? q.size(2) : q.size(2) / 3, head_width = width / heads;
     const auto rows = kept_sequences(context, q, kv);
-    const double given = facts["scale"].toDouble();
-    const auto scale = static_cast<float>(given > 0 ? given : 1 / std::sqrt(static_cast<double>(head_width)));
-    const bool causal = facts["causal"].toBool();
+    const auto common = common_of<T>(context, head_width, drop);
+    const int64_t window = common.window;
     const auto globals = global_positions(global_mask, rows.count, rows.keys);
     int64_t max_globals = 0;
     for (const auto& positions : globals) max_globals = std::max(max_globals, static_cast<int64_t>(positions.size()));
     const int64_t visible = window < 0 ? rows.keys : std::min(rows.keys, 2 * window + 1);
     each_head_of(rows.count * heads, rows.queries, visible, head_width, [&](int64_t item) {
       const int64_t b = item / heads, head = item % heads;
-      kernels::Attention<T> a{};
+      auto a = common;
       a.queries = rows.length(b);
       a.keys = rows.are_unpadded() ? a.queries : rows.keys;
       const HeadOffsets at{.head = item,
@@ -151,37 +183,19 @@ struct AttentionFunction : Function<AttentionFunction> {
                            .shorter = rows.queries - a.queries};
       // Unpadded rows have the masks that they have with padding, so that all forms drop the same.
       a.mask_row = item * rows.queries;
-      a.drop = drop;
       if (window < 0) a.drop.width = rows.keys;
       auto scratch = at::empty({window < 0 ? kernels::attention_scratch(a.keys, head_width)
                                            : kernels::window_scratch(a.keys, head_width, window, max_globals)},
                                at::kFloat);
-      a.head_width = head_width;
-      a.scale = scale;
-      const auto bias_at = [&](const Param& p, int64_t part) {
-        return p.defined() ? p.value().template data_ptr<float>() + part * width + at.column : nullptr;
-      };
-      if (cross) {
-        const T* key = data<T>(kv) + 2 * at.key * width + at.column;
-        a.q = {data<T>(q) + at.query * width + at.column, width, bias_at(q_bias, 0)};
-        a.k = {key, 2 * width, bias_at(kv_bias, 0)};
-        a.v = {key + width, 2 * width, bias_at(kv_bias, 1)};
-      } else {
-        const T* first = data<T>(q) + 3 * at.query * width + at.column;
-        a.q = {first, 3 * width, bias_at(q_bias, 0)};
-        a.k = {first + width, 3 * width, bias_at(q_bias, 1)};
-        a.v = {first + 2 * width, 3 * width, bias_at(q_bias, 2)};
-      }
+      set_inputs(a, saved, q_bias, kv_bias, width, at);
       a.key_mask = mask.defined() ? mask.data_ptr<bool>() + at.key : nullptr;
       a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) + at.shorter : nullptr;
       const auto& positions = globals[static_cast<size_t>(b)];
       const auto real = std::ranges::lower_bound(positions, a.keys) - positions.begin();  // others are of padding
-      a.window = window;
       a.globals = positions.data();
       a.num_globals = real;
       a.max_globals = max_globals;
       a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
-      a.causal = causal;
       a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0;
       a.scratch = scratch.template data_ptr<float>();
       a.lse = lse.data_ptr<float>() + at.query * heads + head * a.queries;

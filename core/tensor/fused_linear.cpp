@@ -26,18 +26,14 @@ struct LinearFunction : Function<LinearFunction> {
     keep(context, "w", w);
     context->saved_data["has_bias"] = b.defined();
     if (b.defined()) keep(context, "b", b);
-    auto sizes = x.sizes().vec();
-    sizes.back() = w.value().size(0);
-    return multiplied(rows, w, b.defined() ? b.value() : Tensor()).view(sizes);
+    return in_shape_of(x, multiplied(rows, w, b.defined() ? b.value() : Tensor()));
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
     const auto w = kept(context, "w");
     const auto dy = as_rows(grads[0]), dx = multiplied_backward(w, dy, x);
     if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
-    auto sizes = grads[0].sizes().vec();
-    sizes.back() = x.size(-1);
-    return {dx.view(sizes), Tensor(), Tensor(), Tensor()};
+    return {in_shape_of(grads[0], dx), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -93,9 +89,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
     keep(context, "b", b);
     keep(context, drop);
     context->saved_data["act"] = act;
-    auto sizes = x.sizes().vec();
-    sizes.back() = u.size(1);
-    return out.view(sizes);
+    return in_shape_of(x, out);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
@@ -115,9 +109,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
                            drop, data<T>(du) + begin * width, sums[0]);
                      });
     });
-    auto sizes = grads[0].sizes().vec();
-    sizes.back() = x.size(-1);
-    return {multiplied_backward(w, du, x).view(sizes), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {in_shape_of(grads[0], multiplied_backward(w, du, x)), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -138,9 +130,7 @@ struct RotaryFunction : Function<RotaryFunction> {
     context->save_for_backward({rows, table});
     keep(context, "w", w);
     keep(context, "b", b);
-    auto sizes = x.sizes().vec();
-    sizes.back() = y.size(1);
-    return y.view(sizes);
+    return in_shape_of(x, y);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
@@ -160,9 +150,7 @@ struct RotaryFunction : Function<RotaryFunction> {
                        kernels::typed<T>().rotate(rotation);
                      });
     });
-    auto sizes = grads[0].sizes().vec();
-    sizes.back() = x.size(-1);
-    return {multiplied_backward(w, dy, x).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {in_shape_of(grads[0], multiplied_backward(w, dy, x)), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   /// Rows [begin, end) of queries, keys and values side by side.

@@ -60,9 +60,7 @@ struct NormFunction : Function<NormFunction> {
     keep(context, "beta", norm.beta);
     context->saved_data["centred"] = norm.centred;
     keep(context, drop);
-    auto sizes = x.sizes().vec();
-    sizes.back() = width;
-    return out.view(sizes);
+    return in_shape_of(x, out);
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
@@ -100,20 +98,9 @@ struct NormFunction : Function<NormFunction> {
                                                           .dbias = sums[2]});
                      });
     });
-    const auto shaped = [&](const Tensor& rows) {
-      auto sizes = grads[0].sizes().vec();
-      sizes.back() = rows.size(1);
-      return rows.view(sizes);
-    };
     variable_list out(7);
-    if (!has_linear) {
-      out[0] = shaped(dz);
-      return out;
-    }
-    const auto w = kept(context, "w");
-    const auto& branch = dy.defined() ? dy : dz;
-    out[0] = shaped(multiplied_backward(w, branch, x));
-    out[1] = shaped(dz);
+    out[has_linear ? 1 : 0] = in_shape_of(grads[0], dz);
+    if (has_linear) out[0] = in_shape_of(grads[0], multiplied_backward(kept(context, "w"), dy.defined() ? dy : dz, x));
     return out;
   }
 };
@@ -146,9 +133,7 @@ struct AddFunction : Function<AddFunction> {
     const auto dout = as_rows(grads[0]), dy = drop.threshold > 0 ? masked(dout, drop) : dout;
     const auto dx = multiplied_backward(w, dy, x);
     if (b.defined()) add_bias_gradient(b, dy);
-    auto sizes = grads[0].sizes().vec();
-    sizes.back() = x.size(1);
-    return {dx.view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
+    return {in_shape_of(grads[0], dx), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 

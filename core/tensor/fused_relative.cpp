@@ -98,58 +98,83 @@ struct RelativeFunction : Function<RelativeFunction> {
     return list.defined() ? 1 : std::clamp<int64_t>(rows * heads / 32, 1, std::max<int64_t>(rows, 1));
   }
 
+  /// The parameters of the position and segment terms.
+  struct TermParams {
+    Param r_w, r_r, r_s, segments;
+    static TermParams of(AutogradContext* context) {
+      return {kept(context, "r_w"), kept(context, "r_r"), kept(context, "r_s"), kept(context, "segments")};
+    }
+  };
+
+  /// The first number of a head in a parameter.
+  static float* at_column(const Param& p, int64_t column) { return p.value().data_ptr<float>() + column; }
+
+  /// The position and segment terms of batch row b for the head whose first column is this.
+  template <class T>
+  static kernels::Relative<T> terms_of(const variable_list& saved, const TermParams& p, int64_t b, int64_t column) {
+    const auto &q = saved[0], &r = saved[2], &distance_offset = saved[3], &list = saved[7];
+    const int64_t queries = q.size(1), keys = saved[1].size(1), width = q.size(2), distances = r.size(1);
+    const auto list_of = [&](int64_t row) { return list.defined() ? list.data_ptr<int64_t>()[row] : 0; };
+    const auto pairs = [&](const Tensor& x) { return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr; };
+    kernels::Relative<T> x{};
+    x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr};
+    x.distances = distances;
+    x.prepared = b > 0 && list_of(b) == list_of(b - 1);
+    x.distance_offset = distance_offset.defined() ? distance_offset.data_ptr<int64_t>() + b * queries : nullptr;
+    x.segments_differ = pairs(saved[4]);
+    x.visible = pairs(saved[5]);
+    x.r_r = at_column(p.r_r, column);
+    x.r_s = at_column(p.r_s, column);
+    x.segments = at_column(p.segments, column);
+    x.segment_stride = width;
+    return x;
+  }
+
+  /// The queries, keys and values of batch row b for a head.
+  template <class T>
+  static kernels::Attention<T> attention_of(const variable_list& saved, const Param& r_w, int64_t heads, int64_t b,
+                                            int64_t head) {
+    const auto &q = saved[0], &kv = saved[1];
+    const int64_t width = q.size(2), c = width / heads, column = head * c, item = b * heads + head;
+    kernels::Attention<T> a{};
+    a.queries = q.size(1);
+    a.keys = kv.size(1);
+    a.head_width = c;
+    a.mask_row = item * a.queries;
+    a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c)));
+    a.window = -1;
+    a.dilation = 1;
+    const T* at = data<T>(kv) + 2 * b * a.keys * width + column;
+    a.q = {data<T>(q) + b * a.queries * width + column, width, at_column(r_w, column)};
+    a.k = {at, 2 * width, nullptr};
+    a.v = {at + width, 2 * width, nullptr};
+    a.lse = saved[6].data_ptr<float>() + item * a.queries;
+    return a;
+  }
+
   /// Runs f(head, its relative terms, batch row, first column) over every head of every sequence.
   /// The rows of one head are processed in turn, so that a shared list of distances is copied once.
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop,
                         const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &distance_offset = saved[3], &segments_differ = saved[4],
-               &visible = saved[5], &lse = saved[6], &list = saved[7];
-    const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1),
-                  keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
-    const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"),
-               segments = kept(context, "segments");
-    const int64_t group = group_size(list, rows, heads), groups = (rows + group - 1) / group;
+    const auto &q = saved[0], &kv = saved[1], &r = saved[2];
+    const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), c = q.size(2) / heads;
+    const auto params = TermParams::of(context);
+    const int64_t group = group_size(saved[7], rows, heads), groups = (rows + group - 1) / group;
     each_range(groups * heads, std::max<int64_t>(1, groups * heads / 32), [&](int64_t begin, int64_t end) {
-      auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat),
-           relative_scratch = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
+      auto scratch = at::empty({kernels::attention_scratch(kv.size(1), c)}, at::kFloat),
+           relative_scratch = at::empty({kernels::relative_scratch(r.size(1), c)}, at::kFloat);
       const int64_t first = begin / groups * rows + begin % groups * group,
                     last = end / groups * rows + end % groups * group;
       for (int64_t n = first; n < last; ++n) {
-        const int64_t b = n % rows, head = n / rows, item = b * heads + head, column = head * c;
-        const auto list_of = [&](int64_t row) { return list.defined() ? list.data_ptr<int64_t>()[row] : 0; };
-        const auto of_head = [&](const Param& p) { return p.value().template data_ptr<float>() + column; };
-        const auto pairs = [&](const Tensor& x) {
-          return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr;
-        };
-        kernels::Relative<T> x{};
-        x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr};
-        x.distances = distances;
-        x.prepared = n > first && b > 0 && list_of(b) == list_of(b - 1);
-        x.distance_offset = distance_offset.defined() ? distance_offset.data_ptr<int64_t>() + b * queries : nullptr;
-        x.visible = pairs(visible);
-        x.segments_differ = pairs(segments_differ);
-        x.r_r = of_head(r_r);
-        x.r_s = of_head(r_s);
-        x.segments = of_head(segments);
-        x.segment_stride = width;
+        const int64_t b = n % rows, head = n / rows, column = head * c;
+        auto x = terms_of<T>(saved, params, b, column);
+        x.prepared = n > first && x.prepared;
         x.scratch = relative_scratch.template data_ptr<float>();
-        const T* at = data<T>(kv) + 2 * b * keys * width + column;
-        kernels::Attention<T> a{};
-        a.queries = queries;
-        a.keys = keys;
-        a.head_width = c;
-        a.mask_row = item * queries;
-        a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c)));
-        a.window = -1;
-        a.dilation = 1;
-        a.q = {data<T>(q) + b * queries * width + column, width, of_head(r_w)};
-        a.k = {at, 2 * width, nullptr};
-        a.v = {at + width, 2 * width, nullptr};
+        auto a = attention_of<T>(saved, params.r_w, heads, b, head);
         a.relative = &x;
         a.drop = drop;
         a.scratch = scratch.template data_ptr<float>();
-        a.lse = lse.data_ptr<float>() + item * queries;
         f(a, x, b, column);
       }
     });

@@ -147,6 +147,13 @@ inline void each_head_of(int64_t count, int64_t queries, int64_t keys, int64_t w
 /// x [..., K] as [R, K]; a copy only if it is not contiguous.
 inline Tensor as_rows(const Tensor& x) { return x.contiguous().view({-1, x.size(-1)}); }
 
+/// Rows [R, N] as [..., N] where x is [..., K]: the inverse of as_rows, with the width of the rows.
+inline Tensor in_shape_of(const Tensor& x, const Tensor& rows) {
+  auto sizes = x.sizes().vec();
+  sizes.back() = rows.size(1);
+  return rows.view(sizes);
+}
+
 /// rows w' [R, N], plus `bias`; by the packed weight while there is one.
 inline Tensor multiplied(const Tensor& rows, const Param& w, const Tensor& bias = {}) {
   const bool packed = w.packed().defined() && rows.scalar_type() == at::kFloat;

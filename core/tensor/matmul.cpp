@@ -111,49 +111,62 @@ void compute(const Parts& one, const Parts& two = {}) {
   each_part(one.count + two.count, [&](int64_t k) { k < one.count ? one.work(k) : two.work(k - one.count); });
 }
 
-/// The parts of a GEMM by our kernel, each some rows and columns of the result: at least one for each thread, more
-/// where they stay large. Every part packs all that it reads, and its sums are those of the whole.
-Parts parts_of(const Gemm& whole) {
-  constexpr int64_t large_work = 1 << 28, parts_of_thread = 4;
-  const auto& kernel = *kernels::gemm_kernel();
-  const int64_t panel = kernel.columns, tile_rows = kernel.rows, threads = std::max(1, at::get_num_threads()),
-                work = whole.rows * whole.columns * whole.depth,
-                count = threads * std::clamp<int64_t>(work / large_work / threads, 1, parts_of_thread);
-  const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit; };
+/// n in whole units.
+int64_t in_units(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+
+/// Of `count` parts of a multiplication, the number of cuts along its rows with which a part costs the least.
+int64_t row_parts_of(const Gemm& whole, const kernels::GemmKernel& kernel, int64_t count) {
   int64_t row_parts = 1, min_cost = 0;
   for (int64_t parts = 1; parts <= count; ++parts) {
     if (count % parts != 0) continue;
-    const int64_t rows = up(up(whole.rows, tile_rows), parts) * tile_rows,
-                  columns = up(up(whole.columns, panel), count / parts) * panel;
+    const int64_t rows = in_units(in_units(whole.rows, kernel.rows), parts) * kernel.rows,
+                  columns = in_units(in_units(whole.columns, kernel.columns), count / parts) * kernel.columns;
     const int64_t cost = rows * columns + kernel.packing_cost * (columns + (whole.a_depth_major ? rows : 0));
     if (min_cost == 0 || cost < min_cost) {
       min_cost = cost;
       row_parts = parts;
     }
   }
-  const int64_t column_parts = count / row_parts;
+  return row_parts;
+}
+
+/// Part k of [0, size) in so many parts, cut between units.
+std::pair<int64_t, int64_t> range_of(int64_t k, int64_t parts, int64_t size, int64_t unit) {
+  const int64_t units = in_units(size, unit);
+  return {units * k / parts * unit, std::min(size, units * (k + 1) / parts * unit)};
+}
+
+/// Computes these rows and columns of a multiplication by our kernel.
+void compute_part(const Gemm& whole, const kernels::GemmKernel& kernel, std::pair<int64_t, int64_t> rows,
+                  std::pair<int64_t, int64_t> columns) {
+  const auto [row, row_end] = rows;
+  const auto [column, column_end] = columns;
+  if (row >= row_end || column >= column_end) return;
+  Gemm p = whole;
+  p.rows = row_end - row;
+  p.columns = column_end - column;
+  p.a += row * (p.a_depth_major ? 1 : p.a_stride);
+  p.b += column * (p.b_depth_major ? 1 : p.b_stride);
+  if (p.bias) p.bias += column;
+  if (p.c) p.c += row * p.c_stride + column;
+  if (p.sum) p.sum += row * p.c_stride + column;
+  constexpr size_t line = 64 / sizeof(uint32_t);
+  const auto scratch = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernel.scratch(p)) + line);
+  p.scratch = scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
+  kernel.run(p);
+}
+
+/// The parts of a GEMM by our kernel, each some rows and columns of the result: at least one for each thread, more
+/// where they stay large. Every part packs all that it reads, and its sums are those of the whole.
+Parts parts_of(const Gemm& whole) {
+  constexpr int64_t large_work = 1 << 28, parts_of_thread = 4;
+  const auto& kernel = *kernels::gemm_kernel();
+  const int64_t threads = std::max(1, at::get_num_threads()), work = whole.rows * whole.columns * whole.depth,
+                count = threads * std::clamp<int64_t>(work / large_work / threads, 1, parts_of_thread),
+                row_parts = row_parts_of(whole, kernel, count), column_parts = count / row_parts;
   return {count, [=, &kernel](int64_t part) {
-            const auto range = [&](int64_t k, int64_t parts, int64_t size, int64_t unit) {
-              const int64_t units = up(size, unit);
-              return std::pair{units * k / parts * unit, std::min(size, units * (k + 1) / parts * unit)};
-            };
-            const auto [row, row_end] = range(part / column_parts, row_parts, whole.rows, tile_rows);
-            const auto [column, column_end] = range(part % column_parts, column_parts, whole.columns, panel);
-            if (row >= row_end || column >= column_end) return;
-            Gemm p = whole;
-            p.rows = row_end - row;
-            p.columns = column_end - column;
-            p.a += row * (p.a_depth_major ? 1 : p.a_stride);
-            p.b += column * (p.b_depth_major ? 1 : p.b_stride);
-            if (p.bias) p.bias += column;
-            if (p.c) p.c += row * p.c_stride + column;
-            if (p.sum) p.sum += row * p.c_stride + column;
-            constexpr size_t line = 64 / sizeof(uint32_t);
-            const auto scratch =
-                std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernel.scratch(p)) + line);
-            p.scratch =
-                scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
-            kernel.run(p);
+            compute_part(whole, kernel, range_of(part / column_parts, row_parts, whole.rows, kernel.rows),
+                         range_of(part % column_parts, column_parts, whole.columns, kernel.columns));
           }};
 }
 

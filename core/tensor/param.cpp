@@ -100,46 +100,63 @@ void convert_params(const Layer& root, at::ScalarType type) {
   }
 }
 
+namespace {
+
+/// Even columns hold sines, odd ones cosines, of position / 10000^(2 floor(column / 2) / width); in halves, all sines
+/// come first.
+Tensor sinusoids(int64_t positions, int64_t width, bool in_halves) {
+  const auto position = at::arange(positions, at::kDouble).unsqueeze(1), column = at::arange(width, at::kDouble);
+  const auto angles = position / at::pow(10000.0, column.div(2, "floor").mul(2).div(static_cast<double>(width)));
+  const auto interleaved = at::where(column.remainder(2).eq(0), angles.sin(), angles.cos());
+  return in_halves ? interleaved.index_select(1, at::argsort(column.remainder(2), /*stable=*/true)) : interleaved;
+}
+
+/// Draws as the layer asks; where it leaves the range or the distribution to the network, these.
+Tensor drawn(const Param& param, double range, bool truncated, const Rng& rng) {
+  auto all = at::empty(param.value().sizes(), at::kFloat);
+  auto* out = all.data_ptr<float>();
+  const int64_t count = all.numel(), blocks = (count + init_block - 1) / init_block;
+  const double deviation = param.init_range() > 0 ? param.init_range() : range;
+  const auto spread = param.init_spread();
+  const bool cut = spread == Spread::network ? truncated : spread == Spread::truncated;
+  each_part(blocks, [&](int64_t b) {
+    const int64_t first = b * init_block, size = std::min(init_block, count - first);
+    if (spread == Spread::uniform)
+      draw_uniform(rng.stream("init", 0, b), out + first, size, deviation);
+    else
+      draw_normal(rng.stream("init", 0, b), out + first, size, deviation, cut);
+  });
+  if (param.padding_row() >= 0) all[param.padding_row()].zero_();
+  if (param.init_rows() > 0) all.narrow(0, 0, param.init_rows()).mul_(param.init_factor());
+  return all;
+}
+
+}  // namespace
+
 void initialize(const std::vector<NamedParam>& params, double range, bool truncated, const Rng& rng) {
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : params) {
     const auto& value = param.value();
-    if (param.init() == Init::zero || param.init() == Init::fixed_zero) {
-      value.zero_();
-    } else if (param.init() == Init::one) {
-      value.fill_(1);
-    } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid ||
-               param.init() == Init::fixed_sinusoid_halves) {
-      // Even columns hold sines, odd ones cosines, of position / 10000^(2 floor(column / 2) / width); halves: all sines
-      // come first.
-      const auto positions = at::arange(value.size(0), at::kDouble).unsqueeze(1),
-                 columns = at::arange(value.size(1), at::kDouble);
-      const auto angles =
-          positions / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
-      const auto interleaved = at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos());
-      value.copy_(param.init() == Init::fixed_sinusoid_halves
-                      ? interleaved.index_select(1, at::argsort(columns.remainder(2), /*stable=*/true))
-                      : interleaved);
-    } else if (param.init() == Init::fixed_features) {
-      draw_features(value, Rng(rng.key(name)).stream("init"));
-    } else {
-      auto drawn = at::empty(value.sizes(), at::kFloat);
-      auto* out = drawn.data_ptr<float>();
-      const int64_t count = drawn.numel(), blocks = (count + init_block - 1) / init_block;
-      const Rng own(rng.key(name));
-      each_part(blocks, [&](int64_t b) {
-        const double deviation = param.init_range() > 0 ? param.init_range() : range;
-        const int64_t first = b * init_block, size = std::min(init_block, count - first);
-        const auto spread = param.init_spread();
-        const bool cut = spread == Spread::network ? truncated : spread == Spread::truncated;
-        if (spread == Spread::uniform)
-          draw_uniform(own.stream("init", 0, b), out + first, size, deviation);
-        else
-          draw_normal(own.stream("init", 0, b), out + first, size, deviation, cut);
-      });
-      if (param.padding_row() >= 0) drawn[param.padding_row()].zero_();
-      if (param.init_rows() > 0) drawn.narrow(0, 0, param.init_rows()).mul_(param.init_factor());
-      value.copy_(drawn);
+    switch (param.init()) {
+      case Init::zero:
+      case Init::fixed_zero:
+        value.zero_();
+        break;
+      case Init::one:
+        value.fill_(1);
+        break;
+      case Init::sinusoid:
+      case Init::fixed_sinusoid:
+      case Init::fixed_sinusoid_halves:
+        value.copy_(sinusoids(value.size(0), value.size(1), param.init() == Init::fixed_sinusoid_halves));
+        break;
+      case Init::fixed_features:
+        draw_features(value, Rng(rng.key(name)).stream("init"));
+        break;
+      case Init::weight:
+      case Init::embedding:
+        value.copy_(drawn(param, range, truncated, Rng(rng.key(name))));
+        break;
     }
   }
 }

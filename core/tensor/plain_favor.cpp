@@ -23,6 +23,40 @@ Tensor causal_sums(const Tensor& a, const Tensor& b, const Tensor& v) {
   return mixed.flatten(2, 3).index_select(2, position);  // [B, H, T, C]
 }
 
+/// Random features of queries and keys, [B, H, T, R].
+struct Features {
+  Tensor q, k;
+  Tensor late{};  ///< epsilon at each position, relative to the keys up to it; defined: in place of that in `k`
+};
+
+/// The features of scaled queries and keys [B, H, T, C]; `absent` bool [B, 1, T, 1], true = padding; undefined: none.
+Features features_of(const Tensor& q, const Tensor& k, const RandomFeatures& f, const Tensor& absent, bool causal) {
+  const auto w = f.projection.to(q.scalar_type()).t();
+  const auto sq = at::matmul(q, w), sk = at::matmul(k, w);  // [B, H, T, R]
+  const auto hq = 0.5 * q.square().sum(-1, /*keepdim=*/true), hk = 0.5 * k.square().sum(-1, /*keepdim=*/true);
+  const auto only_real = [&](const Tensor& x, double value) {
+    return absent.defined() ? x.masked_fill(absent, value) : x;
+  };
+  switch (f.kernel) {
+    case FeatureKernel::relu:
+      return {at::relu(sq) + f.epsilon, only_real(at::relu(sk) + f.epsilon, 0)};
+    case FeatureKernel::softmax: {
+      const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);  // [B, H, T, 1]
+      const auto top = peaks.amax(2, /*keepdim=*/true);                             // [B, H, 1, 1]
+      const auto fq = at::exp(sq - hq - sq.detach().amax(-1, /*keepdim=*/true)) + f.epsilon;
+      const auto fk = at::exp(only_real(sk - hk - top, -1e30));
+      if (!causal) return {fq, only_real(fk + f.epsilon, 0)};
+      return {fq, fk, f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top)};
+    }
+    case FeatureKernel::trigonometric: {
+      const auto height = only_real(hk, -1e30);
+      const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
+      return {at::cat({sq.sin(), sq.cos()}, -1), at::cat({sk.sin() * level, sk.cos() * level}, -1)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
@@ -30,45 +64,17 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   const auto type = qkv.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const auto parts = split_heads(qkv, bias, heads);  // [B, H, T, C]
   const double scale = std::pow(static_cast<double>(parts.q.size(-1)), -0.25);
-  const auto q = parts.q.to(type) * scale, k = parts.k.to(type) * scale, w = f.projection.to(type).t();
   auto v = parts.v.to(type);
   v = at::cat({v, at::ones_like(v.narrow(-1, 0, 1))}, -1);  // the last column becomes the denominator
-  const auto sq = at::matmul(q, w), sk = at::matmul(k, w);  // [B, H, T, R]
-  const auto hq = 0.5 * q.square().sum(-1, /*keepdim=*/true), hk = 0.5 * k.square().sum(-1, /*keepdim=*/true);
-  Tensor absent;  // bool [B, 1, T, 1]
+  Tensor absent;                                            // bool [B, 1, T, 1]
   if (context.key_mask.defined()) absent = context.key_mask.logical_not().unsqueeze(1).unsqueeze(-1);
-  const auto only_real = [&](const Tensor& x, double value) {
-    return absent.defined() ? x.masked_fill(absent, value) : x;
-  };
-  Tensor fq, fk, late;  // features; `late`: epsilon at each position, relative to the keys up to it (causal)
-  switch (f.kernel) {
-    case FeatureKernel::relu:
-      fq = at::relu(sq) + f.epsilon;
-      fk = only_real(at::relu(sk) + f.epsilon, 0);
-      break;
-    case FeatureKernel::softmax: {
-      const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);  // [B, H, T, 1]
-      const auto top = peaks.amax(2, /*keepdim=*/true);                             // [B, H, 1, 1]
-      fq = at::exp(sq - hq - sq.detach().amax(-1, /*keepdim=*/true)) + f.epsilon;
-      fk = at::exp(only_real(sk - hk - top, -1e30));
-      if (context.causal)
-        late = f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top);
-      else
-        fk = only_real(fk + f.epsilon, 0);
-      break;
-    }
-    case FeatureKernel::trigonometric: {
-      const auto height = only_real(hk, -1e30);
-      const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
-      fq = at::cat({sq.sin(), sq.cos()}, -1);
-      fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
-      break;
-    }
-  }
+  const auto [fq, fk, late] =
+      features_of(parts.q.to(type) * scale, parts.k.to(type) * scale, f, absent, context.causal);
   Tensor sums;  // [B, H, T, C + 1]
   if (context.causal) {
     sums = causal_sums(fq, fk, v);
-    if (late.defined()) sums = sums + late * fq.sum(-1, /*keepdim=*/true) * only_real(v, 0).cumsum(2);
+    if (late.defined())
+      sums = sums + late * fq.sum(-1, /*keepdim=*/true) * (absent.defined() ? v.masked_fill(absent, 0) : v).cumsum(2);
   } else {
     sums = at::matmul(fq, at::matmul(fk.transpose(-1, -2), v));
   }

@@ -38,19 +38,61 @@ Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64
   return factors;
 }
 
+/// The order of tokens in which the keys of a dilated window are contiguous.
+struct WindowOrder {
+  WindowOrder(const Tensor& real, int64_t given)
+      : dilation(given),
+        position(at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1),
+        residue(position.remainder(dilation)),
+        token(dilation > 1 ? at::argsort(residue, /*stable=*/true, 0, /*descending=*/false) : position) {}
+
+  Tensor of(const Tensor& x, int64_t axis) const { return dilation > 1 ? x.index_select(axis, token) : x; }
+  Tensor undone(const Tensor& x, int64_t axis) const {
+    return x.index_select(axis, dilation > 1 ? at::argsort(token) : position);
+  }
+
+  int64_t dilation;
+  Tensor position, residue;  // [T]: 0, 1, ...; modulo the dilation
+  Tensor token;              // [T]: the token at each index
+};
+
+/// Which keys of its chunk a query may attend to, bool [B | 1, 1, n, w, 3 w]; `local` bool [B, T], true = a key of its
+/// neighbours alone; `distance` [w, 3 w].
+Tensor near_mask(const Tensor& local, const Tensor& distance, int64_t window, const WindowOrder& order) {
+  const int64_t w = distance.size(0);
+  const auto near = at::constant_pad_nd(order.of(local, 1), {w, 2 * w - 1})
+                        .unfold(1, 3 * w, w)
+                        .unsqueeze(1)
+                        .unsqueeze(3);                            // [B, 1, n, 1, 3 w]
+  const auto mask = near.logical_and(distance.abs().le(window));  // [B, 1, n, w, 3 w]
+  if (order.dilation == 1) return mask;
+  const auto residues = order.of(order.residue, 0);
+  const auto of_queries = at::constant_pad_nd(residues, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1),
+             of_keys = at::constant_pad_nd(residues, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
+  return mask.logical_and(of_queries.eq(of_keys));  // [n, w, 3 w]
+}
+
+/// The global keys of each row.
+struct GlobalKeys {
+  Tensor k, v;    // [B, h, 1, G, C]
+  Tensor exists;  // bool [B, 1, 1, 1, G]
+};
+GlobalKeys global_keys(const WindowHeads& part, const Tensor& real, const Tensor& global_mask) {
+  const auto marked = marked_positions(global_mask);                         // [B, G]
+  const auto exists = at::gather(global_mask.logical_and(real), 1, marked);  // [B, G]
+  const auto pick = [&](const Tensor& x) {
+    return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)})).unsqueeze(2);
+  };
+  return {pick(part.k), pick(part.v), exists.unsqueeze(1).unsqueeze(1).unsqueeze(1)};
+}
+
 /// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are split into chunks of w, each with
 /// the 3 w keys around it, so that no [T, T] tensor is made; the global keys [B, G] precede the keys of each chunk. For
 /// a dilated window, tokens are reordered so that its keys are contiguous.
 Tensor window_heads(const WindowHeads& part, const Tensor& real, const AttentionContext& context, const Dropout& drop) {
   const int64_t w = std::max<int64_t>(context.window, 1);
-  const auto position = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;  // [T]
-  const auto residue = position.remainder(part.dilation);                           // [T]
-  const auto order = part.dilation > 1 ? at::argsort(residue, /*stable=*/true, 0, /*descending=*/false)
-                                       : position;  // [T]: the token at each index
-  const auto ordered = [&](const Tensor& x, int64_t axis) {
-    return part.dilation > 1 ? x.index_select(axis, order) : x;
-  };
-  const auto q = ordered(part.q, 2), k = ordered(part.k, 2), v = ordered(part.v, 2);
+  const WindowOrder order(real, part.dilation);
+  const auto q = order.of(part.q, 2), k = order.of(part.k, 2), v = order.of(part.v, 2);
   const auto chunks = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) {
     return at::constant_pad_nd(x, {0, 0, before, after}).unfold(2, size, w).transpose(-1, -2);
   };
@@ -60,43 +102,27 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
   const auto from = at::arange(w, q.options().dtype(at::kLong)).unsqueeze(1),
              to = at::arange(3 * w, q.options().dtype(at::kLong)).unsqueeze(0);
   const auto distance = to - w - from;  // [w, 3 w]
-  auto local = real;
-  if (context.global_mask.defined()) local = real.logical_and(context.global_mask.logical_not());
-  const auto near = at::constant_pad_nd(ordered(local, 1), {w, 2 * w - 1})
-                        .unfold(1, 3 * w, w)
-                        .unsqueeze(1)
-                        .unsqueeze(3);                              // [B, 1, n, 1, 3 w]
-  auto mask = near.logical_and(distance.abs().le(context.window));  // [B, 1, n, w, 3 w]
-  if (part.dilation > 1) {
-    const auto residues = ordered(residue, 0);
-    const auto of_queries = at::constant_pad_nd(residues, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1),
-               of_keys = at::constant_pad_nd(residues, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
-    mask = mask.logical_and(of_queries.eq(of_keys));  // [n, w, 3 w]
-  }
+  const bool has_globals = context.global_mask.defined();
+  const auto local = has_globals ? real.logical_and(context.global_mask.logical_not()) : real;
+  auto mask = near_mask(local, distance, context.window, order);
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
   auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;  // [B, h, n, w, 3 w]
-  Tensor global_values;
-  if (context.global_mask.defined()) {
-    const auto marked = marked_positions(context.global_mask);                         // [B, G]
-    const auto exists = at::gather(context.global_mask.logical_and(real), 1, marked);  // [B, G]
-    const auto pick = [&](const Tensor& x) {
-      return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)}));
-    };
-    const auto global_scores =
-        at::matmul(queries, pick(part.k).transpose(-1, -2).unsqueeze(2)) * scale;  // [B, h, n, w, G]
-    global_values = pick(part.v).unsqueeze(2);
-    mask = at::cat(
-        {exists.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(global_scores.select(1, 0).unsqueeze(1)), mask}, -1);
+  GlobalKeys globals;
+  if (has_globals) {
+    globals = global_keys(part, real, context.global_mask);
+    const auto global_scores = at::matmul(queries, globals.k.transpose(-1, -2)) * scale;  // [B, h, n, w, G]
+    mask = at::cat({globals.exists.expand_as(global_scores.select(1, 0).unsqueeze(1)), mask}, -1);
     scores = at::cat({global_scores, scores}, -1);
   }
   auto probabilities = masked_softmax(scores, mask.logical_not());
   if (drop.on())
     probabilities =
-        probabilities * window_dropout(probabilities, distance, context.window, order, part, drop).to(q.scalar_type());
+        probabilities *
+        window_dropout(probabilities, distance, context.window, order.token, part, drop).to(q.scalar_type());
   const int64_t near_columns = 3 * w;
   auto mixed = at::matmul(probabilities.slice(-1, -near_columns), values);
-  if (global_values.defined()) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), global_values);
-  return mixed.flatten(2, 3).index_select(2, part.dilation > 1 ? at::argsort(order) : position);  // [B, h, T, C]
+  if (has_globals) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), globals.v);
+  return order.undone(mixed.flatten(2, 3), 2);  // [B, h, T, C]
 }
 
 }  // namespace

@@ -166,32 +166,34 @@ struct SafeTensors::Impl {
   std::map<std::string, std::string> metadata;
 };
 
-SafeTensors SafeTensors::open(const std::string& path) {
-  auto impl = std::make_shared<Impl>();
-  impl->path = path;
-  impl->mapping = std::make_shared<Mapping>(path);
+namespace {
+
+/// The header of a mapped file, and how many bytes precede the data.
+std::pair<json, uint64_t> header_of(const Mapping& mapping, const std::string& path) {
   uint64_t length = 0;
-  require<CheckpointError>(impl->mapping->size >= 8, path, ": is ", impl->mapping->size,
+  require<CheckpointError>(mapping.size >= 8, path, ": is ", mapping.size,
                            " bytes long, too short for a safetensors file");
-  std::memcpy(&length, impl->mapping->base, 8);
-  require<CheckpointError>(length <= max_header && length + 8 <= impl->mapping->size, path, ": its header should be ",
-                           length, " bytes long, which the file is not; it is cut off or no safetensors file");
-  impl->data = 8 + length;
-  const json header = parse_header({impl->mapping->base + 8, length}, path);
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (const auto& [name, value] : header.items()) {
-    if (name == "__metadata__") {
-      require<CheckpointError>(value.is_object(), path, ": __metadata__ is not a map of texts; the file is damaged");
-      for (const auto& [key, text] : value.items()) {
-        require<CheckpointError>(text.is_string(), path, ": __metadata__ is not a map of texts; the file is damaged");
-        impl->metadata[key] = text.get<std::string>();
-      }
-      continue;
-    }
-    const auto entry = read_entry(name, value, path);
-    ranges.emplace_back(entry.begin, entry.end);
-    impl->entries.emplace(name, entry);
+  std::memcpy(&length, mapping.base, 8);
+  require<CheckpointError>(length <= max_header && length + 8 <= mapping.size, path, ": its header should be ", length,
+                           " bytes long, which the file is not; it is cut off or no safetensors file");
+  return {parse_header({mapping.base + 8, length}, path), 8 + length};
+}
+
+std::map<std::string, std::string> read_metadata(const json& value, const std::string& path) {
+  const char* fault = ": __metadata__ is not a map of texts; the file is damaged";
+  require<CheckpointError>(value.is_object(), path, fault);
+  std::map<std::string, std::string> metadata;
+  for (const auto& [key, text] : value.items()) {
+    require<CheckpointError>(text.is_string(), path, fault);
+    metadata[key] = text.get<std::string>();
   }
+  return metadata;
+}
+
+/// Throws CheckpointError unless every byte of the data belongs to one tensor.
+void require_no_gaps(const std::map<std::string, Entry>& entries, uint64_t held, const std::string& path) {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const auto& [name, entry] : entries) ranges.emplace_back(entry.begin, entry.end);
   std::sort(ranges.begin(), ranges.end());
   uint64_t at = 0;
   for (const auto& [begin, end] : ranges) {
@@ -200,9 +202,25 @@ SafeTensors SafeTensors::open(const std::string& path) {
                              "; the file is damaged");
     at = end;
   }
-  const uint64_t held = impl->mapping->size - impl->data;
   require<CheckpointError>(at == held, path, ": holds ", held, " bytes of data, its header says ", at, "; the file is ",
                            held < at ? "cut off" : "damaged");
+}
+
+}  // namespace
+
+SafeTensors SafeTensors::open(const std::string& path) {
+  auto impl = std::make_shared<Impl>();
+  impl->path = path;
+  impl->mapping = std::make_shared<Mapping>(path);
+  json header;
+  std::tie(header, impl->data) = header_of(*impl->mapping, path);
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__")
+      impl->metadata = read_metadata(value, path);
+    else
+      impl->entries.emplace(name, read_entry(name, value, path));
+  }
+  require_no_gaps(impl->entries, impl->mapping->size - impl->data, path);
   SafeTensors file;
   file.impl_ = std::move(impl);
   return file;

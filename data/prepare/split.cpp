@@ -176,6 +176,26 @@ double hold_out_groups(std::vector<Group>& groups, const Share& share) {
   return held;
 }
 
+constexpr uint64_t no_document = ~uint64_t{0};
+
+/// The rank of a document whose end can be held out: those without near-duplicates come first, then the longest.
+std::pair<bool, uint32_t> rank_of(const Facts& document, const std::vector<uint32_t>& group_size) {
+  return std::pair(group_size[document.group] == 1, document.bytes);
+}
+
+/// The first divisible document by rank that is not held out; or no_document.
+uint64_t longest_open(const std::vector<Facts>& documents, const Split& split, const Groups& groups,
+                      const std::vector<uint32_t>& group_size) {
+  uint64_t longest = no_document;
+  for (uint32_t d = 0; d < documents.size(); ++d) {
+    const bool is_open = split.documents[d] != Assignment::removed && !groups.all[groups.of[d]].held_out;
+    if (!is_open || !documents[d].divisible) continue;
+    if (longest == no_document || rank_of(documents[d], group_size) > rank_of(documents[longest], group_size))
+      longest = d;
+  }
+  return longest;
+}
+
 /// Chooses the held-out part of the text.
 void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents, Split& split) {
   Share share;
@@ -187,25 +207,18 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
   }
   share.wanted = options.held_out * share.total;
   share.max = std::max(2 * options.held_out, 0.05) * share.total;
-  const auto rank = [&](uint64_t d) {  // without near-duplicates first, then the longest
-    return std::pair(group_size[documents[d].group] == 1, documents[d].bytes);
-  };
   Groups groups;
   double held = 0;
-  constexpr uint64_t none = ~uint64_t{0};
-  uint64_t longest = none;  // divisible document that is not held out
+  uint64_t longest = no_document;
   for (const auto grouping : {Grouping::near_duplicates, Grouping::duplicates, Grouping::none}) {
     groups = grouped(documents, split.documents, grouping);
     held = hold_out_groups(groups.all, share);
-    longest = none;
-    for (uint32_t d = 0; options.format != TextFormat::pairs && d < documents.size(); ++d) {
-      const bool open = split.documents[d] != Assignment::removed && !groups.all[groups.of[d]].held_out;
-      if (open && documents[d].divisible && (longest == none || rank(d) > rank(longest))) longest = d;
-    }
-    if (share.is_met_by(held) || (longest != none && rank(longest).first)) break;
+    if (options.format != TextFormat::pairs) longest = longest_open(documents, split, groups, group_size);
+    if (share.is_met_by(held)) break;
+    if (longest != no_document && rank_of(documents[longest], group_size).first) break;
   }
   const bool single = groups.all.size() == 1;
-  if (!share.is_met_by(held) && longest != none) {
+  if (!share.is_met_by(held) && longest != no_document) {
     split.tail_document = longest;
     split.tail_bytes = static_cast<uint64_t>((single ? share.max : share.wanted) - held);
     log_info(

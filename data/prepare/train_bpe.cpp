@@ -106,10 +106,8 @@ bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t whole, std
   return touched;
 }
 
-}  // namespace
-
-void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
-                  uint64_t min_count) {
+/// The pairs of neighbouring symbols, counted.
+std::unordered_map<uint64_t, PairFacts> pairs_of(const std::vector<CountedWord>& words) {
   std::unordered_map<uint64_t, PairFacts> pairs;
   for (uint32_t w = 0; w < words.size(); ++w) {
     stop_if_interrupted();
@@ -119,6 +117,24 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
       if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
     }
   }
+  return pairs;
+}
+
+/// Notes the pairs with the symbol `whole` of a word.
+void note_pairs(const std::vector<int32_t>& symbols, int32_t whole, uint32_t word,
+                std::unordered_map<uint64_t, PairFacts>& pairs) {
+  for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+    if (symbols[i] != whole && symbols[i + 1] != whole) continue;
+    auto& known = pairs[pair_of(symbols[i], symbols[i + 1])].words;
+    if (known.empty() || known.back() != word) known.push_back(word);
+  }
+}
+
+}  // namespace
+
+void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
+                  uint64_t min_count) {
+  auto pairs = pairs_of(words);
   // Counts may be stale: a pair is pushed again whenever its count grows, and checked when popped.
   std::priority_queue<Candidate> queue;
   for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
@@ -134,22 +150,13 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
     }
     if (count < static_cast<int64_t>(std::max<uint64_t>(min_count, 1))) break;
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair & 0xFFFFFFFF);
-    const auto named = merged(left, right);
-    if (!named) break;
-    const int32_t whole = *named;
+    const auto whole = merged(left, right);
+    if (!whole) break;
     changes.clear();
     const auto occurrences = std::move(facts.words);
     facts.words.clear();
-    for (const auto w : occurrences) {
-      auto& word = words[w];
-      if (!merge_in(word, left, right, whole, changes)) continue;
-      const auto& list = word.symbols;
-      for (size_t i = 0; i + 1 < list.size(); ++i) {
-        if (list[i] != whole && list[i + 1] != whole) continue;
-        auto& known = pairs[pair_of(list[i], list[i + 1])].words;
-        if (known.empty() || known.back() != w) known.push_back(w);
-      }
-    }
+    for (const auto w : occurrences)
+      if (merge_in(words[w], left, right, *whole, changes)) note_pairs(words[w].symbols, *whole, w, pairs);
     for (const auto& [changed, by] : changes) {
       auto& now = pairs[changed];
       now.count += by;
@@ -158,19 +165,11 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
   }
 }
 
-ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t size) {
-  Entries entries;
-  for (const auto* special : {"<s>", "<pad>", "</s>", "<unk>"}) entries.add(special);
-  std::vector<std::pair<std::string, size_t>> alphabet;
-  for (size_t b = 0; b < 256; ++b) alphabet.emplace_back(byte_symbol(static_cast<uint8_t>(b)), b);
-  std::sort(alphabet.begin(), alphabet.end());  // UTF-8 sorts as code points do
-  std::vector<int32_t> bytes(256);
-  for (const auto& [symbol, b] : alphabet) bytes[b] = entries.add(symbol);
-  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(max_size > entries.list.size(), "--vocab-size ", size,
-                       " is too small for byte-level BPE, which has ", entries.list.size() + 1,
-                       " tokens before the first merge; raise it");
-  TrainingProgress progress;
+namespace {
+
+/// The pretokens of sentences as words of byte symbols, counted.
+std::vector<CountedWord> byte_words(const std::vector<std::string>& sentences, const std::vector<int32_t>& bytes,
+                                    TrainingProgress& progress) {
   std::map<std::string, uint64_t, std::less<>> counts;
   for (size_t s = 0; s < sentences.size(); ++s) {
     stop_if_interrupted();
@@ -188,9 +187,27 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
     word.count = count;
     for (const char c : token) word.symbols.push_back(bytes[static_cast<uint8_t>(c)]);
   }
+  return words;
+}
+
+}  // namespace
+
+ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t size) {
+  Entries entries;
+  for (const auto* special : {"<s>", "<pad>", "</s>", "<unk>"}) entries.add(special);
+  std::vector<std::pair<std::string, size_t>> alphabet;
+  for (size_t b = 0; b < 256; ++b) alphabet.emplace_back(byte_symbol(static_cast<uint8_t>(b)), b);
+  std::sort(alphabet.begin(), alphabet.end());  // UTF-8 sorts as code points do
+  std::vector<int32_t> bytes(256);
+  for (const auto& [symbol, b] : alphabet) bytes[b] = entries.add(symbol);
+  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(max_size > entries.list.size(), "--vocab-size ", size,
+                       " is too small for byte-level BPE, which has ", entries.list.size() + 1,
+                       " tokens before the first merge; raise it");
+  TrainingProgress progress;
   ByteBpeFiles files;
   files.merges = "#version: 0.2\n";
-  learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
+  learn_merges(byte_words(sentences, bytes, progress), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (entries.list.size() + 1 >= max_size) return std::nullopt;  // the last one is <mask>
     progress.show(entries.list.size(), max_size, "pieces");
     const auto a = entries.list[static_cast<size_t>(left)], b = entries.list[static_cast<size_t>(right)];

@@ -194,6 +194,20 @@ double fraction_done(const std::string& log, int64_t vocab_size) {
   return std::clamp(std::log(seeds / pieces) / std::log(seeds / (before_the_end * wanted)), 0.0, 1.0);
 }
 
+namespace {
+
+/// What the process has sent: a model, what is wrong with the text, or what it lacked, which is thrown.
+TrainedSentencePiece result_of(const std::string& sent) {
+  const auto content = sent.substr(1);
+  require<Error>(sent[0] != lacks_threads, "a thread that trains the tokenizer cannot be started (", content, "); ",
+                 threads_remedy);
+  require<Error>(sent[0] != lacks_memory,
+                 "there is no memory for the tokenizer's training; lower --vocab-size or name less text");
+  return sent[0] == has_model ? TrainedSentencePiece{content, ""} : TrainedSentencePiece{"", content};
+}
+
+}  // namespace
+
 TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,
                                          int64_t vocab_size) {
   Pipe log, result;
@@ -228,12 +242,7 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
   require<Error>(status == 0 && !sent.empty(), "the process that trains the tokenizer was ended by ",
                  WIFSIGNALED(status) ? concat("signal ", WTERMSIG(status)) : concat("exit code ", WEXITSTATUS(status)),
                  "; if memory was short, lower --vocab-size or name less text");
-  const auto content = sent.substr(1);
-  require<Error>(sent[0] != lacks_threads, "a thread that trains the tokenizer cannot be started (", content, "); ",
-                 threads_remedy);
-  require<Error>(sent[0] != lacks_memory,
-                 "there is no memory for the tokenizer's training; lower --vocab-size or name less text");
-  return sent[0] == has_model ? TrainedSentencePiece{content, ""} : TrainedSentencePiece{"", content};
+  return result_of(sent);
 }
 
 }  // namespace cloze

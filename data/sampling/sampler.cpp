@@ -40,6 +40,13 @@ double Sampler::random_next_rate() const {
 /// The end of the sentence of a token.
 uint64_t Sampler::sentence_end(uint64_t token) const { return store_.first_token(store_.sentence_of(token) + 1); }
 
+/// The tokens that chunk `number` is to have, in a few of them fewer than a row has room for.
+uint64_t Sampler::target_length(uint64_t short_key, uint64_t number) const {
+  Stream stream(short_key, 0, number);
+  const bool is_short = options_.short_seq_prob > 0 && options_.length > 2 && stream.bernoulli(options_.short_seq_prob);
+  return is_short ? 2 + stream.below(options_.length - 1) : options_.length;
+}
+
 std::vector<Sampler::Chunk> Sampler::cut(uint64_t short_key) {
   const auto packing = options_.packing;
   const bool by_tokens = packing == Packing::document || packing == Packing::full;
@@ -48,11 +55,7 @@ std::vector<Sampler::Chunk> Sampler::cut(uint64_t short_key) {
   std::vector<Chunk> chunks;
   uint64_t at = 0, document = 0, sentence = 0;
   while (at < store_.num_tokens()) {
-    uint64_t target = options_.length;
-    Stream stream(short_key, 0, chunks.size());
-    if (options_.short_seq_prob > 0 && target > 2 && stream.bernoulli(options_.short_seq_prob))
-      target = 2 + stream.below(target - 1);
-    const uint64_t first = at;
+    const uint64_t target = target_length(short_key, chunks.size()), first = at;
     uint64_t filled = 0, units = 0;  // positions, separators included; sentences, or runs of one document
     for (bool full = false; !full && at < store_.num_tokens(); ++units) {
       const uint64_t document_end = store_.document_token(document + 1);

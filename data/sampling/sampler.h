@@ -76,6 +76,7 @@ class Sampler {
     uint64_t first;           // token
     uint32_t tokens, target;  // of a chunk for pairs: target number of tokens of both segments
   };
+  uint64_t target_length(uint64_t short_key, uint64_t number) const;
   std::vector<Chunk> cut(uint64_t short_key);
   bool makes_pairs() const {
     return options_.packing == Packing::sentences || options_.packing == Packing::two_sentences;

@@ -67,42 +67,45 @@ void TokenFinder::split(NormalizedText& text) const {
   if (empty()) return;
   std::vector<Part> parts;
   for (const auto& part : text.parts) {
-    if (part.id >= 0) {
+    if (part.id >= 0)
       parts.push_back(part);
-      continue;
-    }
-    const auto view = text.view(part);
-    size_t last = 0;         // end of the previous token
-    size_t after_space = 0;  // end of the white space examined last
-    for (size_t at = 0; at < view.size();) {
-      size_t length = 0;
-      int32_t which = -1;
-      trie_.each_prefix(view.substr(at), [&](size_t bytes, int32_t found) {
-        length = bytes;
-        which = found;
-      });
-      if (which < 0) {
-        ++at;
-        continue;
-      }
-      const auto& token = tokens_[static_cast<size_t>(which)];
-      size_t begin = at, end = at + length;
-      at = end;
-      if (token.special || (token.single_word && !is_single_word(view, begin, end))) continue;
-      if (token.lstrip) begin = std::max(space_before(view, begin, last), last);
-      if (token.rstrip && end >= after_space) after_space = space_after(view, end);
-      if (token.rstrip) end = std::max(end, after_space);
-      if (begin > end) continue;
-      if (last < begin) parts.push_back(text.slice(part, last, begin));
-      if (begin < end) {
-        parts.push_back(text.slice(part, begin, end));
-        parts.back().id = token.id;
-      }
-      last = end;
-    }
-    if (last < view.size()) parts.push_back(text.slice(part, last, view.size()));
+    else
+      split(text, part, parts);
   }
   text.parts = std::move(parts);
+}
+
+void TokenFinder::split(const NormalizedText& text, const Part& part, std::vector<Part>& parts) const {
+  const auto view = text.view(part);
+  size_t last = 0;         // end of the previous token
+  size_t after_space = 0;  // end of the white space examined last
+  for (size_t at = 0; at < view.size();) {
+    size_t length = 0;
+    int32_t which = -1;
+    trie_.each_prefix(view.substr(at), [&](size_t bytes, int32_t found) {
+      length = bytes;
+      which = found;
+    });
+    if (which < 0) {
+      ++at;
+      continue;
+    }
+    const auto& token = tokens_[static_cast<size_t>(which)];
+    size_t begin = at, end = at + length;
+    at = end;
+    if (token.special || (token.single_word && !is_single_word(view, begin, end))) continue;
+    if (token.lstrip) begin = std::max(space_before(view, begin, last), last);
+    if (token.rstrip && end >= after_space) after_space = space_after(view, end);
+    if (token.rstrip) end = std::max(end, after_space);
+    if (begin > end) continue;
+    if (last < begin) parts.push_back(text.slice(part, last, begin));
+    if (begin < end) {
+      parts.push_back(text.slice(part, begin, end));
+      parts.back().id = token.id;
+    }
+    last = end;
+  }
+  if (last < view.size()) parts.push_back(text.slice(part, last, view.size()));
 }
 
 std::string AddedTokens::add(const AddedToken& token, const std::vector<Normalizer>& steps) {

@@ -37,6 +37,8 @@ class TokenFinder {
   void split(NormalizedText& text) const;
 
  private:
+  void split(const NormalizedText& text, const Part& part, std::vector<Part>& parts) const;
+
   std::vector<AddedToken> tokens_;
   PieceTrie trie_;  // spelling -> index in `tokens_`
   bool finds_any_ = false;

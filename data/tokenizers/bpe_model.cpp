@@ -30,14 +30,7 @@ struct Bpe final : PartModel {
   /// Splits a part into characters. Without an unknown token, characters without a vocabulary entry are dropped.
   /// Differs: tokenizers computes the offsets after a dropped character as if it had no bytes.
   void split(std::string_view part, std::vector<BpeSymbol>& symbols) const {
-    const auto add = [&](int32_t id, size_t begin, size_t end) {
-      const auto at = static_cast<int32_t>(symbols.size());
-      symbols.push_back({.id = id,
-                         .begin = static_cast<uint32_t>(begin),
-                         .end = static_cast<uint32_t>(end),
-                         .before = at - 1,
-                         .after = at + 1});
-    };
+    const auto add = [&](int32_t id, size_t begin, size_t end) { append(symbols, id, begin, end); };
     struct Pending {
       size_t begin = 0, end = 0;
       bool exists = false;
@@ -59,8 +52,7 @@ struct Bpe final : PartModel {
         add(known, begin, at);
         continue;
       }
-      if (!bytes.empty() &&
-          std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; })) {
+      if (has_bytes_of(spelled)) {
         for (const char c : spelled) add(bytes[static_cast<uint8_t>(c)], begin, at);
         continue;
       }
@@ -74,6 +66,20 @@ struct Bpe final : PartModel {
     }
     add_pending();
     if (!symbols.empty()) symbols.back().after = -1;
+  }
+
+  static void append(std::vector<BpeSymbol>& symbols, int32_t id, size_t begin, size_t end) {
+    const auto at = static_cast<int32_t>(symbols.size());
+    symbols.push_back({.id = id,
+                       .begin = static_cast<uint32_t>(begin),
+                       .end = static_cast<uint32_t>(end),
+                       .before = at - 1,
+                       .after = at + 1});
+  }
+
+  bool has_bytes_of(std::string_view spelled) const {
+    return !bytes.empty() &&
+           std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; });
   }
 
   BpeMerges merges;

@@ -65,52 +65,9 @@ const std::array<int32_t, 256>& byte_symbols() {
 struct ByteBpe final : TokenizerModel {
   ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path, bool add_prefix_space)
       : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)), prefix_space(add_prefix_space) {
-    const auto json = parse_json(vocabulary);
-    if (!json.is_object() || json.empty())
-      fail<DataError>(path, ": is not a JSON object of tokens and ids", json_fault(vocabulary), "; it is damaged");
-    pieces.resize(json.size());
-    std::vector<bool> taken(json.size());  // a token may be empty
-    for (const auto& [piece, id] : json.items()) {
-      require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
-                             !taken[id.get<size_t>()],
-                         path, ": token '", piece, "' has id ", json_text(id), ", which is taken or beyond the ",
-                         pieces.size(), " tokens; ids must be 0, 1, 2, ...");
-      pieces[id.get<size_t>()] = piece;
-      taken[id.get<size_t>()] = true;
-      ids.emplace(piece, id.get<int32_t>());
-    }
-    for (size_t b = 0; b < 256; ++b) {
-      std::string symbol;
-      append_code_point(symbol, byte_symbols()[b]);
-      const auto found = ids.find(symbol);
-      require<DataError>(found != ids.end(), path, ": has no token for byte ", b,
-                         "; a byte-level vocabulary needs all 256");
-      bytes[b] = found->second;
-      value_of[byte_symbols()[b]] = static_cast<char>(b);
-    }
-    int32_t rank = 0;
-    size_t line = 0;
-    for (size_t begin = 0; begin < merges.size();) {
-      const size_t end = std::min(merges.find('\n', begin), merges.size());
-      std::string_view text(merges.data() + begin, end - begin);
-      begin = end + 1;
-      ++line;
-      if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
-      if (text.empty() || (line == 1 && text.substr(0, 8) == "#version")) continue;
-      const size_t space = text.find(' ');
-      require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text,
-                         "' is not two tokens with a space between them");
-      // Text is split at punctuation first, so that no merge of a byte-level vocabulary results in this.
-      require<DataError>(!text.ends_with("</w>"), path, " merges:", line, ": '", text,
-                         "' ends a word with </w>, which byte-level BPE of GPT-2's kind does not; have transformers "
-                         "write tokenizer.json next to it (save_pretrained)");
-      const auto left = ids.find(std::string(text.substr(0, space))),
-                 right = ids.find(std::string(text.substr(space + 1)));
-      const auto whole = ids.find(std::string(text.substr(0, space)) + std::string(text.substr(space + 1)));
-      require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '",
-                         text, "' names a token that the vocabulary lacks");
-      ranks.emplace(bpe_pair(left->second, right->second), BpeMerge{rank++, whole->second});
-    }
+    read_vocabulary(path);
+    find_bytes(path);
+    read_merges(path);
     for (const auto& piece : pieces) starts.push_back(piece.compare(0, 2, "\u0120") == 0);
     static std::atomic<uint64_t> made{0};
     serial = (uint64_t{1} << 63) | ++made;
@@ -192,6 +149,64 @@ struct ByteBpe final : TokenizerModel {
   }
 
  private:
+  void read_vocabulary(const std::string& path) {
+    const auto json = parse_json(vocabulary);
+    if (!json.is_object() || json.empty())
+      fail<DataError>(path, ": is not a JSON object of tokens and ids", json_fault(vocabulary), "; it is damaged");
+    pieces.resize(json.size());
+    std::vector<bool> taken(json.size());  // a token may be empty
+    for (const auto& [piece, id] : json.items()) {
+      require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
+                             !taken[id.get<size_t>()],
+                         path, ": token '", piece, "' has id ", json_text(id), ", which is taken or beyond the ",
+                         pieces.size(), " tokens; ids must be 0, 1, 2, ...");
+      pieces[id.get<size_t>()] = piece;
+      taken[id.get<size_t>()] = true;
+      ids.emplace(piece, id.get<int32_t>());
+    }
+  }
+
+  /// Finds the token of each byte.
+  void find_bytes(const std::string& path) {
+    for (size_t b = 0; b < 256; ++b) {
+      std::string symbol;
+      append_code_point(symbol, byte_symbols()[b]);
+      const auto found = ids.find(symbol);
+      require<DataError>(found != ids.end(), path, ": has no token for byte ", b,
+                         "; a byte-level vocabulary needs all 256");
+      bytes[b] = found->second;
+      value_of[byte_symbols()[b]] = static_cast<char>(b);
+    }
+  }
+
+  void read_merges(const std::string& path) {
+    size_t line = 0;
+    for (size_t begin = 0; begin < merges.size();) {
+      const size_t end = std::min(merges.find('\n', begin), merges.size());
+      std::string_view text(merges.data() + begin, end - begin);
+      begin = end + 1;
+      ++line;
+      if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+      if (text.empty() || (line == 1 && text.substr(0, 8) == "#version")) continue;
+      read_merge(text, path, line);
+    }
+  }
+
+  void read_merge(std::string_view text, const std::string& path, size_t line) {
+    const size_t space = text.find(' ');
+    require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text,
+                       "' is not two tokens with a space between them");
+    // Text is split at punctuation first, so that no merge of a byte-level vocabulary results in this.
+    require<DataError>(!text.ends_with("</w>"), path, " merges:", line, ": '", text,
+                       "' ends a word with </w>, which byte-level BPE of GPT-2's kind does not; have transformers "
+                       "write tokenizer.json next to it (save_pretrained)");
+    const std::string first(text.substr(0, space)), second(text.substr(space + 1));
+    const auto left = ids.find(first), right = ids.find(second), whole = ids.find(first + second);
+    require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '",
+                       text, "' names a token that the vocabulary lacks");
+    ranks.emplace(bpe_pair(left->second, right->second), BpeMerge{next_rank++, whole->second});
+  }
+
   /// The bytes of a token; a token with other symbols (a special token) is its spelling.
   std::string text_of(const std::string& piece) const {
     std::string text;
@@ -223,6 +238,7 @@ struct ByteBpe final : TokenizerModel {
   bool prefix_space = false;  // inserted before a text that does not start with one
   std::unordered_map<std::string, int32_t> ids;
   BpeMerges ranks;
+  int32_t next_rank = 0;
   std::unordered_map<int32_t, char> value_of;
   std::array<int32_t, 256> bytes{};
   std::vector<uint8_t> starts;

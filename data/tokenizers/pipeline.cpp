@@ -293,6 +293,8 @@ struct Pipeline final : TokenizerModel {
   }
 
   std::unique_ptr<TokenizerModel> fast_path(const Field& root) const;
+  std::unique_ptr<TokenizerModel> fast_wordpiece(const Field& field, const BertNormalizer& bert) const;
+  std::unique_ptr<TokenizerModel> fast_byte_bpe(const Field& field, const ByteLevelPreTokenizer& level) const;
 
   std::string content;
   std::shared_ptr<SearchTime> search_time = std::make_shared<SearchTime>();  // of all expressions
@@ -318,43 +320,47 @@ struct Pipeline final : TokenizerModel {
 /// BERT's WordPiece and GPT-2's byte-level BPE have dedicated models.
 std::unique_ptr<TokenizerModel> Pipeline::fast_path(const Field& root) const {
   const auto model_field = root["model"];
-  const auto vocabulary = model_field["vocab"];
-  const bool dense = vocabulary.json().is_object() && !contains(pieces, "");
+  const bool dense = model_field["vocab"].json().is_object() && !contains(pieces, "");
   const bool one_step = pre_tokenizers.size() == 1 && normalizers.size() <= 1;
   if (!dense || !one_step || !added.empty()) return nullptr;
-
   const auto* bert = normalizers.empty() ? nullptr : std::get_if<BertNormalizer>(&normalizers[0]);
   if (model->type == "WordPiece" && bert && bert->clean_text &&
-      std::holds_alternative<BertPreTokenizer>(pre_tokenizers[0])) {
-    if (model->continuing != "##" || model_field["unk_token"].text_or("[UNK]") != "[UNK]" || model->unknown < 0)
-      return nullptr;
-    // Special tokens must not result from text: those with punctuation cannot.
-    for (const auto& token : model->vocabulary.special)
-      if (std::none_of(token.begin(), token.end(), [](char c) { return c > 0 && is_punctuation(c); })) return nullptr;
-    std::string lines;
-    for (size_t id = 0; id < vocabulary.json().size(); ++id) {
-      if (pieces[id].find_first_of("\n\r") != std::string::npos) return nullptr;
-      lines += pieces[id] + "\n";
-    }
-    const auto longest = model_field["max_input_chars_per_word"].count(100, INT64_MAX);
-    const WordPieceRules rules{.lowercase = bert->lowercase,
-                               .strip_accents = bert->strip_accents,
-                               .split_ideographs = bert->split_ideographs,
-                               .max_word_length = static_cast<size_t>(longest),
-                               .as_tokenizers = true};
-    return make_wordpiece(std::move(lines), "tokenizer.json", rules);
-  }
-
+      std::holds_alternative<BertPreTokenizer>(pre_tokenizers[0]))
+    return fast_wordpiece(model_field, *bert);
   const auto* level = std::get_if<ByteLevelPreTokenizer>(&pre_tokenizers[0]);
-  if (model->type != "BPE" || !level || !level->use_regex || !normalizers.empty()) return nullptr;
+  if (model->type == "BPE" && level && level->use_regex && normalizers.empty())
+    return fast_byte_bpe(model_field, *level);
+  return nullptr;
+}
+
+std::unique_ptr<TokenizerModel> Pipeline::fast_wordpiece(const Field& field, const BertNormalizer& bert) const {
+  if (model->continuing != "##" || field["unk_token"].text_or("[UNK]") != "[UNK]" || model->unknown < 0) return nullptr;
+  // Special tokens must not result from text: those with punctuation cannot.
+  for (const auto& token : model->vocabulary.special)
+    if (std::none_of(token.begin(), token.end(), [](char c) { return c > 0 && is_punctuation(c); })) return nullptr;
+  std::string lines;
+  for (size_t id = 0; id < field["vocab"].json().size(); ++id) {
+    if (pieces[id].find_first_of("\n\r") != std::string::npos) return nullptr;
+    lines += pieces[id] + "\n";
+  }
+  const auto longest = field["max_input_chars_per_word"].count(100, INT64_MAX);
+  const WordPieceRules rules{.lowercase = bert.lowercase,
+                             .strip_accents = bert.strip_accents,
+                             .split_ideographs = bert.split_ideographs,
+                             .max_word_length = static_cast<size_t>(longest),
+                             .as_tokenizers = true};
+  return make_wordpiece(std::move(lines), "tokenizer.json", rules);
+}
+
+std::unique_ptr<TokenizerModel> Pipeline::fast_byte_bpe(const Field& field, const ByteLevelPreTokenizer& level) const {
   for (const auto* option : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!model_field[option].text_or("").empty()) return nullptr;
-  if (model_field["ignore_merges"].flag(false) || model_field["byte_fallback"].flag(false)) return nullptr;
+    if (!field[option].text_or("").empty()) return nullptr;
+  if (field["ignore_merges"].flag(false) || field["byte_fallback"].flag(false)) return nullptr;
   for (int byte = 0; byte < 256; ++byte)
     if (model->vocabulary.find_in_text(byte_symbol(static_cast<uint8_t>(byte))) < 0) return nullptr;
   std::string merges = "#version: 0.2\n";
   std::unordered_set<std::string> distinct;
-  for (const auto& merge : model_field["merges"].json()) {
+  for (const auto& merge : field["merges"].json()) {
     const auto line =
         merge.is_string() ? merge.get<std::string>() : merge[0].get<std::string>() + " " + merge[1].get<std::string>();
     if (line.starts_with("#version") && merge.is_string()) continue;
@@ -365,7 +371,7 @@ std::unique_ptr<TokenizerModel> Pipeline::fast_path(const Field& root) const {
     if (model->vocabulary.special.contains(line.substr(0, space) + line.substr(space + 1))) return nullptr;
     merges += line + "\n";
   }
-  return make_byte_bpe(json_text(vocabulary.json()), std::move(merges), "tokenizer.json", level->add_prefix_space);
+  return make_byte_bpe(json_text(field["vocab"].json()), std::move(merges), "tokenizer.json", level.add_prefix_space);
 }
 
 }  // namespace

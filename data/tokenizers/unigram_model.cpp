@@ -15,20 +15,20 @@ constexpr double unknown_penalty =
     10;  // log probability of an unknown character below that of the least probable piece
 
 struct Unigram final : PartModel {
-  void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
-    struct Position {
-      double best = 0;
-      int32_t id = -1;
-      uint32_t from = 0;
-      bool reached = false;
-    };
-    thread_local std::vector<Position> positions;
+  /// The best segmentation of the text before a position: its last piece.
+  struct Position {
+    double best = 0;
+    int32_t id = -1;
+    uint32_t from = 0;
+    bool reached = false;
+
+    void reach(uint32_t start, double score, int32_t piece) {
+      if (!reached || score > best) *this = {.best = score, .id = piece, .from = start, .reached = true};
+    }
+  };
+
+  void find_best(std::string_view part, std::vector<Position>& positions) const {
     positions.assign(part.size() + 1, Position{});
-    const auto reach = [&](size_t to, uint32_t from, double score, int32_t id) {
-      auto& position = positions[to];
-      if (position.reached && score <= position.best) return;
-      position = {.best = score, .id = id, .from = from, .reached = true};
-    };
     for (size_t begin = 0; begin < part.size();) {
       size_t next = begin;
       next_code_point(part, next);
@@ -37,11 +37,16 @@ struct Unigram final : PartModel {
       bool known = false;
       trie.each_prefix(part.substr(begin), [&](size_t length, int32_t id) {
         known = known || length == next - begin;
-        reach(begin + length, from, before + scores[static_cast<size_t>(id)], id);
+        positions[begin + length].reach(from, before + scores[static_cast<size_t>(id)], id);
       });
-      if (!known) reach(next, from, before + unknown_score, unknown);
+      if (!known) positions[next].reach(from, before + unknown_score, unknown);
       begin = next;
     }
+  }
+
+  void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
+    thread_local std::vector<Position> positions;
+    find_best(part, positions);
     thread_local std::vector<TokenSpan> found;  // from the end to the start, unknown characters fused
     found.clear();
     for (size_t end = part.size(); end > 0;) {

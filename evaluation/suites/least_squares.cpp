@@ -302,6 +302,15 @@ double steepness(const Matrix& jacobian, const Vector& residuals, double length)
   return largest;
 }
 
+/// The scale of each parameter: the largest length that its column has had.
+void widen(Vector& diagonal, const Matrix& jacobian) {
+  for (size_t p = 0; p < jacobian.size(); ++p) {
+    const double size = norm(jacobian[p]);
+    if (diagonal.size() == p) diagonal.push_back(size != 0 ? size : 1);
+    diagonal[p] = std::max(diagonal[p], size);
+  }
+}
+
 }  // namespace
 
 std::optional<Vector> levenberg_marquardt(const Residuals& residuals, size_t count, Vector start, int max_evaluations) {
@@ -313,11 +322,7 @@ std::optional<Vector> levenberg_marquardt(const Residuals& residuals, size_t cou
   Vector diagonal;
   for (bool first = true;;) {
     const auto jacobian = problem.jacobian(x, r);
-    for (size_t p = 0; p < x.size(); ++p) {
-      const double size = norm(jacobian[p]);
-      if (first) diagonal.push_back(size != 0 ? size : 1);
-      diagonal[p] = std::max(diagonal[p], size);
-    }
+    widen(diagonal, jacobian);
     if (first) radius = 100 * norm(scaled(diagonal, x));
     if (radius == 0) radius = 100;
     if (length == 0) return x;

@@ -15,6 +15,19 @@ namespace cloze {
 
 namespace {
 
+void read_early_stopping(SearchConfig& search, const nlohmann::json& settings, const std::string& path) {
+  if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean()) {
+    search.early_stopping = settings["early_stopping"].get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
+    return;
+  }
+  std::string name = name_of(search.early_stopping);
+  take(settings, "early_stopping", name, path);
+  const auto names = any_of<EarlyStopping>().allowed;
+  require<ConfigError>(contains(names, name), path, ": early_stopping is '", name, "', which is unknown",
+                       did_you_mean(name, names));
+  search.early_stopping = choice_of<EarlyStopping>(name);
+}
+
 /// Reads settings of a search; keys are those of transformers' GenerationConfig.
 void read_search(SearchConfig& search, const nlohmann::json& settings, const std::string& path) {
   static const std::set<std::string> handled{"do_sample", "source", "early_stopping", "decoder_start_token_id",
@@ -41,16 +54,7 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
     take(settings, key, *field, path);
     known.insert(key);
   }
-  if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean()) {
-    search.early_stopping = settings["early_stopping"].get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
-  } else {
-    std::string name = name_of(search.early_stopping);
-    take(settings, "early_stopping", name, path);
-    const auto names = any_of<EarlyStopping>().allowed;
-    require<ConfigError>(contains(names, name), path, ": early_stopping is '", name, "', which is unknown",
-                         did_you_mean(name, names));
-    search.early_stopping = choice_of<EarlyStopping>(name);
-  }
+  read_early_stopping(search, settings, path);
   bool samples = false;
   take(settings, "do_sample", samples, path);
   require<ConfigError>(!samples, path, ": do_sample is true; sampled text cannot be compared");

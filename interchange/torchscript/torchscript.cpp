@@ -94,6 +94,18 @@ json provenance_of(const LoadedRun& run, const std::string& dtype) {
   return provenance;
 }
 
+/// The receipt as JSON, beside the file.
+template <class Errors>
+json receipt_json(const Receipt& receipt, const Errors& errors, const std::string& dtype, const json& provenance) {
+  return {{"file", fs::path(receipt.path).filename().string()},
+          {"dtype", dtype},
+          {"shapes", receipt.shapes},
+          {"largest_error", errors},
+          {"tolerance", receipt.tolerance},
+          {"compared_with", concat("the model in ", dtype == "bfloat16" ? "bfloat16" : "float32")},
+          {"provenance", provenance}};
+}
+
 }  // namespace
 
 Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype,
@@ -126,14 +138,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                   .shapes = case_shapes(trial),
                   .tolerance = tolerance,
                   .passed = true};
-  const json facts{{"file", fs::path(out).filename().string()},
-                   {"dtype", dtype},
-                   {"shapes", receipt.shapes},
-                   {"largest_error", errors},
-                   {"tolerance", receipt.tolerance},
-                   {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"},
-                   {"provenance", provenance}};
-  write_atomic(receipt_file, json_text(facts, 2) + "\n");
+  write_atomic(receipt_file, json_text(receipt_json(receipt, errors, dtype, provenance), 2) + "\n");
   move_file(receipt_file, out + ".receipt.json");
   move_file(staged, out);
   return receipt;

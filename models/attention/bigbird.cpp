@@ -56,47 +56,53 @@ struct BigBirdAttentionLayer final : Attention {
     return {key_blocks, valid};
   }
 
+  /// [B, ., T, ...] in blocks: [B, ., n, ..., b], the last one filled up with zeros.
+  Tensor in_blocks(const Tensor& x, int64_t axis) const {
+    std::vector<int64_t> fill(static_cast<size_t>(2 * (x.dim() - axis)), 0);
+    fill.back() = kind.block_size - 1;
+    return at::constant_pad_nd(x, fill).unfold(axis, kind.block_size, kind.block_size);
+  }
+
+  /// The chosen blocks [H, n, s] of keys or values in blocks [B, H, n, b, C], side by side: [B, H, n, s b, C]. An
+  /// embedding lookup in a table of all heads' blocks, so that the gradients of a block that is gathered twice are
+  /// accumulated in a fixed order.
+  Tensor gathered(const Tensor& blocks, const Tensor& numbers, const Tensor& last) const {
+    const auto row = (at::ones_like(numbers).cumsum(0) - 1) * (last + 1) + numbers;  // [H, n, s]
+    const auto table = blocks.permute({1, 2, 0, 3, 4}).flatten(2).flatten(0, 1);     // [H n, B b C]
+    const auto picked =
+        at::embedding(table, row).unflatten(-1, {-1, kind.block_size, blocks.size(-1)});  // [H, n, s, B, b, C]
+    return picked.permute({3, 0, 1, 2, 4, 5}).flatten(3, 4);
+  }
+
+  /// Attention of queries [..., t, C] to keys and values [..., s, C]; visible bool [..., 1, s].
+  static Tensor attend(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& visible,
+                       Dropout drop, uint32_t site) {
+    const double scale = 1 / std::sqrt(static_cast<double>(queries.size(-1)));
+    const auto scores = (cloze::matmul(queries, keys.transpose(-1, -2)) * scale).to(accumulation_type(queries));
+    const auto probabilities = masked_softmax(scores, visible.logical_not());
+    drop.site ^= site;
+    return cloze::matmul(dropout(probabilities.contiguous(), drop).to(values.scalar_type()), values);
+  }
+
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
-    const int64_t b = kind.block_size;
-    const auto type = x.scalar_type();
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);  // [B, H, T, C]
     const auto real = context.key_mask.defined() ? context.key_mask : at::ones_like(x.select(-1, 0), at::kBool);
-    const auto blocks = [&](const Tensor& t) {
-      return at::constant_pad_nd(t, {0, 0, 0, b - 1}).unfold(2, b, b).transpose(-1, -2);
-    };  // [B, H, n, b, C]
-    const auto qb = blocks(q), kb = blocks(k), vb = blocks(v);
-    const auto real_blocks = at::constant_pad_nd(real, {0, b - 1}).unfold(1, b, b);  // [B, n, b]
-    const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
-
+    const auto blocks = [&](const Tensor& t) { return in_blocks(t, 2).transpose(-1, -2); };  // [B, H, n, b, C]
+    const auto queries = blocks(q);
+    const auto real_blocks = in_blocks(real, 1);              // [B, n, b]
     const auto i = position_range(real_blocks).unsqueeze(1);  // [n, 1]
     const auto last = i.max();
-    const auto [key_blocks, valid] = key_blocks_of(i, last);
-    const auto head = at::ones_like(key_blocks).cumsum(0) - 1;  // [H, n, s]
-    // An embedding lookup in a table of all heads' blocks, so that the gradients of a block that is gathered twice are
-    // accumulated in a fixed order.
-    const auto row = head * (last + 1) + key_blocks;  // [H, n, s]
-    const auto gather = [&](const Tensor& t) {
-      const auto table = t.permute({1, 2, 0, 3, 4}).flatten(2).flatten(0, 1);            // [H n, B b C]
-      const auto picked = at::embedding(table, row).unflatten(-1, {-1, b, q.size(-1)});  // [H, n, s, B, b, C]
-      return picked.permute({3, 0, 1, 2, 4, 5}).flatten(3, 4);                           // [B, H, n, s b, C]
-    };
+    const auto [numbers, valid] = key_blocks_of(i, last);
     const auto open = real_blocks.transpose(0, 1)
-                          .index({key_blocks})
+                          .index({numbers})
                           .permute({3, 0, 1, 2, 4})
                           .logical_and(valid.unsqueeze(0).unsqueeze(-1))
                           .flatten(3)
                           .unsqueeze(-2);  // [B, H, n, 1, s b]
-    const auto attend = [&](const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& visible,
-                            uint32_t site) {
-      const auto probabilities = masked_softmax(
-          (cloze::matmul(queries, keys.transpose(-1, -2)) * scale).to(accumulation_type(x)), visible.logical_not());
-      Dropout site_drop = drop;
-      site_drop.site ^= site;
-      return cloze::matmul(dropout(probabilities.contiguous(), site_drop).to(type), values);
-    };
-    const auto sparse = attend(qb, gather(kb), gather(vb), open, 0);  // [B, H, n, b, C]
-    const auto everything = real.unsqueeze(1).unsqueeze(1);           // [B, 1, 1, T]
-    const auto ends = attend(at::cat({qb.select(2, 0), qb.select(2, -1)}, 2), k, v, everything, 0x10000)
+    const auto sparse = attend(queries, gathered(blocks(k), numbers, last), gathered(blocks(v), numbers, last), open,
+                               drop, 0);                     // [B, H, n, b, C]
+    const auto everything = real.unsqueeze(1).unsqueeze(1);  // [B, 1, 1, T]
+    const auto ends = attend(at::cat({queries.select(2, 0), queries.select(2, -1)}, 2), k, v, everything, drop, 0x10000)
                           .chunk(2, 2);  // [B, H, b, C] each
     const auto at_end = [&](const Tensor& which) { return which.unsqueeze(-1); };
     const auto mixed =

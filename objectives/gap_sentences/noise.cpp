@@ -104,19 +104,9 @@ void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t w
   }
 }
 
-}  // namespace
-
-SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, SentenceChoice choose,
-                           int64_t mask1, int64_t eos, Stream& stream) {
-  size_t tokens = 0;
-  std::vector<uint32_t> filled;
-  for (size_t s = 0; s < sentences.size(); ++s) {
-    tokens += sentences[s].size();
-    if (!sentences[s].empty()) filled.push_back(static_cast<uint32_t>(s));
-  }
-  const auto count = static_cast<int64_t>(filled.size());
-  const int64_t wanted = std::min(count, std::max<int64_t>(1, floor_fraction(count, gap_ratio)));
-  std::vector<uint8_t> gap(sentences.size());
+/// Marks the sentences that become gaps, of those that have tokens (`filled`).
+void choose_gaps(std::span<const std::vector<int64_t>> sentences, std::vector<uint32_t> filled, int64_t wanted,
+                 SentenceChoice choose, Stream& stream, std::vector<uint8_t>& gap) {
   switch (choose) {
     case SentenceChoice::random:
       partial_shuffle(filled, static_cast<size_t>(wanted), stream);
@@ -137,6 +127,22 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
       choose_principal(sentences, wanted, {.one_by_one = true, .unique = true}, gap);
       break;
   }
+}
+
+}  // namespace
+
+SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, SentenceChoice choose,
+                           int64_t mask1, int64_t eos, Stream& stream) {
+  size_t tokens = 0;
+  std::vector<uint32_t> filled;
+  for (size_t s = 0; s < sentences.size(); ++s) {
+    tokens += sentences[s].size();
+    if (!sentences[s].empty()) filled.push_back(static_cast<uint32_t>(s));
+  }
+  const auto count = static_cast<int64_t>(filled.size());
+  const int64_t wanted = std::min(count, std::max<int64_t>(1, floor_fraction(count, gap_ratio)));
+  std::vector<uint8_t> gap(sentences.size());
+  choose_gaps(sentences, std::move(filled), wanted, choose, stream, gap);
   SourceTarget out;
   out.source.reserve(tokens + 2), out.target.reserve(tokens + 1);
   for (size_t s = 0; s < sentences.size(); ++s) {

@@ -114,6 +114,20 @@ bool has_block(const InitReport& report, const Sources& sources) {
   });
 }
 
+/// The parameters of a run that others can be made from; those of heads of other tasks are left out.
+Sources sources_of(const LoadedRun& source, const Network& network, const Objectives& objectives, InitReport& report) {
+  Sources sources;
+  const auto differing = heads_of_other_tasks(source.config.objectives, objectives);
+  const bool is_encoder = backbone_of(network.model_config()).is_encoder();
+  for (const auto& [name, param] : collect_params(*source.network)) {
+    if (is_of_head(name, differing))
+      report.unused.push_back(name);
+    else
+      sources.emplace(is_encoder ? name_in_encoder(name) : name, param.value().detach());
+  }
+  return sources;
+}
+
 }  // namespace
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe,
@@ -127,16 +141,9 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
       source.folder, "/tokenizer");
   InitReport report;
   report.from = source.checkpoint;
-  Sources sources;
-  const auto differing = heads_of_other_tasks(source.config.objectives, objectives);
+  const auto sources = sources_of(source, network, objectives, report);
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
-  for (const auto& [name, param] : collect_params(*source.network)) {
-    if (is_of_head(name, differing))
-      report.unused.push_back(name);
-    else
-      sources.emplace(model.is_encoder() ? name_in_encoder(name) : name, param.value().detach());
-  }
   std::set<std::string> used;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {

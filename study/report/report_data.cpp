@@ -154,25 +154,43 @@ std::string secondary_lines(const StudyReport& report) {
   return text;
 }
 
+json json_of_known(double value, bool is_known) { return is_known ? json(value) : json(); }
+
 json secondary_json(const StudyReport& report, const ArmReport& arm) {
   json all = json::array();
   for (size_t i = 0; i < arm.secondary.size(); ++i) {
     const auto& summary = arm.secondary[i].summary;
     const auto& d = arm.secondary[i].difference;
     const auto facts = facts_of(report.secondary[i]);
-    const auto known = [](double value, bool is_known) { return is_known ? json(value) : json(); };
     json one{{"metric", facts.name},
              {"unit", facts.unit},
-             {"mean", known(summary.mean, summary.count > 0)},
-             {"sd", known(summary.sd, summary.count > 1)}};
+             {"mean", json_of_known(summary.mean, summary.count > 0)},
+             {"sd", json_of_known(summary.sd, summary.count > 1)}};
     if (!arm.is_baseline)
-      one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
+      one["difference"] = {{"mean", json_of_known(d.mean, d.seeds > 0)},
                            {"interval", interval_json(d.interval)},
                            {"p", optional_json(d.p)},
                            {"p_holm", optional_json(d.p_holm)}};
     all.push_back(one);
   }
   return all;
+}
+
+json difference_json(const ArmReport& arm) {
+  const auto& d = arm.difference;
+  return {{"mean", json_of_known(d.mean, d.seeds > 0)},
+          {"interval", interval_json(d.interval)},
+          {"t_interval", interval_json(d.t_interval)},
+          {"bootstrap_interval", nullptr},
+          {"p", optional_json(d.p)},
+          {"p_corrected", optional_json(d.p_corrected)},
+          {"p_holm", optional_json(d.p_holm)},
+          {"p_equivalence", optional_json(d.p_equivalence)},
+          {"effect_size", optional_json(d.effect_size)},
+          {"detectable", optional_json(d.detectable)},
+          {"seeds_needed", optional_json(d.seeds_needed)},
+          {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
+          {"verdict", arm.verdict}};
 }
 
 Line run_line(const ReportedRun& run) {
@@ -245,26 +263,11 @@ json to_json(const StudyReport& report) {
   for (const auto& arm : report.arms) {
     json runs = json::array();
     for (const auto& run : arm.runs) runs.push_back({{"seed", run.seed}, {"value", run.value}, {"run", run.folder}});
-    const auto known = [](double value, bool is_known) { return is_known ? json(value) : json(); };
     json one{{"name", arm.name},
              {"runs", runs},
-             {"mean", known(arm.summary.mean, !arm.runs.empty())},
-             {"sd", known(arm.summary.sd, arm.runs.size() > 1)}};
-    const auto& d = arm.difference;
-    if (!arm.is_baseline)
-      one["difference"] = {{"mean", known(d.mean, d.seeds > 0)},
-                           {"interval", interval_json(d.interval)},
-                           {"t_interval", interval_json(d.t_interval)},
-                           {"bootstrap_interval", nullptr},
-                           {"p", optional_json(d.p)},
-                           {"p_corrected", optional_json(d.p_corrected)},
-                           {"p_holm", optional_json(d.p_holm)},
-                           {"p_equivalence", optional_json(d.p_equivalence)},
-                           {"effect_size", optional_json(d.effect_size)},
-                           {"detectable", optional_json(d.detectable)},
-                           {"seeds_needed", optional_json(d.seeds_needed)},
-                           {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
-                           {"verdict", arm.verdict}};
+             {"mean", json_of_known(arm.summary.mean, !arm.runs.empty())},
+             {"sd", json_of_known(arm.summary.sd, arm.runs.size() > 1)}};
+    if (!arm.is_baseline) one["difference"] = difference_json(arm);
     if (!arm.secondary.empty()) one["secondary"] = secondary_json(report, arm);
     arms.push_back(one);
   }

@@ -59,6 +59,29 @@ Plan split_plan(const Plan& comparison) {
   return plan;
 }
 
+namespace {
+
+/// The values of an arm where one stream alone has other seeds.
+struct VariedStream {
+  RandomStream stream;
+  std::vector<double> values;
+  double sd() const { return summarize(values).sd; }
+};
+
+std::vector<std::string> variance_row(const std::string& arm, const std::string& varied,
+                                      const std::vector<double>& values, double confidence, const std::string& share) {
+  const auto summary = summarize(values);
+  std::vector<std::string> cells{arm, varied, std::to_string(summary.count), "", "", share};
+  if (summary.count > 1) {
+    const auto interval = sd_interval(summary.sd, summary.count, confidence);
+    cells[3] = digits(summary.sd, 3);
+    cells[4] = "[" + digits(interval.low, 3) + ", " + digits(interval.high, 3) + "]";
+  }
+  return cells;
+}
+
+}  // namespace
+
 Table variance_table(const Plan& comparison, const Plan& split) {
   const double confidence = comparison.study.metric.confidence;
   constexpr auto number = ColumnKind::number;
@@ -69,35 +92,21 @@ Table variance_table(const Plan& comparison, const Plan& split) {
                          {"sd", number},
                          {concat(shortest(100 * confidence), " % interval"), number},
                          {"share", number}}};
-  const auto row = [&](const std::string& arm, const std::string& varied, const std::vector<double>& values,
-                       const std::string& share) {
-    const auto summary = summarize(values);
-    std::vector<std::string> cells{arm, varied, std::to_string(summary.count), "", "", share};
-    if (summary.count > 1) {
-      const auto interval = sd_interval(summary.sd, summary.count, confidence);
-      cells[3] = digits(summary.sd, 3);
-      cells[4] = "[" + digits(interval.low, 3) + ", " + digits(interval.high, 3) + "]";
-    }
-    table.rows.push_back(cells);
-  };
   for (const auto& arm : comparison.arms) {
-    const auto all = values_of(comparison, arm.name);
     const auto& first = comparison.runs[static_cast<size_t>(&arm - comparison.arms.data())];
     const auto shared = finished_result(comparison, first);  // has the seed that all share
-    row(arm.name, comparison.study.vary.empty() ? "all streams" : "all of these", all, "");
-    std::vector<std::vector<double>> parts;
+    table.rows.push_back(variance_row(arm.name, comparison.study.vary.empty() ? "all streams" : "all of these",
+                                      values_of(comparison, arm.name), confidence, ""));
+    std::vector<VariedStream> parts;
     double sum = 0;
     for (const auto stream : split_streams(comparison.study)) {
-      auto& values = parts.emplace_back(values_of(split, split_name(arm.name, stream)));
-      if (shared) values.insert(values.begin(), shared->value);
-      const double sd = summarize(values).sd;
-      sum += sd * sd;
+      auto& part = parts.emplace_back(stream, values_of(split, split_name(arm.name, stream)));
+      if (shared) part.values.insert(part.values.begin(), shared->value);
+      sum += part.sd() * part.sd();
     }
-    size_t k = 0;
-    for (const auto stream : split_streams(comparison.study)) {
-      const double sd = summarize(parts[k]).sd;
-      row(arm.name, name_of(stream), parts[k++], sum > 0 ? fixed(100 * sd * sd / sum, 0) + " %" : "");
-    }
+    for (const auto& part : parts)
+      table.rows.push_back(variance_row(arm.name, name_of(part.stream), part.values, confidence,
+                                        sum > 0 ? fixed(100 * part.sd() * part.sd() / sum, 0) + " %" : ""));
     table.rows.push_back({arm.name, "root of the sum", "", digits(std::sqrt(sum), 3), "", ""});
   }
   return table;

@@ -69,6 +69,22 @@ ItemGroups units_of(const ScoredItems& scored) {
   return groups;
 }
 
+/// The metrics of all questions and, of SQuAD 2.0, of those with an answer and those without.
+std::vector<ScoredMetric> answer_metrics(const AnswerSums& all, size_t parts, bool are_single) {
+  constexpr std::array prefixes{"", "HasAns_", "NoAns_"};
+  constexpr std::array missing{"there is no question", "no question has an answer", "every question has an answer"};
+  std::vector<ScoredMetric> metrics;
+  for (size_t part = 0; part < parts; ++part) {
+    const std::string prefix = prefixes[part];
+    metrics.push_back({.name = parts == 1 ? "exact_match" : prefix + "exact",
+                       .undefined = missing[part],
+                       .is_proportion = are_single,
+                       .count = all.count[part]});
+    metrics.push_back({.name = prefix + "f1", .undefined = missing[part], .count = all.count[part]});
+  }
+  return metrics;
+}
+
 }  // namespace
 
 TaskScorer answer_scorer(const ScoredItems& scored) {
@@ -88,16 +104,7 @@ TaskScorer answer_scorer(const ScoredItems& scored) {
   scorer.unit_of = std::move(groups.group_of);
   const auto cells = number_cells(units, scorer);
   const size_t parts = scored.squad == SquadVersion::v2_0 ? 3 : 1;
-  for (size_t part = 0; part < parts; ++part) {
-    const std::string prefix = std::array{"", "HasAns_", "NoAns_"}[part];
-    const std::string missing =
-        std::array{"there is no question", "no question has an answer", "every question has an answer"}[part];
-    scorer.metrics.push_back({.name = parts == 1 ? "exact_match" : prefix + "exact",
-                              .undefined = missing,
-                              .is_proportion = are_single,
-                              .count = all.count[part]});
-    scorer.metrics.push_back({.name = prefix + "f1", .undefined = missing, .count = all.count[part]});
-  }
+  scorer.metrics = answer_metrics(all, parts, are_single);
   scorer.values = [cells, parts](std::span<const int64_t> weights, std::span<double> values) {
     for (size_t part = 0; part < parts; ++part) {
       double exact = 0, f1 = 0, count = 0;

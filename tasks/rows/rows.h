@@ -87,8 +87,10 @@ class TaskRowMaker {
 
  private:
   struct Encoded;
+  struct WordTokens;
   void add_rows(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
   void add_text(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
+  WordTokens tokens_of_words(const TaskItem& item, RowCounts& counts) const;
   void add_words(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
   void add_spans(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
   void add_candidates(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;

@@ -28,6 +28,8 @@ bool is_space_at(std::string_view text, size_t at) {
 struct TokensOfAnswer {
   int64_t first = 0, last = -1;
   bool exists() const { return first <= last; }
+  bool is_within(const TokenWindow& window) const { return exists() && first >= window.begin && last < window.end; }
+  bool overlaps(const TokenWindow& window) const { return exists() && first < window.end && last >= window.begin; }
 };
 
 /// The fewest tokens that have all bytes of an answer that any token has.
@@ -91,18 +93,17 @@ void TaskRowMaker::add_spans(const TaskItem& item, int64_t number, std::vector<T
     row.item = number;
     row.window = number_of_window++;
     set_bytes(row, context, window);
-    const bool is_whole = answer.exists() && answer.first >= window.begin && answer.last < window.end;
-    const bool is_split = answer.exists() && !is_whole && answer.first < window.end && answer.last >= window.begin;
+    row.class_token = position_of(framing_.no_answer_place, static_cast<int64_t>(row.ids.size()));
+    const bool is_whole = answer.is_within(window);
     is_whole_anywhere = is_whole_anywhere || is_whole;
     if (is_whole) {
       row.start = row.second_begin + answer.first - window.begin;
       row.end = row.second_begin + answer.last - window.begin;
     } else if (gold && (!has_answer || answer.exists())) {
-      row.start = row.end = position_of(framing_.no_answer_place, static_cast<int64_t>(row.ids.size()));
+      row.start = row.end = row.class_token;
     }
-    row.class_token = position_of(framing_.no_answer_place, static_cast<int64_t>(row.ids.size()));
     counts.windows_without_answer += has_answer && !is_whole;
-    counts.split_answers += is_split;
+    counts.split_answers += !is_whole && answer.overlaps(window);
     rows.push_back(std::move(row));
   }
   counts.lost_answers += answer.exists() && !is_whole_anywhere;

@@ -33,25 +33,35 @@ std::vector<int32_t> word_tokens(const Tokenizer& tokenizer, const std::string& 
   return tokenizer.encode(word, /*inside=*/word[0] != ' ');
 }
 
-void TaskRowMaker::add_words(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
-                             RowCounts& counts) const {
+/// The tokens of an item's words, the words that have some, and where each of these begins.
+struct TaskRowMaker::WordTokens {
+  std::vector<int32_t> ids{};
+  std::vector<int64_t> words{}, starts{};
+};
+
+TaskRowMaker::WordTokens TaskRowMaker::tokens_of_words(const TaskItem& item, RowCounts& counts) const {
   constexpr size_t listed = 20;
-  std::vector<int32_t> ids;
-  std::vector<int64_t> words, starts;  // of words with tokens
-  const auto places = room(false);
+  WordTokens tokens;
   for (size_t i = 0; i < item.words.size(); ++i) {
-    const auto tokens = word_tokens(tokenizer_, item.words[i]);
+    const auto of_word = word_tokens(tokenizer_, item.words[i]);
     ++counts.words;
-    if (tokens.empty()) {
+    if (of_word.empty()) {
       ++counts.words_without_token;
       if (counts.listed_words.size() < listed) counts.listed_words.push_back({item.id, static_cast<int64_t>(i)});
       continue;
     }
-    counts.cut_words += static_cast<int64_t>(tokens.size()) > places;
-    words.push_back(static_cast<int64_t>(i));
-    starts.push_back(static_cast<int64_t>(ids.size()));
-    ids.insert(ids.end(), tokens.begin(), tokens.end());
+    counts.cut_words += static_cast<int64_t>(of_word.size()) > room(false);
+    tokens.words.push_back(static_cast<int64_t>(i));
+    tokens.starts.push_back(static_cast<int64_t>(tokens.ids.size()));
+    tokens.ids.insert(tokens.ids.end(), of_word.begin(), of_word.end());
   }
+  return tokens;
+}
+
+void TaskRowMaker::add_words(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
+                             RowCounts& counts) const {
+  const auto [ids, words, starts] = tokens_of_words(item, counts);
+  const auto places = room(false);
   const auto windows = word_windows(starts, static_cast<int64_t>(ids.size()), places, step_of(options_.cut, places));
   const auto owners = windows_of_words(starts, windows);
   const auto* gold = std::get_if<GoldLabels>(&item.gold);
