@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "core/config/named_config.h"
@@ -41,10 +42,38 @@ std::string folder_around(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// `; name the folder that it is in, PATH` for a part of such a folder, else `otherwise`.
-std::string folder_or(const std::string& path, PathKind kind, const std::string& otherwise) {
-  const auto folder = folder_around(path);
-  return kind_of_path(folder) == kind ? "; name the folder that it is in, " + folder : otherwise;
+/// What is said of a path of a kind, where another belongs. In a sentence {path} stands for the path, {folder} for the
+/// folder that it is in, {run} for the run of the checkpoint that one of the two is, {wanted} for what belongs there.
+struct PathMistake {
+  PathKind kind;
+  std::string_view sentence;
+  PathKind inside = PathKind::absent;  ///< of the folder that it is in; absent: any
+};
+
+std::string filled(std::string_view sentence, const std::string& path, std::string_view wanted) {
+  std::string text;
+  while (!sentence.empty()) {
+    const auto open = std::min(sentence.find('{'), sentence.size()), close = sentence.find('}', open);
+    text += sentence.substr(0, open);
+    if (open == sentence.size()) break;
+    const auto name = sentence.substr(open + 1, close - open - 1);
+    if (name == "path") text += path;
+    if (name == "folder") text += folder_around(path);
+    if (name == "run") text += run_of_step(kind_of_path(path) == PathKind::step ? path : folder_around(path));
+    if (name == "wanted") text += wanted;
+    sentence.remove_prefix(close + 1);
+  }
+  return text;
+}
+
+/// Throws E with the first sentence that fits a path; none may.
+template <class E>
+void refuse_path(const std::string& path, std::initializer_list<PathMistake> mistakes, std::string_view wanted = "") {
+  const auto kind = kind_of_path(path);
+  for (const auto& mistake : mistakes)
+    if (mistake.kind == kind &&
+        (mistake.inside == PathKind::absent || mistake.inside == kind_of_path(folder_around(path))))
+      fail<E>(path, ": ", filled(mistake.sentence, path, wanted));
 }
 
 /// The runs in a folder, by name.
@@ -112,68 +141,46 @@ std::string run_of_step(const std::string& path) { return fs::path(located_step(
 std::string near_run(const std::string& path) { return near_folder(path, PathKind::run); }
 
 void check_run_path(const std::string& path, RunCount count) {
-  switch (kind_of_path(path)) {
-    case PathKind::absent: {
-      const auto near = near_run(path);
-      fail<CheckpointError>(path, ": no such run directory",
-                            near.empty() ? "; name one that `cloze pretrain` or `cloze import` made" : near);
-    }
-    case PathKind::tokens:
-      fail<CheckpointError>(path,
-                            ": is prepared text, not a run; `cloze verify data` checks it, `cloze pretrain CONFIG "
-                            "--set data.tokens=",
-                            path, "` trains on it");
-    case PathKind::tokenizer:
-      fail<CheckpointError>(path, ": is a tokenizer, not a run",
-                            folder_or(path, PathKind::run, "; name the run directory it belongs to"));
-    case PathKind::huggingface:
-      fail<CheckpointError>(path, ": is a Hugging Face folder, not a run; make it one with `cloze import ", path,
-                            " --out DIR`");
-    case PathKind::file: {
-      const auto inside = folder_or(path, PathKind::step, "; name the folder of a run");
-      fail<CheckpointError>(path, ": is a file, not a run", folder_or(path, PathKind::run, inside));
-    }
-    case PathKind::other:
-      return check_is_no_folder_of_runs(path, count);
-    case PathKind::run:
-    case PathKind::step:
-      return;  // opened, or refused, by who reads it
-  }
+  using enum PathKind;
+  refuse_path<CheckpointError>(
+      path,
+      {{tokens,
+        "is prepared text, not a run; `cloze verify data` checks it, `cloze pretrain CONFIG --set data.tokens={path}` "
+        "trains on it"},
+       {tokenizer, "is a tokenizer, not a run; name the folder that it is in, {folder}", run},
+       {tokenizer, "is a tokenizer, not a run; name the run directory it belongs to"},
+       {huggingface, "is a Hugging Face folder, not a run; make it one with `cloze import {path} --out DIR`"},
+       {file, "is a file, not a run; name the folder that it is in, {folder}", run},
+       {file, "is a file, not a run; name the folder that it is in, {folder}", step},
+       {file, "is a file, not a run; name the folder of a run"}});
+  const auto kind = kind_of_path(path);
+  if (kind == other) check_is_no_folder_of_runs(path, count);
+  if (kind != absent) return;  // opened, or refused, by who reads it
+  const auto near = near_run(path);
+  fail<CheckpointError>(path, ": no such run directory",
+                        near.empty() ? "; name one that `cloze pretrain` or `cloze import` made" : near);
 }
 
 void check_whole_run_path(const std::string& path, RunCount count) {
   check_run_path(path, count);
-  const auto kind = kind_of_path(path);
-  require<CheckpointError>(kind != PathKind::step, path, ": is one checkpoint of a run; name the run, which is ",
-                           run_of_step(path));
+  refuse_path<CheckpointError>(path, {{PathKind::step, "is one checkpoint of a run; name the run, which is {run}"}});
   require<CheckpointError>(
-      kind == PathKind::run || holds_steps(path), path,
+      kind_of_path(path) == PathKind::run || holds_steps(path), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
 }
 
 void check_training_path(const std::string& path) {
-  switch (kind_of_path(path)) {
-    case PathKind::tokens:
-      fail<ConfigError>(path,
-                        ": is prepared text, not the folder of a run; name another with --run, and the text by --set "
-                        "data.tokens=",
-                        path);
-    case PathKind::tokenizer:
-      fail<ConfigError>(path, ": is a tokenizer, not the folder of a run; name another with --run");
-    case PathKind::huggingface:
-      fail<ConfigError>(path,
-                        ": is a Hugging Face folder, not that of a run; name another with --run, and make this a run "
-                        "with `cloze import ",
-                        path, " --out DIR`");
-    case PathKind::step:
-      fail<ConfigError>(path, ": is a checkpoint of a run; continue that with --run ", run_of_step(path), " --resume");
-    case PathKind::file:
-      fail<ConfigError>(path, ": is a file, not the folder of a run; name another with --run");
-    case PathKind::absent:
-    case PathKind::run:
-    case PathKind::other:
-      return;  // made, continued, or refused, by who trains there
-  }
+  using enum PathKind;
+  refuse_path<ConfigError>(
+      path,
+      {{tokens,
+        "is prepared text, not the folder of a run; name another with --run, and the text by --set data.tokens={path}"},
+       {tokenizer, "is a tokenizer, not the folder of a run; name another with --run"},
+       {huggingface,
+        "is a Hugging Face folder, not that of a run; name another with --run, and make this a run with `cloze import "
+        "{path} --out DIR`"},
+       {step, "is a checkpoint of a run; continue that with --run {run} --resume"},
+       {file, "is a file, not the folder of a run; name another with --run"}});
 }
 
 namespace {
@@ -295,19 +302,21 @@ std::string place_of_configs() {
 }  // namespace
 
 std::string config_file(const std::string& path) {
+  using enum PathKind;
+  refuse_path<ConfigError>(
+      path,
+      {{tokens, "is prepared text, not a config; name a config, and the text by --set data.tokens={path}"},
+       {run,
+        "is a run, not a config; its config is {path}/run.yaml, and `cloze pretrain --run {path} --resume` continues "
+        "it"},
+       {step,
+        "is a checkpoint, not a config; the config of its run is {run}/run.yaml, and `cloze pretrain --run {run} "
+        "--resume` continues that"},
+       {huggingface,
+        "is a Hugging Face folder, not a config; make it a run with `cloze import {path} --out DIR`, then name a "
+        "config, and that run by --set init.from=DIR"},
+       {tokenizer, "is a tokenizer, not a config; name a config, and prepared text by --set data.tokens=FOLDER"}});
   const auto kind = kind_of_path(path);
-  require<ConfigError>(kind != PathKind::tokens, path,
-                       ": is prepared text, not a config; name a config, and the text by --set data.tokens=", path);
-  require<ConfigError>(kind != PathKind::run, path, ": is a run, not a config; its config is ", path,
-                       "/run.yaml, and `cloze pretrain --run ", path, " --resume` continues it");
-  require<ConfigError>(kind != PathKind::step, path, ": is a checkpoint, not a config; the config of its run is ",
-                       run_of_step(path), "/run.yaml, and `cloze pretrain --run ", run_of_step(path),
-                       " --resume` continues that");
-  require<ConfigError>(kind != PathKind::huggingface, path,
-                       ": is a Hugging Face folder, not a config; make it a run with `cloze import ", path,
-                       " --out DIR`, then name a config, and that run by --set init.from=DIR");
-  require<ConfigError>(kind != PathKind::tokenizer, path,
-                       ": is a tokenizer, not a config; name a config, and prepared text by --set data.tokens=FOLDER");
   if (kind == PathKind::file) check_is_no_part(path);
   require<ConfigError>(kind != PathKind::file || !is_called_text(path), path,
                        ": is a text, not a config; prepare it with `cloze prepare ", path,
@@ -341,31 +350,20 @@ void check_task_name(const std::string& name) {
 }
 
 void check_tokens_path(const std::string& path) {
-  switch (kind_of_path(path)) {
-    case PathKind::run:
-      fail<DataError>(path,
-                      ": is a run, not prepared text; name a folder that `cloze prepare` made; `cloze verify run ",
-                      path, "` checks a run");
-    case PathKind::step:
-      fail<DataError>(path,
-                      ": is a checkpoint, not prepared text; name a folder that `cloze prepare` made; `cloze verify "
-                      "run ",
-                      run_of_step(path), "` checks the checkpoints of its run");
-    case PathKind::huggingface:
-      fail<DataError>(path, ": is a Hugging Face folder, not prepared text; `cloze prepare` makes that");
-    case PathKind::tokenizer:
-      fail<DataError>(path, ": is a tokenizer, not prepared text",
-                      folder_or(path, PathKind::tokens,
-                                "; `cloze prepare TEXT --tokenizer " + path + " --out DIR` makes that with it"));
-    case PathKind::file:
-      fail<DataError>(
-          path, ": is a file, not prepared text",
-          folder_or(path, PathKind::tokens, "; `cloze prepare " + path + " --out DIR` makes that of a text"));
-    case PathKind::absent:
-    case PathKind::tokens:
-    case PathKind::other:
-      return;  // read, or refused, by who opens it
-  }
+  using enum PathKind;
+  refuse_path<DataError>(
+      path,
+      {{run,
+        "is a run, not prepared text; name a folder that `cloze prepare` made; `cloze verify run {path}` checks a run"},
+       {step,
+        "is a checkpoint, not prepared text; name a folder that `cloze prepare` made; `cloze verify run {run}` checks "
+        "the checkpoints of its run"},
+       {huggingface, "is a Hugging Face folder, not prepared text; `cloze prepare` makes that"},
+       {tokenizer, "is a tokenizer, not prepared text; name the folder that it is in, {folder}", tokens},
+       {tokenizer,
+        "is a tokenizer, not prepared text; `cloze prepare TEXT --tokenizer {path} --out DIR` makes that with it"},
+       {file, "is a file, not prepared text; name the folder that it is in, {folder}", tokens},
+       {file, "is a file, not prepared text; `cloze prepare {path} --out DIR` makes that of a text"}});
 }
 
 void check_tokens_paths(const DataConfig& data) {
@@ -374,10 +372,11 @@ void check_tokens_paths(const DataConfig& data) {
 }
 
 void check_text_path(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  require<DataError>(kind != PathKind::tokens, path,
-                     ": is prepared text; `cloze pretrain CONFIG --set data.tokens=", path, "` trains on it");
-  require<DataError>(kind != PathKind::run && kind != PathKind::step, path, ": is a run, not text; name files of text");
+  using enum PathKind;
+  refuse_path<DataError>(path,
+                         {{tokens, "is prepared text; `cloze pretrain CONFIG --set data.tokens={path}` trains on it"},
+                          {run, "is a run, not text; name files of text"},
+                          {step, "is a run, not text; name files of text"}});
 }
 
 namespace {
@@ -400,13 +399,10 @@ void check_points_path(const std::string& path) {
   const auto ending = fs::path(path).extension();
   const auto kind = kind_of_path(path);
   if (kind == PathKind::absent && ending.empty() && path != "-") check_run_path(path, RunCount::several);
-  if (kind != PathKind::file || ending == ".csv" || ending == ".yaml" || ending == ".yml") return;
-  const auto folder = folder_around(path);
-  const auto around = kind_of_path(folder);
-  require<DataError>(around != PathKind::run, path, ": is a file of a run, not a table of runs; name the run, ",
-                     folder);
-  require<DataError>(around != PathKind::step, path, ": is a file of a checkpoint, not a table of runs; name its run, ",
-                     run_of_step(folder));
+  if (ending == ".csv" || ending == ".yaml" || ending == ".yml") return;
+  refuse_path<DataError>(
+      path, {{PathKind::file, "is a file of a run, not a table of runs; name the run, {folder}", PathKind::run},
+             {PathKind::file, "is a file of a checkpoint, not a table of runs; name its run, {run}", PathKind::step}});
 }
 
 std::string tokenizer_of(const std::string& path) {
@@ -453,19 +449,21 @@ std::string hub_name(const std::string& path) {
 }  // namespace
 
 void check_import_path(const std::string& path) {
-  const auto kind = kind_of_path(path);
-  require<CheckpointError>(kind != PathKind::run, path, ": is a run already; `cloze pretrain --run ", path,
-                           " --resume` continues it");
-  require<CheckpointError>(kind != PathKind::step, path, ": is a checkpoint of a run; `cloze pretrain --run ",
-                           run_of_step(path), " --resume` continues that");
-  const std::string otherwise = "; name one that `save_pretrained` made, with config.json";
-  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, not a Hugging Face folder", otherwise,
-                           "; `cloze pretrain CONFIG --set data.tokens=", path, "` trains a model on the text");
-  require<CheckpointError>(kind != PathKind::tokenizer, path, ": is a tokenizer, not a Hugging Face folder", otherwise,
-                           "; `cloze prepare TEXT --tokenizer ", path, " --out DIR` takes the tokenizer alone");
-  require<CheckpointError>(kind != PathKind::file, path, ": is a file, not a Hugging Face folder",
-                           folder_or(path, PathKind::huggingface, otherwise));
-  if (kind != PathKind::absent || path.empty()) return;
+  using enum PathKind;
+  refuse_path<CheckpointError>(
+      path,
+      {{run, "is a run already; `cloze pretrain --run {path} --resume` continues it"},
+       {step, "is a checkpoint of a run; `cloze pretrain --run {run} --resume` continues that"},
+       {tokens,
+        "is prepared text, not a Hugging Face folder; {wanted}; `cloze pretrain CONFIG --set data.tokens={path}` "
+        "trains a model on the text"},
+       {tokenizer,
+        "is a tokenizer, not a Hugging Face folder; {wanted}; `cloze prepare TEXT --tokenizer {path} --out DIR` takes "
+        "the tokenizer alone"},
+       {file, "is a file, not a Hugging Face folder; name the folder that it is in, {folder}", huggingface},
+       {file, "is a file, not a Hugging Face folder; {wanted}"}},
+      "name one that `save_pretrained` made, with config.json");
+  if (kind_of_path(path) != absent || path.empty()) return;
   if (const auto name = hub_name(path); !name.empty()) refuse_download(path, name);
   require<ConfigError>(path.find("://") == std::string::npos, path,
                        ": nothing is downloaded; fetch the folder of the model, then `cloze import FOLDER --out DIR`");
@@ -478,18 +476,16 @@ void check_import_path(const std::string& path) {
 }
 
 void check_case_path(const std::string& path) {
-  const std::string wanted =
-      "not a golden case; name the folder of one, with config.json and model, inputs and expected .safetensors";
+  using enum PathKind;
   if (has(path, "config.json")) return;
-  const auto kind = kind_of_path(path);
-  require<CheckpointError>(kind != PathKind::file, path, ": is a file, ", wanted);
-  require<CheckpointError>(kind != PathKind::run, path, ": is a run, ", wanted, "; `cloze verify run ", path,
-                           "` checks a run");
-  require<CheckpointError>(kind != PathKind::step, path, ": is a checkpoint, ", wanted, "; `cloze verify run ",
-                           kind == PathKind::step ? run_of_step(path) : "", "` checks those of its run");
-  require<CheckpointError>(kind != PathKind::tokens, path, ": is prepared text, ", wanted, "; `cloze verify data ",
-                           path, "` checks prepared text");
-  require<CheckpointError>(kind != PathKind::tokenizer, path, ": is a tokenizer, ", wanted);
+  refuse_path<CheckpointError>(
+      path,
+      {{file, "is a file, {wanted}"},
+       {run, "is a run, {wanted}; `cloze verify run {path}` checks a run"},
+       {step, "is a checkpoint, {wanted}; `cloze verify run {run}` checks those of its run"},
+       {tokens, "is prepared text, {wanted}; `cloze verify data {path}` checks prepared text"},
+       {tokenizer, "is a tokenizer, {wanted}"}},
+      "not a golden case; name the folder of one, with config.json and model, inputs and expected .safetensors");
 }
 
 void check_overwritten(const std::string& option, const std::string& path) {

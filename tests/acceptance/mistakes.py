@@ -2,8 +2,9 @@
 """Holds the program to mistakes.tsv: a mistake a line, with its exit code and a part of the sentence that it gets.
 
 usage: mistakes.py CLOZE [--print]      --print: every answer, to write new lines from
-The commands are run by a shell in a folder with a text, a few broken files and the repository's configs; $T is
-`--set data.tokens=tokens`, $B the config configs/bert/tiny.yaml. made/run is a run that was trained for two steps.
+The commands are run by a shell in a folder with a text, a few broken files and the repository's configs. $T is
+`--set data.tokens=tokens`, which are not there, $K the same of made/tokens, $B the config configs/bert/tiny.yaml.
+made/run is a run that was trained for two steps.
 """
 import gzip
 import os
@@ -81,7 +82,7 @@ def make_world(folder):
 
 def answer(command, folder):
     environment = {**os.environ, "PATH": f"{cloze.parent}:{os.environ['PATH']}", "NO_COLOR": "1", "B": "configs/bert/tiny.yaml",
-                   "T": "--set data.tokens=tokens"}
+                   "T": "--set data.tokens=tokens", "K": "--set data.tokens=made/tokens"}
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 

@@ -78,9 +78,6 @@ TEST_CASE("every checkpoint of a run is scored on the same text with the same ma
                         Catch::Contains("with the same masks"));
   check_refused("evaluate " + run + "/step-00000004 --all-checkpoints", 2, "name the run, not one of its steps");
   check_refused("evaluate " + run + " --all-checkpoints --checkpoint best", 2, "exclude each other");
-  check_refused("evaluate " + run + " --all-checkpoints --generate", 2,
-                "--generate takes a single checkpoint; leave out --all-checkpoints");
-  check_refused("evaluate " + run + " " + w.run + " --all-checkpoints", 2, "--all-checkpoints takes a single run");
 }
 
 TEST_CASE("checkpoints that a run removes while all of them are scored are left out", "[cli]") {

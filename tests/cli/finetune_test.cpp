@@ -372,7 +372,6 @@ TEST_CASE("a fine-tuning that diverged ends, and its predictions are refused", "
 TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[cli][tasks]") {
   auto& w = task_world();
   const auto& base = world().run;
-  check_refused("finetune " + base, 2, "no task file is given; name both: cloze finetune RUN TASK.yaml");
   check_refused("finetune " + w.task, 2, "no run is given; name both: cloze finetune RUN TASK.yaml");
   for (const std::string name : {"sst2", "sst2.yaml", "tasks/sst2", "configs/tasks/sst2.yaml"})
     check_refused("finetune " + base + " " + name + " --run " + (w.dir / "a"), 2, "SST-2/train.tsv is not there");

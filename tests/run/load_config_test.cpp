@@ -141,7 +141,5 @@ TEST_CASE("a family of decoders may predict masks as an encoder only", "[config]
                      "}\nobjectives: [{kind: mlm}]\ntrain: {budget: {steps: 10}}\nschedule: {warmup: 0}\n");
   };
   CHECK_NOTHROW(validate(with("encoder")));
-  CHECK_THROWS_WITH(
-      validate(with("decoder")),
-      Catch::Contains("objective mlm needs bidirectional attention, and gpt2 is causal; choose clm, or another model"));
+  CHECK_THROWS_AS(validate(with("decoder")), ConfigError);
 }
