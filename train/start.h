@@ -1,7 +1,6 @@
 #pragma once
 // What comes before the first step of a process that trains a run.
 #include "train/callbacks/held_out.h"
-#include "train/callbacks/milestones.h"
 #include "train/callbacks/suites.h"
 #include "train/callbacks/task_test.h"
 #include "train/callbacks/training_log.h"

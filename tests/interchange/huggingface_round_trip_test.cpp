@@ -235,13 +235,8 @@ TEST_CASE("the generator of a run with replaced token detection is exported as a
           "[interchange]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);
-  ElectraConfig model;
+  auto model = tiny_model<ElectraConfig>();
   model.embedding_size = 24;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 32;
   RtdConfig rtd;
   rtd.generator_hidden_size = 0.5;
   config.model = model;

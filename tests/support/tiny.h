@@ -24,6 +24,15 @@ inline std::string synthetic_text(int documents, int sentences) {
   return text;
 }
 
+/// A family of one layer, at the size of `tiny_run`.
+template <class Model>
+Model tiny_model() {
+  Model model;
+  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+  model.max_position_embeddings = 32;
+  return model;
+}
+
 /// Prepares the synthetic corpus in `dir` and returns a config that trains on it in seconds.
 inline cloze::RunConfig tiny_run(const TempDir& dir, int64_t steps) {
   std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";

@@ -117,13 +117,7 @@ TEST_CASE("held_out.json has the loss and the predictions of every sequence", "[
 TEST_CASE("held_out.json of a generative objective has the source bytes of every sequence", "[train][budget]") {
   const TempDir dir;
   auto config = tiny_run(dir, 2);
-  Gpt2Config model;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 32;
-  config.model = model;
+  config.model = tiny_model<Gpt2Config>();
   config.objectives = {default_objective<ClmConfig>()};
   pretrain(config, {.run = dir / "run"});
   const auto losses = nlohmann::json::parse(read_file(dir / "run/held_out.json"))["losses"]["clm"];

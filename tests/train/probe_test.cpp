@@ -10,12 +10,7 @@ namespace {
 /// A discriminator after `steps` steps.
 RunConfig discriminator(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
-  ElectraConfig model;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 32;
+  auto model = tiny_model<ElectraConfig>();
   model.embedding_size = 24;
   config.model = model;
   config.objectives = {default_objective<RtdConfig>()};

@@ -2,6 +2,7 @@
 // The checkpoints of a run: restored when a process begins to train it, saved while it trains.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/training.h"
 
@@ -37,6 +38,26 @@ class Checkpoints final : public Callback {
   int64_t saved_at_ = -1;
   int64_t moments_reset_at_ = 0;  ///< step
   bool due_ = false;
+};
+
+/// Counts the words read, and saves the checkpoint of a step that reached numbers of checkpoint.at_words
+/// (run/checkpoints/milestones.h).
+class Milestones final : public Callback {
+ public:
+  explicit Milestones(Checkpoints& checkpoints) : checkpoints_(checkpoints) {}
+
+  void restore(Training& training, const SavedStep& saved) override;
+  void note_due(const Training& training, bool at_end) override;
+  void after_step(Training& training) override;
+  void save(TrainState& state) const override;
+
+  /// The numbers of checkpoint.at_words that the run has not reached and can, as far as its budget says.
+  int64_t ahead(const Training& training) const;
+
+ private:
+  Checkpoints& checkpoints_;
+  double words_ = 0;
+  std::vector<int64_t> at_words_{};  ///< that the last step reached
 };
 
 /// Throws Error if the disk has no room for the checkpoints of this run and `milestones` more.

@@ -16,13 +16,7 @@ namespace {
 /// A hybrid over the tiny language, in steps of 16 sequences.
 RunConfig hybrid_run(const TempDir& dir, double causal_share) {
   auto config = tiny_run(dir, 40);
-  Gpt2Config model;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 32;
-  config.model = model;
+  config.model = tiny_model<Gpt2Config>();
   config.objectives = {objective(concat("{kind: mntp, causal_share: ", causal_share, "}"))};
   config.train.accumulation = 2;
   return config;

@@ -20,13 +20,7 @@ namespace {
 template <class Model>
 RunConfig shown_run(const TempDir& dir, const std::string& yaml) {
   auto config = tiny_run(dir, 1);
-  Model model;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 32;
-  config.model = model;
+  config.model = tiny_model<Model>();
   config.objectives = {objective(yaml)};
   config.data.short_seq_prob = 0;
   return config;
