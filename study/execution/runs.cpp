@@ -292,6 +292,28 @@ bool failed_by_itself(const RunStatus& status) {
   return status.state == RunState::failed && is_own_failure(status.message);
 }
 
+namespace {
+
+/// Throws DataError for losses that are not those in the summary of the run, which a file of another run has.
+void require_own_losses(const std::string& folder, const HeldOutFile& file, const std::string& remedy) {
+  const auto path = folder + "/summary.json";
+  if (!fs::exists(path)) return;
+  const auto losses = value_at(parse_json(read_text(path, max_file)), "/held_out");
+  for (const auto& [name, part] : file.losses) {
+    const auto own = losses.find(name);
+    const auto said = own == losses.end() ? json() : value_at(*own, "/loss");
+    const double value = part.examples.value();
+    if (!said.is_number() || !std::isfinite(value)) continue;
+    const double summary = said.get<double>();
+    constexpr double rounding = 1e-9;  // of sums in another order
+    require<DataError>(std::abs(value - summary) <= rounding * std::max(1.0, std::abs(summary)), folder,
+                       "/held_out.json: is of another run, with a loss of ", significant(value, 7), " for ", name,
+                       " where summary.json has ", significant(summary, 7), "; ", remedy);
+  }
+}
+
+}  // namespace
+
 HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) {
   const auto path = folder + "/held_out.json";
   require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; ", remedy);
@@ -318,6 +340,7 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
                          .bytes = {part.bytes.begin(), part.bytes.end()},
                          .documents = std::move(part.document)};
   }
+  require_own_losses(folder, file, remedy);
   return file;
 }
 

@@ -140,7 +140,8 @@ struct HeldOutFile {
   int64_t step = 0;
   std::map<std::string, HeldOutLosses> losses{};  ///< by objective in short form
 };
-/// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited.
+/// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited, and for one whose
+/// losses are not those in the summary.json of the run.
 HeldOutFile read_held_out(const std::string& folder, const std::string& remedy);
 
 /// Fills in the value of a run.

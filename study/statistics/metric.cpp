@@ -73,6 +73,16 @@ MetricFacts facts_of(const SuiteMetric& suite) {
           .least_margin = is_fraction ? 0.1 : 0};
 }
 
+/// What a row of metrics.jsonl or a summary.json says of a figure of a suite.
+std::optional<double> suite_value(const json& fields, const std::string& suite, const std::string& figure) {
+  const json* at = &fields;
+  for (const std::string& key : {std::string("suites"), suite, figure, std::string("value")}) {
+    if (!at->is_object() || !at->contains(key)) return std::nullopt;
+    at = &(*at)[key];
+  }
+  return at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
+}
+
 /// The suites.json of a run directory.
 SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
   const auto path = folder + "/suites.json";
@@ -86,8 +96,16 @@ SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
     damaged(false);
   }
   damaged(record.xxh3 == hash_hex(json_text(fields["suites"])));
+  const auto summary_path = folder + "/summary.json";
+  const auto summary = fs::exists(summary_path) ? parse_json(read_text(summary_path, max_record)) : json();
   for (const auto& [suite, figures] : record.suites)
-    for (const auto& [name, figure] : figures) damaged(figure.sum.size() == figure.count.size());
+    for (const auto& [name, figure] : figures) {
+      damaged(figure.sum.size() == figure.count.size());
+      const auto own = suite_value(summary, suite, name);
+      require<DataError>(!own || *own == figure.value, path, ": is of another run, with ", suite, " ", name, " ",
+                         significant(figure.value, 7), " where summary.json has ", significant(own.value_or(0), 7),
+                         "; ", remedy);
+    }
   return record;
 }
 
@@ -112,13 +130,9 @@ MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const
 }
 
 std::optional<CurveValue> curve_value(const SuiteMetric& metric, const json& row) {
-  const json* at = &row;
-  for (const std::string& key : {std::string("suites"), metric.suite, metric.figure, std::string("value")}) {
-    if (!at->is_object() || !at->contains(key)) return std::nullopt;
-    at = &(*at)[key];
-  }
-  if (!at->is_number()) return std::nullopt;
-  return CurveValue{.value = in_unit(at->get<double>(), metric.figure)};
+  const auto value = suite_value(row, metric.suite, metric.figure);
+  if (!value) return std::nullopt;
+  return CurveValue{.value = in_unit(*value, metric.figure)};
 }
 
 std::string row_mark(const SuiteMetric&) { return "\"suites\""; }

@@ -103,8 +103,15 @@ def move_examples(folder, by, draw):
         part["sum"] = [round(s + n * by + draw.gauss(0, 0.1), 3) for s, n in zip(part["sum"], part["count"])]
         part["count"] = [float(n) for n in part["count"]]
     held_out["xxh3"] = xxh3(json.dumps(held_out["losses"], sort_keys=True, separators=(",", ":")))
+    held_out["seal"] = xxh3(f"{held_out['step']} {held_out['xxh3']} {held_out['measured']}")
     with open(f"{folder}/held_out.json", "w") as file:
         json.dump(held_out, file)
+    with open(f"{folder}/summary.json") as file:
+        summary = json.load(file)
+    for name, part in held_out["losses"].items():
+        summary["held_out"][name]["loss"] = sum(part["sum"]) / sum(part["count"])
+    with open(f"{folder}/summary.json", "w") as file:
+        json.dump(summary, file)
 
 
 def move_suites(folder, draw):

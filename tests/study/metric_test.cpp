@@ -65,6 +65,18 @@ TEST_CASE("a study is decided by a figure of a suite, of which more is better, i
   CHECK(to_json(report)["unit"] == "points");
 }
 
+TEST_CASE("answers of another run are not those of a run, which is asked again") {
+  const Study study(study_by("{suite: suites/pairs.jsonl, better_by: 0.5}"));
+  study.run();
+  const auto whole = to_json(study.report());
+  const std::string folder = "out/runs/high/seed-2", path = study.folder / (folder + "/suites.json");
+  study.folder.write(folder + "/suites.json", read_file(study.folder / "out/runs/high/seed-1/suites.json"));
+  CHECK_THROWS_WITH(study.report(), Catch::StartsWith(path + ": is of another run, with pairs accuracy 0.") &&
+                                        Contains(" where summary.json has 0.") && Contains("; run the study again"));
+  study.run();
+  CHECK(to_json(study.report()) == whole);
+}
+
 TEST_CASE("a margin in another unit than the metric is refused") {
   CHECK_THAT(Study(study_by("{suite: pairs, better_by: 0.005}")).error(),
              Contains("metric.better_by is 0.005, and margins of pairs accuracy are in points: write 0.5"));

@@ -367,6 +367,9 @@ TEST_CASE(
   study.folder.write("out/runs/b/seed-2/held_out.json", edited);
   starts += "resumed\n";
   is_measured_again(": is damaged or was edited");
+  study.folder.write("out/runs/b/seed-2/held_out.json", read_file(study.folder / "out/runs/b/seed-1/held_out.json"));
+  starts += "resumed\n";
+  is_measured_again(": is of another run, with a loss of ");
   study.folder.write("out/runs/b/seed-2/summary.json", "{\"words\": 1");
   CHECK_THROWS_WITH(study.report(), Catch::StartsWith(folder + "/summary.json: is damaged; run the study again"));
   starts += "resumed\n";

@@ -114,7 +114,9 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
   json suites = json::object();
   for (const auto& [suite, figures] : record.suites)
     for (const auto& [metric, figure] : figures) suites[suite][metric]["value"] = figure.value;
-  std::ofstream(run + "/summary.json") << json{{"suites", suites}}.dump();
+  json held_out;
+  for (const auto& [name, part] : losses.items()) held_out[name]["loss"] = total;
+  std::ofstream(run + "/summary.json") << json{{"suites", suites}, {"held_out", held_out}}.dump();
   return 0;
 }
 
