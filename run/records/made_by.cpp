@@ -39,22 +39,28 @@ bool is_recorded(const json& makers, const char* key, const std::string& value) 
                      [&](const json& one) { return one.is_object() && one.value(key, json()) == value; });
 }
 
-/// The values of a config's model and objectives, by their keys.
-std::map<std::string, std::string> network_values(const ConfigTree& tree) {
+/// Whether a key says what the weights of a checkpoint are: the network, its losses, the task and the figure by which
+/// the best ones were chosen. Where the file of a task lies and which recipe it had may change.
+bool says_what_was_made(const std::string& key) {
+  return key.starts_with("model.") || key.starts_with("objectives.") || key == "task.name" || key == "task.metric" ||
+         key == "task.fingerprint";
+}
+
+/// The values of these keys of a config.
+std::map<std::string, std::string> made_values(const ConfigTree& tree) {
   std::map<std::string, std::string> values;
   for (const auto& entry : entries(decode<RunConfig>(tree)))
-    if (entry.leaf && (entry.path.starts_with("model.") || entry.path.starts_with("objectives.")))
-      values[entry.path] = entry.value;
+    if (entry.leaf && says_what_was_made(entry.path)) values[entry.path] = entry.value;
   return values;
 }
 
-/// The first keys in which the network of run.yaml is not that which made a checkpoint: `model.hidden_act: gelu ->
+/// The first of these keys in which run.yaml is not the config that made a checkpoint: `model.hidden_act: gelu ->
 /// relu`; empty where it is.
-std::string network_changes(const std::string& made, const std::string& run_yaml) {
+std::string changes_since(const std::string& made, const std::string& run_yaml) {
   const auto tree = load_run_config(run_yaml);
-  auto now = network_values(tree), before = now;
+  auto now = made_values(tree), before = now;
   try {
-    before = network_values(load_run_config(made));
+    before = made_values(load_run_config(made));
   } catch (const ConfigError&) {
     return "";  // with a value that this version forbids, which has made it all the same
   }
@@ -115,7 +121,7 @@ void require_made_by(const std::string& run, const std::string& checkpoint, cons
   require<CheckpointError>(is_its_own || (tokenizer->has_fingerprint(last_recorded(makers, "tokenizer")) &&
                                           is_recorded(makers, "tokenizer", of_tokenizer)),
                            run, "/tokenizer: is not the tokenizer by which ", checkpoint, " was trained; restore it");
-  const auto changes = network_changes(made, run_yaml);
+  const auto changes = changes_since(made, run_yaml);
   if (changes.empty()) return;
   const bool was_allowed = last_recorded(makers, "config") == hash_hex(read_text(run_yaml)) &&
                            is_recorded(makers, "config", hash_hex(read_text(made)));

@@ -160,6 +160,14 @@ TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][t
   CHECK(whole.code == 0);
   CHECK_THAT(whole.text, Catch::Contains("/task: rows and items are those that the run was fine-tuned on") &&
                              Catch::Contains("figures and predictions of the task are those that the run wrote"));
+  auto edited = read_file(run + "/run.yaml");
+  const auto yaml = edited;
+  const std::string metric = "  metric: accuracy\n";
+  REQUIRE(edited.find(metric) != std::string::npos);
+  edited.replace(edited.find(metric), metric.size(), "  metric: mcc\n");
+  std::ofstream(run + "/run.yaml") << edited;
+  check_refused("verify run " + run, 1, "was trained (task.metric: accuracy -> mcc); restore it");
+  std::ofstream(run + "/run.yaml") << yaml;
   std::ofstream(run + "/predictions.jsonl", std::ios::app) << "\n";
   check_refused("verify run " + run, 1, "predictions.jsonl: is not what the run predicted; resume the run with");
   std::ofstream(run + "/task/test.jsonl", std::ios::app) << "\n";
