@@ -7,6 +7,7 @@
 #include "core/spelling.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "inference/scoring/counted_flops.h"
 #include "inference/scoring/rows.h"
 
 namespace cloze {
@@ -147,6 +148,9 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
     while (last < order.size() && static_cast<int64_t>(batch.size()) < options.batch_size &&
            rows[order[last]].size() == rows[order[first]].size())
       batch.push_back(rows[order[last++]]);
+    const auto length = static_cast<double>(batch.front().size());
+    CountedFlops::add(*run.network, nullptr,
+                      {{.count = static_cast<double>(batch.size()), .length = length, .read = length}});
     const auto vectors = pooled(run, batch, options);
     for (size_t i = first; i < last; ++i) {
       tensors[order[i]] = vectors[static_cast<int64_t>(i - first)];

@@ -9,6 +9,7 @@
 #include "core/interrupt.h"
 #include "core/tensor/ops.h"
 #include "core/tensor/parallel.h"
+#include "inference/scoring/counted_flops.h"
 #include "run/device.h"
 
 namespace cloze {
@@ -104,6 +105,22 @@ int64_t positions_of(const ScoringRow& row) {
   for (size_t k = 0; k < row.predictions.size(); ++k)
     count += k == 0 || row.predictions[k].position != row.predictions[k - 1].position;
   return count;
+}
+
+/// The sizes of sorted rows, of which each context counts once.
+std::vector<RowSizes> sizes_of(std::span<const ScoringRow> rows) {
+  std::vector<RowSizes> sizes;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const auto& row = rows[r];
+    const bool is_read = r > 0 && row.context > 0 && std::ranges::equal(context_of(row), context_of(rows[r - 1]));
+    const auto predicted = static_cast<double>(positions_of(row));
+    sizes.push_back({.length = static_cast<double>(row.ids.size() - (is_read ? context_of(row).size() : 0)),
+                     .target_length = static_cast<double>(row.decoder.size()),
+                     .prefix = static_cast<double>(row.prefix),
+                     .read = predicted,
+                     .predicted = predicted});
+  }
+  return sizes;
 }
 
 std::vector<const ScoringRow*> pointers_to(std::span<const ScoringRow> rows) {
@@ -323,6 +340,7 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
     row.context = reads_contexts ? context_length(row) : 0;
   }
   std::ranges::stable_sort(rows, comes_before);
+  CountedFlops::add(network_, objective_, sizes_of(rows));
   const auto batches = batches_of(rows, batch_tokens_);
   std::mutex taking;
   // Each batch is computed by one thread, so that the number of threads changes no bit.

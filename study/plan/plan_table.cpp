@@ -172,6 +172,27 @@ std::string metrics_text(const Plan& plan) {
   return others.empty() ? text : text + "; beside it " + listed(others);
 }
 
+/// `2 TFLOPs of training and 80 GFLOPs of evaluation, about 3m20s with 2 runs at once (4 % of it evaluation)`, with
+/// answers to suites beside held-out losses where there are any.
+std::string sum_words(const std::vector<RunCost>& costs, double seeds, int64_t jobs) {
+  const auto sum = [&](double RunCost::* field) {
+    double all = 0;
+    for (const auto& cost : costs) all += seeds * (cost.*field);
+    return all;
+  };
+  const double seconds = sum(&RunCost::seconds);
+  const auto flops = [&](double RunCost::* field) { return with_prefix(sum(field)) + "FLOPs"; };
+  const auto share = [&](double RunCost::* field) { return in_percent(seconds > 0 ? sum(field) / seconds : 0); };
+  const bool has_suites = sum(&RunCost::suite_seconds) > 0;
+  const auto done = flops(&RunCost::flops) + " of training";
+  const auto time = concat("about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
+                           jobs == 1 ? " run" : " runs", " at once (", share(&RunCost::evaluation_seconds), " of it ");
+  if (!has_suites)
+    return concat(done, " and ", flops(&RunCost::evaluation_flops), " of evaluation, ", time, "evaluation)");
+  return concat(done, ", ", flops(&RunCost::evaluation_flops), " of held-out losses and ", flops(&RunCost::suite_flops),
+                " of suites, ", time, "held-out losses, ", share(&RunCost::suite_seconds), " suites)");
+}
+
 /// Warnings of texts of mixtures that are read too often.
 std::string repeats(const Plan& plan, const std::vector<RunCost>& costs, int64_t columns) {
   std::string text;
@@ -252,19 +273,9 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
   std::vector<RunCost> costs;
   for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));
   if (!costs.empty()) {
-    double seconds = 0, flops = 0, evaluation_flops = 0, evaluation_seconds = 0;
-    for (const auto& cost : costs) {
-      seconds += cost.seconds * static_cast<double>(seeds);
-      flops += cost.flops * static_cast<double>(seeds);
-      evaluation_flops += cost.evaluation_flops * static_cast<double>(seeds);
-      evaluation_seconds += cost.evaluation_seconds * static_cast<double>(seeds);
-    }
     text += labelled(
         "in all",
-        concat(with_prefix(flops), "FLOPs of training and ", with_prefix(evaluation_flops),
-               "FLOPs of evaluation, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
-               jobs == 1 ? " run" : " runs", " at once (", in_percent(seconds > 0 ? evaluation_seconds / seconds : 0),
-               " of it evaluation), ", bytes(disk_bytes_of(plan, probes)), " of disk"),
+        sum_words(costs, static_cast<double>(seeds), jobs) + ", " + bytes(disk_bytes_of(plan, probes)) + " of disk",
         columns);
     const auto by_currency = cost_columns(probes, costs);
     if (const auto common = common_costs(by_currency); !common.empty()) text += labelled("each run", common, columns);

@@ -29,6 +29,8 @@ using nlohmann::json;
 
 constexpr int64_t probe_steps = 20;
 constexpr double probe_seconds = 1;
+/// Raised when a probe measures something else.
+constexpr int probe_rules = 2;
 
 /// The config of an arm as it is probed: without what does not change its steps.
 RunConfig probed(const RunConfig& config, int64_t threads) {
@@ -37,7 +39,8 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   short_run.train.seed = 1;
   short_run.train.seeds = {};
   short_run.evaluation = {};
-  short_run.evaluation.suites = config.evaluation.suites;  // that they can be answered
+  short_run.evaluation.suites = config.evaluation.suites;
+  short_run.evaluation.suite_items = config.evaluation.suite_items;
   short_run.init = {};
   short_run.schedule = {};
   short_run.optimizer = {};
@@ -48,6 +51,12 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
 }
 
 Probe probe_from(const json& line) {
+  const auto costs = line.value("suite_costs", json::object());
+  AnswersCost suites;
+  for (const auto& [name, cost] : costs.items()) {
+    suites.flops += cost.at("flops").get<double>();
+    suites.seconds += cost.at("seconds").get<double>();
+  }
   return {.parameters = line.at("parameters"),
           .checkpoint_bytes = line.at("checkpoint_bytes"),
           .memory_bytes = 1e6 * line.at("peak_rss_mb").get<double>(),
@@ -58,7 +67,8 @@ Probe probe_from(const json& line) {
           .sequences_per_epoch = line.at("sequences_per_epoch"),
           .words_per_epoch = line.at("words_per_epoch"),
           .held_out_tokens = line.at("held_out_tokens"),
-          .suite_figures = line.value("suite_figures", std::map<std::string, std::vector<std::string>>{})};
+          .suite_figures = line.value("suite_figures", std::map<std::string, std::vector<std::string>>{}),
+          .suites = suites};
 }
 
 /// Runs `cloze benchmark` on a config. Throws with the reason of the program: ConfigError where it refuses the config,
@@ -170,6 +180,9 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
   if (probe.held_out_tokens > 0 && evaluation.max_seq_length > 0)
     scored = std::min(scored, std::ceil(probe.held_out_tokens / static_cast<double>(evaluation.max_seq_length)));
   const double evaluation_steps = points * scored / sequences / 3;
+  // Suites are answered at the end, and once where that is one of the steps between.
+  const auto every = static_cast<double>(evaluation.suite_every);
+  const double answers = every > 0 ? std::max(1.0, std::ceil(steps / every)) : 1;
   constexpr double bytes_of_logs = 1e6;
   return {.steps = steps,
           .tokens = steps * probe.tokens,
@@ -179,7 +192,9 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
           .flops = steps * probe.flops,
           .evaluation_flops = evaluation_steps * probe.flops,
           .evaluation_seconds = evaluation_steps * probe.seconds,
-          .seconds = (steps + evaluation_steps) * probe.seconds,
+          .suite_flops = answers * probe.suites.flops,
+          .suite_seconds = answers * probe.suites.seconds,
+          .seconds = (steps + evaluation_steps) * probe.seconds + answers * probe.suites.seconds,
           .disk_bytes = static_cast<double>(config.checkpoint.keep + 1) * probe.checkpoint_bytes + bytes_of_logs};
 }
 
@@ -192,7 +207,7 @@ std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int6
   bool is_new = false;
   for (size_t i = 0; i < plan.arms.size(); ++i) {
     const auto config = probed(plan.runs[i].config, threads);
-    const auto key = hash_hex(to_yaml(config) + CLOZE_VERSION);
+    const auto key = hash_hex(concat(to_yaml(config), CLOZE_VERSION, probe_rules));
     if (!known.contains(key)) {
       note(plan.arms[i].name);
       known[key] = measure(program, plan.arms[i].name, config);

@@ -9,6 +9,11 @@
 
 namespace cloze {
 
+/// What one evaluation of a suite costs.
+struct AnswersCost {
+  double flops = 0, seconds = 0;
+};
+
 /// A few training steps of an arm on this machine, as `cloze benchmark --json` gives them.
 struct Probe {
   int64_t parameters = 0;
@@ -22,13 +27,15 @@ struct Probe {
   double words_per_epoch = 0;      ///< 0 without prepared tokens, or where they were prepared without the count
   double held_out_tokens = 0;      ///< that exist; 0 without prepared tokens
   std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that its suites give, by suite
+  AnswersCost suites{};                                             ///< of one evaluation of all of them
 };
 
 /// What one run uses up.
 struct RunCost {
   double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, flops = 0;
   double evaluation_flops = 0, evaluation_seconds = 0;  ///< of the held-out evaluations, on top
-  double seconds = 0;                                   ///< with evaluations
+  double suite_flops = 0, suite_seconds = 0;            ///< of the answers to suites, on top
+  double seconds = 0;                                   ///< with both
   double disk_bytes = 0;                                ///< of its folder
 };
 

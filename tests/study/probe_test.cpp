@@ -75,6 +75,46 @@ TEST_CASE("held-out evaluations cost a third of the training steps of their rows
   CHECK(cost.seconds == Approx(300 * 0.02));
 }
 
+TEST_CASE("answers to suites cost what a probe says, at each of their steps and at the end", "[study][probe]") {
+  RunConfig config;
+  config.train.batch_size = 10;
+  config.train.budget = {.steps = 100};
+  config.evaluation.points = 1;
+  config.evaluation.sequences = 30;
+  const Probe probe{.seconds = 0.02, .tokens = 100, .flops = 2e9, .suites = {.flops = 5e9, .seconds = 4}};
+  const auto answers = [&](int64_t every) {
+    config.evaluation.suite_every = every;
+    const auto cost = cost_of_run(config, probe);
+    CHECK(cost.suite_flops == Approx(cost.suite_seconds / 4 * 5e9));
+    CHECK(cost.seconds == Approx(101 * 0.02 + cost.suite_seconds));
+    CHECK(cost.evaluation_seconds == Approx(0.02));
+    return cost.suite_seconds / 4;
+  };
+  CHECK(answers(0) == Approx(1));
+  CHECK(answers(30) == Approx(4));   // at 30, 60, 90 and the end
+  CHECK(answers(50) == Approx(2));   // at 50 and the end
+  CHECK(answers(500) == Approx(1));  // at the end
+}
+
+TEST_CASE("a plan says how much of the work is suites, of all that an arm answers", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  std::string answering = program;
+  const std::string end = "640}";
+  answering.replace(
+      answering.find(end), end.size(),
+      R"(640, "suite_costs": {"one": {"flops": 1e9, "seconds": 1}, "two": {"flops": 3e9, "seconds": 2}}})");
+  study.folder.write("cloze", answering);
+  const auto probes = study.probes();
+  CHECK(probes[0].suites.flops == Approx(4e9));
+  CHECK(probes[0].suites.seconds == Approx(3));
+  const auto plan = make_plan(study.folder / "study.yaml", study.folder / "out");
+  const auto text = plan_table(plan, probes, 1, 200);
+  // Four runs of 50 steps of 20 ms and 2 GFLOPs each, a pass over 20 rows, which are a third of 5 steps, and 3 s.
+  CHECK_THAT(text, Catch::Contains("400 GFLOPs of training, ") && Catch::Contains("FLOPs of held-out losses and 16 "
+                                                                                  "GFLOPs of suites, about 16s"));
+  CHECK_THAT(text, Catch::Contains("of it held-out losses, ") && Catch::Contains("% suites)"));
+}
+
 TEST_CASE("a masking rate that changes along the run is planned with its mean", "[study][probe]") {
   const auto mean = [](const std::string& masking, const std::string& budget) {
     const std::vector<std::string> sets{"objectives.0.mlm_probability=0.15",

@@ -33,6 +33,17 @@ LoadedRun run_of(const Training& training) {
           .network = training.network};
 }
 
+/// Throws DataError for a suite with a text that is longer than the network.
+void require_fitting(const LoadedRun& run, const std::vector<Suite>& suites) {
+  for (const auto& suite : suites) {
+    try {
+      check_fit(run, suite, training_options());
+    } catch (const DataError& e) {
+      fail<DataError>("evaluation.suites: ", suite.name, ": ", e.what(), ", or leave the suite out");
+    }
+  }
+}
+
 json figure_json(const SuiteFigure& figure) {
   json entry{{"value", figure.value}, {"count", figure.count}, {"ties", figure.ties}};
   if (figure.low) entry["low"] = *figure.low;
@@ -83,6 +94,14 @@ std::vector<Suite> suites_of(const RunConfig& config) {
   return suites;
 }
 
+std::map<std::string, SuiteCost> suite_costs(const LoadedRun& run, const std::vector<Suite>& suites) {
+  constexpr double seconds = 1;
+  require_fitting(run, suites);
+  std::map<std::string, SuiteCost> costs;
+  for (const auto& suite : suites) costs[suite.name] = suite_cost(run, suite, training_options(), seconds);
+  return costs;
+}
+
 std::string suites_file(int64_t step, const std::vector<SuiteResult>& results) {
   SuiteRecord record{.step = step};
   for (const auto& result : results)
@@ -103,16 +122,7 @@ std::string suites_file(int64_t step, const std::vector<SuiteResult>& results) {
 SuiteEvaluation::SuiteEvaluation(const Training& training, Checkpoints& checkpoints)
     : checkpoints_(checkpoints), suites_(suites_of(training.config)) {}
 
-void SuiteEvaluation::check_lengths(const Training& training) const {
-  const auto run = run_of(training);
-  for (const auto& suite : suites_) {
-    try {
-      check_fit(run, suite, training_options());
-    } catch (const DataError& e) {
-      fail<DataError>("evaluation.suites: ", suite.name, ": ", e.what(), ", or leave the suite out");
-    }
-  }
-}
+void SuiteEvaluation::check_lengths(const Training& training) const { require_fitting(run_of(training), suites_); }
 
 void SuiteEvaluation::restore(Training&, const SavedStep& saved) {
   evaluated_at_ = saved.state.suites_at;

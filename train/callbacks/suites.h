@@ -1,8 +1,11 @@
 #pragma once
 // The evaluation suites of a run while it trains.
+#include <map>
+#include <string>
 #include <vector>
 
 #include "evaluation/suites/suite.h"
+#include "evaluation/suites/suite_cost.h"
 #include "train/callbacks/checkpoints.h"
 #include "train/training.h"
 
@@ -42,6 +45,10 @@ class SuiteEvaluation final : public Callback {
 /// The evaluation.suites of a run, opened. Throws DataError for a damaged file, ConfigError for a suite that the run
 /// cannot answer.
 std::vector<Suite> suites_of(const RunConfig& config);
+
+/// What one evaluation of each of these suites costs a run, by its name: about a second of answers to a sample of its
+/// items. Throws DataError for a suite with a text that is longer than the network.
+std::map<std::string, SuiteCost> suite_costs(const LoadedRun& run, const std::vector<Suite>& suites);
 
 /// The content of suites.json (run/records/suite_record.h).
 std::string suites_file(int64_t step, const std::vector<SuiteResult>& results);

@@ -16,7 +16,6 @@
 #include "run/training_rows.h"
 #include "run/process.h"
 #include "train/stepper.h"
-#include "train/callbacks/suites.h"
 
 namespace cloze {
 
@@ -227,13 +226,22 @@ void add_text(const Collator& collator, const RunConfig& config, const Benchmark
   r.held_out_tokens = TokenStore(config.data.tokens, "valid").num_tokens();
 }
 
+/// The network, as the run that answers suites.
+LoadedRun run_of(const RunConfig& config, const Collator& collator, const std::shared_ptr<Network>& network) {
+  return {.folder = "the model",
+          .checkpoint = {},
+          .config = config,
+          .tokenizer = collator.store().tokenizer(),
+          .has_tokenizer = true,
+          .network = network};
+}
+
 }  // namespace
 
 BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& options) {
   require<ConfigError>(options.steps > 0 && options.seconds > 0, "--steps and --seconds must be above 0");
   RunConfig config = given;
-  std::map<std::string, std::vector<std::string>> suite_figures;
-  for (const auto& suite : suites_of(config)) suite_figures[suite.name] = figures_of(suite);
+  const auto suites = suites_of(config);
   configure_threads(config.train.threads);
   std::optional<PlainScope> plain;
   if (options.plain) plain.emplace();
@@ -251,7 +259,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
       },
       0, config.train.workers);
   BenchmarkResult r;
-  r.suite_figures = suite_figures;
+  for (const auto& suite : suites) r.suite_figures[suite.name] = figures_of(suite);
   r.data = collator ? collator->store().folder() : "synthetic tokens";
   r.precision = stepper.precision_description() + (use_fused(at::empty({0})) ? "" : ", plain operators");
   add_gemm_throughput(options, r);
@@ -260,6 +268,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   if (const auto warning = shared_cores_warning(before, core_time()); !warning.empty()) log_warning("threads", warning);
   add_gemm_throughput(options, r);
   add_steps(timed, stepper.ledger, r);
+  if (collator) r.suite_costs = suite_costs(run_of(config, *collator, network), suites);
   r.peak_rss_mb = peak_memory() / 1e6;
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();
@@ -283,8 +292,11 @@ std::string to_text(const BenchmarkResult& r) {
                 r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps),
                 thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, limit, r.peak_rss_mb,
                 r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
-  if (r.collation == 0) return text;
-  return concat(text, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
+  std::string whole = text;
+  for (const auto& [name, cost] : r.suite_costs)
+    whole += concat("\nsuite      ", name, ": ", duration(cost.seconds), ", ", with_prefix(cost.flops), "FLOPs");
+  if (r.collation == 0) return whole;
+  return concat(whole, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
 }
 
 nlohmann::json to_json(const BenchmarkResult& r) {
@@ -317,6 +329,8 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                      {"first_loss", r.first_loss},
                      {"last_loss", r.last_loss}};
   if (!r.suite_figures.empty()) all["suite_figures"] = r.suite_figures;
+  for (const auto& [name, cost] : r.suite_costs)
+    all["suite_costs"][name] = {{"flops", cost.flops}, {"seconds", cost.seconds}};
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "run/config/config.h"
+#include "train/callbacks/suites.h"
 
 namespace cloze {
 
@@ -27,6 +28,7 @@ struct BenchmarkResult {
   int64_t parameters = 0, checkpoint_bytes = 0;
   double first_loss = 0, last_loss = 0;
   std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that evaluation.suites give, by suite
+  std::map<std::string, SuiteCost> suite_costs{};  ///< of one evaluation of each; empty without prepared tokens
 };
 
 struct BenchmarkOptions {

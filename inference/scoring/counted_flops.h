@@ -1,0 +1,25 @@
+#pragma once
+// What the forward passes over rows of texts cost.
+#include <vector>
+
+#include "objectives/network.h"
+
+namespace cloze {
+
+/// While one exists, the forward passes that scores and embeddings need are counted, as Cost counts multiply-adds. One
+/// at a time.
+class CountedFlops {
+ public:
+  CountedFlops();
+  ~CountedFlops();
+  CountedFlops(const CountedFlops&) = delete;
+  CountedFlops& operator=(const CountedFlops&) = delete;
+  double total() const { return total_; }
+  /// Adds a forward pass over rows, and that of a head, if one is given; nothing where no count exists.
+  static void add(const Network& network, const Objective* head, const std::vector<RowSizes>& rows);
+
+ private:
+  double total_ = 0;
+};
+
+}  // namespace cloze

@@ -1,0 +1,35 @@
+// What a benchmark says beside the time of its steps.
+#include "train/inspection/benchmark.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/runs.h"
+
+using namespace cloze;
+using Catch::Contains;
+
+namespace {
+
+std::string pair_of(const std::string& good) {
+  return nlohmann::json{{"sentence_good", good}, {"sentence_bad", "wc wh"}}.dump() + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("a benchmark says what the suites of a run cost, and refuses one with a text that is too long",
+          "[inspect][suites]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 3);
+  config.evaluation.suites = {dir.write("pairs.jsonl", pair_of("wa wb we") + pair_of("wd wk"))};
+  const auto found = benchmark(config, {.steps = 1, .steps_only = true});
+  REQUIRE(found.suite_costs.size() == 1);
+  CHECK(found.suite_costs.at("pairs").flops > 0);
+  CHECK_THAT(to_text(found), Contains("\nsuite      pairs: ") && Contains("FLOPs"));
+  CHECK(to_json(found)["suite_costs"]["pairs"]["seconds"] > 0.0);
+  CHECK(to_json(found)["suite_figures"]["pairs"][0] == "accuracy");
+  std::string text = "wa";
+  for (int i = 0; i < 400; ++i) text += " wb";
+  config.evaluation.suites = {dir.write("long.jsonl", pair_of(text))};
+  CHECK_THROWS_WITH(benchmark(config, {.steps = 1, .steps_only = true}),
+                    Contains("evaluation.suites: long: ") && Contains("or leave the suite out"));
+}
