@@ -59,7 +59,8 @@ int finetune_table(const FinetuneTable& asked, const std::string& program) {
   const auto progress = run_study(plan, {.program = program, .jobs = jobs, .only = {}});
   const auto found = arms_on_tasks(plan);
   std::vector<Table> tables{rank_table(found)};
-  add_floors(tables.front(), plan, found);
+  TaskFloors floors(plan);
+  add_floors(tables.front(), floors, found);
   if (runs.size() > 1) tables.push_back(difference_table(plan));
   tables.push_back(finetuning_table(found));
   const auto notes = task_notes(plan, found);

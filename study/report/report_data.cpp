@@ -236,8 +236,8 @@ std::string to_csv(const StudyReport& report) {
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
   text += secondary_lines(report);
-  if (report.floor > 0)
-    text += text_of({{"kind", "floor"}, {"mean", number(report.floor)}, {"note", facts_of(report.by).floor}});
+  for (const auto& floor : floors_of(report))
+    text += text_of({{"kind", "floor"}, {"mean", number(floor.value)}, {"note", floor.name}});
   text += setting_lines(report);
   for (const auto& arm : report.arms) text += curve_lines(arm, facts_of(report.by).has_curve_in_unit);
   for (const auto& run : report.runs)
@@ -273,6 +273,8 @@ json to_json(const StudyReport& report) {
   }
   const auto known_floor =
       report.floor > 0 ? json{{"name", facts_of(report.by).floor}, {"value", report.floor}} : json();
+  json floors = json::array();
+  for (const auto& floor : floors_of(report)) floors.push_back({{"name", floor.name}, {"value", floor.value}});
   json tables = json::array();
   for (const auto& table : report.tables) tables.push_back(to_json(table));
   return {{"study", report.name},
@@ -281,6 +283,7 @@ json to_json(const StudyReport& report) {
           {"arms", arms},
           {"simultaneous", report.rules.arms},
           {"floor", known_floor},
+          {"floors", floors},
           {"tied", report.tied},
           {"notes", report.notes},
           {"baseline", report.baseline},

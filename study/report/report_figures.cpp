@@ -258,11 +258,11 @@ std::string value_figure(const StudyReport& report) {
     chart.rows.push_back(std::move(row));
   }
   if (range.low > range.high) return "";
-  if (report.floor > 0) {
-    range.add(report.floor);
-    chart.rows.push_back({.name = facts_of(report.by).floor,
-                          .said = fixed(report.floor, decimals_of(report)),
-                          .marks = {{"mean", report.floor, report.floor}}});
+  for (const auto& floor : floors_of(report)) {
+    range.add(floor.value);
+    chart.rows.push_back({.name = floor.name,
+                          .said = fixed(floor.value, decimals_of(report)),
+                          .marks = {{"mean", floor.value, floor.value}}});
   }
   chart.axis = nice_axis(range.low, range.high, 5, true);
   return figure(row_chart_html(chart), concat("Dots: finished runs. Bars: means. Rings: outliers. ",

@@ -105,6 +105,13 @@ std::string mean_text(const StudyReport& report, const ArmReport& arm) {
   return arm.runs.size() > 1 ? mean + " ± " + fixed(arm.summary.sd, decimals) : mean;
 }
 
+std::vector<NamedFloor> floors_of(const StudyReport& report) {
+  std::vector<NamedFloor> floors;
+  if (report.floor > 0) floors.push_back({facts_of(report.by).floor, report.floor});
+  std::ranges::copy(report.other_floors, std::back_inserter(floors));
+  return floors;
+}
+
 Table verdict_table(const StudyReport& report) {
   Table table{.header = {"arm",
                          {"runs", numeric, 5},
@@ -123,8 +130,8 @@ Table verdict_table(const StudyReport& report) {
                           d.effect_size ? fixed(*d.effect_size, 2, true) : "",
                           arm.is_baseline ? "baseline" : arm.verdict});
   }
-  if (report.floor > 0)
-    table.rows.push_back({facts_of(report.by).floor, "", fixed(report.floor, decimals), "", "", "", "", "floor"});
+  for (const auto& floor : floors_of(report))
+    table.rows.push_back({floor.name, "", fixed(floor.value, decimals), "", "", "", "", "floor"});
   return table;
 }
 
@@ -140,7 +147,8 @@ Table paper_table(const StudyReport& report) {
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
                           interval_text(d.interval, decimals), mark});
   }
-  if (report.floor > 0) table.rows.push_back({facts_of(report.by).floor, fixed(report.floor, decimals), "", "", ""});
+  for (const auto& floor : floors_of(report))
+    table.rows.push_back({floor.name, fixed(floor.value, decimals), "", "", ""});
   std::string facts, legend;
   for (const auto& [name, value] : facts_of(report))
     if (name != "arms" && name != "baseline" && name != "runs")
@@ -183,7 +191,10 @@ std::vector<Table> secondary_tables(const StudyReport& report) {
                             d.seeds > 0 ? fixed(d.mean, decimals, true) : "", interval_text(d.interval, decimals),
                             d.p_holm ? p_text(*d.p_holm) : ""});
     }
-    if (floor > 0) table.rows.push_back({facts.floor, "", fixed(floor, decimals), "", "", ""});
+    std::vector<NamedFloor> floors;
+    if (floor > 0) floors.push_back({facts.floor, floor});
+    if (i < report.secondary_floors.size()) std::ranges::copy(report.secondary_floors[i], std::back_inserter(floors));
+    for (const auto& one : floors) table.rows.push_back({one.name, "", fixed(one.value, decimals), "", "", ""});
   }
   return tables;
 }

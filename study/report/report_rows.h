@@ -88,6 +88,9 @@ std::vector<std::string> methods_of(const StudyReport& report);
 /// `3.1033 ± 0.0078` of the runs of an arm; empty without any.
 std::string mean_text(const StudyReport& report, const ArmReport& arm);
 
+/// The floors of the metric that decides: that of its runs, and the others.
+std::vector<NamedFloor> floors_of(const StudyReport& report);
+
 /// A row for each arm: its mean, its difference to the baseline with intervals and tests, and the verdict.
 Table verdict_table(const StudyReport& report);
 

@@ -5,6 +5,7 @@
 
 #include "core/report/table.h"
 #include "study/plan/plan.h"
+#include "study/report/task_floors.h"
 
 namespace cloze {
 
@@ -55,7 +56,7 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
 
 /// Adds rows to the rank_table of these arms, with values of the same items: one of what the training part of each task
 /// has most, and, where a task is a classification, one of a logistic regression on its words (tasks/figures/floors.h),
-/// with their means over tasks. A task without a finished fine-tuning has none. Throws DataError as read_judged_test.
-void add_floors(Table& ranks, const Plan& tasks, const std::vector<ArmOnTask>& arms);
+/// with their means over tasks. A task without a finished fine-tuning has none. Throws DataError as TaskFloors::find.
+void add_floors(Table& ranks, TaskFloors& floors, const std::vector<ArmOnTask>& arms);
 
 }  // namespace cloze

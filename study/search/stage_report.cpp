@@ -1,5 +1,7 @@
 #include "study/report/report_rows.h"
 
+#include <algorithm>
+
 #include "study/plan/declaration.h"
 #include "study/report/task_report.h"
 #include "study/search/search_report.h"
@@ -66,6 +68,18 @@ void add_task_tuning(StudyReport& report, const Stages& stages) {
   if (!chosen.empty()) report.finetuning += "; " + chosen;
 }
 
+/// The floors of a metric beside that of its runs: of a task what its words tell.
+std::vector<NamedFloor> floors_beside(const StudyMetric& metric, TaskFloors& floors,
+                                      const std::vector<ArmOnTask>& arms) {
+  const auto* of = std::get_if<TaskMetric>(&metric);
+  if (!of) return {};
+  const auto finished =
+      std::ranges::find_if(arms, [&](const ArmOnTask& one) { return one.task == of->task && !one.figure.empty(); });
+  if (finished == arms.end()) return {};
+  const auto found = floors.find(of->task, of->figure.empty() ? finished->figure : of->figure, Floor::words);
+  return found ? std::vector{*found} : std::vector<NamedFloor>{};
+}
+
 void add_tasks(StudyReport& report, const Stages& stages) {
   if (!stages.tasks) return;
   const auto& tasks = stages.plans[*stages.tasks];
@@ -75,7 +89,10 @@ void add_tasks(StudyReport& report, const Stages& stages) {
   add_kept(report, tasks);
   const auto found = arms_on_tasks(tasks);
   auto ranks = rank_table(found);
-  add_floors(ranks, tasks, found);
+  TaskFloors floors(tasks);
+  add_floors(ranks, floors, found);
+  report.other_floors = floors_beside(report.by, floors, found);
+  for (const auto& metric : report.secondary) report.secondary_floors.push_back(floors_beside(metric, floors, found));
   const auto columns = ranks.header.size();
   add_suite_columns(ranks, report);
   if (ranks.header.size() > columns) {

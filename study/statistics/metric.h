@@ -71,6 +71,12 @@ struct MetricValue {
   double floor = 0;  ///< what a network that has learnt nothing reaches; 0: that of the curve, or not known
 };
 
+/// What is reached without a network, in the unit of a metric.
+struct NamedFloor {
+  std::string name;
+  double value = 0;
+};
+
 /// Documents, or what stands for them, that the examples of a value are from.
 int64_t documents_in(const MetricValue& value);
 

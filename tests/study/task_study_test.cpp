@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/contains.h"
+#include "core/fingerprint.h"
 #include "study/plan/task_plan.h"
+#include "study/report/report_rows.h"
 #include "study/search/task_tuning.h"
 #include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
@@ -341,6 +343,46 @@ TEST_CASE("the table of the tasks ends with what the training part alone tells: 
   CHECK(rows[2] == std::vector<std::string>{"floor: majority", "25.00", "25.00", "25.00", ""});
   CHECK(rows[3] == std::vector<std::string>{"floor: words", "75.00", "75.00", "75.00", ""});
   CHECK_THAT(to_html(report), Catch::Contains("floor: words"));
+}
+
+TEST_CASE("what the words of a task tell is a line of every form, computed once and kept with what it is of") {
+  const JudgedStudy study(", seeds: 1");
+  std::string told = "text\tlabel\n";
+  for (int i = 0; i < 20; ++i) told += i % 2 == 0 ? "the cat sleeps\tno\n" : "the dog barks\tyes\n";
+  study.folder.write("train.tsv", told + "the cat naps\tno\n");
+  study.folder.write("test.tsv", "text\tlabel\na cat purrs\tno\na dog howls\tyes\nthe dog ate\tyes\nbirds\tyes\n");
+  study.run();
+  const auto report = study.report();
+  const auto rows = verdict_table(report).rows;
+  REQUIRE(rows.size() == 4);
+  CHECK((rows[2][0] == "majority" && rows[2][2].starts_with("25.0") && rows[2].back() == "floor"));
+  CHECK((rows[3][0] == "words" && rows[3][2].starts_with("75.0") && rows[3].back() == "floor"));
+  CHECK(paper_table(report).rows[3][0] == "words");
+  CHECK_THAT(value_figure(report), Catch::Contains("majority") && Catch::Contains("words"));
+  CHECK_THAT(to_csv(report), Catch::Contains("\nfloor,") && Catch::Contains(",words\n"));
+  CHECK(to_json(report)["floors"] == nlohmann::json::parse(R"([{"name": "majority", "value": 25.0},
+                                                               {"name": "words", "value": 75.0}])"));
+  REQUIRE(report.secondary_floors.size() == 1);  // dogs
+  CHECK(report.secondary_floors[0].at(0).value == 75);
+  CHECK(secondary_tables(report).at(0).rows.back()[0] == "words");
+
+  const auto path = study.folder / "out/tasks/floors.json";
+  auto kept = nlohmann::json::parse(read_file(path));
+  REQUIRE(kept["floors"].size() == 2);  // of cats and of dogs
+  for (auto& [key, value] : kept["floors"].items()) {
+    CHECK_THAT(key, Catch::Contains(" accuracy "));
+    value = 60;
+  }
+  const auto words_of = [&] { return study.report().other_floors.at(0).value; };
+  study.folder.write("out/tasks/floors.json", kept.dump());
+  CHECK(words_of() == 75);  // edited, and so computed again
+  kept["xxh3"] = hash_hex(kept["floors"].dump());
+  study.folder.write("out/tasks/floors.json", kept.dump());
+  CHECK(words_of() == 60);
+  for (const std::string damaged : {"", "[]", "{\"floors\": 1"}) {
+    study.folder.write("out/tasks/floors.json", damaged);
+    CHECK(words_of() == 75);
+  }
 }
 
 TEST_CASE("a plan of a search says its tries and its costs") {

@@ -1,0 +1,116 @@
+#include "study/report/task_floors.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/fingerprint.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "run/run_files.h"
+#include "study/execution/runs.h"
+#include "tasks/figures/task_metric.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t most_kept_bytes = uint64_t{16} << 20;
+
+/// The floors of a file; none of one that is missing, damaged or was edited, which then is written again.
+json kept_floors(const std::string& path) {
+  json file;
+  try {
+    if (fs::is_regular_file(path)) file = parse_json(read_text(path, most_kept_bytes));
+  } catch (const Error&) {
+    return json::object();
+  }
+  const auto floors = value_at(file, "/floors");
+  return floors.is_object() && string_at(file, "/xxh3") == hash_hex(json_text(floors)) ? floors : json::object();
+}
+
+/// Predictions of the words of the training part; none where there is nothing to tell apart.
+std::optional<std::vector<TaskPrediction>> predictions_by_words(const Task& task, const std::string& rows,
+                                                                const std::vector<TaskItem>& test) {
+  if (task.config.kind != TaskKind::classification) return {};
+  const auto train = read_prepared_part(rows, "train").items;
+  std::set<int64_t> labels;
+  for (const auto& item : train)
+    if (const auto* gold = std::get_if<GoldLabel>(&item.gold); gold && gold->id != unknown_label)
+      labels.insert(gold->id);
+  if (labels.size() < 2) return {};
+  return floor_predictions(task.config.kind, Floor::words, train, test, task.labels);
+}
+
+/// A figure of predictions, in points where it is no error.
+std::optional<double> figure_of_floor(const Task& task, const std::vector<TaskItem>& test,
+                                      const std::vector<TaskPrediction>& predictions, const std::string& figure) {
+  for (const auto& one : values_of(task.config.kind, test, task.labels, predictions, metric_options(task)))
+    if (one.metric == figure && one.value) return is_error(figure) ? *one.value : 100 * *one.value;
+  return {};
+}
+
+}  // namespace
+
+TaskFloors::TaskFloors(const Plan& tasks) : tasks_(tasks), path_(tasks.folder + "/floors.json") {
+  const auto kept = kept_floors(path_);
+  for (const auto& [key, value] : kept.items())
+    of_words_[key] = value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::optional<NamedFloor> TaskFloors::find(const std::string& task, const std::string& figure, Floor floor) {
+  const auto& rows = rows_of(task);
+  if (!rows) return {};
+  const auto& of = rows->prepared.task;
+  std::optional<double> value;
+  if (floor == Floor::words) {
+    value = of_words(*rows, figure);
+  } else {
+    const auto test = read_prepared_part(rows->folder, "test").items;
+    value = figure_of_floor(of, test, constant_predictions(of.config.kind, rows->prepared.constant, test), figure);
+  }
+  if (!value) return {};
+  return NamedFloor{.name = name_of_floor(of.config.kind, floor), .value = *value};
+}
+
+const std::optional<TaskFloors::Rows>& TaskFloors::rows_of(const std::string& task) {
+  const auto [known, is_new] = rows_.emplace(task, std::nullopt);
+  if (!is_new) return known->second;
+  const auto run = std::ranges::find_if(tasks_.runs, [&](const PlannedRun& one) {
+    return one.finetuning.task == task && status_of(tasks_, one).state == RunState::done;
+  });
+  if (run == tasks_.runs.end()) return known->second;
+  const auto folder = run_path(tasks_, *run) + "/" + task_folder;
+  known->second = Rows{.folder = folder, .prepared = open_prepared_task(folder)};
+  return known->second;
+}
+
+std::optional<double> TaskFloors::of_words(const Rows& rows, const std::string& figure) {
+  const auto key = concat(rows.prepared.fingerprint, " ", figure, " ", CLOZE_VERSION);
+  const auto [known, is_new] = of_words_.emplace(key, std::nullopt);
+  if (!is_new) return known->second;
+  const auto& task = rows.prepared.task;
+  const auto test = read_prepared_part(rows.folder, "test").items;
+  if (const auto predictions = predictions_by_words(task, rows.folder, test))
+    known->second = figure_of_floor(task, test, *predictions, figure);
+  keep();
+  return known->second;
+}
+
+void TaskFloors::keep() const {
+  json floors = json::object();
+  for (const auto& [key, value] : of_words_) floors[key] = value ? json(*value) : json();
+  try {
+    write_atomic(path_, json_text(json{{"floors", floors}, {"xxh3", hash_hex(json_text(floors))}}, 1) + "\n");
+  } catch (const Error&) {
+    // Whoever may only read the study has the same report, a little later.
+  }
+}
+
+}  // namespace cloze
