@@ -128,6 +128,51 @@ RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const std::vecto
   return config;
 }
 
+/// Mistakes in the configs of arms, of which those that several have are told once.
+class ArmMistakes {
+ public:
+  /// `sentence` follows the name of the arm.
+  void add(const std::string& arm, const std::string& sentence) {
+    const auto known = std::ranges::find(found_, sentence, &Found::sentence);
+    auto& one = known == found_.end() ? found_.emplace_back(Found{.sentence = sentence}) : *known;
+    one.arms.push_back("'" + arm + "'");
+  }
+  /// Throws ConfigError where there are any.
+  void raise() const {
+    std::string text;
+    for (const auto& [sentence, arms] : found_) {
+      constexpr size_t shown = 4;
+      auto names = arms;
+      if (names.size() > shown) {
+        names.resize(shown - 1);
+        names.push_back(concat(arms.size() - names.size(), " more"));
+      }
+      text += concat(text.empty() ? "" : "\n", arms.size() == 1 ? "arm " : "arms ", listed(names), sentence);
+    }
+    if (!text.empty()) throw ConfigError(text);
+  }
+
+ private:
+  struct Found {
+    std::string sentence{};
+    std::vector<std::string> arms{};
+  };
+  std::vector<Found> found_{};
+};
+
+/// Which secondary metrics are losses that an arm has no head for, as the end of a sentence; empty: none.
+std::string asked_by_secondary(const RunConfig& config, const Plan& plan) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < plan.secondary.size(); ++i) {
+    const auto* loss = std::get_if<LossMetric>(&plan.secondary[i]);
+    if (!loss) continue;
+    const auto head = head_of(parse_objective(loss->name, "secondary"));
+    const auto has_head = [&](const auto& own) { return head_of(own) == head; };
+    if (std::ranges::none_of(config.objectives, has_head)) names.push_back(concat("`secondary.", i, "`"));
+  }
+  return names.empty() ? "" : concat(" (", listed(names), " of the study)");
+}
+
 /// What gives an arm a head for the metric that it lacks; empty where it lacks none, or none helps.
 std::string probe_head_for(RunConfig config, const StudyMetric& by) {
   const auto* loss = std::get_if<LossMetric>(&by);
@@ -437,17 +482,17 @@ void complete_stage(std::vector<RunConfig>& configs, const std::vector<Keys>& ke
   constexpr auto length_key = "evaluation.max_seq_length";
   const bool all_have_length = common_tree(before.study, before.file).find(length_key) != nullptr;
   const auto length = shared_length(configs);
-  std::string mistakes;
+  ArmMistakes mistakes;
   for (size_t i = 0; i < configs.size(); ++i) {
     const bool has_length = all_have_length || has_key(before.arms[i].keys, length_key) || has_key(keys[i], length_key);
     if (!has_length) configs[i].evaluation.max_seq_length = length;
     try {
       validate(configs[i]);
     } catch (const ConfigError& e) {
-      mistakes += concat(mistakes.empty() ? "" : "\n", "arm '", before.arms[i].name, "' in ", where, ": ", e.what());
+      mistakes.add(before.arms[i].name, concat(" in ", where, ": ", e.what()));
     }
   }
-  if (!mistakes.empty()) throw ConfigError(mistakes);
+  mistakes.raise();
 }
 
 }  // namespace
@@ -494,18 +539,19 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
   for (const auto& arm : plan.arms) configs.push_back(arm_config(study, tree, metrics, arm));
   check_distinct(plan.arms, configs);
   if (length == 0) length = shared_length(configs);
-  std::string mistakes;
+  ArmMistakes mistakes;
   for (size_t i = 0; i < configs.size(); ++i) {
     auto& config = configs[i];
     if (config.evaluation.max_seq_length == 0) config.evaluation.max_seq_length = length;
     try {
       validate(config);
     } catch (const ConfigError& e) {
-      mistakes += concat(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what(),
-                         study.probe_head.share > 0 ? "" : probe_head_for(config, plan.metric));
+      const auto advice =
+          study.probe_head.share > 0 || !plan.secondary.empty() ? "" : probe_head_for(config, plan.metric);
+      mistakes.add(plan.arms[i].name, concat(": ", e.what(), advice, asked_by_secondary(config, plan)));
     }
   }
-  if (!mistakes.empty()) throw ConfigError(mistakes);
+  mistakes.raise();
   check_mixtures(plan, configs);
   if (study.then.empty()) compare_scoring(plan, configs);  // of stages the last is compared
   for (const int64_t seed : plan.seeds)

@@ -36,7 +36,8 @@ MetricFacts facts_of(const LossMetric& loss) {
           .title = concat("held-out ", loss.name, " loss"),
           .unit = unit_words(loss.unit),
           .floor = is_of_labels ? "the more frequent label" : "word frequencies",
-          .has_curve_in_unit = loss.unit == LossUnit::nats};
+          .has_curve_in_unit = loss.unit == LossUnit::nats,
+          .most_margin = 2};
 }
 
 MetricValue value_of(const LossMetric& loss, const std::string& folder, const std::string& remedy) {
@@ -67,9 +68,7 @@ MetricFacts facts_of(const SuiteMetric& suite) {
                                                 : "",
           .higher_is_better = is_higher_better(suite.figure),
           .floor = "guessing",
-          .most = is_fraction                   ? 100
-                  : suite.figure == "surprisal" ? 1e6
-                                                : 2,
+          .most_margin = is_fraction ? 100.0 : 2.0,
           .least_margin = is_fraction ? 0.1 : 0};
 }
 
@@ -152,7 +151,7 @@ MetricFacts facts_of(const TaskMetric& task) {
           .higher_is_better = !task.is_error,
           .floor = task.floor,
           .has_curve_in_unit = false,
-          .most = task.is_error ? 1e6 : 100,
+          .most_margin = task.is_error ? 1e6 : 100.0,
           .least_margin = task.is_error ? 0 : 0.05};
 }
 
@@ -283,9 +282,9 @@ StudyMetric metric_of(const MetricName& named, const std::string& where) {
 
 void check_margin(double margin, const StudyMetric& metric, const std::string& where) {
   const auto facts = facts_of(metric);
-  require<ConfigError>(margin <= facts.most, where, ".better_by is ", shortest(margin), ", and two runs differ in ",
-                       facts.name, " by ", shortest(facts.most), " at most; give it in ",
-                       facts.unit.empty() ? "the unit of the figure" : facts.unit);
+  require<ConfigError>(margin <= facts.most_margin, where, ".better_by is ", shortest(margin), ", and a margin of ",
+                       facts.name, " is ", shortest(facts.most_margin), facts.unit.empty() ? "" : " " + facts.unit,
+                       " at most; give it in ", facts.unit.empty() ? "the unit of the figure" : facts.unit);
   require<ConfigError>(margin == 0 || margin >= facts.least_margin, where, ".better_by is ", shortest(margin),
                        ", and margins of ", facts.name, " are in points: write ", shortest(100 * margin), " if ",
                        shortest(margin), " was meant as a fraction, else ", shortest(facts.least_margin), " at least");

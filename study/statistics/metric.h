@@ -49,7 +49,7 @@ struct MetricFacts {
   bool higher_is_better = false;
   std::string floor{};            ///< what a network that has learnt nothing reaches: `word frequencies`, `guessing`
   bool has_curve_in_unit = true;  ///< curves of its runs are in `unit`
-  double most = 1e6;              ///< the largest difference that the unit has
+  double most_margin = 1e6;       ///< a margin above it was meant in another unit
   double least_margin = 0;        ///< a margin below it was meant in another unit
 };
 MetricFacts facts_of(const StudyMetric& metric);

@@ -134,7 +134,7 @@ TEST_CASE("a later stage that cannot be is refused before any run") {
   CHECK_THAT(error_with("then: [{budget: {steps: 2}, arms: {b: 3}}]\n"),
              Catch::Contains("then.0.arms: 'b' must be a map of keys"));
   CHECK_THAT(error_with("then: [{budget: {steps: 2}, set: {data.max_seq_length: 4096}}]\n"),
-             Catch::Contains("arm 'a' in then.0: "));
+             Catch::Contains("arms 'a', 'b' in then.0: "));
   CHECK_THAT(error_with("then: [{budget: {steps: 2}}]\nsplit: true\n"),
              Catch::Contains("'then' does not go with 'tune', 'space', 'split' and 'probe_head'"));
 }

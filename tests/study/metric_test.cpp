@@ -80,9 +80,13 @@ TEST_CASE("answers of another run are not those of a run, which is asked again")
 TEST_CASE("a margin in another unit than the metric is refused") {
   CHECK_THAT(Study(study_by("{suite: pairs, better_by: 0.005}")).error(),
              Contains("metric.better_by is 0.005, and margins of pairs accuracy are in points: write 0.5"));
-  CHECK_THAT(Study(study_by("{suite: pairs, better_by: 500}")).error(), Contains("by 100 at most; give it in points"));
-  CHECK_THAT(Study(study_by("{suite: pairs, figure: spearman, better_by: 5}")).error(),
-             Contains("differ in pairs spearman by 2 at most"));
+  CHECK_THAT(Study(study_by("{suite: pairs, better_by: 500}")).error(),
+             Contains("is 100 points at most; give it in points"));
+  CHECK_THAT(
+      Study(study_by("{suite: pairs, figure: spearman, better_by: 5}")).error(),
+      Contains("metric.better_by is 5, and a margin of pairs spearman is 2 at most; give it in the unit of the"));
+  CHECK_THAT(Study(study_by("{objective: mlm, better_by: 5}")).error(),
+             Contains("metric.better_by is 5, and a margin of mlm is 2 nats at most; give it in nats"));
   CHECK_THAT(Study(study_by("{suite: pairs, unit: bits_per_byte}")).error(), Contains("a unit of losses"));
   CHECK(Study(study_by("{suite: pairs, better_by: 0.5}")).error().empty());
 }

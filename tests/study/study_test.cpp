@@ -106,6 +106,9 @@ TEST_CASE("mistakes of a study are answered with their line before any run") {
   CHECK_THAT(with_arms("  a: {}\n  b: {train.batch_size: 8}\n", "sed: 3\n").error(),
              Catch::Contains("unknown key 'sed'"));
   CHECK_THAT(with_arms("  a: {}\n  b: {model.num_attention_heads: 3}\n").error(), Catch::Contains("arm 'b': "));
+  const auto shared = with_arms("  a: {}\n  b: {train.batch_size: 8}\nsecondary: [{objective: nsp}]\n").error();
+  CHECK_THAT(shared, Catch::StartsWith("arms 'a', 'b': evaluation.objectives: the network has no head for nsp, only") &&
+                         Catch::EndsWith("or train it with nsp too (`secondary.0` of the study)"));
   CHECK_THAT(with_arms("  a: {}\n  b: {train.batch_size: 8}\n", "metric: {objective: clm}\n").error(),
              Catch::Contains("clm"));
   CHECK_THAT(with_arms("  a: {}\n  b: {train.batch_size: 8}\n", "metric: {objective: mml}\n").error(),
