@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/error.h"
+#include "core/tensor/lazy_zeros.h"
 #include "core/tensor/parallel.h"
 
 namespace cloze {
@@ -170,7 +171,7 @@ FlatParameters::FlatParameters(std::vector<NamedParam> params, at::Device device
     offset += (numel + range_alignment - 1) / range_alignment * range_alignment;
   }
   values = at::zeros({offset}, at::TensorOptions(device).dtype(at::kFloat));
-  grads = at::zeros_like(values);
+  grads = lazy_zeros(offset, device);
   for (auto& range : ranges_) {
     auto value = range.param.param.value();
     auto view = values.narrow(0, range.offset, range.numel).view(value.sizes());

@@ -3,6 +3,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <bit>
 #include <cmath>
 #include <memory>
 
@@ -239,6 +240,47 @@ TEST_CASE("moments of Adam take 1 - beta of a gradient, not of a beta that was r
     CHECK(second / (0.001 * 0.49) == Approx(1).epsilon(4e-7));
     CHECK(value == Approx(-0.1).epsilon(1e-6));
   }
+}
+
+TEST_CASE("parameters that never had a gradient are updated as all others are", "[optimizer]") {
+  constexpr int64_t n = 75;  // whole vectors and a rest
+  const auto rests = [](int64_t i) { return (i / 16) % 2 == 0; };
+  for (const auto& isa : tested_isas())
+    for (const double epsilon : {1e-8, 0.0})
+      for (const double decay : {0.0, 0.01}) {
+        const UseIsa use(isa);
+        INFO(isa << ", epsilon " << epsilon << ", decay " << decay);
+        std::vector<float> p(n), g(n), m(n), v(n);
+        std::vector<uint16_t> shadow(n);
+        for (int64_t i = 0; i < n; ++i) {
+          p[i] = 0.01F * static_cast<float>(i - 30);
+          g[i] = rests(i) ? 0.0F : 0.1F;
+        }
+        const auto before = p;
+        const AdamMoments options{.epsilon = epsilon};
+        for (int64_t update = 1; update <= 3; ++update) {
+          const auto adam = optimizers::adam_at(
+              options, {.update = update, .learning_rate = 0.1, .grad_scale = 1, .weight_decay = decay});
+          kernels::table().updates.adamw(
+              adam, 0.1F, static_cast<float>(0.1 * decay),
+              {.n = n, .p = p.data(), .g = g.data(), .m = m.data(), .v = v.data(), .shadow = shadow.data()});
+        }
+        for (int64_t i = 0; i < n; ++i) {
+          INFO(i);
+          CHECK(g[i] == 0);
+          if (!rests(i)) {
+            CHECK(m[i] > 0);
+            CHECK(p[i] < before[i]);
+          } else if (epsilon == 0) {
+            CHECK(std::isnan(p[i]));  // 0 / 0
+          } else {
+            CHECK(m[i] == 0);
+            CHECK(p[i] == Approx(before[i] * std::pow(1 - 0.1 * decay, 3)).epsilon(1e-6));
+            if (decay > 0)
+              CHECK(static_cast<uint32_t>(shadow[i]) << 16 == Approx(std::bit_cast<uint32_t>(p[i])).margin(1 << 16));
+          }
+        }
+      }
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/tensor/lazy_zeros.h"
 #include "core/tensor/ops.h"
 #include "train/optimizers/optimizers.h"
 
@@ -241,8 +242,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
   const bool adam = std::any_of(groups_.begin(), groups_.end(),
                                 [](const Group& group) { return has_adam_moments(group.options.rule); });
   if (adam) {
-    exp_avg_ = at::zeros_like(flat.values);
-    exp_avg_sq_ = at::zeros_like(flat.values);
+    for (auto* moments : {&exp_avg_, &exp_avg_sq_}) *moments = lazy_zeros(flat.values.numel(), flat.values.device());
   }
   const auto layers = layers_in(flat);
   for (const auto& range : flat.ranges()) {
