@@ -63,7 +63,7 @@ using kernels::Gemm;
 
 [[maybe_unused]] const bool are_set_up = set_up_math_libraries();
 
-constexpr int64_t min_rows = 48;     // with fewer, packing costs too much
+constexpr int64_t min_rows = 16;     // with fewer, packing costs too much
 constexpr int64_t max_depth = 8192;  // summed at once: a panel of columns fits into the second-level cache
 
 const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
