@@ -34,16 +34,15 @@ void set_fused(bool on) { fused_allowed = on; }
 PlainScope::PlainScope() : fused_before_(fused_allowed.exchange(false)) {}
 PlainScope::~PlainScope() { fused_allowed = fused_before_; }
 
-PackedWeights::PackedWeights(const Layer& network, int64_t rows, const Layer* without) {
+PackedWeights::PackedWeights(const Layer& network, int64_t rows, bool tables) {
   if (!at::globalContext().hasMKLDNN()) return;
   at::NoGradGuard no_grad;
   static const auto pack = c10::Dispatcher::singleton()
                                .findSchemaOrThrow("mkldnn::_reorder_linear_weight", "")
                                .typed<Tensor(const Tensor&, std::optional<c10::SymInt>)>();
-  const auto left_out = without ? collect_params(*without) : std::vector<NamedParam>();
   for (auto& named : collect_params(network)) {
     const auto& value = named.param.value();
-    if (std::ranges::any_of(left_out, [&](const auto& other) { return other.param.value().is_same(value); })) continue;
+    if (!tables && named.param.role() == Role::embedding) continue;
     if (value.dim() != 2 || !value.is_cpu() || value.scalar_type() != at::kFloat) continue;
     named.param.set_packed(pack.call(value.detach(), c10::SymInt(rows)));
     packed_.push_back(named);

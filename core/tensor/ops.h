@@ -37,11 +37,11 @@ class PlainScope {
 
 /// While one exists, matrix multiplications without gradients read fp32 weights that oneDNN has packed for `rows` rows:
 /// generation computes one token a step, where the usual multiplication spends its time on packing, and scoring
-/// multiplies by the same weights many times. The weights must not change meanwhile. `without`: tables that nothing is
-/// multiplied by.
+/// multiplies by the same weights many times. The weights must not change meanwhile. `tables`: those of embeddings,
+/// too, which a head of a vocabulary multiplies by.
 class PackedWeights {
  public:
-  explicit PackedWeights(const Layer& network, int64_t rows = 32, const Layer* without = nullptr);
+  explicit PackedWeights(const Layer& network, int64_t rows = 32, bool tables = true);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;

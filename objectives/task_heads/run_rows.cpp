@@ -84,7 +84,7 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
   };
   std::optional<PackedWeights> packed;
   if (network.backbone->token_embedding().compute().scalar_type() == at::kFloat)
-    packed.emplace(network, rows_of_weights, network.backbone->embedding_tables().get());
+    packed.emplace(network, rows_of_weights, /*tables=*/false);
   if (device.is_cpu() && batches.size() > 1)
     each_part(std::ssize(batches), run);
   else

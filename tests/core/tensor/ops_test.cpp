@@ -555,6 +555,21 @@ TEST_CASE("packed weights give the same results as the usual ones, for any numbe
   }
 }
 
+TEST_CASE("tables that are looked up in, and nothing is multiplied by, are packed where they are asked for alone",
+          "[kernels][linear]") {
+  struct Both : Layer {
+    Both()
+        : table(own_param("table", {37, 20}, Init::embedding)), weight(own_param("weight", {37, 20}, Init::weight)) {}
+    Param table, weight;
+  } layer;
+  initialize(collect_params(layer), 0.5, false, Rng(1));
+  const PackedWeights weights(layer, 256, /*tables=*/false);
+  CHECK(layer.weight.packed().defined());
+  CHECK_FALSE(layer.table.packed().defined());
+  const PackedWeights all(layer);
+  CHECK(layer.table.packed().defined());
+}
+
 TEST_CASE("without gradients fused operators multiply by packed weights, and a row has the same bits in any batch",
           "[kernels][linear]") {
   struct One : Layer {
