@@ -87,6 +87,18 @@ void require_memory(const RunConfig& config, double row_tokens, double machine) 
                        "; ", memory_remedy, ", or choose a smaller model");
 }
 
+void check_kept_states(const RunConfig& config, double states, double machine) {
+  if (config.train.device != "cpu" || machine <= 0) return;
+  const auto need = [&](double memory) {
+    return concat("the network and the states that its probes read take ", bytes(memory + states), ", ", bytes(states),
+                  " of them for the states, and the machine has ", bytes(machine), " of memory");
+  };
+  constexpr const char* remedy = "name fewer layers in objectives.0.layer";
+  const double least = least_memory(config, 0).parameters, likely = likely_memory(config, 0);
+  require<ConfigError>(least + states <= machine, need(least), "; ", remedy);
+  if (likely + states > machine) log_warning("train", concat(need(likely), ": the system may kill it; ", remedy));
+}
+
 void warn_of_memory(const RunConfig& config, double row_tokens, double machine) {
   if (config.train.device != "cpu" || machine <= 0 || likely_memory(config, row_tokens) <= machine) return;
   log_warning("train", concat(likely_need(config, row_tokens, machine), ": the system may kill it; ", memory_remedy));

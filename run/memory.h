@@ -24,6 +24,10 @@ double likely_memory(const RunConfig& config, double row_tokens);
 /// the length of a row is known; 0: not known.
 void require_memory(const RunConfig& config, double row_tokens, double machine);
 
+/// Throws ConfigError if training on the processor and the states that it keeps for probes [bytes] take more than
+/// `machine` bytes, and warns if they are likely to.
+void check_kept_states(const RunConfig& config, double states, double machine);
+
 /// Warns if training on the processor is likely to take more than `machine` bytes.
 void warn_of_memory(const RunConfig& config, double row_tokens, double machine);
 

@@ -121,11 +121,15 @@ void keep_states(Training& training) {
   auto& network = *training.network;
   if (!network.probes()) return;
   const auto& objectives = training.config.objectives;
-  const auto rows = read_prepared_part(training.config.data.tokens, "train").rows;
-  const double size = bytes_of_states(network, objectives, rows, ProbedTokens::labelled);
+  const auto rows_of = [&](const char* part) { return read_prepared_part(training.config.data.tokens, part).rows; };
+  const auto rows = rows_of("train");
+  const double size = bytes_of_states(network, objectives, rows, ProbedTokens::labelled),
+               judged = bytes_of_states(network, objectives, rows_of("valid"), ProbedTokens::all);
   const bool fits = size <= most_bytes_of_states;
   log_info("train",
            concat("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
+  check_kept_states(training.config, (fits ? size : 0) + (judged <= most_bytes_of_states ? judged : 0),
+                    machine_memory());
   if (fits) network.keep_states(states_of_rows(network, objectives, rows, ProbedTokens::labelled).states);
 }
 

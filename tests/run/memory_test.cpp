@@ -139,6 +139,25 @@ TEST_CASE("tables of positions, types and outputs, decoders and generators are w
   refused(electra, {objective("{kind: rtd, generator_hidden_size: 4, generator_layers: 4}")});
 }
 
+TEST_CASE("states that are kept for probes count as memory", "[run][memory]") {
+  TempDir dir;
+  RunConfig config;
+  config.init.probe = true;
+  const double network = likely_memory(config, 0), states = 4e9;
+  const auto said = [&](double machine) { return logged(dir, [&] { check_kept_states(config, states, machine); }); };
+  CHECK(said(network + states).empty());
+  CHECK(said(0).empty());  // not known
+  CHECK_THROWS_WITH(check_kept_states(config, states, 3.9e9),
+                    Catch::StartsWith("the network and the states that its probes read take ") &&
+                        Catch::Contains("4.0 GB of them for the states, and the machine has 3.9 GB of memory") &&
+                        Catch::EndsWith("name fewer layers in objectives.0.layer"));
+  config.init.probe = false;  // so that moments make what is likely more than what is taken at least
+  CHECK_THAT(said(likely_memory(config, 0) + states - 1e6),
+             Catch::Contains("of them for the states") && Catch::Contains("the system may kill it"));
+  config.train.device = "cuda";
+  CHECK(said(1).empty());
+}
+
 TEST_CASE("a batch that is likely to take more than the machine has is warned of, and one far larger refused",
           "[run][memory]") {
   TempDir dir;
