@@ -262,6 +262,7 @@ int64_t Stepper::checkpoint_bytes() const {
   for (const auto& [name, tensor] : in.optimizer.state()) optimizer_bytes += 4 * tensor.numel();
   return (in.average ? 8 : 4) * parameters() + optimizer_bytes + mems_bytes;
 }
+void Stepper::end() { impl_.reset(); }
 void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }
 std::string Stepper::precision_description() const {

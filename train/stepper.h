@@ -55,6 +55,8 @@ class Stepper {
   int64_t parameters() const;
   /// The precision of matrix multiplications, `fp32` or `bf16`, with the reason if it is not the configured one.
   std::string precision_description() const;
+  /// Gives back the memory of weights, gradients and moments: nothing but the ledger may be asked for after this.
+  void end();
   TimeBreakdown ledger;  ///< the stepper fills forward, backward and optimizer
 
  private:

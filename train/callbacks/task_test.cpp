@@ -100,6 +100,8 @@ void TaskTest::finish(Training& training) {
   const auto& config = training.config;
   if (config.task.name.empty() || !training.processes.writes()) return;
   const auto start = Clock::now();
+  training.stepper->end();  // the last checkpoint is saved, and the best one needs the memory
+  training.network.reset();
   const auto best = open_run(training.options.run);
   const auto task = judged_task(config.data.tokens, config.objectives, best.state.no_answer_threshold);
   const auto part = read_prepared_part(config.data.tokens, "test");
