@@ -80,6 +80,7 @@ void Hook::finish() {
       kill(-child_, SIGKILL);
       waitpid(child_, &status, 0);
       warn(concat("it took more than ", shortest(patience_), " s and was killed"));
+      patience_ /= 2;
       child_ = 0;
       return;
     }

@@ -12,13 +12,14 @@
 
 namespace cloze {
 
-/// How long a process waits for the command of one event before that of the next, and at its end [s].
+/// How long a process waits for the command of one event before that of the next, and at its end [s], at first.
 inline constexpr double hook_patience = 30;
 
 /// A command that the shell runs for each event of a run, with the event as a line of JSON on its standard input. The
 /// run goes on meanwhile. Before the next event, and at the end, the command is waited for, and killed where it takes
-/// longer than `patience` [s]; after a signal to this process nothing is waited for. One that fails is warned of, once
-/// for each kind of event, with the last line that it printed, and stops nothing; what else it prints is dropped.
+/// longer than `patience` [s]. Each time that it does, the patience is halved, so that one which always hangs costs a
+/// run twice the patience at most. After a signal to this process nothing is waited for. One that fails is warned of,
+/// once for each kind of event, with the last line that it printed, and stops nothing; what else it prints is dropped.
 class Hook {
  public:
   /// Without a command nothing is reported.

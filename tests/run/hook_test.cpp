@@ -65,6 +65,19 @@ TEST_CASE("a hook that hangs is not waited for while a run goes on, and then for
   CHECK_THAT(log, Catch::Contains("the hook failed at the event 'started' (it took more than 2 s and was killed)"));
 }
 
+TEST_CASE("a hook that hangs at every event costs a run twice its patience at most", "[run][hook]") {
+  const TempDir dir;
+  double waited = 0;
+  logged(dir, [&] {
+    Hook hook("sleep 60", 0.4);
+    waited = seconds_of([&] {
+      for (int i = 0; i < 12; ++i) hook.tell({{"event", "evaluation"}});  // the first waits for none
+    });
+  });
+  CHECK(waited > 0.4);
+  CHECK(waited < 2.5);  // eleven times the patience are 4.4
+}
+
 TEST_CASE("a hook prints nothing into what the program prints, and holds no file of the program", "[run][hook]") {
   const TempDir dir;
   {
