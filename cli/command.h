@@ -26,6 +26,7 @@ struct EvaluateCommand : EvaluationRequest {
 struct PredictCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, file, out;  ///< out: a file; empty: standard output
+  std::string task;            ///< its file, for a network that came with its head; empty: that of the run
   bool json = false;
 };
 struct GenerateCommand {

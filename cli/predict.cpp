@@ -17,14 +17,22 @@ void add_predict(CLI::App& app, Globals& globals) {
   verb->add_option("--out", command->out,
                    "write predictions to this file: .jsonl, as --json prints them; .tsv, the lines of a table with one "
                    "cell more, or item and prediction; .conll, words with tags; .json, answers as SQuAD has them");
+  verb->add_option("--task", command->task,
+                   "the task of an imported network that came with the head of one: which columns items have, and how "
+                   "files write its labels");
   verb->add_flag("--json", command->json, "print a line of JSON for each item");
   verb->footer(
       "Examples:\n  cloze predict runs/wiki-sst2 new.tsv --json\n"
       "  cloze predict runs/wiki-sst2 new.tsv --out labelled.tsv\n"
-      "  head -100 new.tsv | cloze predict runs/wiki-sst2 -\n\n"
+      "  head -100 new.tsv | cloze predict runs/wiki-sst2 -\n"
+      "  cloze predict imported new.tsv --task sst2.yaml\n\n"
       "Where the items have labels, figures follow.");
   verb->callback([command, &globals] {
     check_run_path(command->run);
+    if (const auto given = command->task; !given.empty()) {
+      command->task = task_file(given);
+      require<ConfigError>(!command->task.empty(), "--task ", given, ": no such file, and no ready task");
+    }
     const auto& out = command->out;
     const auto has = [&](const char* ending) { return out.ends_with(ending); };
     require<ConfigError>(out.empty() || has(".tsv") || has(".jsonl") || has(".conll") || has(".json"), "--out ", out,

@@ -46,6 +46,21 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
       .task = std::move(task), .objectives = objectives, .setting = setting, .constant = std::move(prepared.constant)};
 }
 
+JudgedTask task_of_head(const std::string& file, const Objectives& objectives) {
+  TaskKind kind{};
+  const auto* head = objectives.size() == 1 ? task_head_of(objectives[0], &kind) : nullptr;
+  require<ConfigError>(head != nullptr, file, ": the network has no head of a task; fine-tune it first");
+  Task task{.config = read_task_config(file), .file = file};
+  require<ConfigError>(task.config.kind == kind, file, ": is of the kind ", name_of(task.config.kind),
+                       ", and the head of the network of the kind ", name_of(kind), "; name a task of that kind");
+  task.test.file = task.config.data.test;
+  const bool has_labels = !task.config.labels.items.empty();
+  task.labels = has_labels ? order_labels(task.config, nullptr, LabelPool(), head->labels)
+                           : TaskLabels{.names = head->labels, .written = head->labels};
+  const auto setting = prediction_setting(task.config, task.labels, /*may_have_no_answer=*/false);
+  return {.task = std::move(task), .objectives = objectives, .setting = setting, .constant = {}};
+}
+
 namespace {
 
 /// Predictions for items by the outputs of their rows.

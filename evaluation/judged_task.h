@@ -24,6 +24,11 @@ struct JudgedTask {
 /// checkpoint (TrainState). Throws DataError for a damaged folder, and for one with other labels than the objective's.
 JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold = 0);
 
+/// The task of a file for a network that came with its head, and has been trained on it elsewhere: `file` says what its
+/// items are, and the head which labels there are, in its order; `labels` of the file may say how files write them.
+/// Throws ConfigError for a network without the head of a task or with one of another kind, DataError for other labels.
+JudgedTask task_of_head(const std::string& file, const Objectives& objectives);
+
 /// Predictions for items, in their order.
 ///
 /// rows    of the items, those of each together

@@ -200,11 +200,18 @@ bool is_fine_tuned(const std::string& path) {
   return name && !name->text.empty();
 }
 
-TaskRun open_task_run(const std::string& path, CheckpointChoice choice) {
+TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const std::string& task) {
   TaskRun opened{.run = open_chosen(path, choice)};
   const auto& config = opened.run.config;
-  require<ConfigError>(!config.task.name.empty(), path,
-                       ": is not fine-tuned on a task; do that first with `cloze finetune ", path, " TASK.yaml`");
+  const bool is_tuned = !config.task.name.empty();
+  require<ConfigError>(task.empty() || !is_tuned, path, ": is fine-tuned on ", config.task.name,
+                       ", which it predicts; leave out --task");
+  if (!task.empty()) {
+    opened.task = task_of_head(task, config.objectives);
+    return opened;
+  }
+  require<ConfigError>(is_tuned, path, ": is not fine-tuned on a task; do that first with `cloze finetune ", path,
+                       " TASK.yaml`, or name the task that its head came with by --task");
   opened.folder = rows_of_run(opened.run.folder, config);
   opened.task = judged_task(opened.folder, config.objectives, opened.run.state.no_answer_threshold);
   if (const auto* probes = opened.run.network->probes(); probes && probes->layers().size() > 1)
@@ -346,7 +353,7 @@ class Predictor {
 }  // namespace
 
 int run_predict(const PredictCommand& c) {
-  auto opened = open_task_run(c.run, c.checkpoint);
+  auto opened = open_task_run(c.run, c.checkpoint, c.task);
   require_tokenizer(opened.run);
   const ScratchFolder scratch;
   const auto& task = opened.task.task;

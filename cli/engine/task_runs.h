@@ -18,8 +18,9 @@ struct TaskRun {
   JudgedTask task{};
 };
 
-/// Opens a run. Throws ConfigError for one that is not fine-tuned.
-TaskRun open_task_run(const std::string& path, CheckpointChoice choice);
+/// Opens a run. `task`: the file of the task of a network that came with its head; empty: the run is fine-tuned here.
+/// Throws ConfigError for one that is neither, and for one that has a task of its own beside `task`.
+TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const std::string& task = "");
 
 /// Checks rows, figures and predictions of a fine-tuned run against their checksums. Throws DataError.
 void verify_task(const std::string& run);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -172,6 +173,41 @@ TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][t
   check_refused("verify run " + run, 1, "predictions.jsonl: is not what the run predicted; resume the run with");
   std::ofstream(run + "/task/test.jsonl", std::ios::app) << "\n";
   check_refused("verify run " + run, 1, "test.jsonl: its content does not match its checksum");
+}
+
+TEST_CASE("an imported classifier predicts with the task that its head came with", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto folder = w.dir / "animals-hf", imported = w.dir / "imported", items = w.dir / "test.tsv";
+  REQUIRE(cloze("export " + w.run + " --to huggingface --out " + folder).code == 0);
+  REQUIRE(cloze("import " + folder + " --out " + imported).code == 0);
+  const auto own = cloze("predict " + w.run + " " + items + " --json");
+  const auto found = cloze("predict " + imported + " " + items + " --task " + w.task + " --json");
+  INFO(found.text);
+  REQUIRE(found.code == 0);
+  CHECK_THAT(found.text, Catch::Contains("accuracy"));
+  const auto labels_in = [](const std::string& text) {
+    std::vector<std::string> labels;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("{")) labels.push_back(json::parse(line).at("label"));
+    return labels;
+  };
+  CHECK(labels_in(found.text).size() == 12);
+  CHECK(labels_in(found.text) == labels_in(own.text));
+  check_refused("predict " + imported + " " + items, 2, "or name the task that its head came with by --task");
+  check_refused("predict " + w.run + " " + items + " --task " + w.task, 2,
+                w.run + ": is fine-tuned on animals, which it predicts; leave out --task");
+  check_refused("predict " + world().run + " " + items + " --task " + w.task, 2,
+                "animals.yaml: the network has no head of a task; fine-tune it first");
+  check_refused("predict " + imported + " " + items + " --task none.yaml", 2,
+                "--task none.yaml: no such file, and no ready task");
+  w.dir.write("values.yaml", "task: values\nkind: regression\ndata: {test: test.tsv, text: text, label: label}\n");
+  check_refused("predict " + imported + " " + items + " --task " + (w.dir / "values.yaml"), 2,
+                "is of the kind regression, and the head of the network of the kind classification");
+  w.dir.write("others.yaml",
+              "task: others\nkind: classification\nlabels: {a: dog, b: number}\n"
+              "data: {test: test.tsv, text: text, label: label}\n");
+  check_refused("predict " + imported + " " + items + " --task " + (w.dir / "others.yaml"), 1, "the model has ");
 }
 
 TEST_CASE("the notes of a task stand beside the figures of anybody's predictions", "[cli][tasks]") {
