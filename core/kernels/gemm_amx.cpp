@@ -22,15 +22,15 @@ constexpr int64_t ahead_of_packing = 32;     // rows that are prefetched before 
 constexpr int64_t panel_words = 192 << 10;   // of packed columns, for a second-level cache of 2 MB
 
 /// Pairs that are accumulated at a time.
-int64_t pairs_at_once(const Gemm& p) {
+int64_t pairs_at_once(const Bf16Gemm& p) {
   const int64_t pairs = (p.depth + 1) / 2;
   return p.sum ? min(pairs, depth_block) : pairs;
 }
-int64_t columns_at_once(const Gemm& p) {
+int64_t columns_at_once(const Bf16Gemm& p) {
   const int64_t most = panel_words / (padded(pairs_at_once(p)) + 1) / block * block;
   return min(padded(p.columns), most > block ? most : block);
 }
-int64_t scratch(const Gemm& p) { return padded(pairs_at_once(p)) * (columns_at_once(p) + rows_at_once); }
+int64_t scratch(const Bf16Gemm& p) { return padded(pairs_at_once(p)) * (columns_at_once(p) + rows_at_once); }
 
 /// Sixteen pairs of rows `one` and `two` (null: zeros) from column 0 on, of which `left` columns exist.
 CLOZE_INLINE void pair_row(const uint16_t* one, const uint16_t* two, int64_t left, Pair* out) {
@@ -40,7 +40,7 @@ CLOZE_INLINE void pair_row(const uint16_t* one, const uint16_t* two, int64_t lef
 }
 
 /// A strip of sixteen columns of b as tiles: [padded(pairs), 16]; what does not exist is zero. `left` columns exist.
-void pack_strip(const Gemm& p, int64_t first, int64_t pairs, int64_t column, int64_t left, Pair* out) {
+void pack_strip(const Bf16Gemm& p, int64_t first, int64_t pairs, int64_t column, int64_t left, Pair* out) {
   int64_t k = 0;
   if (p.b_depth_major) {
     for (; k < pairs; ++k) {
@@ -63,8 +63,8 @@ void pack_strip(const Gemm& p, int64_t first, int64_t pairs, int64_t column, int
 }
 
 /// Two strips of b at a time where its rows are the depth, so that whole cache lines are read.
-__attribute__((noinline)) void pack_columns(const Gemm& p, int64_t first, int64_t pairs, int64_t column, int64_t width,
-                                            Pair* out) {
+__attribute__((noinline)) void pack_columns(const Bf16Gemm& p, int64_t first, int64_t pairs, int64_t column,
+                                            int64_t width, Pair* out) {
   const int64_t strip = padded(pairs) * tile_side;
   int64_t c = 0;
   if (p.b_depth_major) {
@@ -88,7 +88,7 @@ __attribute__((noinline)) void pack_columns(const Gemm& p, int64_t first, int64_
 }
 
 /// Rows [row, row + count) of a, at most sixteen, as tiles [padded(pairs) / 16, 16, 16]; what does not exist is zero.
-void pack_tile_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, int64_t count, Pair* out) {
+void pack_tile_rows(const Bf16Gemm& p, int64_t first, int64_t pairs, int64_t row, int64_t count, Pair* out) {
   for (int64_t k = 0; k < pairs; k += tile_side, out += tile_words) {
     const int64_t some = min(pairs - k, tile_side);
     if (p.a_depth_major) {
@@ -111,7 +111,7 @@ void pack_tile_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, in
 }
 
 /// Rows of a depth-major `a` in whole blocks, of which whole cache lines are read: two rows of tiles at a time.
-void pack_block_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, Pair* out) {
+void pack_block_rows(const Bf16Gemm& p, int64_t first, int64_t pairs, int64_t row, Pair* out) {
   const int64_t strip = padded(pairs) * tile_side;
   for (int64_t k = 0; k < pairs; k += tile_side, out += tile_words) {
     alignas(64) Pair buffer[2][tile_words];
@@ -135,7 +135,7 @@ void pack_block_rows(const Gemm& p, int64_t first, int64_t pairs, int64_t row, P
 struct LeftTiles {
   Operand at[rows_at_once / block];
 };
-__attribute__((noinline)) void left_tiles(const Gemm& p, int64_t first, int64_t pairs, int64_t row, int64_t count,
+__attribute__((noinline)) void left_tiles(const Bf16Gemm& p, int64_t first, int64_t pairs, int64_t row, int64_t count,
                                           Pair* space, LeftTiles& left) {
   const int64_t strip = padded(pairs) * tile_side;
   const bool is_direct = !p.a_depth_major && pairs % tile_side == 0;
@@ -156,7 +156,7 @@ __attribute__((noinline)) void left_tiles(const Gemm& p, int64_t first, int64_t 
 }
 
 /// What is prefetched of the block of rows of `a` from `row` on, while column `c` of `width` is computed.
-CLOZE_INLINE Soon soon(const Gemm& p, int64_t first, int64_t width, int64_t c, int64_t row) {
+CLOZE_INLINE Soon soon(const Bf16Gemm& p, int64_t first, int64_t width, int64_t c, int64_t row) {
   if (p.a_depth_major || row + block > p.rows) return {};
   const int64_t blocks = width > block ? width / block : 1, each = (block + blocks - 1) / blocks, at = c / block * each;
   if (at >= block) return {};
@@ -164,7 +164,7 @@ CLOZE_INLINE Soon soon(const Gemm& p, int64_t first, int64_t width, int64_t c, i
 }
 
 /// Stores a whole block of the result.
-CLOZE_INLINE void store_block(const Gemm& p, int64_t row, int64_t column, const float* sums) {
+CLOZE_INLINE void store_block(const Bf16Gemm& p, int64_t row, int64_t column, const float* sums) {
   if (p.sum) {
     float* to = p.sum + row * p.c_stride + column;
     for (int64_t i = 0; i < block; ++i, to += p.c_stride, sums += block) {
@@ -182,14 +182,14 @@ CLOZE_INLINE void store_block(const Gemm& p, int64_t row, int64_t column, const 
 }
 
 /// Stores what exists of a block at the edge.
-__attribute__((noinline)) void store_part(const Gemm& p, int64_t row, int64_t column, int64_t rows, int64_t columns,
+__attribute__((noinline)) void store_part(const Bf16Gemm& p, int64_t row, int64_t column, int64_t rows, int64_t columns,
                                           const float* sums) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; j += 16)
       store_result(p, row + i, column + j, load(sums + i * block + j), columns - j);
 }
 
-void gemm(const Gemm& p) {
+void gemm(const Bf16Gemm& p) {
   const Tiles tiles;
   const int64_t pairs = (p.depth + 1) / 2, together = pairs_at_once(p), group = columns_at_once(p);
   Pair *panels = p.scratch, *rows = p.scratch + padded(together) * group;
@@ -223,8 +223,9 @@ void gemm(const Gemm& p) {
 
 }  // namespace
 
-extern const GemmKernel gemm_of_isa;
-const GemmKernel gemm_of_isa = {.run = gemm, .scratch = scratch, .rows = block, .columns = block, .packing_cost = 96};
+extern const GemmKernel<uint16_t> gemm_of_isa;
+const GemmKernel<uint16_t> gemm_of_isa = {
+    .run = gemm, .scratch = scratch, .rows = block, .columns = block, .packing_cost = 96};
 
 }  // namespace cloze::kernels::CLOZE_ISA
 #endif

@@ -20,14 +20,20 @@ namespace cloze {
 
 namespace {
 
+bool is_of_intel() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 /// On Intel's processors MKL's sums depend on the alignment of the matrices, which differs from run to run, unless its
 /// environment says otherwise before its first call. Source: oneMKL developer guide, "Conditional Numerical
 /// Reproducibility".
 void choose_strict_sums() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("intel")) setenv("MKL_CBWR", "AUTO,STRICT", /*overwrite=*/0);
-#endif
+  if (is_of_intel()) setenv("MKL_CBWR", "AUTO,STRICT", /*overwrite=*/0);
 }
 
 /// oneDNN keeps the code that it made for each of 1,024 sizes of a matrix multiplication, and texts have many sizes:
@@ -63,42 +69,29 @@ using kernels::Gemm;
 
 [[maybe_unused]] const bool are_set_up = set_up_math_libraries();
 
-constexpr int64_t min_rows = 16;     // with fewer, packing costs too much
-constexpr int64_t max_depth = 8192;  // summed at once: a panel of columns fits into the second-level cache
+constexpr int64_t min_rows = 16;         // in bf16; with fewer, packing costs too much
+constexpr int64_t min_packed_side = 48;  // of each matrix in fp32, likewise
+constexpr int64_t max_depth = 8192;      // of bf16, summed at once: a panel of columns fits into the second-level cache
 
-const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
-
-/// True if neighbouring numbers of each row form aligned pairs.
-bool has_pairs(const Tensor& t) {
-  return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 &&
-         reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0;
+/// Our kernel for a number; null where LibTorch multiplies. In fp32 that is on Intel's processors, for which its MKL is
+/// written: on others it has one code for all instruction sets, which reaches three quarters of their peak.
+template <class T>
+const kernels::GemmKernel<T>* own_kernel();
+template <>
+const kernels::GemmKernel<uint16_t>* own_kernel() {
+  return kernels::bf16_gemm();
+}
+template <>
+const kernels::GemmKernel<float>* own_kernel() {
+  static const bool mkl_is_best = is_of_intel();
+  return mkl_is_best ? nullptr : kernels::fp32_gemm();
 }
 
-/// The GEMM of two matrices for our kernel, without its output; nullopt where LibTorch has to compute it: other dtypes,
-/// few rows, or an instruction set without a kernel.
-std::optional<Gemm> own_gemm(const Tensor& a, bool a_depth_major, const Tensor& b, bool b_depth_major) {
-  const auto supported = [](const Tensor& t) {
-    return t.is_cpu() && t.scalar_type() == at::kBFloat16 && t.stride(1) == 1;
-  };
-  if (!kernels::gemm_kernel() || !supported(a) || !supported(b) || a.size(0) < min_rows) return std::nullopt;
-  const Gemm p{.rows = a.size(a_depth_major ? 1 : 0),
-               .columns = b.size(b_depth_major ? 1 : 0),
-               .depth = a.size(a_depth_major ? 0 : 1),
-               .a = bits(a),
-               .a_stride = a.stride(0),
-               .a_depth_major = a_depth_major,
-               .b = bits(b),
-               .b_stride = b.stride(0),
-               .b_depth_major = b_depth_major,
-               .bias = nullptr,
-               .c = nullptr,
-               .sum = nullptr,
-               .c_stride = 0,
-               .scratch = nullptr};
-  if (p.depth != b.size(b_depth_major ? 0 : 1) || (!a_depth_major && !has_pairs(a)) ||
-      (!b_depth_major && !has_pairs(b)))
-    return std::nullopt;
-  return p;
+template <class T>
+constexpr at::ScalarType type_of = sizeof(T) == sizeof(float) ? at::kFloat : at::kBFloat16;
+template <class T>
+const T* data_of(const Tensor& t) {
+  return static_cast<const T*>(t.data_ptr());
 }
 
 /// Parts of a multiplication, each of which one thread computes.
@@ -115,7 +108,8 @@ void compute(const Parts& one, const Parts& two = {}) {
 int64_t in_units(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
 /// Of `count` parts of a multiplication, the number of cuts along its rows with which a part costs the least.
-int64_t row_parts_of(const Gemm& whole, const kernels::GemmKernel& kernel, int64_t count) {
+template <class T>
+int64_t row_parts_of(const Gemm<T>& whole, const kernels::GemmKernel<T>& kernel, int64_t count) {
   int64_t row_parts = 1, min_cost = 0;
   for (int64_t parts = 1; parts <= count; ++parts) {
     if (count % parts != 0) continue;
@@ -137,12 +131,13 @@ std::pair<int64_t, int64_t> range_of(int64_t k, int64_t parts, int64_t size, int
 }
 
 /// Computes these rows and columns of a multiplication by our kernel.
-void compute_part(const Gemm& whole, const kernels::GemmKernel& kernel, std::pair<int64_t, int64_t> rows,
+template <class T>
+void compute_part(const Gemm<T>& whole, const kernels::GemmKernel<T>& kernel, std::pair<int64_t, int64_t> rows,
                   std::pair<int64_t, int64_t> columns) {
   const auto [row, row_end] = rows;
   const auto [column, column_end] = columns;
   if (row >= row_end || column >= column_end) return;
-  Gemm p = whole;
+  Gemm<T> p = whole;
   p.rows = row_end - row;
   p.columns = column_end - column;
   p.a += row * (p.a_depth_major ? 1 : p.a_stride);
@@ -158,9 +153,10 @@ void compute_part(const Gemm& whole, const kernels::GemmKernel& kernel, std::pai
 
 /// The parts of a GEMM by our kernel, each some rows and columns of the result: at least one for each thread, more
 /// where they stay large. Every part packs all that it reads, and its sums are those of the whole.
-Parts parts_of(const Gemm& whole) {
-  constexpr int64_t large_work = 1 << 28, parts_of_thread = 4;
-  const auto& kernel = *kernels::gemm_kernel();
+template <class T>
+Parts parts_of(const Gemm<T>& whole) {
+  constexpr int64_t large_work = 1 << (sizeof(T) == sizeof(float) ? 27 : 28), parts_of_thread = 4;  // some milliseconds
+  const auto& kernel = *own_kernel<T>();
   const int64_t threads = std::max(1, at::get_num_threads()), work = whole.rows * whole.columns * whole.depth,
                 count = threads * std::clamp<int64_t>(work / large_work / threads, 1, parts_of_thread),
                 row_parts = row_parts_of(whole, kernel, count), column_parts = count / row_parts;
@@ -228,10 +224,15 @@ Parts parts_of(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, con
           }};
 }
 
+/// Room for a product of x and another matrix.
+Tensor room(const Tensor& x, int64_t rows, int64_t columns) {
+  return at::empty({rows, columns}, x.options().requires_grad(false));
+}
+
 /// a b [M, N].
-Tensor mm_in_parts(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  auto out = at::empty({a.size(0), b.size(1)}, a.options().requires_grad(false));
-  compute(parts_of(out, a, b, bias.defined() ? Sum::bias : Sum::none, bias));
+Tensor mm_in_parts(const Tensor& a, const Tensor& b) {
+  const auto out = room(a, a.size(0), b.size(1));
+  compute(parts_of(out, a, b, Sum::none));
   return out;
 }
 
@@ -244,40 +245,70 @@ void add_to(Tensor sum, const Tensor& x) {
     return;
   }
   auto* out = sum.data_ptr<float>();
-  const auto* in = bits(x);
+  const auto* in = data_of<uint16_t>(x);
   each_range(sum.numel(), 1 << 15,
              [&](int64_t begin, int64_t end) { kernels::table().bf16.add_to(end - begin, in + begin, out + begin); });
 }
 
-/// Whether our kernel computes a result that is rounded to bf16.
-bool rounds(const std::optional<Gemm>& p) { return p && p->depth <= max_depth; }
-/// The result of such a GEMM, which its parts compute.
-Tensor result_of(Gemm& p, const Tensor& bias = {}) {
-  auto result = at::empty({p.rows, p.columns}, at::kBFloat16);
-  p.c = static_cast<uint16_t*>(result.data_ptr());
-  p.c_stride = p.columns;
-  if (bias.defined()) p.bias = bias.data_ptr<float>();
-  return result;
+/// True if neighbouring numbers of each row form aligned pairs.
+bool has_pairs(const Tensor& t) {
+  return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 &&
+         reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0;
 }
 
-/// Whether our kernel adds a result to `sum`, which then is set.
-bool adds(std::optional<Gemm>& p, const Tensor& sum) {
-  if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns ||
-      sum.stride(1) != 1)
-    return false;
-  p->sum = sum.data_ptr<float>();
-  p->c_stride = sum.stride(0);
-  return true;
+/// A matrix of a multiplication; `depth_major`: [depth, rows or columns of the result].
+struct Operand {
+  const Tensor& matrix;
+  bool depth_major;
+  int64_t depth() const { return matrix.size(depth_major ? 0 : 1); }
+  int64_t side() const { return matrix.size(depth_major ? 1 : 0); }
+};
+
+/// The parts of out = a b' (+ bias), or out += a b', by our kernel; nullopt where LibTorch has to compute it: other
+/// dtypes, small matrices, or a processor without a kernel.
+template <class T>
+std::optional<Parts> own_parts_of(const Tensor& out, Sum sum, const Operand& a, const Operand& b, const Tensor& bias) {
+  const bool adds = sum == Sum::out, is_bf16 = type_of<T> == at::kBFloat16;
+  const auto has = [](const Tensor& t, at::ScalarType type) {
+    return t.is_cpu() && t.scalar_type() == type && t.stride(1) == 1;
+  };
+  if (!own_kernel<T>() || !has(a.matrix, type_of<T>) || !has(b.matrix, type_of<T>) ||
+      !has(out, adds ? at::kFloat : type_of<T>) || a.depth() != b.depth() || out.size(0) != a.side() ||
+      out.size(1) != b.side())
+    return std::nullopt;
+  if (is_bf16 ? a.matrix.size(0) < min_rows || (!adds && a.depth() > max_depth) ||
+                    (!a.depth_major && !has_pairs(a.matrix)) || (!b.depth_major && !has_pairs(b.matrix))
+              : std::min({a.side(), b.side(), a.depth()}) < min_packed_side)
+    return std::nullopt;
+  return parts_of(Gemm<T>{.rows = a.side(),
+                          .columns = b.side(),
+                          .depth = a.depth(),
+                          .a = data_of<T>(a.matrix),
+                          .a_stride = a.matrix.stride(0),
+                          .a_depth_major = a.depth_major,
+                          .b = data_of<T>(b.matrix),
+                          .b_stride = b.matrix.stride(0),
+                          .b_depth_major = b.depth_major,
+                          .bias = sum == Sum::bias ? bias.data_ptr<float>() : nullptr,
+                          .c = adds ? nullptr : static_cast<T*>(out.data_ptr()),
+                          .sum = adds ? out.data_ptr<float>() : nullptr,
+                          .c_stride = out.stride(0),
+                          .scratch = nullptr});
+}
+std::optional<Parts> own_parts(const Tensor& out, Sum sum, const Operand& a, const Operand& b,
+                               const Tensor& bias = {}) {
+  return a.matrix.scalar_type() == at::kFloat ? own_parts_of<float>(out, sum, a, b, bias)
+                                              : own_parts_of<uint16_t>(out, sum, a, b, bias);
 }
 
 }  // namespace
 
 Tensor matmul_nt(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  auto own = own_gemm(x, false, w, false);
-  if (!rounds(own)) return mm_in_parts(x, w.t(), bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor());
-  const auto result = result_of(*own, bias);
-  compute(parts_of(*own));
-  return result;
+  const auto out = room(x, x.size(0), w.size(0));
+  const auto sum = bias.defined() ? Sum::bias : Sum::none;
+  const auto own = own_parts(out, sum, {x, false}, {w, false}, bias);
+  compute(own ? *own : parts_of(out, x, w.t(), sum, bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor()));
+  return out;
 }
 
 Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias) {
@@ -302,46 +333,39 @@ Tensor matmul_packed(const Tensor& x, const Tensor& packed, const Tensor& bias) 
 }
 
 Tensor matmul_nn(const Tensor& dy, const Tensor& w) {
-  auto own = own_gemm(dy, false, w, true);
-  if (!rounds(own)) return mm_in_parts(dy, w);
-  const auto result = result_of(*own);
-  compute(parts_of(*own));
-  return result;
+  const auto out = room(dy, dy.size(0), w.size(1));
+  const auto own = own_parts(out, Sum::none, {dy, false}, {w, true});
+  compute(own ? *own : parts_of(out, dy, w, Sum::none));
+  return out;
 }
 
 void add_matmul_tn(Tensor grad, const Tensor& dy, const Tensor& x) {
-  auto own = own_gemm(dy, true, x, true);
-  if (dy.scalar_type() == at::kFloat)
-    compute(parts_of(grad, dy.t(), x, Sum::out));
-  else if (adds(own, grad))
-    compute(parts_of(*own));
+  const auto own = own_parts(grad, Sum::out, {dy, true}, {x, true});
+  if (own || dy.scalar_type() == at::kFloat)
+    compute(own ? *own : parts_of(grad, dy.t(), x, Sum::out));
   else
     add_to(grad, mm_in_parts(dy.t(), x));
 }
 
 void add_matmul_nn(Tensor sum, const Tensor& dy, const Tensor& w) {
-  auto own = own_gemm(dy, false, w, true);
-  if (dy.scalar_type() == at::kFloat)
-    compute(parts_of(sum, dy, w, Sum::out));
-  else if (adds(own, sum))
-    compute(parts_of(*own));
+  const auto own = own_parts(sum, Sum::out, {dy, false}, {w, true});
+  if (own || dy.scalar_type() == at::kFloat)
+    compute(own ? *own : parts_of(sum, dy, w, Sum::out));
   else
     add_to(sum, mm_in_parts(dy, w));
 }
 
 Tensor matmul_backward(Tensor grad, const Tensor& dy, const Tensor& x, const Tensor& w) {
-  if (dy.scalar_type() == at::kFloat) {
-    const auto dx = at::empty({dy.size(0), w.size(1)}, dy.options().requires_grad(false));
-    compute(parts_of(grad, dy.t(), x, Sum::out), parts_of(dx, dy, w, Sum::none));
-    return dx;
+  const auto dx = room(dy, dy.size(0), w.size(1));
+  const auto outer = own_parts(grad, Sum::out, {dy, true}, {x, true}),
+             own = own_parts(dx, Sum::none, {dy, false}, {w, true});
+  const auto back = own ? *own : parts_of(dx, dy, w, Sum::none);
+  if (outer || dy.scalar_type() == at::kFloat) {
+    compute(outer ? *outer : parts_of(grad, dy.t(), x, Sum::out), back);
+  } else {
+    add_to(grad, mm_in_parts(dy.t(), x));
+    compute(back);
   }
-  auto outer = own_gemm(dy, true, x, true), back = own_gemm(dy, false, w, true);
-  if (!rounds(back) || !adds(outer, grad)) {
-    add_matmul_tn(grad, dy, x);
-    return matmul_nn(dy, w);
-  }
-  const auto dx = result_of(*back);
-  compute(parts_of(*outer), parts_of(*back));
   return dx;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // Matrix multiplications of linear layers: rows x [R, K], weights w [N, K], gradients dy [R, N]. bf16 runs on the
-// kernel of core/kernels/gemm.h if the processor has AMX or AVX512-BF16, with sums in fp32 that are the same for
-// any number of threads; everything else on LibTorch, split into parts so that the same holds there. No graph is
-// recorded: these are for hand-written forward and backward passes.
+// kernels of core/kernels/gemm.h if the processor has AMX or AVX512-BF16, fp32 if it is not Intel's and has AVX2, with
+// sums in fp32 that are the same for any number of threads; everything else on LibTorch, split into parts so that the
+// same holds there. No graph is recorded: these are for hand-written forward and backward passes.
 #include <ATen/ATen.h>
 
 namespace cloze {

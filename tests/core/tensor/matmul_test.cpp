@@ -33,7 +33,7 @@ std::vector<std::string> with_gemm() {
   std::vector<std::string> found;
   for (const auto& isa : tested_isas()) {
     const UseIsa use(isa);
-    if (kernels::gemm_kernel()) found.push_back(isa);
+    if (kernels::bf16_gemm()) found.push_back(isa);
   }
   if (found.empty()) not_tested("the bf16 GEMM kernels");
   return found;
@@ -74,7 +74,7 @@ TEST_CASE("bf16 matrix multiplications equal loops in double, at every edge of p
     CHECK(max_error(matmul_nn(dy, w), back) < rounding);
     add_matmul_tn(gradient, dy, x);
     add_matmul_nn(sum, dy, w);
-    const bool exact = kernels::gemm_kernel() && rows >= 16;  // no intermediate rounding
+    const bool exact = kernels::bf16_gemm() && rows >= 16;  // no intermediate rounding
     CHECK(max_error(gradient, outer + 1) < (exact ? 1e-5 : rounding));
     CHECK(max_error(sum, back + 1) < (exact && outputs % 2 == 0 ? 1e-5 : rounding));
   }
@@ -92,7 +92,7 @@ TEST_CASE(
   };
   for (const auto& [rows, outputs, inputs] :
        {Sizes{64, 64, 64}, Sizes{61, 70, 75}, Sizes{100, 33, 300}, Sizes{48, 130, 600}, Sizes{300, 17, 100},
-        Sizes{7, 260, 270}, Sizes{3, 5, 6}}) {
+        Sizes{601, 90, 49}, Sizes{48, 1100, 50}, Sizes{7, 260, 270}, Sizes{3, 5, 6}}) {
     INFO("rows " << rows << ", outputs " << outputs << ", inputs " << inputs << ", " << isa);
     const auto all = numbers({rows, inputs + 3}, 0.1), w = numbers({outputs, inputs}, 0.2),
                dy = numbers({rows, outputs}, 0.3), bias = numbers({outputs}, 0.4), x = all.narrow(1, 2, inputs);
@@ -110,6 +110,68 @@ TEST_CASE(
     for (size_t k = 0; k < wanted.size(); ++k) {
       CHECK(max_error(tensors[0][k], wanted[k]) < 1e-5);
       for (const auto& other : tensors) CHECK(at::equal(other[k], tensors[0][k]));
+    }
+  }
+}
+
+TEST_CASE("the fp32 kernel sums a product as loops in double do, with the same bits however it is cut", "[kernels]") {
+  std::vector<std::string> isas;
+  for (const auto& isa : tested_isas()) {
+    const UseIsa use(isa);
+    if (kernels::fp32_gemm()) isas.push_back(isa);
+  }
+  if (isas.empty()) {
+    not_tested("the fp32 GEMM kernels");
+    return;
+  }
+  const UseIsa use(GENERATE_COPY(from_range(isas)));
+  const bool a_depth_major = GENERATE(false, true), b_depth_major = GENERATE(false, true);
+  const auto& kernel = *kernels::fp32_gemm();
+  struct Sizes {
+    int64_t rows, columns, depth;
+  };
+  // Rows that fill no tile and more than are packed at once, columns that fill no vector or panel and more than are
+  // packed at once, one block of the depth and more.
+  for (const auto& [rows, columns, depth] : {Sizes{1, 1, 1}, Sizes{5, 17, 19}, Sizes{12, 64, 32}, Sizes{149, 70, 33},
+                                             Sizes{7, 1100, 21}, Sizes{13, 39, 1030}}) {
+    INFO(rows << " x " << columns << " by " << depth);
+    const auto a = numbers({rows, depth}, 0.1), b = numbers({columns, depth}, 0.2), bias = numbers({columns}, 0.3);
+    const auto stored = [](const Tensor& x, bool depth_major) { return (depth_major ? x.t() : x).contiguous(); };
+    const auto left = stored(a, a_depth_major), right = stored(b, b_depth_major);
+    enum class Kind { plain, biased, added };
+    const auto product = [&](Kind kind, int64_t cut_row, int64_t cut_column) {
+      auto out = at::full({rows, columns + 3}, 2.0);  // with columns that nothing may touch
+      for (const auto& [row, row_end] : {std::pair{int64_t{0}, cut_row}, std::pair{cut_row, rows}})
+        for (const auto& [column, column_end] : {std::pair{int64_t{0}, cut_column}, std::pair{cut_column, columns}}) {
+          if (row == row_end || column == column_end) continue;
+          kernels::Gemm<float> p{};
+          p.rows = row_end - row;
+          p.columns = column_end - column;
+          p.depth = depth;
+          p.a_stride = left.stride(0);
+          p.a_depth_major = a_depth_major;
+          p.a = left.data_ptr<float>() + row * (a_depth_major ? 1 : p.a_stride);
+          p.b_stride = right.stride(0);
+          p.b_depth_major = b_depth_major;
+          p.b = right.data_ptr<float>() + column * (b_depth_major ? 1 : p.b_stride);
+          p.c_stride = out.stride(0);
+          float* at = out.data_ptr<float>() + row * p.c_stride + column;
+          (kind == Kind::added ? p.sum : p.c) = at;
+          if (kind == Kind::biased) p.bias = bias.data_ptr<float>() + column;
+          std::vector<uint32_t> scratch(static_cast<size_t>(kernel.scratch(p)));
+          p.scratch = scratch.data();
+          kernel.run(p);
+        }
+      CHECK((out.narrow(1, columns, 3) == 2).all().item<bool>());
+      return out.narrow(1, 0, columns).contiguous();
+    };
+    const auto wanted = by_loops(a, b.t());
+    for (const auto kind : {Kind::plain, Kind::biased, Kind::added}) {
+      const auto whole = product(kind, rows, columns);
+      CHECK(max_error(whole, kind == Kind::biased  ? wanted + bias.to(at::kDouble)
+                             : kind == Kind::added ? wanted + 2
+                                                   : wanted) < 1e-5);
+      CHECK(at::equal(product(kind, rows / 3, columns / 2), whole));
     }
   }
 }
