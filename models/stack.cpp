@@ -66,11 +66,9 @@ Block::Block(const StackConfig& c, int64_t layer, PositionScheme& positions, con
   }
 }
 
-Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
-  const auto inner = [&](const Dropout& drop) {
-    return linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act, drop);
-  };
-  return gate ? dropout(inner({}) * gate->forward(x), inside) : inner(inside);
+Tensor Block::gated(const Tensor& x, const Dropout& inside) const {
+  const auto inner = linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act);
+  return dropout(inner * gate->forward(x), inside);
 }
 
 Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
@@ -87,9 +85,9 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
     return pre && norm ? norm->forward(stream) : stream;
   };
   const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream,
-                        const NormPointer& norm) {
-    return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream)
-               : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm->params);
+                        const NormPointer& norm, const FirstLayer* first = nullptr) {
+    return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream, first)
+               : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm->params, first);
   };
   const auto narrowed = [&](const Tensor& of_all) {
     return indices.defined() ? take_rows(of_all.flatten(0, 1), indices) : of_all;
@@ -106,8 +104,11 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
     stream = join(cross_attention->mix(in, *encoded, cache.cross ? *cache.cross : Tensor(), context, on_scores(3)),
                   *cross_attention->output, on_branch(4), stream, cross_norm);
   }
-  return join(feed_forward(input_of(stream, output_norm), at_site(narrow_drop, config.activation_dropout, site + 5)),
-              *output, on_branch(2), stream, output_norm);
+  const auto inside = at_site(narrow_drop, config.activation_dropout, site + 5);
+  in = input_of(stream, output_norm);
+  if (gate) return join(gated(in, inside), *output, on_branch(2), stream, output_norm);
+  const FirstLayer first{intermediate->weight, intermediate->bias, config.hidden_act, inside};
+  return join(in, *output, on_branch(2), stream, output_norm, &first);
 }
 
 double Block::multiply_adds(const RowSizes& row, double outputs, double encoded) const {

@@ -35,7 +35,7 @@ struct Block : Layer {
   std::shared_ptr<Linear> intermediate, gate, output;
 
  private:
-  Tensor feed_forward(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
+  Tensor gated(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
 };
 
 /// The input of a stack: ids [B, T], or [1, N] of unpadded rows.

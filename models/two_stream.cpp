@@ -110,10 +110,10 @@ struct TwoStreamBlock : Layer {
     const auto after_attention = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
       const auto sum = linear_dropout_add_norm(heads, attention->output->weight, Param(),
                                                at_site(config.hidden_dropout_prob, site), in, attention_norm->params);
-      const auto inner = linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act,
-                                           at_site(config.activation_dropout, site + 1));
-      return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2),
-                                     sum, output_norm->params);
+      const FirstLayer first{intermediate->weight, intermediate->bias, config.hidden_act,
+                             at_site(config.activation_dropout, site + 1)};
+      return linear_dropout_add_norm(sum, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2),
+                                     sum, output_norm->params, &first);
     };
     return {content ? after_attention(x.h, mixed.h, 1) : Tensor(),
             x.g.defined() ? after_attention(x.g, mixed.g, 5) : Tensor()};

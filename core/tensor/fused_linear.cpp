@@ -72,18 +72,8 @@ std::optional<kernels::Activation> kernel_of(Activation activation) {
 struct LinearActivationFunction : Function<LinearActivationFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b,
                         int64_t act, const Dropout& drop) {
-    const auto rows = as_rows(x);
-    auto u = multiplied(rows, w);  // [R, N]
-    auto out = at::empty_like(u);
-    by_type(u, [&](auto element) {
-      using T = decltype(element);
-      const int64_t width = u.size(1);
-      parallel_rows(u.size(0), width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().activation_forward(
-            static_cast<kernels::Activation>(act), end - begin, begin, width, data<T>(u) + begin * width,
-            b.defined() ? b.value().data_ptr<float>() : nullptr, kernel_dropout(drop), data<T>(out) + begin * width);
-      });
-    });
+    const auto rows = as_rows(x), u = multiplied(rows, w);  // [R, N]
+    const auto out = RowActivation{b, static_cast<kernels::Activation>(act), kernel_dropout(drop)}.forward(u);
     context->save_for_backward({rows, u});
     keep(context, "w", w);
     keep(context, "b", b);
@@ -94,22 +84,11 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &u = saved[1];
-    const auto w = kept(context, "w"), b = kept(context, "b");
     const auto act = static_cast<kernels::Activation>(context->saved_data["act"].toInt());
-    const auto drop = kept_dropout(context);
-    const auto grad = as_rows(grads[0]);
-    auto du = at::empty_like(u);
-    by_type(u, [&](auto element) {
-      using T = decltype(element);
-      const int64_t width = u.size(1);
-      rows_with_sums(u.size(0), {{b.defined() ? grad_data(b) : nullptr, width}},
-                     [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-                       kernels::typed<T>().activation_backward(
-                           act, end - begin, begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width,
-                           drop, data<T>(du) + begin * width, sums[0]);
-                     });
-    });
-    return {in_shape_of(grads[0], multiplied_backward(w, du, x)), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    const auto du = at::empty_like(u);
+    RowActivation{kept(context, "b"), act, kept_dropout(context)}.backward(u, as_rows(grads[0]), du);
+    const auto dx = multiplied_backward(kept(context, "w"), du, x);
+    return {in_shape_of(grads[0], dx), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -196,6 +175,63 @@ struct TakeRows : Function<TakeRows> {
 };
 
 }  // namespace
+
+Tensor RowActivation::forward(const Tensor& u) const {
+  auto out = at::empty_like(u);
+  by_type(u, [&](auto element) {
+    using T = decltype(element);
+    const int64_t width = u.size(1);
+    parallel_rows(u.size(0), width, [&](int64_t begin, int64_t end) {
+      kernels::typed<T>().activation_forward(activation, end - begin, begin, width, data<T>(u) + begin * width,
+                                             bias.defined() ? bias.value().data_ptr<float>() : nullptr, drop,
+                                             data<T>(out) + begin * width);
+    });
+  });
+  return out;
+}
+
+void RowActivation::backward(const Tensor& u, const Tensor& grad, const Tensor& du) const {
+  by_type(u, [&](auto element) {
+    using T = decltype(element);
+    const int64_t width = u.size(1);
+    rows_with_sums(u.size(0), {{bias.defined() ? grad_data(bias) : nullptr, width}},
+                   [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                     kernels::typed<T>().activation_backward(activation, end - begin, begin, width,
+                                                             data<T>(u) + begin * width, data<T>(grad) + begin * width,
+                                                             drop, data<T>(du) + begin * width, sums[0]);
+                   });
+  });
+}
+
+LinearInput::LinearInput(const Tensor& x, const FirstLayer* first) : rows_(as_rows(x)) {
+  if (first) first_ = RowActivation{first->b, *kernel_of(first->activation), kernel_dropout(first->drop)};
+}
+
+void LinearInput::keep(AutogradContext* context, const FirstLayer* first) const {
+  context->saved_data["has_first"] = first != nullptr;
+  if (!first) return;
+  context->saved_data["first_act"] = static_cast<int64_t>(first_->activation);
+  fused::keep(context, "first_b", first->b);
+  fused::keep(context, first->drop, "first_");
+}
+
+Tensor LinearInput::backward(AutogradContext* context, const Param& w, const Tensor& dy, const Tensor& rows) {
+  if (!context->saved_data["has_first"].toBool()) return multiplied_backward(w, dy, rows);
+  RowActivation first{Param(), static_cast<kernels::Activation>(context->saved_data["first_act"].toInt()),
+                      kept_dropout(context, "first_")};
+  const auto grad = multiplied_backward(w, dy, first.forward(rows));  // the rows have the bias already
+  first.bias = kept(context, "first_b");
+  first.backward(rows, grad, grad);
+  return grad;
+}
+
+Tensor after_products(const Tensor& x, const FirstLayer*& first) {
+  if (!first) return x;
+  if (kernel_of(first->activation)) return fused::linear(x, first->w, {});
+  const auto made = fused::linear_activation(x, first->w, first->b, first->activation, first->drop);
+  first = nullptr;
+  return made;
+}
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFunction::apply(x, w.value(), w, b); }
 

@@ -21,11 +21,13 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
 /// norm(residual + dropout(x W' + b)), or norm(x) without a linear layer.
 struct NormFunction : Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
-                        const Param& w, const Param& b, const Dropout& drop, const NormParams& norm) {
-    const auto rows = as_rows(x);
+                        const Param& w, const Param& b, const Dropout& drop, const NormParams& norm,
+                        const FirstLayer* first) {
+    const LinearInput in(x, first);
     const bool has_linear = w.defined();
     const auto skip = has_linear ? as_rows(residual) : Tensor();
-    auto z = has_linear ? multiplied(rows, w) : rows;  // [R, D]; z overwrites the output of the linear layer
+    auto z =
+        has_linear ? multiplied(in.multiplied(), w) : in.rows();  // [R, D]; z overwrites the output of the linear layer
     auto out = at::empty_like(z);
     const int64_t width = z.size(1);
     auto mean = at::empty({z.size(0)}, at::kFloat), rstd = at::empty({z.size(0)}, at::kFloat);
@@ -50,7 +52,8 @@ struct NormFunction : Function<NormFunction> {
                                           .rstd = rstd.data_ptr<float>() + begin});
       });
     });
-    context->save_for_backward({has_linear ? rows : Tensor(), z, mean, rstd});
+    context->save_for_backward({has_linear ? in.rows() : Tensor(), z, mean, rstd});
+    in.keep(context, first);
     context->saved_data["linear"] = has_linear;
     if (has_linear) {
       keep(context, "w", w);
@@ -98,9 +101,15 @@ struct NormFunction : Function<NormFunction> {
                                                           .dbias = sums[2]});
                      });
     });
-    variable_list out(7);
-    out[has_linear ? 1 : 0] = in_shape_of(grads[0], dz);
-    if (has_linear) out[0] = in_shape_of(grads[0], multiplied_backward(kept(context, "w"), dy.defined() ? dy : dz, x));
+    variable_list out(8);
+    if (!has_linear) {
+      out[0] = in_shape_of(grads[0], dz);
+      return out;
+    }
+    const auto w = kept(context, "w");
+    const auto& branch = dy.defined() ? dy : dz;
+    out[0] = in_shape_of(grads[0], LinearInput::backward(context, w, branch, x));
+    out[1] = in_shape_of(grads[0], dz);
     return out;
   }
 };
@@ -108,9 +117,10 @@ struct NormFunction : Function<NormFunction> {
 /// residual + dropout(x W' + b).
 struct AddFunction : Function<AddFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
-                        const Param& w, const Param& b, const Dropout& drop) {
-    const auto rows = as_rows(x), skip = as_rows(residual);
-    auto y = multiplied(rows, w);  // [R, D]
+                        const Param& w, const Param& b, const Dropout& drop, const FirstLayer* first) {
+    const LinearInput in(x, first);
+    const auto skip = as_rows(residual);
+    auto y = multiplied(in.multiplied(), w);  // [R, D]
     by_type(y, [&](auto element) {
       using T = decltype(element);
       const int64_t width = y.size(1);
@@ -120,7 +130,8 @@ struct AddFunction : Function<AddFunction> {
                                         data<T>(skip) + begin * width);
       });
     });
-    context->save_for_backward({rows});
+    context->save_for_backward({in.rows()});
+    in.keep(context, first);
     keep(context, "w", w);
     keep(context, "b", b);
     keep(context, drop);
@@ -131,9 +142,9 @@ struct AddFunction : Function<AddFunction> {
     const auto w = kept(context, "w"), b = kept(context, "b");
     const auto drop = kept_dropout(context);
     const auto dout = as_rows(grads[0]), dy = drop.threshold > 0 ? masked(dout, drop) : dout;
-    const auto dx = multiplied_backward(w, dy, x);
+    const auto dx = LinearInput::backward(context, w, dy, x);
     if (b.defined()) add_bias_gradient(b, dy);
-    return {in_shape_of(grads[0], dx), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
+    return {in_shape_of(grads[0], dx), grads[0], Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -267,17 +278,19 @@ struct EmbedFunction : Function<EmbedFunction> {
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const NormParams& norm) {
-  return NormFunction::apply(x, x.detach(), norm.gamma.value(), Param(), Param(), Dropout{}, norm);
+  return NormFunction::apply(x, x.detach(), norm.gamma.value(), Param(), Param(), Dropout{}, norm, nullptr);
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const NormParams& norm) {
-  return NormFunction::apply(x, residual, w.value(), w, b, drop, norm);
+                               const Tensor& residual, const NormParams& norm, const FirstLayer* first) {
+  const auto in = after_products(x, first);
+  return NormFunction::apply(in, residual, w.value(), w, b, drop, norm, first);
 }
 
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                          const Tensor& residual) {
-  return AddFunction::apply(x, residual, w.value(), w, b, drop);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
+                          const FirstLayer* first) {
+  const auto in = after_products(x, first);
+  return AddFunction::apply(in, residual, w.value(), w, b, drop, first);
 }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? DropoutFunction::apply(x, drop) : x; }

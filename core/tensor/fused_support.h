@@ -3,6 +3,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/kernels/kernels.h"
@@ -29,11 +31,12 @@ inline Param kept(AutogradContext* context, const char* name) {
   return static_cast<const ParamHolder&>(*capsule).param;
 }
 
-inline void keep(AutogradContext* context, const Dropout& drop) {
-  context->saved_data["p"] = drop.on() ? drop.p : 0.0;
-  context->saved_data["key"] = static_cast<int64_t>(drop.key);
-  context->saved_data["site"] = static_cast<int64_t>(drop.site);
-  if (drop.on() && drop.rows.defined()) context->saved_data["rows"] = drop.rows;
+/// Under names that begin with `name`.
+inline void keep(AutogradContext* context, const Dropout& drop, const std::string& name = "") {
+  context->saved_data[name + "p"] = drop.on() ? drop.p : 0.0;
+  context->saved_data[name + "key"] = static_cast<int64_t>(drop.key);
+  context->saved_data[name + "site"] = static_cast<int64_t>(drop.site);
+  if (drop.on() && drop.rows.defined()) context->saved_data[name + "rows"] = drop.rows;
 }
 
 /// The sequences of an attention.
@@ -65,12 +68,12 @@ inline kernels::Dropout kernel_dropout(const Dropout& drop) {
   if (drop.rows.defined()) made.rows = drop.rows.data_ptr<int64_t>();
   return made;
 }
-inline kernels::Dropout kept_dropout(AutogradContext* context) {
-  const double p = context->saved_data["p"].toDouble();
+inline kernels::Dropout kept_dropout(AutogradContext* context, const std::string& name = "") {
+  const double p = context->saved_data[name + "p"].toDouble();
   if (p == 0) return {};
-  auto made = kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data["key"].toInt()),
-                                    static_cast<uint32_t>(context->saved_data["site"].toInt()));
-  const auto rows = context->saved_data.find("rows");
+  auto made = kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data[name + "key"].toInt()),
+                                    static_cast<uint32_t>(context->saved_data[name + "site"].toInt()));
+  const auto rows = context->saved_data.find(name + "rows");
   if (rows != context->saved_data.end()) made.rows = rows->second.toTensor().data_ptr<int64_t>();
   return made;
 }
@@ -165,5 +168,40 @@ inline Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor
 }
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);
+
+/// An activation of rows [R, N] that the kernels have.
+struct RowActivation {
+  Param bias;
+  kernels::Activation activation;
+  kernels::Dropout drop;
+
+  /// dropout(activation(u + bias)); u += bias.
+  Tensor forward(const Tensor& u) const;
+  /// From such a u and the gradient of the result: the gradient of u, into `du`, which may be `grad`. Adds that of the
+  /// bias.
+  void backward(const Tensor& u, const Tensor& grad, const Tensor& du) const;
+};
+
+/// The input of the function of a linear layer: x W' of a first layer, or all of it if the kernels do not have its
+/// activation: then `first` becomes null.
+Tensor after_products(const Tensor& x, const FirstLayer*& first);
+
+/// What a linear layer multiplies, in an autograd function: rows that are kept for the backward pass, or what their
+/// first layer makes of them.
+class LinearInput {
+ public:
+  LinearInput(const Tensor& x, const FirstLayer* first);
+  /// [R, K].
+  Tensor multiplied() const { return first_ ? first_->forward(rows_) : rows_; }
+  /// To be saved.
+  const Tensor& rows() const { return rows_; }
+  void keep(AutogradContext* context, const FirstLayer* first) const;
+  /// The gradient of the rows from that of the linear layer's result, dy [R, N]. Adds that of w.
+  static Tensor backward(AutogradContext* context, const Param& w, const Tensor& dy, const Tensor& rows);
+
+ private:
+  Tensor rows_;
+  std::optional<RowActivation> first_{};
+};
 
 }  // namespace cloze::fused

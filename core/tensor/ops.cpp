@@ -77,15 +77,15 @@ MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const NormParams& norm) {
-  return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, norm)
-                      : plain::linear_dropout_add_norm(x, w, b, drop, residual, norm);
+                               const Tensor& residual, const NormParams& norm, const FirstLayer* first) {
+  return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, norm, first)
+                      : plain::linear_dropout_add_norm(x, w, b, drop, residual, norm, first);
 }
 
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                          const Tensor& residual) {
-  return use_fused(x) ? fused::linear_dropout_add(x, w, b, drop, residual)
-                      : plain::linear_dropout_add(x, w, b, drop, residual);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
+                          const FirstLayer* first) {
+  return use_fused(x) ? fused::linear_dropout_add(x, w, b, drop, residual, first)
+                      : plain::linear_dropout_add(x, w, b, drop, residual, first);
 }
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,

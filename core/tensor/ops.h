@@ -76,12 +76,21 @@ Tensor layer_norm(const Tensor& x, const NormParams& norm);
 /// Dropout alone.
 Tensor dropout(const Tensor& x, const Dropout& drop);
 
-/// layer_norm(residual + dropout(x W' + b)): the end of each half of a post-norm block.
-Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const NormParams& norm);
+/// The first layer of a feed-forward network: dropout(activation(x W' + b)). Of it x W' + b alone is kept for the
+/// backward pass, which makes the rest again.
+struct FirstLayer {
+  Param w, b;
+  Activation activation;
+  Dropout drop;
+};
 
-/// residual + dropout(x W' + b): the end of each half of a pre-norm block.
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
+/// layer_norm(residual + dropout(x W' + b)): the end of each half of a post-norm block. `first`: of what it makes of x.
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const NormParams& norm, const FirstLayer* first = nullptr);
+
+/// residual + dropout(x W' + b): the end of each half of a pre-norm block. `first` as there.
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
+                          const FirstLayer* first = nullptr);
 
 /// Which keys a query attends to, and how scores are computed.
 struct AttentionContext {

@@ -143,13 +143,14 @@ MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const NormParams& norm) {
-  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), norm);
+                               const Tensor& residual, const NormParams& norm, const FirstLayer* first) {
+  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual, first), norm);
 }
 
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                          const Tensor& residual) {
-  return residual + plain::dropout(plain::linear(x, w, b), drop);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
+                          const FirstLayer* first) {
+  const auto in = first ? plain::linear_activation(x, first->w, first->b, first->activation, first->drop) : x;
+  return residual + plain::dropout(plain::linear(in, w, b), drop);
 }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {

@@ -31,8 +31,9 @@ Tensor layer_norm(const Tensor& x, const NormParams& norm);
 Tensor dropout(const Tensor& x, const Dropout& drop);
 MemoryState memory_cell(const Tensor& gates, const Tensor& cell);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const NormParams& norm);
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
+                               const Tensor& residual, const NormParams& norm, const FirstLayer* first = nullptr);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
+                          const FirstLayer* first = nullptr);
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop);
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,

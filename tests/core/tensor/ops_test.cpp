@@ -1,5 +1,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <atomic>
 
@@ -47,6 +49,26 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
     }
   compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, b, drop, in[1]); },
           [&](auto& in) { return plain::linear_dropout_add(in[0], w, b, drop, in[1]); }, {x, residual}, {w, b}, type);
+  const auto second = param({11, out}, 0.8, 0.3), second_bias = param({11}, 0.9);
+  const auto skip = numbers({2, rows / 2, 11}, 0.3);
+  const NormParams plain_norm{.gamma = param({11}, 0.6, 0.3, 1)};
+  for (const auto act : {Activation::gelu, Activation::silu, Activation::mish}) {  // the kernels have no mish
+    const FirstLayer first{w, act == Activation::silu ? Param() : b, act, drop};
+    auto params = std::vector<Param>{w, second, second_bias};
+    if (first.b.defined()) params.push_back(b);
+    compare([&](auto& in) { return fused::linear_dropout_add(in[0], second, second_bias, drop, in[1], &first); },
+            [&](auto& in) { return plain::linear_dropout_add(in[0], second, second_bias, drop, in[1], &first); },
+            {x, skip}, params, type);
+    params.push_back(plain_norm.gamma);
+    compare(
+        [&](auto& in) {
+          return fused::linear_dropout_add_norm(in[0], second, second_bias, {}, in[1], plain_norm, &first);
+        },
+        [&](auto& in) {
+          return plain::linear_dropout_add_norm(in[0], second, second_bias, {}, in[1], plain_norm, &first);
+        },
+        {x, skip}, params, type);
+  }
   if (drop.on())
     compare([&](auto& in) { return fused::dropout(in[0], drop); },
             [&](auto& in) { return plain::dropout(in[0], drop); }, {x}, {}, type);
@@ -88,6 +110,33 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, none, drop, in[1], rms); },
           [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], rms); }, {x, residual},
           {w, gamma}, type);
+}
+
+namespace {
+
+/// Bytes of tensors that were allocated on this thread and not freed.
+struct LiveBytes : c10::MemoryReportingInfoBase {
+  int64_t count = 0;
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override { count += bytes; }
+  bool memoryProfilingEnabled() const override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("of a feed-forward network the wide layer is kept once for the backward pass", "[kernels]") {
+  const int64_t rows = 64, width = 16, wide = 1024, bytes = rows * wide * 4;
+  const auto x = numbers({rows, width}, 0.1).requires_grad_(true);
+  const auto w = param({wide, width}, 0.2), b = param({wide}, 0.3), second = param({width, wide}, 0.4),
+             bias = param({width}, 0.5);
+  const NormParams norm{.gamma = param({width}, 0.6, 0.3, 1)};
+  const FirstLayer first{w, b, Activation::gelu, {}};
+  const auto live = std::make_shared<LiveBytes>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, live);
+  const bool has_norm = GENERATE(false, true);
+  const auto out = has_norm ? fused::linear_dropout_add_norm(x, second, bias, {}, x, norm, &first)
+                            : fused::linear_dropout_add(x, second, bias, {}, x, &first);
+  CHECK(live->count >= bytes);
+  CHECK(live->count < bytes + bytes / 2);
 }
 
 namespace {
