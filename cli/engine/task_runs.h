@@ -19,7 +19,7 @@ struct TaskRun {
 };
 
 /// Opens a run. `task`: the file of the task of a network that came with its head; empty: the run is fine-tuned here.
-/// Throws ConfigError for one that is neither, and for one that has a task of its own beside `task`.
+/// Throws ConfigError for a run without a task, and for a fine-tuned one where `task` is given.
 TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const std::string& task = "");
 
 /// Checks rows, figures and predictions of a fine-tuned run against their checksums. Throws DataError.

@@ -293,7 +293,7 @@ std::string legend_html(const std::vector<std::pair<std::string, std::string>>& 
 
 namespace {
 
-/// The place of a value along an axis.
+/// The position of a value on an axis.
 std::string along(const Axis& axis, double value) { return part_of(axis.share(value)); }
 
 std::string row_line(const Axis& axis, const std::string& style, double low, double high, const char* y1,

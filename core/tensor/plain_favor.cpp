@@ -26,7 +26,9 @@ Tensor causal_sums(const Tensor& a, const Tensor& b, const Tensor& v) {
 /// Random features of queries and keys, [B, H, T, R].
 struct Features {
   Tensor q, k;
-  Tensor late{};  ///< epsilon at each position, relative to the keys up to it; defined: in place of that in `k`
+  /// Of causal attention epsilon at each position [B, H, T, 1], relative to the largest key not after it; undefined:
+  /// `k` includes epsilon.
+  Tensor causal_epsilon{};
 };
 
 /// The features of scaled queries and keys [B, H, T, C]; `absent` bool [B, 1, T, 1], true = padding; undefined: none.
@@ -68,13 +70,14 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   v = at::cat({v, at::ones_like(v.narrow(-1, 0, 1))}, -1);  // the last column becomes the denominator
   Tensor absent;                                            // bool [B, 1, T, 1]
   if (context.key_mask.defined()) absent = context.key_mask.logical_not().unsqueeze(1).unsqueeze(-1);
-  const auto [fq, fk, late] =
+  const auto [fq, fk, causal_epsilon] =
       features_of(parts.q.to(type) * scale, parts.k.to(type) * scale, f, absent, context.causal);
   Tensor sums;  // [B, H, T, C + 1]
   if (context.causal) {
     sums = causal_sums(fq, fk, v);
-    if (late.defined())
-      sums = sums + late * fq.sum(-1, /*keepdim=*/true) * (absent.defined() ? v.masked_fill(absent, 0) : v).cumsum(2);
+    if (causal_epsilon.defined())
+      sums = sums + causal_epsilon * fq.sum(-1, /*keepdim=*/true) *
+                        (absent.defined() ? v.masked_fill(absent, 0) : v).cumsum(2);
   } else {
     sums = at::matmul(fq, at::matmul(fk.transpose(-1, -2), v));
   }

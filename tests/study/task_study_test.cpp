@@ -32,6 +32,13 @@ struct JudgedStudy : Study {
     for (int i = 0; i < lines; ++i) text += "a " + std::to_string(i) + (i % 2 == 0 ? "\tno\n" : "\tyes\n");
     return text;
   }
+  /// Texts whose words tell their labels: of a test part of four, three.
+  void write_words() const {
+    std::string train = "text\tlabel\n";
+    for (int i = 0; i < 20; ++i) train += i % 2 == 0 ? "the cat sleeps\tno\n" : "the dog barks\tyes\n";
+    folder.write("train.tsv", train + "the cat naps\tno\n");
+    folder.write("test.tsv", "text\tlabel\na cat purrs\tno\na dog howls\tyes\nthe dog ate\tyes\nbirds\tyes\n");
+  }
   void task(const std::string& name) const {
     folder.write(name + ".yaml", "task: " + name +
                                      "\nkind: classification\nmetric: accuracy\ndata: {train: train.tsv, valid: "
@@ -332,10 +339,7 @@ TEST_CASE("suites that the runs answer stand in the table of the tasks") {
 
 TEST_CASE("the table of the tasks ends with what the training part alone tells: its majority, and its words") {
   const JudgedStudy study(", seeds: 1");
-  std::string told = "text\tlabel\n";
-  for (int i = 0; i < 20; ++i) told += i % 2 == 0 ? "the cat sleeps\tno\n" : "the dog barks\tyes\n";
-  study.folder.write("train.tsv", told + "the cat naps\tno\n");
-  study.folder.write("test.tsv", "text\tlabel\na cat purrs\tno\na dog howls\tyes\nthe dog ate\tyes\nbirds\tyes\n");
+  study.write_words();
   study.run();
   const auto report = study.report();
   const auto& rows = table_of(report, "Tasks").rows;
@@ -347,10 +351,7 @@ TEST_CASE("the table of the tasks ends with what the training part alone tells: 
 
 TEST_CASE("what the words of a task tell is a line of every form, computed once and kept with what it is of") {
   const JudgedStudy study(", seeds: 1");
-  std::string told = "text\tlabel\n";
-  for (int i = 0; i < 20; ++i) told += i % 2 == 0 ? "the cat sleeps\tno\n" : "the dog barks\tyes\n";
-  study.folder.write("train.tsv", told + "the cat naps\tno\n");
-  study.folder.write("test.tsv", "text\tlabel\na cat purrs\tno\na dog howls\tyes\nthe dog ate\tyes\nbirds\tyes\n");
+  study.write_words();
   study.run();
   const auto report = study.report();
   const auto rows = verdict_table(report).rows;
