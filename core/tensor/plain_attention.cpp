@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <cmath>
+#include <limits>
 
 namespace cloze::plain {
 
@@ -42,10 +43,11 @@ struct Softmax : torch::autograd::Function<Softmax> {
   }
 };
 
-Tensor softmax(const Tensor& scores) {
-  const bool records = at::GradMode::is_enabled() && scores.requires_grad() && !torch::jit::tracer::isTracing();
-  return records ? Softmax::apply(scores) : at::softmax(scores, -1);
+bool is_recorded(const Tensor& x) {
+  return at::GradMode::is_enabled() && x.requires_grad() && !torch::jit::tracer::isTracing();
 }
+
+Tensor softmax(const Tensor& scores) { return is_recorded(scores) ? Softmax::apply(scores) : at::softmax(scores, -1); }
 
 }  // namespace
 
@@ -100,19 +102,26 @@ Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
 
 namespace {
 
+/// Attention by one operator of LibTorch, which keeps no scores.
+Tensor attend_at_once(const Heads& h, const AttentionContext& context) {
+  const auto mask = attention_mask(h, context);
+  auto added = mask;  // true = may be attended to, or numbers to add to the scores
+  if (const auto bias = pair_bias(h, context); bias.defined())
+    added = mask.defined() ? bias.unsqueeze(0).masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity())
+                           : bias.unsqueeze(0);
+  const auto mixed =
+      at::scaled_dot_product_attention(h.q, h.k, h.v, added.defined() ? std::optional<Tensor>(added) : std::nullopt,
+                                       /*dropout_p=*/0.0, /*is_causal=*/false, scale_of(h, context));
+  return mask.defined() ? mixed.masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0) : mixed;
+}
+
 Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
   if (context.probabilities) context.probabilities->push_back(probabilities_of(h, context).detach());
-  Tensor mixed;  // [B, H, T, C]
-  if (drop.on() || context.scale > 0 ||
-      context.distance_bias.defined()) {  // unscaled scores grow large: rounded as in the published code
-    mixed = at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v);
-  } else {
-    const auto mask = attention_mask(h, context);
-    mixed =
-        at::scaled_dot_product_attention(h.q, h.k, h.v, mask.defined() ? std::optional<Tensor>(mask) : std::nullopt);
-    if (mask.defined()) mixed = mixed.masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0);
-  }
-  return mixed.transpose(1, 2).flatten(2);  // [B, T, D]
+  // Unscaled scores grow large, so their gradients are rounded as in the published code.
+  const bool by_scores = drop.on() || ((context.scale > 0 || context.distance_bias.defined()) && is_recorded(h.q));
+  const auto mixed = by_scores ? at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v)
+                               : attend_at_once(h, context);  // [B, H, T, C]
+  return mixed.transpose(1, 2).flatten(2);                    // [B, T, D]
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ def run_of(case):
     family = tokenizers.get(Path(config).parent.name, Path(config).parent.name)
     tokens = folder / f"tokens-{family}"
     if not tokens.exists(): cloze("prepare", text()[0], "--for", family, "--vocab-size", 2000, "--out", tokens)
-    small = ["--set", "train.batch_size=1", "--set", "train.budget.steps=1", "--set", "evaluation.sequences=1", "--set", "train.precision=fp32", "--set", f"data.tokens={tokens}"]
+    small = ["--set", "train.batch_size=1", "--set", "train.budget.steps=1", "--set", "schedule.warmup=0", "--set", "evaluation.sequences=1", "--set", "train.precision=fp32", "--set", f"data.tokens={tokens}"]
     cloze("pretrain", f"{root}/configs/{config}", *options, *small, "--run", made)
     return made
 
