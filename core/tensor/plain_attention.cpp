@@ -23,6 +23,10 @@ Tensor positions_of(const Tensor& x) {
   return at::ones_like(x.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
 }
 
+bool is_recorded(const Tensor& x) {
+  return at::GradMode::is_enabled() && x.requires_grad() && !torch::jit::tracer::isTracing();
+}
+
 namespace {
 
 /// at::softmax over the last axis with a backward pass that sums row by row, and bf16 scores in fp32: LibTorch's
@@ -42,10 +46,6 @@ struct Softmax : torch::autograd::Function<Softmax> {
     return {(weighted - p * weighted.sum(-1, /*keepdim=*/true)).to(type)};
   }
 };
-
-bool is_recorded(const Tensor& x) {
-  return at::GradMode::is_enabled() && x.requires_grad() && !torch::jit::tracer::isTracing();
-}
 
 Tensor softmax(const Tensor& scores) { return is_recorded(scores) ? Softmax::apply(scores) : at::softmax(scores, -1); }
 

@@ -18,6 +18,9 @@ Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads);
 /// 0, 1, 2, ... along axis 2 of x [B, H, T, C].
 Tensor positions_of(const Tensor& x);
 
+/// Operations on x are recorded for a backward pass. Tracing is not recording.
+bool is_recorded(const Tensor& x);
+
 /// softmax(Q K' scale + bias) under the masks of the context: [B, H, T, S].
 Tensor probabilities_of(const Heads& heads, const AttentionContext& context);
 
