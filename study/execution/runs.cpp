@@ -75,7 +75,6 @@ void take_usage(const json& row, CurvePoint& now) {
   take_count("tokens", now.tokens);
   take_count("predicted_tokens", now.predicted_tokens);
   take("flops", now.flops);
-  take("epochs", now.epochs);
   now.seconds = number_at(row, "time", "seconds", now.seconds);
 }
 
@@ -143,16 +142,15 @@ void add_usage(CurvePoint& point, const CurvePoint& before) {
   point.predicted_tokens += before.predicted_tokens;
   point.seconds += before.seconds;
   point.flops += before.flops;
-  point.epochs += before.epochs;
 }
 
-/// Words that a run has read; 0 where its summary does not say.
-double words_read(const std::string& folder) {
+/// Adds the words and epochs that a run has read, where its summary says them.
+void add_text_read(RunResult& result, const std::string& folder) {
   const auto path = folder + "/summary.json";
-  if (!fs::exists(path)) return 0;
+  if (!fs::exists(path)) return;
   const auto fields = parse_json(read_text(path, max_file));
-  return fields.is_object() && fields.contains("words") && fields["words"].is_number() ? fields["words"].get<double>()
-                                                                                       : 0;
+  for (const auto& [name, sum] : {std::pair{"words", &result.words}, std::pair{"epochs", &result.epochs}})
+    if (fields.is_object() && fields.contains(name) && fields[name].is_number()) *sum += fields[name].get<double>();
 }
 
 bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
@@ -362,9 +360,8 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.predicted_tokens = end.predicted_tokens;
   result.seconds = end.seconds;
   result.flops = end.flops;
-  result.epochs = end.epochs;
   if (end.floor > 0) result.floor = end.floor * result.by_nats;
-  result.words = words_read(result.folder);
+  add_text_read(result, result.folder);
 }
 
 std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run) {
@@ -389,7 +386,7 @@ RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector
   // Nothing is tuned on the items of a task.
   score(result, is_of_task(plan.metric) ? whole : part_of(whole, plan.part, result.folder));
   add_usage(result, curve);
-  for (const auto& earlier : run.earlier) result.words += words_read(earlier);
+  for (const auto& earlier : run.earlier) add_text_read(result, earlier);
   return result;
 }
 

@@ -97,7 +97,7 @@ struct RunResult {
 struct CurvePoint {
   int64_t point = 0;  ///< index of the evaluation, by which curves of several seeds are averaged
   int64_t step = 0, tokens = 0, predicted_tokens = 0;
-  double seconds = 0, flops = 0, epochs = 0, loss = 0;
+  double seconds = 0, flops = 0, loss = 0;
   double share = 0;  ///< of the budget that was used up
   double floor = 0;  ///< of the loss, as in RunResult
 };

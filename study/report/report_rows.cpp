@@ -57,8 +57,11 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
-/// A unit after a number.
-std::string after_number(const std::string& unit) { return unit.empty() ? "" : " " + unit; }
+/// A number and its unit: `1 point`, `0.5 points`.
+std::string with_unit(double number, const std::string& unit) {
+  const bool is_one = number == 1 && unit.ends_with('s');
+  return shortest(number) + (unit.empty() ? "" : " " + unit.substr(0, unit.size() - is_one));
+}
 
 /// Decimals that show two digits of a spread.
 int decimals_for(double spread) {
@@ -272,8 +275,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
       {"seeds", concat(seeds.size(), is_paired(report) ? ", paired" : "")}};
   if (!budgets.empty()) facts.emplace_back("budget", in_one_line(listed(budgets, "or")) + " a run");
   if (report.rules.margin > 0)
-    facts.emplace_back("margin",
-                       concat("differences of ", shortest(report.rules.margin), after_number(report.unit), " matter"));
+    facts.emplace_back("margin", concat("differences of ", with_unit(report.rules.margin, report.unit), " matter"));
   facts.emplace_back("runs", concat(done, " of ", report.runs.size(), " finished"));
   return facts;
 }
@@ -294,7 +296,7 @@ std::vector<std::string> methods_of(const StudyReport& report) {
              ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
              "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
       concat("The interval decides. Better or worse: it does not contain 0. ",
-             rules.margin > 0 ? concat("Tied: it lies within ", shortest(rules.margin), after_number(report.unit),
+             rules.margin > 0 ? concat("Tied: it lies within ", with_unit(rules.margin, report.unit),
                                        " of 0. Inconclusive: neither. ")
                               : "No margin was stated, so that no arms can be tied. ",
              "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),

@@ -65,6 +65,20 @@ TEST_CASE("a study is decided by a figure of a suite, of which more is better, i
   CHECK(to_json(report)["unit"] == "points");
 }
 
+TEST_CASE("the words and epochs that a run has read are those of its summary, whatever decides the study") {
+  const Study study(study_by("{suite: pairs, better_by: 1}"));
+  study.run();
+  const auto path = study.folder / "out/runs/low/seed-1/summary.json";
+  auto summary = nlohmann::json::parse(read_file(path));
+  summary["words"] = 30;
+  summary["epochs"] = 0.5;
+  study.folder.write("out/runs/low/seed-1/summary.json", summary.dump());
+  const auto run = study.report().arms[0].runs[0];
+  CHECK(run.words == 30);
+  CHECK(run.epochs == 0.5);
+  CHECK_THAT(to_text(study.report(), 100), Contains("differences of 1 point matter"));
+}
+
 TEST_CASE("answers of another run are not those of a run, which is asked again") {
   const Study study(study_by("{suite: suites/pairs.jsonl, better_by: 0.5}"));
   study.run();
