@@ -93,8 +93,7 @@ Tensor mixed_at_once(const Tensor& queries, const Tensor& keys, const Tensor& va
   const auto flat = [&](const Tensor& x) { return x.flatten(0, 1); };  // [B h, n, ...]: no copy
   const auto visible = flat(mask.expand({-1, heads, -1, -1, -1}));
   const auto mixed = at::scaled_dot_product_attention(flat(queries), flat(keys), flat(values), visible);
-  return mixed.unflatten(0, {-1, heads})
-      .masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0);
+  return mixed.unflatten(0, {-1, heads}).masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0);
 }
 
 /// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are split into chunks of w, each with
