@@ -9,7 +9,7 @@ done
 out=build/arm
 mkdir -p "$out"
 flags="-std=c++20 -O3 -fno-math-errno -fno-trapping-math -Wall -Wextra -Werror -Wno-psabi -I."
-aarch64-linux-gnu-g++ $flags -static core/kernels/{cpu,gemm,kernels,attention}.cpp core/kernels/*_portable.cpp tests/arm/kernels.cpp -o "$out/arm"
+aarch64-linux-gnu-g++ $flags -static core/kernels/{cpu,gemm,kernels,attention}.cpp build/kernels/*_portable.cpp tests/arm/kernels.cpp -o "$out/arm"
 g++ $flags tests/arm/kernels.cpp build/libcloze_core_kernels.a -o "$out/here"
 CLOZE_ISA=portable "$out/here" >"$out/here.txt"
 qemu-aarch64-static "$out/arm" >"$out/arm.txt"

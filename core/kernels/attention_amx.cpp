@@ -1,2 +1,0 @@
-#define CLOZE_ISA amx
-#include "core/kernels/attention.inc"

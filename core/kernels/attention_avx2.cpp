@@ -1,2 +1,0 @@
-#define CLOZE_ISA avx2
-#include "core/kernels/attention.inc"

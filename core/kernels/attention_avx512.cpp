@@ -1,2 +1,0 @@
-#define CLOZE_ISA avx512
-#include "core/kernels/attention.inc"

@@ -1,2 +1,0 @@
-#define CLOZE_ISA avx512_bf16
-#include "core/kernels/attention.inc"

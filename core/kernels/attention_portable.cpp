@@ -1,2 +1,0 @@
-#define CLOZE_ISA portable
-#include "core/kernels/attention.inc"
