@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "data/tokenizer_folder.h"
+#include "data/tokenizer_impl.h"
 #include "data/tokenizers/pipeline.h"
 
 namespace cloze {

@@ -1,4 +1,4 @@
-#include "data/tokenizer_folder.h"
+#include "data/tokenizer_impl.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,10 @@
 #pragma once
-// The parts of a tokenizer: its model, and the tokens beyond the model's vocabulary.
+// The parts of a tokenizer: its model, the tokens beyond the model's vocabulary, and what the files of its folder say.
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -110,5 +111,23 @@ struct Tokenizer::Impl {
   void index_pieces();
   void choose_tokens_in_text();
 };
+
+/// The facts of a tokenizer folder besides its vocabulary, by Cloze's own files or those of transformers.
+struct FolderFacts {
+  Extras extras;
+  std::optional<bool> lowercase;
+  SentencePieceRules rules;
+  WordPieceRules words;  ///< except for `lowercase`, which is above
+  bool add_prefix_space = false;
+  std::string fingerprint{};          ///< as recorded in the folder; empty: none
+  std::string unknown_class;          ///< the class or model type of an unknown family
+  std::vector<std::string> warnings;  ///< about options that are ignored
+};
+
+/// The facts of a folder; without any of its files, nothing is known of the model. Throws DataError for a damaged file.
+FolderFacts read_tokenizer_facts(const std::string& folder);
+
+/// The content of a file. Throws DataError where it cannot be read.
+std::string read_tokenizer_file(const std::string& path);
 
 }  // namespace cloze

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/config/config_yaml.h"
 #include "core/config/named_config.h"
 #include "core/error.h"
 #include "core/file.h"

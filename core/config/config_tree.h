@@ -1,5 +1,6 @@
 #pragma once
 // YAML files as trees: base files and overrides merged, with the location of every value.
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,17 @@ class ConfigTree {
  private:
   ConfigNode root_;
 };
+
+constexpr size_t max_config_bytes = 1 << 20;
+constexpr int max_config_depth = 64;  ///< of values within values
+
+/// Throws ConfigError for a text that is larger than configs are.
+void check_config_size(size_t bytes, const std::string& name);
+
+/// The value of a YAML text; `name`: of its file, for messages. What a YAML parser would take in another sense than its
+/// writer, or what would cost it time or memory without end, is refused before it is parsed. Throws ConfigError with
+/// the place.
+ConfigNode parse_config(const std::string& text, const std::string& name);
 
 /// A value as YAML in one line: `[1, 2]`, `{kind: mlm}`.
 std::string one_line(const ConfigNode& node);

@@ -1,4 +1,4 @@
-#include "core/config/config_yaml.h"
+#include "core/config/config_tree.h"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>

@@ -186,6 +186,10 @@ void convert_params(const Layer& root, at::ScalarType type);
 /// in every network of the same seed.
 void initialize(const std::vector<NamedParam>& params, double range, bool truncated, const Rng& rng);
 
+/// Zeros fp32 [count] on `device`. On the CPU the system maps their memory page by page at the first write, so that
+/// rows of a table that are never written take none.
+at::Tensor lazy_zeros(int64_t count, at::Device device);
+
 /// One buffer for all values and one for all gradients; every parameter is a view of both.
 class FlatParameters {
  public:

@@ -19,7 +19,6 @@
 #include "data/store/manifest.h"
 #include "data/prepare/input_survey.h"
 #include "data/reading/line_reader.h"
-#include "data/prepare/prepare_warnings.h"
 #include "data/prepare/split.h"
 #include "data/tokenizer.h"
 #include "data/prepare/train_tokenizer.h"

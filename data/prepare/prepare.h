@@ -6,6 +6,8 @@
 
 namespace cloze {
 
+struct Split;
+
 struct PrepareReport {
   uint64_t files = 0, bytes = 0, documents = 0, sentences = 0, tokens = 0;
   uint64_t words = 0;  ///< of the training text, between white space
@@ -27,5 +29,9 @@ struct PrepareReport {
 /// Creates `options.out`, completely or not at all. Bounded memory, all cores; an interrupted run is resumed. Throws
 /// ConfigError for contradictory options, DataError for unusable text.
 PrepareReport prepare(const PrepareOptions& options);
+
+/// Warns of a text that a model would learn badly from: with duplicates, another held-out share than was asked for,
+/// invalid bytes, or tokens that do not fit it.
+void warn_of_text(const PrepareOptions& options, const Split& split, const PrepareReport& report);
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-#include "data/prepare/prepare_warnings.h"
+#include "data/prepare/prepare.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/prepare/input_survey.h"
+#include "data/prepare/split.h"
 #include "data/reading/byte_source.h"
 
 namespace cloze {

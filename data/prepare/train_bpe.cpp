@@ -1,4 +1,4 @@
-#include "data/prepare/train_bpe.h"
+#include "data/prepare/train_tokenizer.h"
 
 #include <algorithm>
 #include <chrono>

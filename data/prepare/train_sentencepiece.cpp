@@ -1,4 +1,4 @@
-#include "data/prepare/train_sentencepiece.h"
+#include "data/prepare/train_tokenizer.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -10,8 +10,6 @@
 #include "core/log.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "data/prepare/train_bpe.h"
-#include "data/prepare/train_sentencepiece.h"
 #include "data/reading/reader.h"
 #include "data/reading/sentences.h"
 #include "data/reading/text_lines.h"

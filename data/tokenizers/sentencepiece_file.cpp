@@ -1,4 +1,4 @@
-#include "data/tokenizers/sentencepiece_file.h"
+#include "data/tokenizers/sentencepiece.h"
 
 #include <cmath>
 #include <cstring>

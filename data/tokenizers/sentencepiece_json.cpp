@@ -1,4 +1,4 @@
-#include "data/tokenizers/sentencepiece_json.h"
+#include "data/tokenizers/sentencepiece.h"
 
 #include <utf8proc.h>
 
@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "core/json.h"
-#include "data/tokenizers/sentencepiece_text.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {

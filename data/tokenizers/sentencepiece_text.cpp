@@ -1,4 +1,4 @@
-#include "data/tokenizers/sentencepiece_text.h"
+#include "data/tokenizers/sentencepiece.h"
 
 #include <utf8proc.h>
 

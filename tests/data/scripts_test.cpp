@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "data/prepare/prepare.h"
-#include "data/prepare/train_bpe.h"
+#include "data/prepare/train_tokenizer.h"
 #include "data/reading/sentences.h"
 #include "data/store/token_store.h"
 #include "data/tokenizers/byte_bpe.h"

@@ -11,7 +11,6 @@
 #include "core/random.h"
 #include "data/prepare/prepare.h"
 #include "data/tokenizer.h"
-#include "data/prepare/train_bpe.h"
 #include "data/prepare/train_tokenizer.h"
 #include "data/tokenizers/utf8.h"
 #include "tests/support/catch.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/tensor/lazy_zeros.h"
+#include "core/tensor/param.h"
 #include "core/tensor/ops.h"
 #include "train/optimizers/optimizers.h"
 

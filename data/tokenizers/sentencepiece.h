@@ -1,10 +1,13 @@
 #pragma once
-// What a SentencePiece file says that the library does not expose.
+// What the tokenizer of a SentencePiece model (sentencepiece.cpp) is made of: what its file says that the library does
+// not expose, text before the library sees it, and the model as a tokenizer.json.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/tokenizers/tokenizer_model.h"
 
 namespace cloze {
 
@@ -33,5 +36,27 @@ std::string fault_of_pieces(std::string_view model);
 
 /// The facts of a file's content; the defaults where it is damaged.
 SentencePieceFacts sentencepiece_facts(std::string_view model);
+
+/// The text after the preprocessing of the family, as the library gets it. `sources` (or null) receives the offset in
+/// `text` of each of its bytes. Source: zihangdai/xlnet, prepro_utils.py, preprocess_text; google-research/albert,
+/// tokenization.py, preprocess_text.
+std::string prepared(const SentencePieceRules& rules, std::string_view text, std::vector<uint32_t>* sources = nullptr);
+
+/// True for a piece that ends in a digit and a comma.
+bool ends_with_digit_comma(std::string_view piece);
+
+/// What determines the tokens of a SentencePiece model.
+struct SentencePieceParts {
+  const SentencePieceFacts& about;
+  const SentencePieceRules& rules;
+  const std::vector<std::string>& pieces;
+  const std::vector<double>& scores;
+  bool by_words;  ///< words are tokenized independently
+  int unknown;    ///< id of the unknown token
+};
+
+/// The members of tokenizer.json that a model determines. Differs: its `Precompiled` looks up whole grapheme clusters
+/// where SentencePiece uses the longest match, so texts with rare sequences of marks may have other ids.
+std::string sentencepiece_json(const SentencePieceParts& parts);
 
 }  // namespace cloze
