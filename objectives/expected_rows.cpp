@@ -1,4 +1,4 @@
-#include "objectives/expected_rows.h"
+#include "objectives/limits.h"
 
 #include <algorithm>
 

@@ -1,8 +1,10 @@
 #pragma once
-// What the objectives of a run forbid: each its own (ObjectiveKind::check), and what several do.
+// What the objectives of a run forbid, each its own (ObjectiveKind::check) and what several do, and the rows that they
+// lead to expect, before any is made: their sizes decide what a step costs.
 #include "core/config/config_rule.h"
 #include "data/config.h"
 #include "models/families/model_config.h"
+#include "models/layers/cost.h"
 #include "objectives/config.h"
 
 namespace cloze {
@@ -46,5 +48,13 @@ void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& lim
 /// Two segments in a row. `subject` needs them, `remedy` does without.
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
                       Limits& limits);
+
+/// The rows of a micro-batch, all of data.max_seq_length tokens, with what each objective expects of them
+/// (ObjectiveKind::expect). The neighbours of spans that sbo reads are not counted.
+std::vector<RowSizes> expected_rows(const ObjectiveSetting& in);
+
+/// What several kinds expect: a source of data.max_seq_length tokens, and a target that is `fraction` as long; a
+/// decoder-only model reads both in that length.
+void expect_source_target(double fraction, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

@@ -10,15 +10,21 @@ namespace cloze {
 /// at a time.
 class CountedFlops {
  public:
-  CountedFlops();
-  ~CountedFlops();
+  CountedFlops() { counting_ = this; }
+  ~CountedFlops() { counting_ = nullptr; }
   CountedFlops(const CountedFlops&) = delete;
   CountedFlops& operator=(const CountedFlops&) = delete;
   double total() const { return total_; }
   /// Adds a forward pass over rows, and that of a head, if one is given; nothing where no count exists.
-  static void add(const Network& network, const Objective* head, const std::vector<RowSizes>& rows);
+  static void add(const Network& network, const Objective* head, const std::vector<RowSizes>& rows) {
+    if (!counting_) return;
+    Cost cost;
+    if (head) cost = head->cost(*network.backbone, rows);
+    counting_->total_ += 2 * (network.backbone->multiply_adds(rows) + cost.trained + cost.frozen);
+  }
 
  private:
+  static inline CountedFlops* counting_ = nullptr;
   double total_ = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "run/config/config.h"
-#include "objectives/scoring_form.h"
+#include "objectives/kind.h"
 
 namespace cloze {
 

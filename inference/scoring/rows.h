@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 #include "inference/scoring/encoded_passage.h"
-#include "objectives/scoring_form.h"
+#include "objectives/kind.h"
 
 namespace cloze {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "run/run.h"
-#include "objectives/scoring_form.h"
+#include "objectives/kind.h"
 #include "inference/scoring/passage.h"
 
 namespace cloze {

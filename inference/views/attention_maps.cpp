@@ -1,4 +1,4 @@
-#include "inference/views/attention_maps.h"
+#include "inference/views/view.h"
 
 #include <algorithm>
 #include <cmath>

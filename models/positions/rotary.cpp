@@ -1,11 +1,9 @@
-#include "models/positions/rotary.h"
+#include "models/positions/scheme.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <map>
 #include <mutex>
-
-#include "models/positions/scheme.h"
 
 namespace cloze {
 

@@ -1,7 +1,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "objectives/denoising/denoising.h"
-#include "objectives/expected_rows.h"
+#include "objectives/limits.h"
 
 namespace cloze {
 

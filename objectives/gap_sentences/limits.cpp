@@ -1,5 +1,5 @@
 #include "core/text.h"
-#include "objectives/expected_rows.h"
+#include "objectives/limits.h"
 #include "objectives/gap_sentences/gap_sentences.h"
 
 namespace cloze {

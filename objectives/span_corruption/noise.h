@@ -4,7 +4,7 @@
 #include <span>
 
 #include "objectives/source_target.h"
-#include "objectives/span_corruption/lengths.h"
+#include "objectives/span_corruption/span_corruption.h"
 
 namespace cloze {
 

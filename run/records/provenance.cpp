@@ -14,7 +14,6 @@
 #include "core/json.h"
 #include "core/kernels/cpu.h"
 #include "run/process.h"
-#include "run/records/commit.h"
 
 namespace cloze {
 

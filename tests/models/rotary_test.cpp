@@ -1,5 +1,5 @@
 // Tables of rotary angles that several threads use.
-#include "models/positions/rotary.h"
+#include "models/positions/scheme.h"
 
 #include <ATen/ATen.h>
 

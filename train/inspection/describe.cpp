@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "core/tensor/param.h"
 #include "core/text.h"
-#include "objectives/expected_rows.h"
+#include "objectives/limits.h"
 #include "objectives/network.h"
 #include "run/config/objective_short_form.h"
 #include "run/training_rows.h"
