@@ -9,7 +9,6 @@
 #include "core/log.h"
 #include "interchange/huggingface.h"
 #include "interchange/huggingface/family.h"
-#include "interchange/huggingface_origin.h"
 #include "interchange/interchange.h"
 #include "objectives/network.h"
 #include "objectives/rtd/rtd.h"

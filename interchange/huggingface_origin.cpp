@@ -1,4 +1,4 @@
-#include "interchange/huggingface_origin.h"
+#include "interchange/huggingface.h"
 
 #include <filesystem>
 

@@ -34,6 +34,11 @@ void export_huggingface(const std::string& run, const std::string& out, const st
 std::vector<std::string> export_revisions(const std::string& run, const std::string& main_checkpoint,
                                           const std::string& out, const std::string& part = "", bool replace = false);
 
+/// The reader for which `Tokenizer::save` writes the tokenizer of an export: the family's special tokens, the longest
+/// input, a space before the first word where the head is one of tags, whose words have theirs, and the id of padding
+/// by which GPT-2's class finds the last token of a text.
+TextReader reader_of(const LoadedRun& run);
+
 /// The comparison of an exported file with its model.
 struct Receipt {
   std::string path;

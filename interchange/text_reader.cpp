@@ -1,4 +1,4 @@
-#include "interchange/text_reader.h"
+#include "interchange/interchange.h"
 
 #include "models/families/families.h"
 #include "objectives/task_heads/task_heads.h"

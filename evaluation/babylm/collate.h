@@ -1,15 +1,59 @@
 #pragma once
-// The file that a submission to BabyLM uploads: all predictions of a model, and the fast scores of its checkpoints.
+// The file that a submission to BabyLM uploads: all predictions of a model, and the fast scores of its checkpoints; and
+// how many predictions the tracks of the challenge want. Without LibTorch.
 // Source: BabyLM 2026, strict/evaluation_pipeline/collate_preds.py, whose bytes it has for the same predictions.
 // Differs: the last digits of gains of reading times, which there move with the machine's BLAS.
+#include <array>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "evaluation/babylm/sizes.h"
+#include "core/config/config_rule.h"
+#include "evaluation/suites/python_json.h"
 #include "evaluation/suites/request.h"
 
 namespace cloze {
+
+/// The tracks of the BabyLM Challenge.
+enum class BabylmTrack { strict_small, strict, interaction };
+constexpr auto choices(BabylmTrack) {
+  using enum BabylmTrack;
+  return std::array{Choice{strict_small, "strict-small", "10 M words of text, checkpoints up to 100 M"},
+                    Choice{strict, "strict", "100 M words of text, checkpoints up to 1,000 M"},
+                    Choice{interaction, "interaction", "checkpoints as in strict"}};
+}
+
+/// Predictions of a task.
+struct TaskSize {
+  int64_t each = 0;                        ///< of every part, where all have as many
+  std::map<std::string, int64_t> parts{};  ///< of parts by their names in lower case; empty: `each`
+};
+
+/// The predictions of each task, in the full evaluation and in the fast one.
+struct BabylmSizes {
+  std::map<std::string, TaskSize> full, fast;  ///< by task
+  int64_t acquisition = 0;                     ///< surprisals of each checkpoint
+};
+
+/// Those of the published data. Source: BabyLM 2026, strict/evaluation_pipeline/collate_preds.py.
+const BabylmSizes& published_sizes();
+
+/// The revisions of a submission, in order: chck_1M to chck_9M, chck_10M to chck_90M, chck_100M, and past strict-small
+/// chck_200M to chck_1000M.
+std::vector<std::string> babylm_revisions(BabylmTrack track);
+
+/// The scores of a checkpoint's predictions on the fast evaluation, of each part of a task: fractions of right
+/// predictions, correlations, or gains of reading times.
+///
+/// task          `blimp`, `blimp_supplement`, `ewok`, `entity_tracking`, `wug_adj`, `wug_past` or `reading`
+/// predictions   content of predictions.json
+/// data          folder `fast_eval` with the right answers
+///
+/// Fractions and correlations agree to the last bit; gains to about 1e-12 of their value, as far as regressions of two
+/// libraries do. Throws DataError for predictions of another form and for answers that are not there.
+PythonJson fast_scores(const std::string& task, const PythonJson& predictions, const std::string& data);
 
 /// What is collated. Empty fields are found: a model is its folder of results, a backend the only one of these.
 struct CollateRequest {

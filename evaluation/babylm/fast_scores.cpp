@@ -1,4 +1,4 @@
-#include "evaluation/babylm/fast_scores.h"
+#include "evaluation/babylm/collate.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "evaluation/babylm/sizes.h"
+#include "evaluation/babylm/collate.h"
 
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "evaluation/suites/suite_cost.h"
+#include "evaluation/suites/suite.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,16 +1,26 @@
 #pragma once
 // Files of JSON, and single fields of them.
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "models/transformer_config.h"
 
 namespace cloze {
 
 /// The JSON object in a file. Throws CheckpointError for anything else.
-nlohmann::json read_json(const std::string& path);
+inline nlohmann::json read_json(const std::string& path) {
+  require<CheckpointError>(std::filesystem::exists(path), path,
+                           ": no such file; name a folder that `save_pretrained` made");
+  const auto text = read_text(path, 64 << 20);
+  const auto content = parse_json(text);
+  if (!content.is_object())
+    fail<CheckpointError>(path, ": is not a JSON object", json_fault(text), "; the file is damaged");
+  return content;
+}
 
 /// Reads a field if it is present and not null; `path` is that of the file. Throws ConfigError for a value of another
 /// type, and for an integer beyond any model size.

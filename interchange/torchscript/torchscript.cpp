@@ -15,7 +15,6 @@
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
-#include "interchange/text_reader.h"
 #include "interchange/torchscript/torchscript_parts.h"
 #include "interchange/torchscript/torchscript_trial.h"
 #include "run/config/load_config.h"

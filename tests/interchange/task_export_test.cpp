@@ -4,7 +4,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface_classes.h"
-#include "interchange/text_reader.h"
+#include "interchange/interchange.h"
 #include "objectives/task_heads/run_rows.h"
 #include "run/records/made_by.h"
 #include "tests/interchange/cases.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "evaluation/suites/suite.h"
-#include "evaluation/suites/suite_cost.h"
 #include "train/callbacks/checkpoints.h"
 #include "train/training.h"
 

@@ -1,5 +1,5 @@
 // Sizes and revisions against those of the published program.
-#include "evaluation/babylm/sizes.h"
+#include "evaluation/babylm/collate.h"
 
 #include "tests/evaluation/babylm/published.h"
 #include "tests/support/catch.h"

@@ -1,5 +1,5 @@
 // What suites of every kind cost, by samples of their items.
-#include "evaluation/suites/suite_cost.h"
+#include "evaluation/suites/suite.h"
 
 #include <nlohmann/json.hpp>
 
