@@ -1,7 +1,7 @@
 #include "cli/paths.h"
 #include "cli/report_output.h"
 #include "cli/verbs.h"
-#include "study/report/independent_runs.h"
+#include "study/report/report.h"
 
 namespace cloze {
 

@@ -1,4 +1,4 @@
-#include "tasks/task_labels.h"
+#include "tasks/task.h"
 
 #include <algorithm>
 #include <cctype>

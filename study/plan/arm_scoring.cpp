@@ -1,4 +1,4 @@
-#include "study/plan/arm_scoring.h"
+#include "study/plan/plan.h"
 
 #include <algorithm>
 #include <filesystem>

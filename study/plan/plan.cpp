@@ -16,7 +16,6 @@
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
 #include "run/config/objective_short_form.h"
-#include "study/plan/arm_scoring.h"
 #include "study/plan/plan_table.h"
 
 namespace cloze {

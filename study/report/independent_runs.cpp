@@ -1,4 +1,4 @@
-#include "study/report/independent_runs.h"
+#include "study/report/report.h"
 
 #include <algorithm>
 #include <cmath>

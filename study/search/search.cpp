@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "study/plan/arm_scoring.h"
+#include "study/plan/plan.h"
 
 namespace cloze {
 

@@ -1,4 +1,4 @@
-#include "study/search/search_report.h"
+#include "study/search/search.h"
 
 #include <algorithm>
 

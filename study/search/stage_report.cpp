@@ -4,7 +4,7 @@
 
 #include "study/plan/declaration.h"
 #include "study/report/task_report.h"
-#include "study/search/search_report.h"
+#include "study/search/search.h"
 #include "study/search/task_tuning.h"
 #include "study/search/tuning.h"
 #include "study/search/variance.h"

@@ -8,7 +8,7 @@
 #include "core/contains.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "study/plan/arm_scoring.h"
+#include "study/plan/plan.h"
 #include "study/search/stages.h"
 
 namespace cloze {

@@ -5,7 +5,7 @@
 
 #include "study/execution/runner.h"
 #include "study/execution/runs.h"
-#include "study/search/search_report.h"
+#include "study/search/search.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

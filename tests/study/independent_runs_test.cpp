@@ -1,7 +1,7 @@
 // Reports of runs that no study planned: run directories are written here.
 #include "core/contains.h"
 #include "run/config/load_config.h"
-#include "study/report/independent_runs.h"
+#include "study/report/report.h"
 
 #include <algorithm>
 #include <cmath>
