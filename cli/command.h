@@ -105,4 +105,8 @@ using Command = std::variant<PretrainCommand, PredictCommand, EvaluateCommand, G
                              VerifyRunCommand, RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand,
                              CollateCommand, BabylmFinetuneCommand>;
 
+/// Runs a command by the part of the program that needs LibTorch, which is loaded on demand, so that help and errors
+/// appear without delay. Returns the exit code. Throws the errors of the verb.
+int run_engine(const Command& command);
+
 }  // namespace cloze

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/file.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/contains.h"
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/spelling.h"

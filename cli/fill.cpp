@@ -2,7 +2,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/spelling.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/finetunings.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"

@@ -1,4 +1,4 @@
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 

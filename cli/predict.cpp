@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 

@@ -1,7 +1,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "cli/engine.h"
+#include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/log.h"

@@ -1,4 +1,4 @@
-#include "train/branch.h"
+#include "train/run_folder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,10 @@
 #pragma once
-// Batches prepared in the background by worker threads and returned in order.
+// Batches prepared in the background by worker threads and returned in order: those of one of the processes that train
+// a run together.
 #include <ATen/Parallel.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
@@ -11,9 +13,16 @@
 
 #include "core/worker_threads.h"
 #include "objectives/batch.h"
-#include "train/processes.h"
 
 namespace cloze {
+
+/// Which of the processes that train a run together this one is. A step has one batch of each, in the order of their
+/// ranks; the files of the run are written by rank 0.
+struct Processes {
+  int64_t rank = 0;
+  int64_t size = 1;
+  bool writes() const { return rank == 0; }
+};
 
 /// What number n stands for is `make(n)`, a pure function: the number of workers affects only the speed. Of `processes`
 /// that train together, that of rank r has the numbers first + r, first + r + size, ...

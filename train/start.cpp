@@ -11,7 +11,6 @@
 #include "run/memory.h"
 #include "run/process.h"
 #include "tasks/rows/prepared_task.h"
-#include "train/branch.h"
 #include "train/callbacks/babylm_rules.h"
 #include "train/optimizers/optimizer.h"
 #include "train/run_folder.h"

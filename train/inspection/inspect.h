@@ -1,14 +1,42 @@
 #pragma once
 // Effects of an objective on real text, measured on its batches and tested against its rules.
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "objectives/batch.h"
 #include "run/config/config.h"
-#include "train/inspection/rule_checks.h"
-#include "train/inspection/shown_row.h"
 
 namespace cloze {
+
+// A row as a page shows it: its tokens, and below them what is predicted from their positions.
+
+/// What a token is to the objective of its row.
+enum class TokenRole {
+  text,
+  special,      ///< [CLS], [SEP] and their like
+  masked,       ///< chosen, and hidden by the mask
+  random,       ///< chosen, and replaced by another token
+  kept,         ///< chosen, and as it was
+  ordered,      ///< predicted, by its rank in a factorisation order
+  placeholder,  ///< a mask or a sentinel, for which the target has tokens
+  replaced,     ///< a sample that replaces a masked token
+  restored      ///< a sample that is the token that was masked
+};
+
+struct ShownToken {
+  std::string piece{};
+  TokenRole role = TokenRole::text;
+  std::string below{};  ///< what is predicted here: a token, a label, or its rank in an order; empty: nothing
+};
+
+/// What a part of the network reads, or what is predicted.
+struct ShownTokens {
+  std::string title{};
+  std::vector<ShownToken> tokens{};
+};
 
 /// One sequence as ids, and as text.
 struct InspectedExample {
@@ -36,6 +64,31 @@ struct LengthCounts {
   std::vector<double> expected{};  ///< [n]: expected number of drawn lengths n; empty: no lengths are drawn
   const char* unit = "words";      ///< of the draws
 };
+
+// Goodness-of-fit tests: observed counts against the expectations of a rule.
+
+/// The result of one test.
+struct RuleCheck {
+  std::string name;
+  double observed = 0, expected = 0;
+  double p_value = 1;  ///< for a strict rule: 1 if it holds, 0 if it is violated
+  bool passed = true;  ///< p_value at least 1e-4
+};
+
+/// A strict rule and the number of its violations.
+RuleCheck strict_check(std::string name, int64_t violations);
+/// A sum that rules of whole units may leave below what was wanted, by less than a quarter of it.
+RuleCheck enough_check(std::string name, double observed, double wanted);
+/// A sum of independent draws against its expectation, by the normal approximation; with variance 0 they must be equal.
+RuleCheck sum_check(std::string name, double observed, double expected, double variance);
+/// Counts [n] of independent draws against their expectations [n], by Pearson's chi-square: observed is the statistic,
+/// expected its degrees of freedom. Adjacent cells are merged until at least 5 are expected; a single cell always
+/// passes. A count with expectation 0 violates the rule.
+RuleCheck fit_check(std::string name, const std::vector<double>& counts, const std::vector<double>& expected);
+
+/// P(a part has length n) [n] if all compositions of `total` into `parts` positive parts are equally likely:
+/// C(total - n - 1, parts - 2) / C(total - 1, parts - 1).
+std::vector<double> part_lengths(int64_t total, int64_t parts);
 
 struct Inspection {
   std::vector<InspectedExample> examples;

@@ -1,4 +1,4 @@
-#include "train/inspection/rule_checks.h"
+#include "train/inspection/inspect.h"
 
 #include <ATen/ATen.h>
 
