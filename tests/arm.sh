@@ -6,10 +6,13 @@ cd "$(dirname "$0")/.."
 for program in aarch64-linux-gnu-g++ qemu-aarch64-static; do
   command -v "$program" >/dev/null || { echo "not tested on Arm: $program is missing; apt-get install g++-aarch64-linux-gnu qemu-user-static"; exit 0; }
 done
+for kernel in attention kernels; do
+  [ -f "build/kernels/${kernel}_portable.cpp" ] || { echo "build/kernels/${kernel}_portable.cpp is missing: configure build/ first"; exit 1; }
+done
 out=build/arm
 mkdir -p "$out"
 flags="-std=c++20 -O3 -fno-math-errno -fno-trapping-math -Wall -Wextra -Werror -Wno-psabi -I."
-aarch64-linux-gnu-g++ $flags -static core/kernels/{cpu,gemm,kernels,attention}.cpp build/kernels/*_portable.cpp tests/arm/kernels.cpp -o "$out/arm"
+aarch64-linux-gnu-g++ $flags -static core/kernels/{cpu,gemm,kernels,attention}.cpp build/kernels/{attention,kernels}_portable.cpp tests/arm/kernels.cpp -o "$out/arm"
 g++ $flags tests/arm/kernels.cpp build/libcloze_core_kernels.a -o "$out/here"
 CLOZE_ISA=portable "$out/here" >"$out/here.txt"
 qemu-aarch64-static "$out/arm" >"$out/arm.txt"

@@ -13,16 +13,9 @@
 
 #include "core/worker_threads.h"
 #include "objectives/batch.h"
+#include "train/processes.h"
 
 namespace cloze {
-
-/// Which of the processes that train a run together this one is. A step has one batch of each, in the order of their
-/// ranks; the files of the run are written by rank 0.
-struct Processes {
-  int64_t rank = 0;
-  int64_t size = 1;
-  bool writes() const { return rank == 0; }
-};
 
 /// What number n stands for is `make(n)`, a pure function: the number of workers affects only the speed. Of `processes`
 /// that train together, that of rank r has the numbers first + r, first + r + size, ...

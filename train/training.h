@@ -12,7 +12,7 @@
 #include "run/records/metrics.h"
 #include "train/callbacks/callback.h"
 #include "train/pretrain.h"
-#include "train/loader.h"
+#include "train/processes.h"
 #include "train/stepper.h"
 
 namespace cloze {

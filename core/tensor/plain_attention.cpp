@@ -23,11 +23,11 @@ Tensor positions_of(const Tensor& x) {
   return at::ones_like(x.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
 }
 
+namespace {
+
 bool is_recorded(const Tensor& x) {
   return at::GradMode::is_enabled() && x.requires_grad() && !torch::jit::tracer::isTracing();
 }
-
-namespace {
 
 /// at::softmax over the last axis with a backward pass that sums row by row, and bf16 scores in fp32: LibTorch's
 /// differs in the last bits between numbers of threads.
@@ -50,6 +50,8 @@ struct Softmax : torch::autograd::Function<Softmax> {
 Tensor softmax(const Tensor& scores) { return is_recorded(scores) ? Softmax::apply(scores) : at::softmax(scores, -1); }
 
 }  // namespace
+
+bool goes_by_scores(const Tensor& q, const Dropout& drop) { return drop.active || is_recorded(q); }
 
 Tensor masked_softmax(const Tensor& scores, const Tensor& masked) {
   return masked.defined() ? softmax(scores.masked_fill(masked, -30000.0)).masked_fill(masked, 0.0) : softmax(scores);
@@ -117,8 +119,8 @@ Tensor attend_at_once(const Heads& h, const AttentionContext& context) {
 
 Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
   if (context.probabilities) context.probabilities->push_back(probabilities_of(h, context).detach());
-  // Unscaled scores grow large, so their gradients are rounded as in the published code.
-  const bool by_scores = drop.on() || ((context.scale > 0 || context.distance_bias.defined()) && is_recorded(h.q));
+  const bool is_usual = context.scale <= 0 && !context.distance_bias.defined();  // LibTorch's own, also in training
+  const bool by_scores = drop.on() || (!is_usual && goes_by_scores(h.q, drop));
   const auto mixed = by_scores ? at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v)
                                : attend_at_once(h, context);  // [B, H, T, C]
   return mixed.transpose(1, 2).flatten(2);                    // [B, T, D]

@@ -18,8 +18,10 @@ Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads);
 /// 0, 1, 2, ... along axis 2 of x [B, H, T, C].
 Tensor positions_of(const Tensor& x);
 
-/// Operations on x are recorded for a backward pass. Tracing is not recording.
-bool is_recorded(const Tensor& x);
+/// Attention goes score by score: it is of a training, also where a layer is recomputed in its backward pass, or
+/// gradients of q, k and v, which are of one projection, are recorded. Else one operator of LibTorch does it, whose
+/// backward pass would differ in the last bits between numbers of threads. Tracing records nothing.
+bool goes_by_scores(const Tensor& q, const Dropout& drop);
 
 /// softmax(Q K' scale + bias) under the masks of the context: [B, H, T, S].
 Tensor probabilities_of(const Heads& heads, const AttentionContext& context);

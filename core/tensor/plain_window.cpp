@@ -56,7 +56,7 @@ struct WindowOrder {
   Tensor token;              // [T]: the token at each index
 };
 
-/// Which keys of its chunk a query may attend to, bool [B | 1, 1, n, w, 3 w]; `local` bool [B, T], true = a key of its
+/// Which keys of its chunk a query may attend to, bool [B, 1, n, w, 3 w]; `local` bool [B, T], true = a key of its
 /// neighbours alone; `distance` [w, 3 w].
 Tensor near_mask(const Tensor& local, const Tensor& distance, int64_t window, const WindowOrder& order) {
   const int64_t w = distance.size(0);
@@ -86,11 +86,11 @@ GlobalKeys global_keys(const WindowHeads& part, const Tensor& real, const Tensor
   return {pick(part.k), pick(part.v), exists.unsqueeze(1).unsqueeze(1).unsqueeze(1)};
 }
 
-/// softmax(Q K' / sqrt(C)) V of chunks [B, h, n, w | 3 w, C] under a mask [B | 1, 1, n, w, 3 w], by one operator of
+/// softmax(Q K' / sqrt(C)) V of chunks [B, h, n, w | 3 w, C] under a mask [B, 1, n, w, 3 w], by one operator of
 /// LibTorch: [B, h, n, w, C].
 Tensor mixed_at_once(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& mask) {
   const int64_t heads = queries.size(1);
-  const auto flat = [&](const Tensor& x) { return x.flatten(0, 1); };  // [B h, n, ...]: no copy
+  const auto flat = [&](const Tensor& x) { return x.flatten(0, 1); };  // [B h, n, ...]
   const auto visible = flat(mask.expand({-1, heads, -1, -1, -1}));
   const auto mixed = at::scaled_dot_product_attention(flat(queries), flat(keys), flat(values), visible);
   return mixed.unflatten(0, {-1, heads}).masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0);
@@ -115,7 +115,7 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
   const bool has_globals = context.global_mask.defined();
   const auto local = has_globals ? real.logical_and(context.global_mask.logical_not()) : real;
   auto mask = near_mask(local, distance, context.window, order);
-  if (!has_globals && !drop.on() && !is_recorded(q))
+  if (!has_globals && !goes_by_scores(q, drop))
     return order.undone(mixed_at_once(queries, keys, values, mask).flatten(2, 3), 2);
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
   auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;  // [B, h, n, w, 3 w]

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "evaluation/babylm/fast_scores.h"
 #include "evaluation/babylm/results.h"
 #include "evaluation/suites/json_lines.h"
 #include "evaluation/suites/suite.h"

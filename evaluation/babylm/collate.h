@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/config/config_rule.h"
-#include "evaluation/suites/python_json.h"
 #include "evaluation/suites/request.h"
 
 namespace cloze {
@@ -43,17 +42,6 @@ const BabylmSizes& published_sizes();
 /// The revisions of a submission, in order: chck_1M to chck_9M, chck_10M to chck_90M, chck_100M, and past strict-small
 /// chck_200M to chck_1000M.
 std::vector<std::string> babylm_revisions(BabylmTrack track);
-
-/// The scores of a checkpoint's predictions on the fast evaluation, of each part of a task: fractions of right
-/// predictions, correlations, or gains of reading times.
-///
-/// task          `blimp`, `blimp_supplement`, `ewok`, `entity_tracking`, `wug_adj`, `wug_past` or `reading`
-/// predictions   content of predictions.json
-/// data          folder `fast_eval` with the right answers
-///
-/// Fractions and correlations agree to the last bit; gains to about 1e-12 of their value, as far as regressions of two
-/// libraries do. Throws DataError for predictions of another form and for answers that are not there.
-PythonJson fast_scores(const std::string& task, const PythonJson& predictions, const std::string& data);
 
 /// What is collated. Empty fields are found: a model is its folder of results, a backend the only one of these.
 struct CollateRequest {

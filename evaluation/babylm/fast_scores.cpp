@@ -1,4 +1,4 @@
-#include "evaluation/babylm/collate.h"
+#include "evaluation/babylm/fast_scores.h"
 
 #include <algorithm>
 #include <filesystem>

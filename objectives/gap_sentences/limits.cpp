@@ -1,6 +1,6 @@
 #include "core/text.h"
-#include "objectives/limits.h"
 #include "objectives/gap_sentences/gap_sentences.h"
+#include "objectives/limits.h"
 
 namespace cloze {
 

@@ -71,7 +71,8 @@ void describe(V& v, SpanCorruptionConfig& c) {
     in_range(1, 1000));
 }
 
-// The lengths of texts with corrupted spans.
+// The lengths of texts with corrupted spans (limits.cpp). Source: Raffel et al. 2020, section 3.3 (arXiv 1910.10683);
+// google-research/text-to-text-transfer-transformer, t5/data/preprocessors.py.
 
 /// Noise tokens and spans of a mask of random_spans (noise.h).
 struct NoiseCount {

@@ -353,6 +353,7 @@ void score(RunResult& result, MetricValue value) {
 }
 
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
+  add_text_read(result, result.folder);
   if (curve.empty()) return;
   const auto& end = curve.back();
   result.step = end.step;
@@ -361,7 +362,6 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.seconds = end.seconds;
   result.flops = end.flops;
   if (end.floor > 0) result.floor = end.floor * result.by_nats;
-  add_text_read(result, result.folder);
 }
 
 std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run) {

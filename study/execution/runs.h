@@ -124,7 +124,8 @@ double number_at(const nlohmann::json& row, const char* part, const std::string&
 
 /// The last step that a run has logged.
 int64_t last_step(const std::string& folder);
-/// What a run that was scored used up: that of the end of its curve, with the words of its summary; its floor.
+/// What a run that was scored used up: that of the end of its curve, with the words and epochs of its summary; its
+/// floor.
 void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
 
 /// Held-out losses of one objective, example by example.

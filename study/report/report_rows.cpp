@@ -57,12 +57,6 @@ const char* mark_of(Verdict verdict) {
   return "?";
 }
 
-/// A number and its unit: `1 point`, `0.5 points`.
-std::string with_unit(double number, const std::string& unit) {
-  const bool is_one = number == 1 && unit.ends_with('s');
-  return shortest(number) + (unit.empty() ? "" : " " + unit.substr(0, unit.size() - is_one));
-}
-
 /// Decimals that show two digits of a spread.
 int decimals_for(double spread) {
   return std::isfinite(spread) ? std::clamp(1 - static_cast<int>(std::floor(std::log10(spread))), 2, 6) : 4;

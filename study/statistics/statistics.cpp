@@ -265,13 +265,18 @@ void correct(std::vector<Difference>& differences) {
     if (difference.p) difference.p_holm = corrected[next++];
 }
 
+std::string with_unit(double number, const std::string& unit) {
+  const bool is_one = number == 1 && unit.ends_with('s');
+  return shortest(number) + (unit.empty() ? "" : " " + unit.substr(0, unit.size() - is_one));
+}
+
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit) {
-  const auto with_unit = [&](const std::string& number) { return unit.empty() ? number : number + " " + unit; };
+  const auto measured = [&](const std::string& number) { return unit.empty() ? number : number + " " + unit; };
   const auto interval = [&] {
     const auto& [low, high] = *difference.interval;
     const double near = std::min(std::abs(low), std::abs(high)), far = std::max(std::abs(low), std::abs(high));
     const double scale = std::max(high - low, far / 10);
-    return with_unit(rounded(near, scale) + " to " + rounded(far, scale));
+    return measured(rounded(near, scale) + " to " + rounded(far, scale));
   };
   const auto margin = shortest(rules.margin);
   const bool lower = difference.mean < 0;
@@ -282,17 +287,17 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
     case Verdict::worse:
       return direction + " by " + interval() + (at_once.empty() ? "" : " (" + at_once + ")");
     case Verdict::smaller:
-      return concat("tied within ", with_unit(margin), " (", direction, " by ", interval(),
+      return concat("tied within ", with_unit(rules.margin, unit), " (", direction, " by ", interval(),
                     at_once.empty() ? "" : ", " + at_once, ")");
     case Verdict::tied:
-      return "tied within " + with_unit(margin);
+      return "tied within " + with_unit(rules.margin, unit);
     case Verdict::single_seed:
       return "one seed: no interval";
     case Verdict::undecided:
       break;
   }
   auto text = concat("inconclusive: ", difference.seeds, " seeds");
-  if (difference.detectable) text += " detect " + with_unit(rounded(*difference.detectable, *difference.detectable));
+  if (difference.detectable) text += " detect " + measured(rounded(*difference.detectable, *difference.detectable));
   if (rules.margin > 0)
     text += difference.seeds_range.low ? concat(", for ", margin, " you need ", range_words(difference.seeds_range))
                                        : concat(", ", margin, " is out of reach");

@@ -150,6 +150,9 @@ Verdict verdict_of(const Interval& interval, const ComparisonRules& rules);
 /// Fills in p_holm of all differences of a study. Source: Holm 1979.
 void correct(std::vector<Difference>& differences);
 
+/// A number and its unit: `1 point`, `0.5 points`.
+std::string with_unit(double number, const std::string& unit);
+
 /// `better by 0.031 to 0.052 nats (simultaneous over 3 arms)`, `tied within 0.01 nats`, `inconclusive: 5 seeds detect
 /// 0.04 nats, for 0.01 you need 18 to 110`.
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit);

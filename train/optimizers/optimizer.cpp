@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/tensor/param.h"
 #include "core/tensor/ops.h"
+#include "core/tensor/param.h"
 #include "train/optimizers/optimizers.h"
 
 namespace cloze {

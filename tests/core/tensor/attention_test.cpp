@@ -315,6 +315,39 @@ TEST_CASE(
         }
 }
 
+TEST_CASE(
+    "plain attention without gradients equals that of a training, and in a training has the bits of a recorded one",
+    "[kernels][attention]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const int64_t heads = 2, width = 24, length = 11;
+  const auto qkv = numbers({3, length, 3 * width}, 0.1).to(type);
+  auto real = numbers({3, length}, 0.2).gt(-0.3);
+  real[1].fill_(false);
+  const auto distance = numbers({heads, 2 * length - 1}, 0.9, 1);
+  struct Kind {
+    const char* name;
+    AttentionContext context;
+  };
+  for (const auto& [name, context] :
+       {Kind{"scale", {.key_mask = real, .scale = 1.0}},
+        Kind{"causal, with distance biases", {.causal = true, .distance_bias = distance}},
+        Kind{"distance biases and a mask", {.key_mask = real, .distance_bias = distance}},
+        Kind{"window", {.key_mask = real, .window = 3}}, Kind{"window of one key", {.key_mask = real, .window = 0}},
+        Kind{"window wider than the text", {.key_mask = real, .window = 20}},
+        Kind{"dilated window", {.key_mask = real, .window = 2, .dilation = 2}}}) {
+    INFO(name << ", " << toString(type));
+    const auto attend = [&](const Tensor& x, bool trains) {
+      return plain::self_attention(x, Param(), heads, context, {.active = trains});
+    };
+    const auto recorded = attend(qkv.detach().requires_grad_(true), true).detach();
+    at::NoGradGuard none;
+    CHECK(at::equal(attend(qkv, true), recorded));  // as gradient checkpointing runs it twice
+    const auto answer = attend(qkv, false);
+    CHECK((answer - recorded).abs().max().item<double>() < (type == at::kFloat ? 1e-5 : 3e-2));
+    if (context.key_mask.defined()) CHECK(answer[1].abs().max().item<double>() == 0);
+  }
+}
+
 TEST_CASE("a distance bias is added to the score of each pair at that distance", "[kernels][attention]") {
   const int64_t queries = 3, keys = 5;
   const auto q = numbers({1, queries, 4}, 0.1).to(at::kDouble), kv = numbers({1, keys, 8}, 0.4).to(at::kDouble),

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "evaluation/babylm/fast_scores.h"
 #include "tests/evaluation/babylm/published.h"
 #include "tests/support/catch.h"
 
