@@ -232,12 +232,13 @@ StudyProgress run_stages(const std::string& file, const std::string& folder, con
     if (i > 0) stages = make_stages(file, folder);  // with what the stages before have found
     if (!options.only.empty() && names_in(stages.plans[i], options.only).empty()) continue;
     if (!stages.plans[i].waits_for.empty()) {
-      if (!waited_for_others(stages, i)) {
+      const bool waited = waited_for_others(stages, i);
+      stages = make_stages(file, folder);  // the last of the others may have ended since they were made
+      if (!waited && !stages.plans.at(i).waits_for.empty()) {
         answer_waiting(stages, i, options.only.empty());
         break;
       }
       i = 0;  // what others have left may need more of every stage
-      stages = make_stages(file, folder);
     }
     const auto& plan = stages.plans[i];
     auto each = options;
