@@ -56,7 +56,7 @@ void check_config_size(size_t bytes, const std::string& name);
 
 /// The value of a YAML text; `name`: of its file, for messages. What a YAML parser would take in another sense than its
 /// writer, or what would cost it time or memory without end, is refused before it is parsed. Throws ConfigError with
-/// the place.
+/// the location.
 ConfigNode parse_config(const std::string& text, const std::string& name);
 
 /// A value as YAML in one line: `[1, 2]`, `{kind: mlm}`.

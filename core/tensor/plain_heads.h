@@ -18,9 +18,11 @@ Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads);
 /// 0, 1, 2, ... along axis 2 of x [B, H, T, C].
 Tensor positions_of(const Tensor& x);
 
-/// Attention goes score by score: it is of a training, also where a layer is recomputed in its backward pass, or
-/// gradients of q, k and v, which are of one projection, are recorded. Else one operator of LibTorch does it, whose
-/// backward pass would differ in the last bits between numbers of threads. Tracing records nothing.
+/// True where attention with a scale, distance biases or a window makes its scores, false where one operator of
+/// LibTorch does all of it. It makes them in a training, so that both runs of a recomputed layer are the same, and
+/// where gradients are recorded: with biases that need some, the operator falls back to a softmax whose backward pass
+/// differs in the last bits between numbers of threads. q stands for k and v, which are of one projection; tracing
+/// records nothing.
 bool goes_by_scores(const Tensor& q, const Dropout& drop);
 
 /// softmax(Q K' scale + bias) under the masks of the context: [B, H, T, S].
