@@ -199,7 +199,7 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
   return timed;
 }
 
-void add_steps(const Timed& timed, const TimeBreakdown& ledger, BenchmarkResult& r) {
+void add_steps(const Timed& timed, const TimeBreakdown& ledger, Precision precision, BenchmarkResult& r) {
   const auto n = static_cast<double>(timed.times.size());
   r.steps = static_cast<int64_t>(timed.times.size());
   r.ms_per_step = quantile(timed.times);
@@ -209,7 +209,8 @@ void add_steps(const Timed& timed, const TimeBreakdown& ledger, BenchmarkResult&
   r.tokens_per_step = timed.tokens / n;
   r.predicted_tokens_per_step = timed.predicted_tokens / n;
   r.gflop_per_step = timed.flops / n / 1e9;
-  if (r.gemm_fp32 > 0) r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
+  const double limit = precision == Precision::bf16 ? std::max(r.gemm_fp32, r.gemm_bf16) : r.gemm_fp32;
+  if (limit > 0) r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / limit;
   r.data_wait = 1000 * timed.data_wait / n;
   r.forward = 1000 * ledger.forward / n;
   r.backward = 1000 * ledger.backward / n;
@@ -267,7 +268,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   const auto timed = time_steps(config, stepper, loader, options);
   if (const auto warning = shared_cores_warning(before, core_time()); !warning.empty()) log_warning("threads", warning);
   add_gemm_throughput(options, r);
-  add_steps(timed, stepper.ledger, r);
+  add_steps(timed, stepper.ledger, config.train.precision, r);
   if (collator) r.suite_costs = suite_costs(run_of(config, *collator, network), suites);
   r.peak_rss_mb = peak_memory() / 1e6;
   r.parameters = stepper.parameters();

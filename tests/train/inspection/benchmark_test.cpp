@@ -33,3 +33,12 @@ TEST_CASE("a benchmark says what the suites of a run cost, and refuses one with 
   CHECK_THROWS_WITH(benchmark(config, {.steps = 1, .steps_only = true}),
                     Contains("evaluation.suites: long: ") && Contains("or leave the suite out"));
 }
+
+TEST_CASE("the utilization of an fp32 step is relative to the rate of fp32 products, whatever that of bf16",
+          "[inspect]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 3);
+  config.train.precision = Precision::fp32;
+  const auto found = benchmark(config, {.steps = 1});
+  CHECK(found.mfu == Approx(found.gflop_per_step / (found.ms_per_step / 1000) / found.gemm_fp32));
+}
