@@ -12,6 +12,7 @@
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
+#include "train/optimizers/optimizer.h"
 #include "run/memory.h"
 #include "run/training_rows.h"
 #include "run/process.h"
@@ -151,6 +152,8 @@ std::shared_ptr<Network> initial_network(const RunConfig& config) {
   auto network = std::make_shared<Network>(config.model, config.objectives);
   initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));
+  if (config.init.probe) network->freeze_backbone();
+  if (config.freeze.layers >= 0) freeze_layers(collect_params(*network), config.freeze.layers);
   return network;
 }
 

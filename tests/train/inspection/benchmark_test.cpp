@@ -42,3 +42,19 @@ TEST_CASE("the utilization of an fp32 step is relative to the rate of fp32 produ
   const auto found = benchmark(config, {.steps = 1});
   CHECK(found.mfu == Approx(found.gflop_per_step / (found.ms_per_step / 1000) / found.gemm_fp32));
 }
+
+TEST_CASE("a benchmark of a run of which a part stays as it is trains the rest alone", "[inspect]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 3);
+  const auto loss = [&] { return benchmark(config, {.steps = 2, .steps_only = true}).last_loss; };
+  const auto whole = loss();
+  CHECK(loss() == whole);
+  config.init.from = "not read";
+  config.freeze.layers = 0;
+  const auto layers = loss();
+  CHECK(layers != whole);
+  config.freeze.layers = -1;
+  config.init.probe = true;
+  const auto head = loss();
+  CHECK((head != whole && head != layers));
+}
