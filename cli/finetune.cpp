@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -11,15 +10,13 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "models/backbone_config.h"
 #include "objectives/task_heads/task_heads.h"
-#include "run/config/evaluation_protocol.h"
+#include "run/config/finetune_config.h"
 #include "run/config/finetune_recipe.h"
 #include "run/config/load_config.h"
 #include "run/records/history.h"
 #include "run/run_files.h"
 #include "run/run_tokenizer.h"
-#include "tasks/figures/task_metric.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
@@ -113,10 +110,7 @@ PretrainedRun open_pretrained(const std::string& path) {
   const auto tokenizer = open_run_tokenizer(run.folder);
   require<CheckpointError>(tokenizer.has_value(), run.folder, ": ", no_tokenizer(run.folder));
   run.tokenizer = *tokenizer;
-  run.config.model = held_out_model(run.config.model);  // a text of a task continues no other
-  auto& model = backbone_of(run.config.model);          // one that was imported has the ids of its family
-  model.pad_token_id = run.tokenizer.special().filler();
-  if (run.tokenizer.special().sep >= 0) model.eos_token_id = run.tokenizer.special().sep;
+  run.config.model = finetuned_model(run.config.model, run.tokenizer);
   return run;
 }
 
@@ -158,58 +152,6 @@ Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptio
   auto again = options;
   again.brought_labels = in_order;
   return open_task(file, again);
-}
-
-ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
-  TaskHeadTerms terms;
-  terms.head = recipe.babylm_head     ? HeadDesign::babylm
-               : recipe.original_head ? HeadDesign::original
-                                      : HeadDesign::huggingface;
-  terms.classifier_dropout = recipe.classifier_dropout;
-  const auto kind = task.config.kind;
-  const bool has_labels = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
-  if (has_labels) terms.labels = task.labels.names;
-  terms.class_weights = class_weights_of(task.config, task.labels, task.train);
-  terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
-  return task_head_objective(kind, terms);
-}
-
-/// The config of a run before what the command line changes. The numbers of steps are those of an epoch of its rows.
-RunConfig config_before(const PretrainedRun& run, const std::string& from, const Task& task, const Recipe& recipe) {
-  auto config = recipe.config;
-  config.model = run.config.model;
-  config.init.from = from;
-  config.objectives = {head_for(task, recipe)};
-  config.data.short_seq_prob = 0;
-  config.data.max_seq_length = std::min(config.data.max_seq_length, backbone_of(run.config.model).max_input_length());
-  config.task.name = task.config.task;
-  config.task.file = task.file;
-  config.task.like = task.config.like;
-  config.task.metric = chosen_metric(task);
-  return config;
-}
-
-RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set) {
-  auto made = decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the recipe " + config.task.like, set));
-  validate(made);
-  return made;
-}
-
-/// Fills in what follows from the rows: lengths, and the steps of an epoch, after each of which the run is evaluated
-/// and saved; a program that drops small batches counts its warm-up in whole steps.
-void fit_to_rows(RunConfig& config, const PreparedTask& prepared, const RunConfig& first) {
-  const auto& train = first.train;
-  const auto examples = static_cast<int64_t>(prepared.train_examples), step = train.batch_size * train.accumulation;
-  const int64_t steps = first.data.drop_last ? std::max<int64_t>(1, examples / step) : (examples + step - 1) / step;
-  constexpr int64_t shortest_row = 4;
-  config.task.fingerprint = prepared.fingerprint;
-  config.data.max_seq_length = std::max(prepared.longest, shortest_row);
-  config.evaluation.every = config.checkpoint.every = steps;
-  const double total = train.budget.epochs > 0 ? train.budget.epochs * static_cast<double>(steps)
-                                               : static_cast<double>(train.budget.steps);
-  if (first.data.drop_last && first.schedule.warmup < 1)
-    config.schedule.warmup = std::floor(first.schedule.warmup * total);
-  config.evaluation.sequences = static_cast<int64_t>(prepared.valid_examples);
 }
 
 /// Throws ConfigError for a folder in which no run can begin.
@@ -260,16 +202,8 @@ OpenFinetuning open_finetuning(const FinetuneArguments& a, const FinetuneSources
   OpenFinetuning finetuning{.run = open_pretrained(sources.runs.front())};
   auto& [run, task, config] = finetuning;
   task = open_for(sources.tasks.front(), run, {.overrides = split_overrides(a.set).of_task, .skip_bad = a.skip_bad});
-  auto& like = task.config.like;
-  if (!a.like.empty()) like = a.like;
-  if (like.empty()) like = usual_recipe;
-  const auto recipe = recipe_of({.like = like,
-                                 .task = task.config.task,
-                                 .kind = name_of(task.config.kind),
-                                 .model = kind_of(run.config.model),
-                                 .hidden_size = backbone_of(run.config.model).hidden_size});
-  if (task.config.max_length == 0) task.config.max_length = recipe.max_length;
-  config = config_before(run, sources.runs.front(), task, recipe);
+  config = take_recipe(task, a.like, run.config.model);
+  config.init.from = sources.runs.front();
   return finetuning;
 }
 

@@ -1,0 +1,89 @@
+#include "run/config/finetune_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/backbone_config.h"
+#include "objectives/task_heads/task_heads.h"
+#include "run/config/evaluation_protocol.h"
+#include "run/config/finetune_recipe.h"
+#include "run/config/load_config.h"
+#include "tasks/figures/task_metric.h"
+
+namespace cloze {
+
+namespace {
+
+ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
+  TaskHeadTerms terms;
+  terms.head = recipe.babylm_head     ? HeadDesign::babylm
+               : recipe.original_head ? HeadDesign::original
+                                      : HeadDesign::huggingface;
+  terms.classifier_dropout = recipe.classifier_dropout;
+  const auto kind = task.config.kind;
+  const bool has_labels = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
+  if (has_labels) terms.labels = task.labels.names;
+  terms.class_weights = class_weights_of(task.config, task.labels, task.train);
+  terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
+  return task_head_objective(kind, terms);
+}
+
+}  // namespace
+
+ModelConfig finetuned_model(const ModelConfig& trained, const Tokenizer& tokenizer) {
+  auto model = held_out_model(trained);
+  auto& backbone = backbone_of(model);  // one that was imported has the ids of its family
+  backbone.pad_token_id = tokenizer.special().filler();
+  if (tokenizer.special().sep >= 0) backbone.eos_token_id = tokenizer.special().sep;
+  return model;
+}
+
+RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& model) {
+  auto& of_task = task.config;
+  if (!like.empty()) of_task.like = like;
+  if (of_task.like.empty()) of_task.like = usual_recipe;
+  const auto& backbone = backbone_of(model);
+  const auto recipe = recipe_of({.like = of_task.like,
+                                 .task = of_task.task,
+                                 .kind = name_of(of_task.kind),
+                                 .model = kind_of(model),
+                                 .hidden_size = backbone.hidden_size});
+  if (of_task.max_length == 0) of_task.max_length = recipe.max_length;
+  auto config = recipe.config;
+  config.model = model;
+  config.objectives = {head_for(task, recipe)};
+  config.data.short_seq_prob = 0;
+  config.data.max_seq_length = std::min(config.data.max_seq_length, backbone.max_input_length());
+  config.task.name = of_task.task;
+  config.task.file = task.file;
+  config.task.like = of_task.like;
+  config.task.metric = chosen_metric(task);
+  return config;
+}
+
+RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set) {
+  auto made = decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the recipe " + config.task.like, set));
+  validate(made);
+  return made;
+}
+
+int64_t steps_of_pass(const RunConfig& config, int64_t examples) {
+  const auto step = config.train.batch_size * config.train.accumulation;
+  return config.data.drop_last ? std::max<int64_t>(1, examples / step) : (examples + step - 1) / step;
+}
+
+void fit_to_rows(RunConfig& config, const PreparedTask& prepared, const RunConfig& first) {
+  const auto& train = first.train;
+  const auto steps = steps_of_pass(first, static_cast<int64_t>(prepared.train_examples));
+  constexpr int64_t shortest_row = 4;
+  config.task.fingerprint = prepared.fingerprint;
+  config.data.max_seq_length = std::max(prepared.longest, shortest_row);
+  config.evaluation.every = config.checkpoint.every = steps;
+  const double total = train.budget.epochs > 0 ? train.budget.epochs * static_cast<double>(steps)
+                                               : static_cast<double>(train.budget.steps);
+  if (first.data.drop_last && first.schedule.warmup < 1)
+    config.schedule.warmup = std::floor(first.schedule.warmup * total);
+  config.evaluation.sequences = static_cast<int64_t>(prepared.valid_examples);
+}
+
+}  // namespace cloze
