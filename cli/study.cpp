@@ -61,44 +61,38 @@ bool has_tokens(const Plan& plan) {
                       [](const PlannedRun& run) { return run.config.data.tokens.empty(); });
 }
 
-/// The probes of all arms; none where there are no tokens to train on.
-std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64_t jobs) {
-  if (!has_tokens(plan)) return {};
-  const auto note = [](const std::string& arm) { log_progress("probing arm " + arm, false); };
-  auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
-  erase_progress();
-  check_budgets(plan, probes);
-  check_figures(plan, probes);
-  return probes;
-}
-
 /// Plans of fine-tunings have costs of another kind.
 bool fine_tunes(const Plan& plan) { return !plan.runs.empty() && plan.runs.front().is_finetuning(); }
 
-/// Plans in their order with what their runs cost; each arm is probed once.
+/// Plans in their order with what their runs cost.
 class StageCosts {
  public:
   StageCosts(const Stages& stages, const std::string& program, int64_t jobs)
-      : stages_(stages), program_(program), jobs_(jobs) {}
+      : stages_(stages), prober_(stages.plans.front().root, program, threads_of_run(jobs), [](const std::string& name) {
+          log_progress("probing " + name, false);
+        }) {}
 
-  /// The probes of the arms of a plan that trains networks.
+  /// The probes of the arms of a plan that trains networks; none where there are no tokens to train on.
   std::vector<Probe> of_arms(const Plan& plan) {
-    auto probes = probes_of(plan, program_, jobs_);
-    if (&plan == &stages_.compared()) compared_ = probes;
+    if (!has_tokens(plan)) return {};
+    auto probes = probe_arms(plan, prober_);
+    erase_progress();
+    check_budgets(plan, probes);
+    check_figures(plan, probes);
     return probes;
   }
 
-  /// The costs of a fine-tuning of each arm on each task, once the arms that are compared are probed.
+  /// The costs of a fine-tuning of each arm on each task; none as above.
   const std::vector<FinetuningCost>& of_finetunings() {
-    if (costs_.empty()) costs_ = finetuning_costs(stages_.compared(), compared_);
+    if (!costs_.empty() || !has_tokens(stages_.compared())) return costs_;
+    costs_ = finetuning_costs(stages_.compared(), prober_);
+    erase_progress();
     return costs_;
   }
 
  private:
   const Stages& stages_;
-  const std::string& program_;
-  int64_t jobs_;
-  std::vector<Probe> compared_{};
+  Prober prober_;
   std::vector<FinetuningCost> costs_{};
 };
 

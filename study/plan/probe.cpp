@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/config/config_types.h"
 #include "core/contains.h"
@@ -16,6 +15,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/spelling.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "run/config/load_config.h"
 #include "study/execution/process.h"
@@ -32,7 +32,7 @@ constexpr double probe_seconds = 1;
 /// Raised when a probe measures something else.
 constexpr int probe_rules = 2;
 
-/// The config of an arm as it is probed: without what does not change its steps.
+/// The config as it is probed: without what does not change its steps.
 RunConfig probed(const RunConfig& config, int64_t threads) {
   auto short_run = with_mean_masking(config);
   short_run.train.budget = {.steps = 1000};
@@ -42,6 +42,8 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   short_run.evaluation.suites = config.evaluation.suites;
   short_run.evaluation.suite_items = config.evaluation.suite_items;
   short_run.init = {};
+  // A name alone lets parts of the network be frozen.
+  if (config.init.probe || config.freeze.layers >= 0) short_run.init = {.from = "drawn", .probe = config.init.probe};
   short_run.schedule = {};
   short_run.optimizer = {};
   config_detail::emplace_kind(short_run.optimizer.rule, kind_in(config.optimizer.rule));
@@ -51,16 +53,20 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
 }
 
 Probe probe_from(const json& line) {
+  constexpr double warm_up = 3;  // steps before those that are timed
   const auto costs = line.value("suite_costs", json::object());
   AnswersCost suites;
   for (const auto& [name, cost] : costs.items()) {
     suites.flops += cost.at("flops").get<double>();
     suites.seconds += cost.at("seconds").get<double>();
   }
+  const double seconds = line.at("ms_per_step").get<double>() / 1000;
+  const double of_steps = (line.value("steps", 0.0) + warm_up) * seconds;
   return {.parameters = line.at("parameters"),
           .checkpoint_bytes = line.at("checkpoint_bytes"),
           .memory_bytes = 1e6 * line.at("peak_rss_mb").get<double>(),
-          .seconds = line.at("ms_per_step").get<double>() / 1000,
+          .seconds = seconds,
+          .start_seconds = std::max(0.0, line.value("process_seconds", 0.0) - of_steps),
           .tokens = line.at("tokens_per_step"),
           .predicted_tokens = line.at("predicted_tokens_per_step"),
           .flops = 1e9 * line.at("gflop_per_step").get<double>(),
@@ -73,16 +79,18 @@ Probe probe_from(const json& line) {
 
 /// Runs `cloze benchmark` on a config. Throws with the reason of the program: ConfigError where it refuses the config,
 /// else Error.
-json measure(const std::string& program, const std::string& arm, const RunConfig& config) {
+json measure(const std::string& program, const std::string& name, const RunConfig& config) {
   const ScratchFolder scratch;
   const auto file = scratch.path() + "/config.yaml";
   write_atomic(file, to_yaml(config));
+  const auto start = Clock::now();
   const auto output = run_process({program, "benchmark", file, "--steps", std::to_string(probe_steps), "--seconds",
                                    shortest(probe_seconds), "--steps-only", "--json"});
-  require<ConfigError>(output.exit_code != ConfigError("").exit_code(), "arm '", arm, "': ", output.failure);
-  require<Error>(output.failure.empty(), "arm '", arm, "': ", output.failure);
-  const auto line = parse_json(last_line(output.text));
-  require<Error>(line.is_object(), "arm '", arm, "': its probe printed no result");
+  require<ConfigError>(output.exit_code != ConfigError("").exit_code(), name, ": ", output.failure);
+  require<Error>(output.failure.empty(), name, ": ", output.failure);
+  auto line = parse_json(last_line(output.text));
+  require<Error>(line.is_object(), name, ": its probe printed no result");
+  line["process_seconds"] = seconds_since(start);
   return line;
 }
 
@@ -163,7 +171,8 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
   const double words = epochs * probe.words_per_epoch;
   double steps = INFINITY;
   const auto limit = [&](double total, double per_step) {
-    if (total > 0 && per_step > 0) steps = std::min(steps, std::ceil(total / per_step));
+    // Whole numbers of steps stay what they are where the quotient is rounded up.
+    if (total > 0 && per_step > 0) steps = std::min(steps, std::ceil(total / per_step * (1 - 1e-12)));
   };
   limit(static_cast<double>(budget.steps), 1);
   limit(static_cast<double>(budget.tokens), probe.tokens);
@@ -198,28 +207,33 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
           .disk_bytes = static_cast<double>(config.checkpoint.keep + 1) * probe.checkpoint_bytes + bytes_of_logs};
 }
 
-std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
-                              const std::function<void(const std::string&)>& note) {
-  const auto path = plan.root + "/probes.json";
-  auto known = fs::exists(path) ? parse_json(read_text(path)) : json::object();
-  if (!known.is_object()) known = json::object();
-  std::vector<Probe> probes;
-  bool is_new = false;
-  for (size_t i = 0; i < plan.arms.size(); ++i) {
-    const auto config = probed(plan.runs[i].config, threads);
-    const auto key = hash_hex(concat(to_yaml(config), CLOZE_VERSION, probe_rules));
-    if (!known.contains(key)) {
-      note(plan.arms[i].name);
-      known[key] = measure(program, plan.arms[i].name, config);
-      is_new = true;
-    }
-    try {
-      probes.push_back(probe_from(known[key]));
-    } catch (const json::exception&) {
-      fail<DataError>(path, ": is damaged; remove it, and the arms are probed again");
-    }
+Prober::Prober(const std::string& root, const std::string& program, int64_t threads, const Note& note)
+    : path_(root + "/probes.json"), program_(program), threads_(threads), note_(note) {
+  if (fs::exists(path_)) known_ = parse_json(read_text(path_));
+  if (!known_.is_object()) known_ = json::object();
+}
+
+Probe Prober::probe(const RunConfig& config, const std::string& name) {
+  const auto short_run = probed(config, threads_);
+  auto measured = short_run;
+  if (!measured.task.fingerprint.empty()) measured.data.tokens.clear();
+  const auto key = hash_hex(concat(to_yaml(measured), CLOZE_VERSION, probe_rules));
+  if (!known_.contains(key)) {
+    note_(name);
+    known_[key] = measure(program_, name, short_run);
+    if (fs::exists(fs::path(path_).parent_path())) write_atomic(path_, json_text(known_, 1) + "\n");
   }
-  if (is_new && fs::exists(plan.root)) write_atomic(path, json_text(known, 1) + "\n");
+  try {
+    return probe_from(known_[key]);
+  } catch (const json::exception&) {
+    fail<DataError>(path_, ": is damaged; remove it, and the arms are probed again");
+  }
+}
+
+std::vector<Probe> probe_arms(const Plan& plan, Prober& prober) {
+  std::vector<Probe> probes;
+  for (size_t i = 0; i < plan.arms.size(); ++i)
+    probes.push_back(prober.probe(plan.runs[i].config, concat("arm '", plan.arms[i].name, "'")));
   return probes;
 }
 

@@ -2,6 +2,7 @@
 // What the runs of a study are going to cost, measured on a few training steps of each arm.
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,14 @@ struct AnswersCost {
   double flops = 0, seconds = 0;
 };
 
-/// A few training steps of an arm on this machine, as `cloze benchmark --json` gives them.
+/// A few training steps on this machine, as `cloze benchmark --json` gives them.
 struct Probe {
   int64_t parameters = 0;
   double checkpoint_bytes = 0;
-  double memory_bytes = 0;  ///< peak resident set
-  double seconds = 0;       ///< of a step
-  double tokens = 0;        ///< of a step, like the next two
+  double memory_bytes = 0;   ///< peak resident set
+  double seconds = 0;        ///< of a step
+  double start_seconds = 0;  ///< of the process, besides its steps
+  double tokens = 0;         ///< of a step, like the next two
   double predicted_tokens = 0;
   double flops = 0;
   double sequences_per_epoch = 0;  ///< 0 without prepared tokens
@@ -52,10 +54,31 @@ void check_figures(const Plan& plan, const std::vector<Probe>& probes);
 /// Throws ConfigError where one step of an arm uses up more than the budget, so that other arms would train on less.
 void check_budgets(const Plan& plan, const std::vector<Probe>& probes);
 
-/// The probe of every arm, in their order; those of arms that were probed before are read from ROOT/probes.json, ROOT
-/// the folder of the whole study.
-/// `note` is given the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.
-std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
-                              const std::function<void(const std::string&)>& note);
+/// What probes configs. Those that were probed before are read from ROOT/probes.json, ROOT the folder of the whole
+/// study, where new ones are kept if there is such a folder.
+class Prober {
+ public:
+  using Note = std::function<void(const std::string&)>;
+
+  /// program, threads   `cloze`, and its threads where a config names none
+  /// note               is given the name of what is being probed
+  Prober(const std::string& root, const std::string& program, int64_t threads, const Note& note);
+
+  /// The probe of a config, without what does not change its steps. Weights are drawn, whatever `init.from` says. Of a
+  /// fine-tuning the place of its rows does not count, which its fingerprint tells.
+  /// name   `arm 'wide'`, for messages
+  /// Throws ConfigError with the name and the reason where the config is refused, Error where its steps fail, DataError
+  /// for a damaged probes.json.
+  Probe probe(const RunConfig& config, const std::string& name);
+
+ private:
+  std::string path_, program_;
+  int64_t threads_;
+  Note note_;
+  nlohmann::json known_{};  ///< what `cloze benchmark` printed, by what it measured
+};
+
+/// The probe of every arm, in their order. Throws as Prober::probe.
+std::vector<Probe> probe_arms(const Plan& plan, Prober& prober);
 
 }  // namespace cloze

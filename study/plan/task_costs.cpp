@@ -2,19 +2,22 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
+#include "core/file.h"
 #include "core/log.h"
 #include "core/report/table.h"
+#include "core/stopwatch.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
-#include "models/backbone_config.h"
 #include "models/families/model_config.h"
-#include "run/config/finetune_recipe.h"
+#include "run/config/finetune_config.h"
 #include "run/config/load_config.h"
+#include "run/run_files.h"
+#include "study/execution/runs.h"
 #include "study/plan/plan_table.h"
 #include "study/plan/task_plan.h"
 #include "study/search/tuning.h"
-#include "tasks/inspect_task.h"
 #include "tasks/rows/framing.h"
 #include "tasks/task.h"
 
@@ -22,74 +25,118 @@ namespace cloze {
 
 namespace {
 
-/// Rows of a part, estimated of some of its items.
-struct PartSize {
-  double items = 0, rows = 0, tokens = 0;
-};
-
-PartSize size_of(const TaskPart& part, const TaskRowMaker& maker) {
-  constexpr size_t sampled = 1000;
+/// Items of a part that stand for all of them.
+TaskPart sample_of(const TaskPart& part) {
+  constexpr size_t most = 1000;
   const auto items = part.items.size();
-  const auto count = std::min(items, sampled);
-  PartSize size{.items = static_cast<double>(items)};
-  if (count == 0) return size;
-  std::vector<TaskRow> rows;
-  RowCounts counts;
-  for (size_t i = 0; i < count; ++i) maker.add(part.items[i * items / count], static_cast<int64_t>(i), rows, counts);
-  const double scale = static_cast<double>(items) / static_cast<double>(count);
-  size.rows = scale * static_cast<double>(rows.size());
-  for (const auto& row : rows) size.tokens += scale * static_cast<double>(row.ids.size());
-  return size;
+  const auto count = std::min(items, most);
+  TaskPart sample{.name = part.name, .file = part.file};
+  for (size_t i = 0; i < count; ++i) sample.items.push_back(part.items[i * items / count]);
+  return sample;
 }
 
-FinetuningCost cost_of(Task task, const FinetuningTerms& terms, const std::string& arm, const RunConfig& trained,
-                       const Probe& probe) {
-  auto& config = task.config;
-  if (!terms.like.empty()) config.like = terms.like;
-  if (config.like.empty()) config.like = usual_recipe;
-  const auto recipe = recipe_of({.like = config.like,
-                                 .task = config.task,
-                                 .kind = name_of(config.kind),
-                                 .model = kind_of(trained.model),
-                                 .hidden_size = backbone_of(trained.model).hidden_size});
-  if (config.max_length == 0) config.max_length = recipe.max_length;
-  std::vector<std::string> of_run;
-  for (const auto& one : terms.set)
-    if (one.starts_with("train.") || one.starts_with("checkpoint.")) of_run.push_back(one);
-  const auto run = decode<RunConfig>(ConfigTree::parse(to_yaml(recipe.config), "the recipe " + config.like, of_run));
-  const auto tokenizer = Tokenizer::open(trained.data.tokens + "/tokenizer");
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer, trained.model), row_options(config, task.labels));
-  const auto train = size_of(task.train, maker), valid = size_of(task.valid, maker), test = size_of(task.test, maker);
-  const auto batch = static_cast<double>(run.train.batch_size * run.train.accumulation);
-  const double examples = config.kind == TaskKind::choice ? train.items : train.rows;
-  const double steps_of_epoch = std::ceil(examples / batch);
-  const auto& budget = run.train.budget;
-  double steps = budget.epochs > 0 ? budget.epochs * steps_of_epoch : static_cast<double>(budget.steps);
-  if (budget.steps > 0) steps = std::min(steps, static_cast<double>(budget.steps));
-  const double epochs = steps / steps_of_epoch;
-  // What is judged, after each pass and at the end, costs a forward pass, a third of a step's.
-  const double judged = (std::ceil(epochs) * valid.tokens + test.tokens) / 3;
-  const double tokens = epochs * train.tokens;
-  FinetuningCost cost{.arm = arm, .task = config.task, .like = config.like, .items = train.items};
-  cost.steps = steps;
-  cost.tokens = tokens;
-  cost.flops = (tokens + judged) * probe.flops / probe.tokens;
-  cost.seconds = (tokens + judged) * probe.seconds / probe.tokens;
-  cost.disk_bytes = static_cast<double>(std::max<int64_t>(run.checkpoint.keep, 1) + 1) * probe.checkpoint_bytes;
+/// The rows of a task for a network, of which those of some items are made.
+struct SampledRows {
+  std::string folder{};                   ///< of those
+  PreparedTask prepared{};                ///< with the number of examples of all items
+  double train = 0, valid = 0, test = 0;  ///< tokens of all rows
+  double seconds = 0;                     ///< in which all are made
+};
+
+SampledRows sample_rows(const Task& task, const Tokenizer& tokenizer, const ModelConfig& model,
+                        const std::string& folder) {
+  const Task sample{.config = task.config,
+                    .file = task.file,
+                    .labels = task.labels,
+                    .train = sample_of(task.train),
+                    .valid = sample_of(task.valid),
+                    .test = sample_of(task.test)};
+  const auto start = Clock::now();
+  SampledRows rows{.folder = folder, .prepared = prepare_task(sample, tokenizer, framing_of(tokenizer, model), folder)};
+  const double seconds = seconds_since(start);
+  const auto scaled = [](uint64_t examples, double scale) {
+    return static_cast<uint64_t>(std::llround(scale * static_cast<double>(examples)));
+  };
+  double all_items = 0, made_items = 0;
+  for (const auto& [name, counts] : rows.prepared.counts) {
+    const bool is_train = name == "train", is_valid = name == "valid";
+    const auto& part = is_train ? task.train : is_valid ? task.valid : task.test;
+    const auto items = static_cast<double>(part.items.size()), made = static_cast<double>(counts.items);
+    const double scale = made > 0 ? items / made : 0;
+    auto& tokens = is_train ? rows.train : is_valid ? rows.valid : rows.test;
+    for (size_t length = 0; length < counts.lengths.size(); ++length)
+      tokens += scale * static_cast<double>(length) * static_cast<double>(counts.lengths[length]);
+    if (is_train) rows.prepared.train_examples = scaled(rows.prepared.train_examples, scale);
+    if (is_valid) rows.prepared.valid_examples = scaled(rows.prepared.valid_examples, scale);
+    all_items += items;
+    made_items += made;
+  }
+  rows.seconds = made_items > 0 ? seconds * all_items / made_items : 0;
+  return rows;
+}
+
+/// A probe whose steps have as many tokens as those of a pass have on average, `steps` of which are a pass.
+Probe with_mean_steps(Probe probe, const RunConfig& config, double tokens, double steps) {
+  const double factor = tokens / steps / probe.tokens;
+  for (auto* of_step : {&probe.seconds, &probe.tokens, &probe.predicted_tokens, &probe.flops}) *of_step *= factor;
+  probe.sequences_per_epoch = steps * static_cast<double>(config.train.batch_size * config.train.accumulation);
+  return probe;
+}
+
+/// The cost of a fine-tuning on rows whose steps are like those of the probe.
+FinetuningCost cost_of(const RunConfig& config, const SampledRows& rows, const Probe& probe) {
+  const auto pass = static_cast<double>(steps_of_pass(config, static_cast<int64_t>(rows.prepared.train_examples)));
+  const auto step = with_mean_steps(probe, config, rows.train, pass);
+  FinetuningCost cost{.task = config.task.name, .like = config.task.like};
+  cost.steps = cost_of_run(config, step).steps;
+  cost.tokens = cost.steps * step.tokens;
+  // What is judged between the steps and at the end costs a forward pass, a third of a step's.
+  const auto every = static_cast<double>(config.evaluation.every);
+  const double times = every > 0 ? std::max(1.0, std::ceil(cost.steps / every)) : 1;
+  const double all_tokens = cost.tokens + (times * rows.valid + rows.test) / 3;
+  cost.flops = all_tokens * probe.flops / probe.tokens;
+  cost.seconds = all_tokens * probe.seconds / probe.tokens + probe.start_seconds + rows.seconds;
+  cost.disk_bytes = static_cast<double>(config.checkpoint.keep + 1) * probe.checkpoint_bytes;
   return cost;
 }
 
-/// The terms with each combination of the values of a search that change what a fine-tuning costs: those of `train`.
-std::vector<FinetuningTerms> terms_of_search(const FinetuningTerms& terms) {
+/// The overrides of fine-tunings with each combination of the values of a search that change what one costs: those of
+/// `train`.
+std::vector<std::vector<std::string>> overrides_of_search(const FinetuningTerms& terms) {
   AnyKeys tuned;
   std::ranges::copy_if(terms.tune.items, std::back_inserter(tuned.items),
                        [](const auto& key) { return key.first.starts_with("train."); });
-  std::vector<FinetuningTerms> all;
+  std::vector<std::string> common;
+  std::ranges::copy_if(terms.set, std::back_inserter(common),
+                       [](const auto& one) { return !one.starts_with("task."); });
+  std::vector<std::vector<std::string>> all;
   for (const auto& combination : searched_arms({Arm{}}, tuned, "tasks.tune")) {
-    auto& one = all.emplace_back(terms);
-    for (const auto& [key, value] : combination.keys) one.set.push_back(key + "=" + one_line(value));
+    auto& set = all.emplace_back(common);
+    for (const auto& [key, value] : combination.keys) set.push_back(key + "=" + one_line(value));
   }
   return all;
+}
+
+/// The network of an arm as it is fine-tuned.
+struct ArmNetwork {
+  ModelConfig model{};
+  Tokenizer tokenizer{};
+  std::string id{};  ///< the same for arms whose fine-tunings cost the same
+};
+
+std::vector<ArmNetwork> networks_of(const Plan& trained) {
+  std::map<std::string, Tokenizer> tokenizers;
+  std::vector<ArmNetwork> networks;
+  for (size_t i = 0; i < trained.arms.size(); ++i) {
+    const auto& config = trained.runs[i].config;
+    const auto folder = config.data.tokens + "/tokenizer";
+    if (!tokenizers.contains(folder)) tokenizers.emplace(folder, Tokenizer::open(folder));
+    const auto& tokenizer = tokenizers.at(folder);
+    RunConfig alone;
+    alone.model = finetuned_model(config.model, tokenizer);
+    networks.push_back({alone.model, tokenizer, to_yaml(alone) + tokenizer.fingerprint()});
+  }
+  return networks;
 }
 
 /// The mean of the costs of fine-tunings of one arm on one task.
@@ -107,19 +154,50 @@ FinetuningCost mean_cost(const std::vector<FinetuningCost>& costs) {
   return mean;
 }
 
+/// The cost of the fine-tunings of a run of an arm, without its name. The task is given the recipe.
+FinetuningCost cost_on(Task& task, const FinetuningTerms& terms, const ArmNetwork& network, const std::string& arm,
+                       const std::string& run, Prober& prober) {
+  auto recipe = take_recipe(task, terms.like, network.model);
+  const ScratchFolder scratch;
+  const auto rows = sample_rows(task, network.tokenizer, network.model, scratch.path() + "/" + task_folder);
+  recipe.init.from = run;
+  recipe.data.tokens = rows.folder;
+  recipe.checkpoint.keep = 1;
+  std::vector<FinetuningCost> tried;
+  for (const auto& set : overrides_of_search(terms)) {
+    auto config = recipe;
+    fit_to_rows(config, rows.prepared, with_overrides(recipe, set));
+    config = with_overrides(config, set);
+    tried.push_back(cost_of(config, rows, prober.probe(config, concat("arm '", arm, "' on ", config.task.name))));
+  }
+  auto cost = mean_cost(tried);
+  cost.items = static_cast<double>(task.train.items.size());
+  return cost;
+}
+
 }  // namespace
 
-std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes) {
+std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober) {
   const auto terms = finetuning_terms(trained.study.tasks, trained.file);
-  const auto searched = terms_of_search(terms);
+  const auto networks = networks_of(trained);
   std::vector<FinetuningCost> costs;
   for (const auto& file : terms.files) {
-    const auto task = open_task(file, {.overrides = task_overrides(terms)});
-    for (size_t i = 0; i < probes.size(); ++i) {
-      std::vector<FinetuningCost> tried;
-      for (const auto& one : searched)
-        tried.push_back(cost_of(task, one, trained.arms[i].name, trained.runs[i].config, probes[i]));
-      costs.push_back(mean_cost(tried));
+    const auto start = Clock::now();
+    auto task = open_task(file, {.overrides = task_overrides(terms)});
+    const double opening = seconds_since(start);
+    const auto of_file = task.config;
+    std::map<std::string, FinetuningCost> known;  // by network
+    for (size_t i = 0; i < networks.size(); ++i) {
+      const auto& arm = trained.arms[i].name;
+      const auto [of_network, is_new] = known.try_emplace(networks[i].id);
+      auto& cost = of_network->second;
+      if (is_new) {
+        task.config = of_file;
+        cost = cost_on(task, terms, networks[i], arm, run_path(trained, trained.runs[i]), prober);
+        cost.seconds += opening;
+      }
+      costs.push_back(cost);
+      costs.back().arm = arm;
     }
   }
   return costs;

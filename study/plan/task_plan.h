@@ -65,16 +65,17 @@ struct FinetuningCost {
   std::string arm{}, task{}, like{};
   double items = 0;  ///< of the training part
   double steps = 0, tokens = 0, flops = 0;
-  double seconds = 0;  ///< with what it judges
+  double seconds = 0;  ///< with its start, its rows, and what it judges
   double disk_bytes = 0;
 };
 
-/// The costs of the fine-tunings of a study by the lengths of the rows of a thousand items a part, at the pace of the
-/// trained runs; with a search of keys of `train` the mean over its combinations. Opens the tasks, and throws
-/// ConfigError and DataError as `open_task`.
+/// The costs of the fine-tunings of a study: of each task, with the network of each arm, a probe of its own on the rows
+/// of at most a thousand items a part, whose lengths stand for those of all. Arms with the same network share it. With
+/// a search of keys of `train` the mean over its combinations. Opens the tasks, and throws as `open_task` and
+/// Prober::probe, and ConfigError for a config that no fine-tuning can have.
 ///
-/// trained, probes   the runs that are fine-tuned, and what a step of each of their arms costs
-std::vector<FinetuningCost> finetuning_costs(const Plan& trained, const std::vector<Probe>& probes);
+/// trained  the runs that are fine-tuned
+std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober);
 
 /// How many fine-tunings of a plan each of the costs is of.
 double finetunings_each(const Plan& plan, const std::vector<FinetuningCost>& costs);

@@ -222,6 +222,37 @@ TEST_CASE("the notes of a task stand beside the figures of anybody's predictions
                     [](const json& note) { return note.get<std::string>().starts_with("valid is test"); }));
 }
 
+TEST_CASE("a plan of a study says the steps and tokens that a fine-tuning has, whatever its network is trained on",
+          "[cli][tasks]") {
+  const auto& w = task_world();
+  const auto study = w.dir.write(
+      "study.yaml",
+      "study: s\nbase: " SOURCE_DIR
+      "/configs/bert/tiny.yaml\nbudget: {steps: 2}\npoints: 1\nseeds: 2\n"
+      "set: {data.tokens: " +
+          world().tokens +
+          ", model.hidden_size: 32, model.intermediate_size: 32, data.max_seq_length: 32, train.batch_size: 4}\n"
+          "arms: {first: {objectives.0.mlm_probability: 0.15}, other: {objectives.0.mlm_probability: 0.5}}\n"
+          "tasks: {files: [animals.yaml], set: {train.batch_size: 8, optimizer.learning_rate: 0.005, "
+          "train.budget.epochs: 8}}\n");
+  const auto plan = cloze("study plan " + study + " --out " + (w.dir / "study"));
+  INFO(plan.text);
+  REQUIRE(plan.code == 0);
+  std::istringstream lines(plan.text);
+  std::vector<std::string> costs;
+  for (std::string line; std::getline(lines, line);)
+    if (const auto at = line.find("turc-2019"); at != std::string::npos) costs.push_back(line.substr(at));
+  REQUIRE(costs.size() == 2);
+  CHECK(costs[0] == costs[1]);
+  REQUIRE(cloze(w.tune(w.dir / "planned")).code == 0);
+  const auto trained = json::parse(read_file(w.dir / "planned/summary.json"));
+  std::istringstream of_plan(costs[0]);
+  std::string recipe, items, steps, tokens;
+  of_plan >> recipe >> items >> steps >> tokens;
+  CHECK(steps == std::to_string(trained["steps"].get<int>()));
+  CHECK(1000 * std::stod(tokens) == Approx(trained["tokens"].get<double>()).epsilon(0.005));  // three digits of them
+}
+
 TEST_CASE("finetune of several runs and seeds ends in a table, and the same command does nothing twice",
           "[cli][tasks]") {
   auto& w = task_world();

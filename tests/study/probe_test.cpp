@@ -38,7 +38,8 @@ struct Arms {
     std::filesystem::create_directories(folder / "out");
   }
   std::vector<Probe> probes() const {
-    return probe_arms(make_plan(folder / "study.yaml", folder / "out"), folder / "cloze", 1, [](const auto&) {});
+    Prober prober(folder / "out", folder / "cloze", 1, [](const auto&) {});
+    return probe_arms(make_plan(folder / "study.yaml", folder / "out"), prober);
   }
   size_t calls() const {
     const auto text = read_file(folder / "calls");
@@ -60,6 +61,47 @@ TEST_CASE("arms are probed once, those whose steps cost the same together", "[st
   CHECK(probes[0].memory_bytes == Approx(50e6));
   study.probes();
   CHECK(study.calls() == 2);
+}
+
+TEST_CASE("what a process takes besides its steps and those before them is its start", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  std::string slow = program;
+  slow.replace(slow.find("if grep"), 0, "sleep 0.5\n");
+  slow.replace(slow.find("\"parameters\""), 0, "\"steps\": 2, ");
+  study.folder.write("cloze", slow);
+  for (const auto& probe : study.probes()) {  // five steps of 20 ms
+    CHECK(probe.start_seconds > 0.4);
+    CHECK(probe.start_seconds < 10);
+  }
+}
+
+TEST_CASE("a probe of a run of which parts stay as they are is one of such a run, whatever it starts from",
+          "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  study.folder.write("cloze", std::string(program) + "cp \"$2\" \"$(dirname \"$0\")/probed.yaml\"\n");
+  Prober prober(study.folder / "out", study.folder / "cloze", 1, [](const auto&) {});
+  const auto probed = [&](const std::string& set, const std::string& from) {
+    const auto tree = ConfigTree::parse(small_run_yaml, "base.yaml", {set, "init.from=" + from});
+    prober.probe(decode<RunConfig>(tree), "a run");
+    const auto config = decode<RunConfig>(ConfigTree::load(study.folder / "probed.yaml"));
+    CHECK_NOTHROW(validate(config));
+    return config;
+  };
+  CHECK(probed("init.probe=true", "a").init.probe);
+  CHECK(probed("init.probe=true", "b").init.probe);
+  CHECK(probed("freeze.layers=0", "a").freeze.layers == 0);
+  CHECK(probed("train.batch_size=3", "a").init.from.empty());
+  CHECK(study.calls() == 3);
+}
+
+TEST_CASE("a budget of whole steps has no step more for the rounding of a quotient", "[study][probe]") {
+  RunConfig config;
+  config.train.batch_size = 16;
+  for (int64_t pass = 1; pass < 1000; ++pass) {
+    config.train.budget = {.epochs = 3};
+    CHECK(cost_of_run(config, {.tokens = 100, .sequences_per_epoch = 16 * static_cast<double>(pass)}).steps ==
+          static_cast<double>(3 * pass));
+  }
 }
 
 TEST_CASE("held-out evaluations cost a third of the training steps of their rows, on top", "[study][probe]") {

@@ -5,10 +5,14 @@
 
 #include "core/contains.h"
 #include "core/fingerprint.h"
+#include "models/backbone_config.h"
+#include "run/config/load_config.h"
+#include "run/run_files.h"
 #include "study/plan/task_plan.h"
 #include "study/report/report_rows.h"
 #include "study/search/task_tuning.h"
 #include "tests/objectives/store.h"
+#include "tasks/rows/prepared_task.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -297,17 +301,101 @@ TEST_CASE("fine-tunings that were kept as they are when their task changed are s
                                                        "text, tokenizer or version and kept as it is"));
 }
 
-TEST_CASE("the costs of fine-tunings whose passes are searched are the mean over the search") {
-  const JudgedStudy study(", seeds: 1");
-  const TempDir text;
-  tiny_store(text);
-  study.write(two_arms + "set: {data.tokens: " + (text / "tokens") +
-              "}\nseeds: 2\ntasks: {files: [cats.yaml], seeds: 1, set: {train.batch_size: 4}, tune: "
-              "{train.budget.epochs: [1, 3], optimizer.learning_rate: [1e-4, 1e-3]}}\n");
-  const Probe probe{.seconds = 1, .tokens = 100, .flops = 1e6};
-  const auto costs = finetuning_costs(study.stages().compared(), {probe, probe});
+namespace {
+
+/// Stands for `cloze benchmark`: keeps the configs that it is given, whose rows have to be there, in `probed`; refuses
+/// batches of 9. Steps of fine-tunings are cheaper than others.
+constexpr const char* fake_benchmark = R"sh(#!/bin/bash
+folder="$(dirname "$0")/probed"
+mkdir -p "$folder"
+cp "$2" "$folder/$(ls "$folder" | wc -l).yaml"
+tokens=$(sed -n 's/^  tokens: "*\([^"]*\)"*$/\1/p' "$2")
+if [ ! -f "$tokens/manifest.json" ]; then echo "cloze: error: no rows in '$tokens'" >&2; exit 1; fi
+if grep -q 'batch_size: 9' "$2"; then echo 'cloze: error: an odd batch' >&2; exit 2; fi
+gflop=5
+if grep -q 'kind: classification' "$2"; then gflop=2; fi
+echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 20, "tokens_per_step": 100,
+"predicted_tokens_per_step": 15, "gflop_per_step": '$gflop', "sequences_per_epoch": 40, "words_per_epoch": 0,
+"held_out_tokens": 640}' | tr -d '\n'
+)sh";
+
+/// A study whose fine-tunings are probed; their rows have four tokens.
+struct ProbedStudy : JudgedStudy {
+  ProbedStudy(const std::string& arms, const std::string& of_tasks) : JudgedStudy(", seeds: 1") {
+    tiny_store(text);
+    write("arms: {" + arms + "}\nset: {data.tokens: " + (text / "tokens") +
+          "}\nseeds: 2\ntasks: {files: [cats.yaml], seeds: 1, " + of_tasks + "}\n");
+    folder.write("cloze", fake_benchmark);
+    std::filesystem::permissions(folder / "cloze", std::filesystem::perms::owner_all);
+    std::filesystem::create_directories(folder / "out");
+  }
+  std::vector<FinetuningCost> costs() const {
+    Prober prober(folder / "out", folder / "cloze", 1, [](const auto&) {});
+    return finetuning_costs(stages().compared(), prober);
+  }
+  /// The configs that were probed.
+  std::vector<RunConfig> probed() const {
+    std::vector<RunConfig> configs;
+    for (int i = 0; std::filesystem::exists(folder / concat("probed/", i, ".yaml")); ++i)
+      configs.push_back(decode<RunConfig>(ConfigTree::load(folder / concat("probed/", i, ".yaml"))));
+    return configs;
+  }
+  TempDir text;
+};
+
+}  // namespace
+
+TEST_CASE("fine-tunings of networks that are alike cost the same, whatever these were trained on, and share a probe") {
+  const ProbedStudy study(
+      "a: {objectives.0.mlm_probability: 0.15}, b: {objectives.0.mlm_probability: 0.5, train.batch_size: 8}, c: "
+      "{model.hidden_size: 64}",
+      "set: {train.batch_size: 4, train.budget.epochs: 1}");
+  const auto costs = study.costs();
+  REQUIRE(costs.size() == 3);
+  const auto& [a, b, c] = std::tie(costs[0], costs[1], costs[2]);
+  CHECK((a.arm == "a" && b.arm == "b" && c.arm == "c"));
+  CHECK((a.flops == b.flops && a.seconds == b.seconds && a.disk_bytes == b.disk_bytes));
+  // Twenty items of four tokens, and in a third of the time ten and sixty that are judged.
+  CHECK((a.items == 20 && a.steps == 5 && a.tokens == Approx(80)));
+  CHECK(a.flops == Approx((80 + 280 / 3.0) * 2e9 / 100));
+  CHECK(a.seconds > (80 + 280 / 3.0) * 0.02 / 100);
+  CHECK(a.disk_bytes == Approx(2 * 120));  // the last checkpoint, and one that is being written
+  const auto probed = study.probed();
+  REQUIRE(probed.size() == 2);
+  CHECK((probed[0].task.name == "cats" && probed[0].train.batch_size == 4 && probed[0].init.from.empty()));
+  CHECK(backbone_of(probed[1].model).hidden_size == 64);
+  CHECK(study.costs().at(0).flops == a.flops);
+  CHECK(study.probed().size() == 2);
+  study.folder.write("train.tsv", JudgedStudy::table(22));
+  study.costs();
+  CHECK(study.probed().size() == 4);  // of other rows
+}
+
+TEST_CASE("the costs of fine-tunings are those of all items, of which a thousand are made into rows") {
+  const ProbedStudy study("a: {}, b: {optimizer.learning_rate: 0.1}",
+                          "set: {train.batch_size: 4, train.budget.epochs: 1}");
+  study.folder.write("train.tsv", JudgedStudy::table(2500));
+  const auto cost = study.costs().at(0);
+  CHECK((cost.items == 2500 && cost.steps == 625 && cost.tokens == Approx(10'000)));
+  CHECK(cost.flops == Approx((10'000 + 280 / 3.0) * 2e9 / 100));
+  CHECK(study.probed().at(0).checkpoint.every == 625);
+}
+
+TEST_CASE("the costs of fine-tunings whose passes and batches are searched are the mean, with a probe a batch") {
+  const ProbedStudy study("a: {}, b: {train.batch_size: 8}",
+                          "tune: {train.batch_size: [4, 2], train.budget.epochs: [1, 3], optimizer.learning_rate: "
+                          "[1e-4, 1e-3]}");
+  const auto costs = study.costs();
   REQUIRE(costs.size() == 2);
-  for (const auto& cost : costs) CHECK(cost.steps == Approx(10));  // of 20 items, 5 an epoch
+  for (const auto& cost : costs) CHECK(cost.steps == Approx(15));  // 5 and 15, 10 and 30
+  CHECK(study.probed().size() == 2);
+}
+
+TEST_CASE("fine-tunings that cannot be are refused with the arm and the task, before any run") {
+  CHECK(error_of([] { ProbedStudy("a: {}, b: {train.batch_size: 8}", "set: {train.batch_size: 9}").costs(); }) ==
+        "arm 'a' on cats: an odd batch");
+  CHECK_THAT(error_of([] { ProbedStudy("a: {}, b: {train.batch_size: 8}", "set: {freeze.layers: 9}").costs(); }),
+             Catch::Contains("freeze.layers is 9, and the network has 1 layer"));
 }
 
 TEST_CASE("a run whose fine-tuning diverged has no value on the task, which is said, and the report has the others") {
