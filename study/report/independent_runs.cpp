@@ -17,6 +17,7 @@
 #include "run/config/objective_short_form.h"
 #include "run/run_files.h"
 #include "study/plan/plan_table.h"
+#include "study/report/task_floors.h"
 #include "tasks/figures/floors.h"
 #include "tasks/figures/task_metric.h"
 #include "tasks/rows/prepared_task.h"
@@ -294,6 +295,20 @@ std::optional<TaskMetric> common_task(const std::vector<IndependentRun>& runs, c
   return metric;
 }
 
+/// What the words of a task tell, where they tell the same in the rows of all finished runs.
+std::vector<NamedFloor> common_floor_of_words(const std::vector<IndependentRun>& runs, const std::string& figure) {
+  std::set<std::string> seen;  // fingerprints of rows
+  std::vector<NamedFloor> floors;
+  for (const auto& one : runs) {
+    const auto rows = one.folder + "/" + task_folder;
+    if (one.run.state != RunState::done || !seen.insert(open_prepared_task(rows).fingerprint).second) continue;
+    const auto floor = floor_of_words(rows, figure);
+    if (!floor || (!floors.empty() && floors.front().value != floor->value)) return {};
+    floors = {*floor};
+  }
+  return floors;
+}
+
 /// The arm of the baseline, by its name or a folder.
 size_t baseline_of(const std::vector<IndependentArm>& arms, const std::string& wanted) {
   if (wanted.empty()) return 0;
@@ -340,6 +355,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
   report.rules.margin = question.better_by;
   report.rules.higher_is_better = facts_of(by).higher_is_better;
   if (!note.empty()) report.notes.push_back(note);
+  if (task) report.other_floors = common_floor_of_words(runs, task->figure);
   add_arm(report, arms[baseline]);
   for (size_t i = 0; i < arms.size(); ++i)
     if (i != baseline) add_arm(report, arms[i]);

@@ -58,6 +58,15 @@ std::optional<double> figure_of_floor(const Task& task, const std::vector<TaskIt
 
 }  // namespace
 
+std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure) {
+  const auto task = open_prepared_task(folder).task;
+  const auto test = read_prepared_part(folder, "test").items;
+  const auto predictions = predictions_by_words(task, folder, test);
+  const auto value = predictions ? figure_of_floor(task, test, *predictions, figure) : std::nullopt;
+  if (!value) return {};
+  return NamedFloor{.name = name_of_floor(task.config.kind, Floor::words), .value = *value};
+}
+
 TaskFloors::TaskFloors(const Plan& tasks) : tasks_(tasks), path_(tasks.folder + "/floors.json") {
   const auto kept = kept_floors(path_);
   for (const auto& [key, value] : kept.items())
@@ -95,10 +104,7 @@ std::optional<double> TaskFloors::of_words(const Rows& rows, const std::string& 
   const auto key = concat(rows.prepared.fingerprint, " ", figure, " ", CLOZE_VERSION);
   const auto [known, is_new] = of_words_.emplace(key, std::nullopt);
   if (!is_new) return known->second;
-  const auto& task = rows.prepared.task;
-  const auto test = read_prepared_part(rows.folder, "test").items;
-  if (const auto predictions = predictions_by_words(task, rows.folder, test))
-    known->second = figure_of_floor(task, test, *predictions, figure);
+  if (const auto floor = floor_of_words(rows.folder, figure)) known->second = floor->value;
   keep();
   return known->second;
 }

@@ -15,6 +15,12 @@
 
 namespace cloze {
 
+/// What the words of a task's training part tell of its test part by a figure; none where its kind has no such floor.
+/// Throws DataError as read_prepared_part.
+///
+/// folder  of the prepared rows
+std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure);
+
 /// The floors of the tasks of a plan of fine-tunings.
 class TaskFloors {
  public:

@@ -474,6 +474,29 @@ TEST_CASE("what the words of a task tell is a line of every form, computed once 
   }
 }
 
+TEST_CASE("a report of fine-tuned runs by hand has what words tell, where the training parts of all tell the same") {
+  const JudgedStudy study(", seeds: 1, set: {train.budget.steps: 7}");
+  study.write_words();
+  study.run();
+  RunsQuestion question;
+  question.metric = "accuracy";
+  for (const std::string run : {"a/seed-1", "a/seed-2", "b/seed-1"})
+    question.folders.push_back(study.folder / ("out/tasks/runs/" + run + "/cats/seed-1"));
+  const auto floors = [&] { return report_of_runs(question).other_floors; };
+  REQUIRE(floors().size() == 1);
+  CHECK((floors()[0].name == "words" && floors()[0].value == 75));
+  const auto& last = question.folders.back();
+  const auto prepare_again = [&](const std::string& train) {
+    study.folder.write("train.tsv", train);
+    const auto tokenizer = Tokenizer::open(last + "/vocab");
+    prepare_task(open_task(study.folder / "cats.yaml"), tokenizer, framing_of(tokenizer), last + "/" + task_folder);
+  };
+  prepare_again(read_file(study.folder / "train.tsv") + "the cat sleeps\tno\n");
+  CHECK(floors().size() == 1);  // of other rows
+  prepare_again("text\tlabel\nthe dog sleeps\tno\nthe cat barks\tyes\nthe dog sat\tno\n");
+  CHECK(floors().empty());
+}
+
 TEST_CASE("a plan of a search says its tries and its costs") {
   const JudgedStudy study(searched);
   const auto stages = study.stages();
