@@ -92,7 +92,7 @@ std::string curve_unit(const StudyReport& report) {
 std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
 
 std::string at_once_words(const StudyReport& report) {
-  return report.rules.arms > 1 ? concat(", simultaneous over ", report.rules.arms, " arms") : "";
+  return report.rules.arms > 1 ? concat(", simultaneous over ", report.rules.arms, " comparisons") : "";
 }
 
 std::string mean_text(const StudyReport& report, const ArmReport& arm) {

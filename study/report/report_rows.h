@@ -70,7 +70,7 @@ std::string curve_unit(const StudyReport& report);
 /// `95 % interval`
 std::string interval_head(const StudyReport& report);
 
-/// `, simultaneous over 3 arms`; empty for one.
+/// `, simultaneous over 3 comparisons`; empty for one.
 std::string at_once_words(const StudyReport& report);
 
 /// What is asked, in one sentence.

@@ -281,7 +281,7 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
   const auto margin = shortest(rules.margin);
   const bool lower = difference.mean < 0;
   const std::string direction = lower != rules.higher_is_better ? "better" : "worse";
-  const auto at_once = rules.arms > 1 ? concat("simultaneous over ", rules.arms, " arms") : "";
+  const auto at_once = rules.arms > 1 ? concat("simultaneous over ", rules.arms, " comparisons") : "";
   switch (difference.verdict) {
     case Verdict::better:
     case Verdict::worse:

@@ -153,8 +153,8 @@ void correct(std::vector<Difference>& differences);
 /// A number and its unit: `1 point`, `0.5 points`.
 std::string with_unit(double number, const std::string& unit);
 
-/// `better by 0.031 to 0.052 nats (simultaneous over 3 arms)`, `tied within 0.01 nats`, `inconclusive: 5 seeds detect
-/// 0.04 nats, for 0.01 you need 18 to 110`.
+/// `better by 0.031 to 0.052 nats (simultaneous over 3 comparisons)`, `tied within 0.01 nats`, `inconclusive: 5 seeds
+/// detect 0.04 nats, for 0.01 you need 18 to 110`.
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit);
 
 }  // namespace cloze

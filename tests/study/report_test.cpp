@@ -253,8 +253,8 @@ TEST_CASE("every form shows the one interval that decides, and says that it hold
   const auto shown = fixed(difference.interval->low, decimals_of(report), true) + ", ";
   for (const auto& text : {to_text(report, 200), to_markdown(report), to_html(report), to_latex(report)})
     CHECK_THAT(text, Catch::Contains(shown));
-  CHECK_THAT(report.arms[1].verdict, Catch::Contains("(simultaneous over 2 arms)"));
-  CHECK_THAT(to_latex(report), Catch::Contains("interval, simultaneous over 2 arms."));
+  CHECK_THAT(report.arms[1].verdict, Catch::Contains("(simultaneous over 2 comparisons)"));
+  CHECK_THAT(to_latex(report), Catch::Contains("interval, simultaneous over 2 comparisons."));
   const auto json = to_json(report);
   CHECK(json["simultaneous"] == 2);
   CHECK(json["arms"][1]["difference"]["interval"][0] == difference.interval->low);

@@ -229,9 +229,9 @@ TEST_CASE("a verdict names its interval, and over how many arms it is simultaneo
   CHECK(verdict_words({.verdict = Verdict::tied}, rules, "nats") == "tied within 0.01 nats");
   CHECK(verdict_words({.verdict = Verdict::tied}, {.margin = 1}, "points") == "tied within 1 point");
   rules.arms = 3;
-  CHECK(verdict_words(better, rules, "nats") == "better by 0.030 to 0.050 nats (simultaneous over 3 arms)");
+  CHECK(verdict_words(better, rules, "nats") == "better by 0.030 to 0.050 nats (simultaneous over 3 comparisons)");
   CHECK(verdict_words(smaller, rules, "nats") ==
-        "tied within 0.01 nats (worse by 0.0010 to 0.0030 nats, simultaneous over 3 arms)");
+        "tied within 0.01 nats (worse by 0.0010 to 0.0030 nats, simultaneous over 3 comparisons)");
 }
 
 TEST_CASE("an inconclusive verdict says what the seeds can detect and between what numbers the margin needs") {

@@ -173,7 +173,7 @@ TEST_CASE("a study runs every run once, and the report names what is better, equ
   study.run();
   CHECK(read_file(study.folder / "out/runs/low/seed-1/starts") == "started\n");
   const auto report = study.report();
-  CHECK(report.arms[1].verdict == "worse by 0.100 to 0.100 nats (simultaneous over 2 arms)");
+  CHECK(report.arms[1].verdict == "worse by 0.100 to 0.100 nats (simultaneous over 2 comparisons)");
   CHECK(report.arms[2].verdict.starts_with("tied within 0.01 nats"));
   CHECK(report.arms[1].difference.interval->low > 0.09);
   REQUIRE(report.arms[1].curve.mean.size() == 10);
