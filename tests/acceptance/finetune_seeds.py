@@ -15,6 +15,7 @@ import argparse
 import copy
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
@@ -52,13 +53,18 @@ def ours(options, task, seed):
 
 # -- The loop ----------------------------------------------------------------------------------------------------------
 
+def scaled(gold, scale):
+    """A number as a share of its scale, as the loss of ours sees it; labels as they are."""
+    return (gold - scale[0]) / (scale[1] - scale[0]) if scale and isinstance(gold, float) else gold
+
+
 class Part:
     """The items of a part of a task, as tokens of transformers."""
 
-    def __init__(self, file, tokenizer):
+    def __init__(self, file, tokenizer, scale):
         items = [json.loads(line) for line in file.read_text().splitlines()]
         self.is_tagging = "words" in items[0]
-        self.wanted = [self.gold(one) for one in items]
+        self.wanted = [scaled(self.gold(one), scale) for one in items]
         if self.is_tagging:
             coded = tokenizer([one["words"] for one in items], is_split_into_words=True, truncation=True,
                               max_length=LONGEST)
@@ -71,7 +77,7 @@ class Part:
     @staticmethod
     def gold(item):
         gold = item["gold"]
-        return next(gold[key] for key in ("label", "value", "tags") if key in gold)
+        return next(gold[key] for key in ("label", "value", "labels") if key in gold)
 
     @staticmethod
     def first_tokens(words):
@@ -115,7 +121,9 @@ class Part:
 def theirs(options, folder, seed):
     """The test figure in points of the best epoch on the valid part."""
     tokenizer = hf.AutoTokenizer.from_pretrained(options.out / "base")
-    parts = {name: Part(folder / f"task/{name}.jsonl", tokenizer) for name in ("train", "valid", "test")}
+    found = re.search(r"scale: \[(.+), (.+)\]", (folder / "run.yaml").read_text())
+    scale = [float(bound) for bound in found.groups()] if found else None
+    parts = {name: Part(folder / f"task/{name}.jsonl", tokenizer, scale) for name in ("train", "valid", "test")}
     train = parts["train"]
     is_regression = isinstance(train.wanted[0], float)
     flat = [tag for row in train.wanted for tag in row] if train.is_tagging else train.wanted
