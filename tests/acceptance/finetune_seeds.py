@@ -44,7 +44,7 @@ def ours(options, task, seed):
     out = options.out / f"{Path(task).stem}-{seed}"
     if not (out / "summary.json").exists():
         settings = [f"train.seed={seed}", f"optimizer.learning_rate={options.rate}", f"train.batch_size={options.batch}",
-                    f"train.budget.epochs={options.epochs}", f"train.threads={options.threads}"]
+                    f"train.budget.epochs={options.epochs}", f"train.threads={options.threads}", "train.precision=fp32"]
         run(options, "finetune", options.run, task, "--like", "huggingface", "--run", out,
             *[word for one in settings for word in ("--set", one)])
     figures = next(iter(json.loads((out / "summary.json").read_text())["suites"].values()))
