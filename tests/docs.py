@@ -128,7 +128,9 @@ def check_command(page, number, words, refused=False):
         option = re.match(r"--[a-z][a-z-]*", word)
         if option and option[0] not in options[at]: wrong(page, number, f"cloze {' '.join(at)} has no option {option[0]}")
     changes = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--set" and "$" not in words[i + 1]]
-    config = next((word for word in words if word.endswith(".yaml") and (root / word).exists()), "configs/bert/tiny.yaml")
+    files = [word for word in words if word.endswith(".yaml") and (root / word).exists()]
+    configs = [file for file in files if not re.search("^task:", (root / file).read_text(), flags=re.M)]
+    config = next(iter(configs), "configs/bert/tiny.yaml")
     if changes and not any(c.isupper() for change in changes for c in change.split("=")[0]):
         of_task = page.name == "tasks.md" and any(change.startswith("objectives.0.") for change in changes)
         if of_task: changes.insert(0, "objectives=[{kind: classification, labels: [no, yes]}]")
