@@ -65,7 +65,7 @@ class Prober {
   Prober(const std::string& root, const std::string& program, int64_t threads, const Note& note);
 
   /// The probe of a config, without what does not change its steps. Weights are drawn, whatever `init.from` says. Of a
-  /// fine-tuning the place of its rows does not count, which its fingerprint tells.
+  /// fine-tuning the folder of its rows does not count: their fingerprint stands for them.
   /// name   `arm 'wide'`, for messages
   /// Throws ConfigError with the name and the reason where the config is refused, Error where its steps fail, DataError
   /// for a damaged probes.json.
