@@ -7,17 +7,18 @@ glue-sst2 has train.tsv (or .tsv.xz) and dev.tsv. A BERT-mini with first weights
 by transformers and imported, so that nothing else is needed. Four parts:
 
     train    examples a second and peak memory of --steps steps of 32 texts, in fp32 and, where the processor has units
-             for it, in bf16, against the loop of peers/peer_finetune.py with each --padding. Steps alone are timed;
-             the memory is that of the whole process. Beside it what share of the rate of a matrix product of torch
-             the operations of ours are
+             for it, in bf16, against each --padding of peers/peer_finetune.py: Trainer with grouped padding, a bare
+             loop with the same, and full padding. Steps alone are timed; the memory is that of the whole process.
+             Beside it what share of the rate of a matrix product of torch the operations of ours are
     predict  `cloze predict` of --texts texts, its start and loading included, against the loaded pipeline of
              transformers with batches of 32, both in fp32; the labels of both have to be equal
     inspect  seconds of `cloze inspect task` for SST-2
     metrics  seconds of `cloze evaluate --task --predictions` for --items items
 
-Wanted are 3 times the speed of grouped padding in bf16 and 5 times that of full padding in fp32, a third of the memory,
-4 times the speed of the pipeline, 5 seconds and 2 seconds. Exits with 1 where a label differs. Needs torch and
-transformers; all of it takes about five minutes on two cores, `--rounds 1 --steps 5 --texts 64 --items 1000` seconds.
+Wanted are 3 times the speed of Trainer in bf16 and 5 times that of full padding in fp32, a third of the memory,
+4 times the speed of the pipeline, 5 seconds and 2 seconds. Exits with 1 where a label differs. Needs torch,
+transformers and accelerate; all of it takes about ten minutes on two cores, `--rounds 1 --steps 5 --texts 64
+--items 1000` seconds.
 """
 import argparse
 import json
@@ -166,9 +167,10 @@ def parsed():
     parser.add_argument("vocab", type=Path, help="vocabulary of BERT, a token a line")
     parser.add_argument("--only", default=",".join(PARTS), help="of " + ", ".join(PARTS))
     parser.add_argument("--precisions", default="fp32,bf16" if has_bf16_units() else "fp32")
-    parser.add_argument("--padding", default="grouped,full", help="of grouped, batch, full")
+    parser.add_argument("--padding", default="trainer,grouped,full", help="of trainer, grouped, batch, full")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=60, help=f"that are timed, after {WARM_UP} others")
+    parser.add_argument("--steps", type=int, default=100,
+                        help=f"that are timed, after {WARM_UP} others; Trainer sorts each 50 by length")
     parser.add_argument("--texts", type=int, default=4000, help="to predict")
     parser.add_argument("--items", type=int, default=1_000_000, help="to judge")
     parser.add_argument("--threads", type=int, default=2)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Times transformers on texts with labels, fine-tuning a BERT or predicting with one, and prints one line of JSON.
 
-usage: peer_finetune.py FOLDER TABLE [--padding grouped|batch|full] [--bf16] [--steps 60] [--threads 2]
+usage: peer_finetune.py FOLDER TABLE [--padding trainer|grouped|batch|full] [--bf16] [--steps 60] [--threads 2]
        peer_finetune.py FOLDER TABLE --predict
     FOLDER     a BERT as transformers saves it;  TABLE: a TSV of `sentence` and `label`, .xz too
-    grouped    batches of like length, drawn as Trainer draws them, padded to their longest row
+    trainer    steps of Trainer, which draws batches of like length and pads them to their longest row
+    grouped    the same in a bare loop: a step is forward, backward, clipping to norm 1 and AdamW (fused)
     batch      batches of any lengths, padded to their longest row
     full       rows padded to 128 tokens, as in run_glue.py by default
     --predict  pipeline("text-classification") with batches of 32
-A step is forward, backward, clipping to norm 1 and AdamW (fused), of 32 texts, without what Trainer has around it.
+Steps have 32 texts. Of `trainer`, which needs accelerate, all options but precision, length and rate are its defaults.
 """
 import argparse
 import contextlib
@@ -18,6 +19,7 @@ import lzma
 import random
 import resource
 import statistics
+import tempfile
 import time
 
 import torch
@@ -64,7 +66,28 @@ def gemm_rate(dtype):
     return 2 * 2048**3 / statistics.median(seconds)
 
 
-def finetune(options, tokenizer, table):
+def finetune_by_trainer(options, tokenizer, table):
+    times = {}
+
+    class Clock(transformers.TrainerCallback):
+        def on_step_end(self, arguments, state, *_, **__):
+            times[state.global_step] = time.perf_counter()
+
+    rows = tokenizer([row["sentence"] for row in table], truncation=True, max_length=LONGEST)
+    rows = [{"input_ids": ids, "attention_mask": mask, "labels": int(row["label"])}
+            for ids, mask, row in zip(rows["input_ids"], rows["attention_mask"], table)]
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = transformers.TrainingArguments(
+            folder, max_steps=options.steps + WARM_UP, per_device_train_batch_size=BATCH, learning_rate=RATE,
+            train_sampling_strategy="group_by_length", bf16=options.bf16, use_cpu=True, report_to="none",
+            save_strategy="no", disable_tqdm=True)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(options.folder, num_labels=2)
+        transformers.Trainer(model, arguments, train_dataset=rows, callbacks=[Clock()],
+                             data_collator=transformers.DataCollatorWithPadding(tokenizer)).train()
+    return times[options.steps + WARM_UP] - times[WARM_UP]
+
+
+def finetune_bare(options, tokenizer, table):
     model = transformers.AutoModelForSequenceClassification.from_pretrained(options.folder, num_labels=2).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0, fused=True)
     steps = options.steps + WARM_UP
@@ -72,8 +95,6 @@ def finetune(options, tokenizer, table):
     ids = tokenizer([row["sentence"] for row in table], truncation=True, max_length=LONGEST)["input_ids"]
     rows = list(zip(ids, (int(row["label"]) for row in table)))
     precision = torch.autocast("cpu", dtype=torch.bfloat16) if options.bf16 else contextlib.nullcontext()
-    dtype = torch.bfloat16 if options.bf16 else torch.float32
-    rates = [gemm_rate(dtype)]
     for step, batch in enumerate(batches(rows, options.padding, steps)):
         if step == WARM_UP: start = time.perf_counter()
         with precision: loss = model(**padded(batch, options.padding, tokenizer.pad_token_id)).loss
@@ -82,7 +103,14 @@ def finetune(options, tokenizer, table):
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
-    seconds = time.perf_counter() - start
+    return time.perf_counter() - start
+
+
+def finetune(options, tokenizer, table):
+    dtype = torch.bfloat16 if options.bf16 else torch.float32
+    rates = [gemm_rate(dtype)]
+    by = finetune_by_trainer if options.padding == "trainer" else finetune_bare
+    seconds = by(options, tokenizer, table)
     rates.append(gemm_rate(dtype))
     return {"examples_per_second": options.steps * BATCH / seconds, "gemm_rate": statistics.mean(rates)}
 
@@ -101,7 +129,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("folder")
     parser.add_argument("table")
-    parser.add_argument("--padding", choices=("grouped", "batch", "full"), default="grouped")
+    parser.add_argument("--padding", choices=("trainer", "grouped", "batch", "full"), default="grouped")
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--predict", action="store_true")
     parser.add_argument("--steps", type=int, default=60)
