@@ -14,27 +14,34 @@ namespace cloze {
 
 namespace {
 
+/// The deviation of numbers evenly within 1 / sqrt(inputs).
+double torch_deviation(int64_t inputs) { return 1 / std::sqrt(3.0 * static_cast<double>(inputs)); }
+
+/// Sets how a weight [N, K] is drawn. `range`: of normal and truncated.
+void set_first_weights(Param weight, FirstWeights first, double range) {
+  switch (first) {
+    case FirstWeights::normal:
+      weight.set_init_range(range, Spread::normal);
+      break;
+    case FirstWeights::truncated:
+      weight.set_init_range(range, Spread::truncated);
+      break;
+    case FirstWeights::glorot:
+      set_xavier(weight);
+      break;
+    case FirstWeights::torch_linear:
+      weight.set_init_range(torch_deviation(weight.value().size(1)), Spread::uniform);
+  }
+}
+
 /// A dense layer with the first weights of a published head.
 struct HeadLinear : Layer {
   HeadLinear(int64_t in, int64_t out, bool with_bias, FirstWeights first, double range)
       : weight(own_param("weight", {out, in}, Init::weight)) {
     const bool draws_bias = first == FirstWeights::torch_linear;
     if (with_bias) bias = own_param("bias", {out}, draws_bias ? Init::weight : Init::zero, Role::bias);
-    const double uniform = 1 / std::sqrt(3.0 * static_cast<double>(in));  // the deviation within 1 / sqrt(in)
-    switch (first) {
-      case FirstWeights::normal:
-        weight.set_init_range(range, Spread::normal);
-        break;
-      case FirstWeights::truncated:
-        weight.set_init_range(range, Spread::truncated);
-        break;
-      case FirstWeights::glorot:
-        set_xavier(weight);
-        break;
-      case FirstWeights::torch_linear:
-        weight.set_init_range(uniform, Spread::uniform);
-        if (with_bias) bias.set_init_range(uniform, Spread::uniform);
-    }
+    set_first_weights(weight, first, range);
+    if (with_bias && draws_bias) bias.set_init_range(torch_deviation(in), Spread::uniform);
   }
   double multiply_adds() const { return static_cast<double>(weight.value().numel()); }
   Param weight, bias;
@@ -85,6 +92,9 @@ struct TaskHead final : Objective, LayerProbes {
         weight(of_all.weight),
         eos(in.base.eos_token_id) {
     const int64_t width = in.base.hidden_size;
+    if (design.pooler)  // one that pretraining lacked is part of the head
+      for (const auto& [name, param] : collect_params(in.backbone))
+        if (name == "pooler.weight") set_first_weights(param, design.weights, design.dense_range);
     if (design.block) block = own("block", std::make_shared<HeadBlock>(transformer_of(in.model)));
     if (design.dense)
       dense = own("dense",

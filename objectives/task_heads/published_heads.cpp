@@ -87,6 +87,7 @@ void make_original(PublishedHead& head, const ModelConfig& model, TaskKind task)
   if (is_one_of<BertConfig, AlbertConfig>(kind)) {
     head.weights = FirstWeights::truncated;
     head.dense_range = head.output_range = 0.02;
+    head.dropout = 0.1;  // whatever the network has
   } else if (is_one_of<ElectraConfig>(kind)) {
     head = {.token = head.token, .dropout = 0.1, .weights = FirstWeights::glorot};
   } else if (is_one_of<RobertaConfig>(kind) || is_like_bart(kind)) {

@@ -9,6 +9,7 @@
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/limits.h"
+#include "objectives/task_heads/published_heads.h"
 #include "objectives/task_heads/run_rows.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -648,6 +649,34 @@ TEST_CASE("the first weights of a head are those of the code that is named", "[o
     CHECK(is(deviation(wide(BertConfig{}), babylm, name), by_width / std::sqrt(3.0)));
   CHECK(deviation(wide(BertConfig{}), babylm, "dense.bias") > 0.01);
   CHECK(deviation(wide(BertConfig{}), babylm, "norm.weight") == -1);
+}
+
+TEST_CASE("a pooler that pretraining lacked has the first weights of its head, whatever those of the network are",
+          "[objectives][tasks]") {
+  auto model = BertConfig{};
+  model.vocab_size = 20, model.hidden_size = 256, model.num_attention_heads = 4, model.num_hidden_layers = 1;
+  model.intermediate_size = 8, model.initializer_range = 0.08, model.initializer = Initializer::truncated_normal;
+  const auto pooler = [&](HeadDesign design) {
+    auto head = with_labels<ClassificationConfig>();
+    head.head = design;
+    Network network(model, {head});
+    initialize(collect_params(network), model.initializer_range, true, Rng(3));
+    for (const auto& [name, param] : collect_params(network))
+      if (name == "backbone.pooler.weight") return param.value();
+    return Tensor();
+  };
+  const auto of_transformers = pooler(HeadDesign::huggingface), of_bert = pooler(HeadDesign::original);
+  CHECK(is_near(of_transformers.std().item<double>(), 0.08, 0.003));
+  CHECK(of_transformers.abs().max().item<double>() > 3 * 0.08);  // not cut at two deviations
+  CHECK(is_near(of_bert.std().item<double>(), 0.02 * 0.8796, 0.001));
+  CHECK(of_bert.abs().max().item<double>() <= 2 * 0.02 + 1e-6);
+}
+
+TEST_CASE("the original head of BERT has its dropout where the network has none", "[objectives][tasks]") {
+  auto model = BertConfig{};
+  model.hidden_dropout_prob = 0;
+  CHECK(published_head(model, TaskKind::classification, HeadDesign::original).dropout == 0.1);
+  CHECK(published_head(model, TaskKind::classification, HeadDesign::huggingface).dropout == 0);
 }
 
 TEST_CASE("heads of tasks that cannot be are refused, each with what to choose", "[objectives][tasks]") {
