@@ -17,6 +17,10 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
 /// else empty.
 std::string few_masked_warning(const Objectives& objectives);
 
+/// A warning if a share of masked tokens that changes over decay_steps stops before its end, since a run has fewer
+/// steps; else empty. `steps`: 0 where they are not known.
+std::string long_decay_warning(const Objectives& objectives, int64_t steps);
+
 /// The warning about a step whose rows have nothing to predict, of which nothing is learned.
 std::string no_predictions_warning(int64_t step);
 

@@ -24,6 +24,25 @@ TEST_CASE("a training says first what each of its objectives predicts, and warns
                           "mlm_probability here\n"));
 }
 
+TEST_CASE("a share of masks that does not reach its end is warned of before the first step", "[train]") {
+  MlmConfig mlm;
+  mlm.mlm_probability = 0.15;
+  mlm.initial_mlm_probability = 0.35;
+  mlm.decay_steps = 20;
+  CHECK(long_decay_warning({mlm}, 20).empty());
+  CHECK(long_decay_warning({mlm}, 0).empty());
+  const std::string warning =
+      "decay_steps is 20, and the run has 5 steps: it ends with 30 % of the tokens predicted, not with the 15 % of "
+      "mlm_probability; lower decay_steps, or leave it out";
+  CHECK(long_decay_warning({mlm}, 5) == warning);
+  const TempDir dir;
+  auto config = tiny_run(dir, 5);
+  as<MlmConfig>(config.objectives[0])->initial_mlm_probability = 0.35;
+  as<MlmConfig>(config.objectives[0])->decay_steps = 20;
+  pretrain(config, {.run = dir / "run"});
+  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("warning: " + warning));
+}
+
 TEST_CASE("a mask_prob of less than a half is warned of in every masking", "[train]") {
   MlmConfig mlm;
   mlm.mask_prob = 0.5;

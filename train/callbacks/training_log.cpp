@@ -100,6 +100,15 @@ void announce_model(const Training& training) {
   for (const auto& line : deviations(config)) log_info("train", "differs from the preset: " + line);
 }
 
+/// The steps of a budget of steps, or of epochs of even steps; 0: it has neither.
+int64_t planned_steps(const Training& training) {
+  const auto& budget = training.config.train.budget;
+  const auto& train = training.config.train;
+  if (budget.steps > 0 || budget.epochs == 0 || !train.phases.empty()) return budget.steps;
+  const double sequences = budget.epochs * static_cast<double>(training.collator.size());
+  return static_cast<int64_t>(std::ceil(sequences / static_cast<double>(train.batch_size * train.accumulation)));
+}
+
 /// The lines before the first step: text, model, objectives and what they predict, deviations from the preset.
 void announce(const Training& training) {
   announce_text(training);
@@ -108,6 +117,8 @@ void announce(const Training& training) {
   const auto unbalanced = pair_warning(training.config.objectives, training.collator);
   if (!unbalanced.empty()) log_warning("train", unbalanced);
   if (const auto few = few_masked_warning(training.config.objectives); !few.empty()) log_warning("train", few);
+  const auto unfinished = long_decay_warning(training.config.objectives, planned_steps(training));
+  if (!unfinished.empty()) log_warning("train", unfinished);
 }
 
 nlohmann::json losses_of(const LogLine& line) {
