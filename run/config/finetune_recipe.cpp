@@ -1,6 +1,7 @@
 #include "run/config/finetune_recipe.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/contains.h"
 #include "core/spelling.h"
@@ -44,9 +45,16 @@ struct TaskNumbers {
   int64_t steps, warmup;
 };
 
+/// The task by whose training part a recipe has numbers.
+std::string trained_as(const std::string& task) {
+  if (task == "mnli-mm") return "mnli";
+  return task == "superglue-rte" ? "rte" : task;
+}
+
 template <size_t N>
 const TaskNumbers* numbers_of(const TaskNumbers (&all)[N], const std::string& task) {
-  const auto found = std::find_if(std::begin(all), std::end(all), [&](const auto& one) { return one.task == task; });
+  const auto name = trained_as(task);
+  const auto found = std::find_if(std::begin(all), std::end(all), [&](const auto& one) { return one.task == name; });
   return found == std::end(all) ? nullptr : found;
 }
 
@@ -58,6 +66,10 @@ void take(RecipeNumbers& numbers, const TaskNumbers* of_task) {
   numbers.steps = of_task->steps;
   numbers.warmup = static_cast<double>(of_task->warmup);
 }
+
+/// Passes over the questions of a published training part.
+double race_passes(double steps) { return std::round(100 * steps * 32 / 87866) / 100; }
+double squad_2_passes(double steps, double batch_size) { return std::round(100 * steps * batch_size / 130319) / 100; }
 
 RecipeNumbers google_bert(const RecipeQuestion& asked) {
   if (asked.kind == "spans") return {"google-bert", 12, 3e-5, 2, 0, 0.1, 0.01, 384};
@@ -85,7 +97,7 @@ RecipeNumbers fairseq_roberta(const RecipeQuestion& asked) {
 
 RecipeNumbers electra(const RecipeQuestion& asked) {
   const bool is_large = asked.hidden_size >= 1024;
-  const bool is_small_task = asked.task == "rte" || asked.task == "stsb";
+  const bool is_small_task = trained_as(asked.task) == "rte" || asked.task == "stsb";
   RecipeNumbers numbers{"electra", 32, is_large ? 5e-5 : 1e-4, 3, 0, 0.1, 0.01, 128};
   numbers.layer_decay = is_large ? 0.9 : 0.8;
   if (is_small_task) numbers.epochs = 10;
@@ -94,19 +106,25 @@ RecipeNumbers electra(const RecipeQuestion& asked) {
 }
 
 RecipeNumbers albert(const RecipeQuestion& asked) {
-  static constexpr TaskNumbers tasks[] = {{"sst2", 32, 1e-5, 20935, 1256},  {"qnli", 32, 1e-5, 33112, 1986},
-                                          {"rte", 32, 3e-5, 800, 200},      {"mrpc", 32, 2e-5, 800, 200},
-                                          {"cola", 16, 1e-5, 5336, 320},    {"stsb", 16, 2e-5, 3598, 214},
-                                          {"mnli", 128, 3e-5, 10000, 1000}, {"qqp", 128, 5e-5, 14000, 1000}};
+  static constexpr TaskNumbers tasks[] = {
+      {"sst2", 32, 1e-5, 20935, 1256},  {"qnli", 32, 1e-5, 33112, 1986}, {"rte", 32, 3e-5, 800, 200},
+      {"mrpc", 32, 2e-5, 800, 200},     {"cola", 16, 1e-5, 5336, 320},   {"stsb", 16, 2e-5, 3598, 214},
+      {"mnli", 128, 3e-5, 10000, 1000}, {"qqp", 128, 5e-5, 14000, 1000}, {"race", 32, 1e-5, 12000, 1000}};
   RecipeNumbers numbers{"google-bert", 32, 3e-5, 3, 0, 0.1, 0.01, 512};
+  if (asked.kind == "choice") numbers = {"google-bert", 32, 1e-5, race_passes(12000), 0, 1.0 / 12, 0.01, 512};
   if (asked.kind == "spans") return {"google-bert", 48, 5e-5, 2, 0, 0.1, 0.01, 384};
   take(numbers, numbers_of(tasks, asked.task));
   return numbers;
 }
 
+/// Its commands have --fp16, with which the update is apex's, without a correction of the bias.
 RecipeNumbers spanbert(const RecipeQuestion& asked) {
-  if (asked.kind == "spans") return {"huggingface", 32, 2e-5, 4, 0, 0.1, 0.01, 512};
-  return {"huggingface", 32, 2e-5, 10, 0, 0.1, 0.01, 128};
+  RecipeNumbers numbers{"huggingface", 32, 2e-5, 10, 0, 0.1, 0.01, 128};
+  if (asked.kind == "spans") numbers.epochs = 4, numbers.max_length = 512;
+  numbers.set_details = [](OptimizerConfig& optimizer) {
+    part_in<AdamMoments>(optimizer.rule)->bias_correction = false;
+  };
+  return numbers;
 }
 
 RecipeNumbers cramming(const RecipeQuestion&) {
@@ -119,7 +137,7 @@ RecipeNumbers cramming(const RecipeQuestion&) {
 
 /// Without decay the code takes TensorFlow's own Adam, whose epsilon is added before the correction; that of a
 /// classifier is the default of its program. Of other texts than those of its files IMDB's numbers are taken, in
-/// passes.
+/// passes; of other choices and questions RACE's and SQuAD's.
 RecipeNumbers xlnet(const RecipeQuestion& asked) {
   const bool is_large = asked.hidden_size >= 1024;
   RecipeNumbers numbers{"huggingface", 32, 2e-5, 5.12, 0, 0.125, 0, 128};
@@ -131,9 +149,17 @@ RecipeNumbers xlnet(const RecipeQuestion& asked) {
   take(numbers, numbers_of(tasks, asked.task));
   if (asked.task == "imdb") numbers.max_length = 512;
   if (asked.kind != "spans" && asked.kind != "choice") return numbers;
-  static constexpr TaskNumbers race{"race", 32, 2e-5, 12000, 1000}, base{"squad", 24, 2e-5, 12000, 1000},
-      large{"squad", 48, 3e-5, 8000, 1000};
-  take(numbers, asked.kind == "choice" ? &race : is_large ? &large : &base);
+  static constexpr TaskNumbers race[] = {{"race", 32, 2e-5, 12000, 1000}};
+  static constexpr TaskNumbers base[] = {{"squad-2.0", 24, 2e-5, 12000, 1000}};
+  static constexpr TaskNumbers large[] = {{"squad-2.0", 48, 3e-5, 8000, 1000}};
+  const auto& published = asked.kind == "choice" ? race : is_large ? large : base;
+  numbers.batch_size = published[0].batch_size;
+  numbers.learning_rate = published[0].learning_rate;
+  const auto steps = static_cast<double>(published[0].steps);
+  numbers.epochs =
+      asked.kind == "choice" ? race_passes(steps) : squad_2_passes(steps, static_cast<double>(numbers.batch_size));
+  numbers.warmup = static_cast<double>(published[0].warmup) / steps;
+  take(numbers, numbers_of(published, asked.task));
   numbers.max_length = 512;
   numbers.set_details = [](OptimizerConfig& optimizer) {
     set_moments(optimizer, 0.999, 1e-6);
@@ -166,7 +192,7 @@ RecipeNumbers mosaicbert(const RecipeQuestion& asked) {
                                         {"qqp", 16, 3e-5, 5, 3e-6},   {"cola", 32, 5e-5, 10, 5e-6},
                                         {"mrpc", 32, 8e-5, 10, 8e-6}, {"qnli", 16, 1e-5, 10, 1e-6},
                                         {"sst2", 16, 3e-5, 3, 3e-6},  {"stsb", 32, 3e-5, 10, 3e-6}};
-  const auto found = std::ranges::find(jobs, asked.task, &JobNumbers::task);
+  const auto found = std::ranges::find(jobs, trained_as(asked.task), &JobNumbers::task);
   const auto& job = found == std::end(jobs) ? jobs[6] : *found;
   RecipeNumbers numbers{
       "huggingface", job.batch_size, job.learning_rate, job.epochs, 0, 0.06, job.decay / job.learning_rate, 256, 0};

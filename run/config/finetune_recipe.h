@@ -58,7 +58,8 @@ std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std
 /// strict/evaluation_pipeline/finetune.
 /// Differs: of a grid (grid_of) one point is taken here; fairseq's steps for a task that its files do not have are ten
 /// epochs with a warm-up of 6 %; the layer decay that XLNet's code has for SQuAD is left out, since Adam divides it out
-/// of the gradients again.
+/// of the gradients again; a last, smaller batch counts by its items, where BERT's and ALBERT's code drop it; and pairs
+/// without an order are trained on in theirs alone, where ELECTRA's code has both.
 Recipe recipe_of(const RecipeQuestion& asked);
 
 }  // namespace cloze

@@ -98,6 +98,49 @@ TEST_CASE("the recipes of XLNet, BART and MosaicBERT have the numbers of their f
   CHECK(of("mosaicbert", "mine").config.train.budget.epochs == 3);
 }
 
+TEST_CASE("tasks that share a training part share its numbers", "[run][tasks]") {
+  const auto of = [](const std::string& like, const std::string& task) {
+    return recipe_of({.like = like, .task = task, .kind = "classification", .model = "roberta"}).config;
+  };
+  CHECK(of("fairseq-roberta", "mnli-mm").train.budget.steps == 123873);
+  CHECK(of("mosaicbert", "mnli-mm").train.batch_size == 64);
+  CHECK(of("albert", "superglue-rte").train.budget.steps == 800);
+  CHECK(of("electra", "superglue-rte").train.budget.epochs == 10);
+}
+
+TEST_CASE("choices and questions have RACE's and SQuAD's numbers, in passes where they are others", "[run][tasks]") {
+  const auto of = [](const std::string& like, const std::string& task, const std::string& kind, int64_t width = 768) {
+    return recipe_of({.like = like, .task = task, .kind = kind, .model = "albert", .hidden_size = width}).config;
+  };
+  const auto race = of("albert", "race", "choice");
+  CHECK(race.train.batch_size == 32);
+  CHECK(race.optimizer.learning_rate == 1e-5);
+  CHECK(race.train.budget.steps == 12000);
+  CHECK(race.schedule.warmup == 1000);
+  const auto copa = of("albert", "copa", "choice");
+  CHECK(copa.optimizer.learning_rate == 1e-5);
+  CHECK(copa.train.budget.steps == 0);
+  CHECK(copa.train.budget.epochs == 4.37);  // 12,000 steps of 32 of 87,866 questions
+  CHECK(copa.schedule.warmup == Approx(1 / 12.0));
+  CHECK(of("xlnet", "race", "choice").train.budget.steps == 12000);
+  CHECK(of("xlnet", "copa", "choice").train.budget.epochs == 4.37);
+  CHECK(of("xlnet", "copa", "choice").optimizer.learning_rate == 2e-5);
+  const auto large = of("xlnet", "newsqa", "spans", 1024);
+  CHECK(large.train.batch_size == 48);
+  CHECK(large.train.budget.epochs == 2.95);  // 8,000 steps of 48 of 130,319 questions
+  CHECK(large.schedule.warmup == 0.125);
+  CHECK(of("xlnet", "newsqa", "spans").train.budget.epochs == 2.21);
+}
+
+TEST_CASE("SpanBERT's updates are not corrected for their bias", "[run][tasks]") {
+  for (const auto* kind : {"classification", "spans"}) {
+    const auto recipe = recipe_of({.like = "spanbert", .kind = kind, .model = "bert"});
+    CHECK_FALSE(part_in<AdamMoments>(recipe.config.optimizer.rule)->bias_correction);
+    CHECK(recipe.config.train.budget.epochs == (kind == std::string("spans") ? 4 : 10));
+    CHECK(recipe.max_length == (kind == std::string("spans") ? 512 : 128));
+  }
+}
+
 TEST_CASE("a grid is every batch with every rate, without those that are given", "[run][tasks]") {
   const auto grid = grid_of("turc-2019");
   const auto all = points_of(grid, {"train.seed=3"});
