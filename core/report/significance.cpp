@@ -11,7 +11,7 @@ Bounds wilson(double right, int64_t count) {
   const double fraction = right / n, z2 = normal_quantile * normal_quantile;
   const double middle = (fraction + z2 / (2 * n)) / (1 + z2 / n);
   const double half = normal_quantile / (1 + z2 / n) * std::sqrt(fraction * (1 - fraction) / n + z2 / (4 * n * n));
-  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+  return {right > 0 ? std::max(0.0, middle - half) : 0, right < n ? std::min(1.0, middle + half) : 1};
 }
 
 double mcnemar_p(int64_t only_first, int64_t only_second) {

@@ -16,6 +16,8 @@ TEST_CASE("intervals of shares are Wilson's", "[suites]") {
     CHECK(found.low == Approx(one["low"].get<double>()).margin(1e-12));
     CHECK(found.high == Approx(one["high"].get<double>()).margin(1e-12));
   }
+  CHECK(wilson(0, 7).low == 0);  // without rounding: an interval holds its value
+  CHECK(wilson(7, 7).high == 1);
   CHECK(wilson(2.5, 5).low == Approx(1 - wilson(2.5, 5).high));  // a tie is a half
 }
 
