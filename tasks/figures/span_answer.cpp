@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <unordered_set>
 
 #include "data/tokenizers/characters.h"
@@ -125,16 +126,18 @@ double best_answer_threshold(const std::vector<TaskItem>& items, const std::vect
                              AnswerMeasure measure) {
   std::map<double, double> gains;  // by margin
   for (size_t i = 0; i < items.size(); ++i)
-    if (!std::isnan(predictions[i].no_answer))
+    if (std::isfinite(predictions[i].no_answer))
       gains[predictions[i].no_answer] += gain_of_answer(items[i], predictions[i], measure);
   if (gains.empty()) return 0;
-  double threshold = std::nextafter(gains.begin()->first, -std::numeric_limits<double>::infinity());
+  constexpr double away = 1;  // from margins that have no neighbour
+  double threshold = gains.begin()->first - away;
   double sum = 0, most = 0;
-  for (const auto& [margin, gain] : gains) {
-    sum += gain;
+  for (auto at = gains.begin(); at != gains.end(); ++at) {
+    sum += at->second;
     if (sum <= most) continue;
     most = sum;
-    threshold = margin;
+    const auto next = std::next(at);
+    threshold = next == gains.end() ? at->first + away : std::midpoint(at->first, next->first);
   }
   return threshold;
 }
