@@ -27,7 +27,7 @@ struct PredictCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, file, out;  ///< out: a file; empty: standard output
   std::string task;            ///< its file, for a network that came with its head; empty: that of the run
-  bool json = false;
+  bool json = false, skip_bad = false;
 };
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;

@@ -318,8 +318,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
                    "folder of the table and of the runs, where there are several; the same command goes on there");
   verb->add_option("--jobs", arguments->jobs, "concurrent fine-tunings of several (default: one per core)")
       ->check(CLI::Range(1, 1024));
-  verb->add_flag("--skip-bad", arguments->skip_bad,
-                 "leave out lines and questions that are bad, which are refused otherwise, and count them");
+  verb->add_flag("--skip-bad", arguments->skip_bad, skip_bad_help);
   verb->add_option("--hook", command->hook, "shell command that is told what happens, as of `cloze pretrain`")
       ->envname("CLOZE_HOOK")
       ->allow_extra_args(false);

@@ -71,8 +71,7 @@ void add_inspect_task(CLI::App& inspect) {
   verb->add_option("--set", options->set, set_help)->allow_extra_args(false);
   verb->add_option("--examples", options->examples, "examples to show, in the order of training")
       ->capture_default_str();
-  verb->add_flag("--skip-bad", options->skip_bad,
-                 "leave out lines and questions that are bad, which are refused otherwise, and count them");
+  verb->add_flag("--skip-bad", options->skip_bad, skip_bad_help);
   verb->add_flag("--json", options->json, json_help);
   verb->footer("Example:\n  cloze inspect task runs/wiki sst2.yaml --examples 5");
   verb->callback([=] {

@@ -20,6 +20,7 @@ void add_predict(CLI::App& app, Globals& globals) {
   verb->add_option("--task", command->task,
                    "the task of an imported network that came with the head of one: which columns items have, and how "
                    "files write its labels");
+  verb->add_flag("--skip-bad", command->skip_bad, skip_bad_help);
   verb->add_flag("--json", command->json, "print a line of JSON for each item");
   verb->footer(
       "Examples:\n  cloze predict runs/wiki-sst2 new.tsv --json\n"

@@ -170,20 +170,37 @@ TaskConfig with_text_a_line(TaskConfig config) {
   return config;
 }
 
+/// Whether the name of a file ends as that of a part, whose form `data.format` says.
+bool is_called_as_parts(const TaskConfig& config, const std::string& name) {
+  const auto ending = std::filesystem::path(name).extension();
+  const auto ends_so = [&](const std::string& part) {
+    return std::filesystem::path(uncompressed_name(part)).extension() == ending;
+  };
+  return ends_so(config.data.train) || ends_so(config.data.valid) || ends_so(config.data.test);
+}
+
 /// The config by which items of a file are read that may have no labels. In the forms of TREC and of folders the label
-/// stands in the text or in the name: a file without is a table or JSON lines by its name, else a text a line.
+/// stands in the text or in the name: a file without is a table or JSON lines by its name, else a text a line. A table
+/// and JSON lines are also told by their names where the parts have other names.
 TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
+  using enum TaskFormat;
   const auto format = config.data.format;
   if (has_text_a_line(config, file)) return with_text_a_line(config);
-  if (format != TaskFormat::trec && format != TaskFormat::folders) return config;
   const auto name = uncompressed_name(file);
   const bool says_form = name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl");
+  const bool is_flat = format == tsv || format == csv || format == jsonl;
+  if (is_flat && says_form && !is_called_as_parts(config, name)) {
+    auto made = config;
+    made.data.format = automatic;
+    return made;
+  }
+  if (format != trec && format != folders) return config;
   const bool is_of_task =
-      format == TaskFormat::folders ? std::filesystem::is_directory(file) : !says_form && begins_with_label(file);
+      format == folders ? std::filesystem::is_directory(file) : !says_form && begins_with_label(file);
   if (is_of_task) return config;
   if (!says_form) return with_text_a_line(config);
   auto made = config;
-  made.data.format = TaskFormat::automatic;
+  made.data.format = automatic;
   if (made.data.text.empty()) made.data.text = "text";
   return made;
 }
@@ -199,14 +216,14 @@ TaskPart read_items(const Task& task, const std::string& file, bool needs_labels
 }
 
 TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t window,
-                               const std::function<void(std::vector<TaskItem>&)>& take) {
+                               const std::function<void(TaskPart&)>& take, bool skip_bad) {
   LabelPool pool;
   const auto number_and_take = [&](TaskPart& part) {
     number_golds(part, task.config, task.labels, pool);
-    take(part.items);
+    take(part);
   };
   return read_part(config_of_items(task.config, file), task.file, "items", file, pool,
-                   {.needs_labels = false, .take = number_and_take, .window = window});
+                   {.skip_bad = skip_bad, .needs_labels = false, .take = number_and_take, .window = window});
 }
 
 std::string counts_of(const TaskPart& part, const TaskLabels& labels) {

@@ -31,10 +31,10 @@ Task open_task(const std::string& file, const TaskOptions& options = {});
 /// The items of a file for the columns of a task; their labels, if they have any, by the ids of the task's.
 TaskPart read_items(const Task& task, const std::string& file, bool needs_labels = false);
 
-/// The same items, `window` at a time as they are read, to `take`, which may move them away. Returns the part without
-/// items, with its notes.
+/// The same items, `window` at a time as they are read, to `take`, which may move them away. `skip_bad`: as of
+/// TaskOptions. Returns the part without items, with its notes.
 TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t window,
-                               const std::function<void(std::vector<TaskItem>&)>& take);
+                               const std::function<void(TaskPart&)>& take, bool skip_bad = false);
 
 /// The labels of a task in their order, which is never guessed: as `labels` of its file gives them, else as the
 /// training part has them, sorted as text (null: nothing but what `labels` gives is asked for). Where names are

@@ -97,11 +97,11 @@ class ItemReader {
     if (!label.empty()) label_ = column(label, !options_.needs_labels);
     require_columns();
     records_ = open_records(source_);
+    part_.may_have_taken_header = records_->may_have_taken_header();
     cells_.resize(source_.columns.size());
     while (records_->next(cells_)) add();
     if (const auto lines = records_->bad(); lines.count > 0)
       part_.notes.push_back(concat(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
-    part_.may_have_taken_header = records_->may_have_taken_header();
     finish();
   }
 
@@ -209,8 +209,9 @@ class ItemReader {
     item.second = joined(second_);
     item.is_pair = !second_.columns.empty();
     add_candidates(item);
+    const bool may_be_blank = options_.needs_labels || config_.kind == TaskKind::multilabel;  // a set without labels
     const bool has_gold = label_ != none && !cells_[label_].is_missing &&
-                          (options_.needs_labels || cells_[label_].is_list || !cells_[label_].text.empty());
+                          (may_be_blank || cells_[label_].is_list || !cells_[label_].text.empty());
     if (!has_gold && options_.needs_labels)
       fail<DataError>(where(), ": ", part_.name, " has an item whose label is null; give it one, or remove the item");
     if (has_gold && !add_gold(item)) return;
@@ -393,7 +394,8 @@ class ItemReader {
     require<DataError>(bad_.count == 0 || options_.skip_bad, part, ": the answers of ", counted(bad_.count, "question"),
                        " do not stand where they are said to, first ", bad_.first,
                        "; mend them, or leave these questions out with --skip-bad");
-    require<DataError>(count_ > 0, part_.file, ": ", part, " has no item; give it some");
+    require<DataError>(count_ > 0, part_.file, ": has no item", part == "items" ? "" : concat(" for ", part),
+                       "; give it some");
     if (options_.take && !part_.items.empty()) give();
     if (part_.skipped > 0)
       part_.notes.push_back(

@@ -17,6 +17,15 @@ bool is_tsv(const std::string& file) {
   return has(".tsv") || has(".tsv.gz") || has(".tsv.xz");
 }
 
+/// A name that no column of a line of names has: prediction, prediction_2, ...
+std::string new_column(std::string_view names) {
+  const auto columns = "\t" + std::string(names) + "\t";
+  std::string name = "prediction";
+  for (int number = 2; columns.find("\t" + name + "\t") != columns.npos; ++number)
+    name = "prediction_" + std::to_string(number);
+  return name;
+}
+
 /// The words of a sentence with their tags, in which tabs and ends of lines are spaces: each has a line of its own.
 std::string tag_lines(const ItemPrediction& prediction, const TaskItem& item, const TaskLabels& labels) {
   std::string lines;
@@ -55,9 +64,11 @@ std::string PredictionOutput::table_line(const ItemPrediction& prediction, const
   const auto cell = "\t" + in_one_line(text_of(prediction, task_.config.kind, task_.labels)) + "\n";
   if (!input_) return in_one_line(item.id) + cell;
   std::string lines;
-  while (input_->number < item.line && input_->next(line_))
-    if (is_first_ && input_->number < item.line && !line_.empty())
-      lines += std::string(line_) + "\tprediction\n";  // a header
+  while (input_->number < item.line && input_->next(line_)) {
+    if (!has_header || has_written_header_ || line_.empty()) continue;
+    lines += std::string(line_) + "\t" + new_column(line_) + "\n";
+    has_written_header_ = true;
+  }
   return lines + std::string(line_) + cell;
 }
 

@@ -30,6 +30,8 @@ class PredictionOutput {
   /// Puts the file at its place. Throws Error with the system's reason.
   void finish();
 
+  bool has_header = false;  ///< the table whose lines are repeated begins with a line of names
+
  private:
   enum class Form { json_lines, table, columns, answers };
   static Form form_of(const PredictCommand& command);
@@ -40,7 +42,7 @@ class PredictionOutput {
   Form form_;
   std::optional<LineReader> input_{};  ///< the table whose lines are repeated
   std::string_view line_{};            ///< that was read last
-  bool is_first_ = true;
+  bool is_first_ = true, has_written_header_ = false;
   std::string text_{};
   std::optional<StagedFolder> staged_{};  ///< has the file that will be --out
   std::ofstream out_{};

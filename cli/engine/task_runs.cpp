@@ -281,12 +281,13 @@ std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   return path;
 }
 
-/// Reads items, and says what is wrong with a copy of standard input of that.
-void read_all_items(const Task& task, const std::string& file, bool is_copy,
-                    const std::function<void(std::vector<TaskItem>&)>& take) {
+/// Reads items, and says what is wrong with a copy of standard input of that. Returns their part without them.
+TaskPart read_all_items(const Task& task, const std::string& file, const PredictCommand& command,
+                        const std::function<void(TaskPart&)>& take) {
   const std::string stream = "standard input";
+  const bool is_copy = command.file == "-";
   try {
-    read_items_in_windows(task, file, window_items, take);
+    return read_items_in_windows(task, file, window_items, take, command.skip_bad);
   } catch (const NotText& fault) {
     if (!is_copy) throw;
     throw NotText(stream, fault.said_of_stream);
@@ -299,6 +300,11 @@ void read_all_items(const Task& task, const std::string& file, bool is_copy,
 
 bool has_gold(const TaskItem& item) { return !std::holds_alternative<NoGold>(item.gold); }
 
+bool has_label(const TaskItem& item) {
+  const auto* labels = std::get_if<GoldLabels>(&item.gold);
+  return labels && !labels->ids.empty();
+}
+
 /// Predicts the items of one window after another.
 class Predictor {
  public:
@@ -308,8 +314,10 @@ class Predictor {
         maker_(opened.run.tokenizer, framing_of(opened.run.tokenizer, opened.run.config.model),
                row_options(opened.task.task.config, opened.task.task.labels)) {}
 
-  void predict(std::vector<TaskItem>& window) {
+  void predict(TaskPart& part) {
+    auto& window = part.items;
     std::vector<TaskRow> rows;
+    output_.has_header = !part.may_have_taken_header;
     for (size_t i = 0; i < window.size(); ++i) maker_.add(window[i], static_cast<int64_t>(i), rows, counts_);
     auto found = predict_items(*opened_.run.network, opened_.task, window, rows);
     require_finite(found, opened_.run.folder);
@@ -321,9 +329,10 @@ class Predictor {
 
   uint64_t count() const { return count_; }
   const RowCounts& counts() const { return counts_; }
-  /// Figures, where every item has a label.
+  /// Figures, where every item has a label; a column of sets that is all empty is none.
   std::optional<TaskFigures> figures() const {
-    if (!are_labelled_ || items_.empty()) return std::nullopt;
+    const bool has_sets = opened_.task.task.config.kind == TaskKind::multilabel;
+    if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return std::nullopt;
     return figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
   }
 
@@ -361,8 +370,9 @@ int run_predict(const PredictCommand& c) {
       c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
   PredictionOutput output(c, file, task);
   Predictor predictor(opened, output);
-  read_all_items(task, file, c.file == "-", [&](auto& window) { predictor.predict(window); });
+  const auto read = read_all_items(task, file, c, [&](auto& window) { predictor.predict(window); });
   output.finish();
+  for (const auto& note : read.notes) log_info("task", note);
   if (const auto note = cut_note("items", predictor.counts()); !note.empty()) log_info("task", note);
   if (!c.out.empty()) log_result("predict", concat(thousands(predictor.count()), " predictions -> ", c.out));
   if (const auto figures = predictor.figures())

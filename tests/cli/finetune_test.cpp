@@ -392,6 +392,58 @@ TEST_CASE("predict answers in the order asked, as JSON lines and as a table with
   CHECK_THAT(judged.text, Catch::Contains("the items have labels:") && Catch::Contains("accuracy"));
 }
 
+TEST_CASE("the column of predictions has a name of its own", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto file = w.dir.write("twice.tsv", "text\tprediction\tprediction_2\nnumber 3 on mat\tx\ty\n");
+  REQUIRE(cloze("predict " + w.run + " " + file + " --out " + (w.dir / "thrice.tsv")).code == 0);
+  CHECK(read_file(w.dir / "thrice.tsv") ==
+        "text\tprediction\tprediction_2\tprediction_3\nnumber 3 on mat\tx\ty\tnumber\n");
+}
+
+TEST_CASE("predict says what is wrong with items, and leaves out those that are bad where that is asked for",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  check_refused("predict " + w.run + " " + w.dir.write("none.tsv", "text\n"), 1, "none.tsv: has no item; give it some");
+  const auto bad = w.dir.write("bad.tsv", "id\ttext\n1\n2\tnumber 3 on mat\n3\tThe cat sat\tx\n4\t\n");
+  check_refused("predict " + w.run + " " + bad, 1, "or leave such lines out with --skip-bad");
+  const auto skipped = cloze("predict " + w.run + " " + bad + " --skip-bad --out " + (w.dir / "good.tsv"));
+  INFO(skipped.text);
+  REQUIRE(skipped.code == 0);
+  CHECK_THAT(skipped.text,
+             Catch::Contains("items: 2 lines left out, first ") && Catch::Contains("bad.tsv:2: has 1 cell"));
+  CHECK_THAT(skipped.text, Catch::Contains("items: 1 item with an empty text or word, first "));
+  const auto good = read_file(w.dir / "good.tsv");
+  CHECK(good.starts_with("id\ttext\tprediction\n2\tnumber 3 on mat\tnumber\n4\t\t"));
+}
+
+TEST_CASE("an item may have none of several labels, unless the column is empty", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto task = w.dir.write("sets.yaml", "base: animals.yaml\ntask: sets\nkind: multilabel\n");
+  const auto tuned = cloze("finetune " + world().run + " " + task + " --run " + (w.dir / "sets") +
+                           " --like huggingface --set train.budget.steps=1");
+  INFO(tuned.text);
+  REQUIRE(tuned.code == 0);
+  const auto predicted = [&](const std::string& items) {
+    return cloze("predict " + (w.dir / "sets") + " " + w.dir.write("sets.tsv", "text\tlabel\n" + items)).text;
+  };
+  CHECK_THAT(predicted("The cat\tcat\nnothing\t\n"), Catch::Contains("the items have labels:"));
+  CHECK_THAT(predicted("The cat\t\nnothing\t\n"), !Catch::Contains("the items have labels:"));
+}
+
+TEST_CASE("lines of names are told from items that are left out", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto task = w.dir.write("marked.yaml", "base: animals.yaml\ntask: marked\ndata: {skip_labels: [\"-\"]}\n");
+  const auto run = w.dir / "marked";
+  const auto tuned = cloze("finetune " + w.run + " " + task + " --run " + run + " --like huggingface" +
+                           " --set train.budget.steps=1 --set optimizer.learning_rate=0");
+  INFO(tuned.text);
+  REQUIRE(tuned.code == 0);
+  const auto items = w.dir.write("marks.tsv", "text\tlabel\nnumber 1\t-\nnumber 3 on mat\tnumber\n");
+  const auto found = cloze("predict " + run + " " + items + " --out " + (w.dir / "marks-out.tsv"));
+  CHECK(read_file(w.dir / "marks-out.tsv") == "text\tlabel\tprediction\nnumber 3 on mat\tnumber\tnumber\n");
+  CHECK_THAT(found.text, Catch::Contains("items: 1 item left out, with a label of `data.skip_labels`"));
+}
+
 TEST_CASE("predictions do not take the place of the items", "[cli][tasks]") {
   auto& w = task_world();
   const auto items = w.dir.write("items.tsv", animals(2));

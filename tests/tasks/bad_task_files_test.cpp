@@ -136,7 +136,7 @@ TEST_CASE("what is no text is refused", "[tasks]") {
              Contains("none.tsv is not there"));
   CHECK_THAT(part_fault(named_columns, "text\tlabel\ncaf\xE9\tx\n"),
              Contains("t.tsv:2: byte 4 of the line is not valid UTF-8"));
-  CHECK_THAT(part_fault(named_columns, "text\tlabel\n"), Contains("t.tsv: train has no item; give it some"));
+  CHECK_THAT(part_fault(named_columns, "text\tlabel\n"), Contains("t.tsv: has no item for train; give it some"));
   CHECK_THAT(part_fault(task_with("classification", "t.dat", "text: 0, label: 1"), "a\tb\n", "t.dat"),
              Contains("t.dat: its name does not say how it is written; write `format`, one of auto, tsv"));
 }

@@ -177,6 +177,23 @@ TEST_CASE("a .txt of items is a text a line where a label of one text is asked f
   CHECK_THROWS_WITH(read_items(pairs, folder.write("new.txt", "one\n")), unsaid);
 }
 
+TEST_CASE("items are read as their name says where the parts, whose form is said, are called otherwise", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.txt", numbered_lines(0, 4, {"a", "b"}));
+  const auto parts = "data: {train: train.txt, valid: test, test: train.txt, format: tsv, text: text, label: label}";
+  const auto task = folder.open(mood_task + parts);
+  const auto text_of_first = [&](const Task& of, const std::string& name, const std::string& content) {
+    return read_items(of, folder.write(name, content)).items.at(0).text;
+  };
+  CHECK(text_of_first(task, "new.jsonl", "{\"text\": \"quite good\"}\n") == "quite good");
+  CHECK(text_of_first(task, "new.csv", "text,id\n\"one, two\",1\n") == "one, two");
+  CHECK(text_of_first(task, "new.txt", "id\ttext\n1\tone\n") == "one");
+  folder.write("train.csv", numbered_lines(0, 4, {"a", "b"}));
+  const auto tabs = folder.open(
+      mood_task + "data: {train: train.csv, valid: test, test: train.csv, format: tsv, text: text, label: label}");
+  CHECK(text_of_first(tabs, "new.csv", "id\ttext\n1\tone, two\n") == "one, two");
+}
+
 TEST_CASE("items of a task of TREC or of folders may be a text a line, a table or JSON lines", "[tasks]") {
   const TaskFolder folder;
   folder.write("q.label", "NUM:count How many ?\nHUM:ind Who was it ?\n");
@@ -204,9 +221,9 @@ TEST_CASE("items in windows are those of the whole file, in their order and by t
   const auto file = folder.write("new.tsv", numbered_lines(0, 7, {"b", "a"}));
   std::vector<size_t> sizes;
   std::vector<TaskItem> all;
-  const auto part = read_items_in_windows(task, file, 3, [&](std::vector<TaskItem>& window) {
-    sizes.push_back(window.size());
-    all.insert(all.end(), window.begin(), window.end());
+  const auto part = read_items_in_windows(task, file, 3, [&](TaskPart& window) {
+    sizes.push_back(window.items.size());
+    all.insert(all.end(), window.items.begin(), window.items.end());
   });
   CHECK(sizes == std::vector<size_t>{3, 3, 1});
   CHECK(part.items.empty());
