@@ -26,7 +26,7 @@ struct TaskFiguresCommand {
   std::string task{}, part = "test", predictions{}, against{}, no_answer{}, out{}, format = "text";
   std::optional<EntityScheme> scheme{};  ///< none: that of the task
   double threshold = 1;                  ///< of --no-answer, as in SQuAD's program
-  bool with_words = false, json = false;
+  bool with_words = false, skip_bad = false, json = false;
 };
 
 const TaskPart& part_of(const Task& task, const std::string& name) {
@@ -82,6 +82,7 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
           "--scheme", [&c](const std::string& name) { c.scheme = choice_of<EntityScheme>(name); },
           "tagging: scheme of the strict figures: " + schemes)
       ->default_str("that of the task");
+  verb.add_flag("--skip-bad", c.skip_bad, skip_bad_help);
   verb.add_option("--confusion", c.out, "write the confusion to this SVG file");
   verb.add_option("--table", c.format, "form of the tables")
       ->check(CLI::IsMember({"text", "markdown", "latex"}))
@@ -95,10 +96,19 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
 /// Prints figures of predictions for a part of a task. Throws ConfigError and DataError.
 void print_task_figures(const TaskFiguresCommand& c) {
   if (!c.out.empty()) check_output_file("--confusion", c.out);
-  const auto task = open_task(c.task, {});
+  const auto task = open_task(c.task, {.skip_bad = c.skip_bad});
   const auto kind = task.config.kind;
+  require<ConfigError>(c.no_answer.empty() || kind == TaskKind::spans, "--no-answer: the task is ", name_of(kind),
+                       ", and scores of no answer are of spans; leave it out");
+  require<ConfigError>(!c.scheme || kind == TaskKind::tagging, "--scheme: the task is ", name_of(kind),
+                       ", and a scheme is of tags; leave it out");
   const auto& items = part_of(task, c.part).items;
   const auto read = read_predictions(c.predictions, kind, items, task.labels, c.no_answer);
+  auto notes = task.notes;
+  const auto add_note = [&](const PredictionFile& file) {
+    if (!file.note.empty()) notes.push_back(file.note);
+  };
+  add_note(read);
   auto options = metric_options(task);
   if (c.scheme) options.scheme = *c.scheme;
   options.has_no_answer_scores = read.has_no_answer_scores;
@@ -109,6 +119,7 @@ void print_task_figures(const TaskFiguresCommand& c) {
   std::optional<PairedFigures> compared;
   if (!c.against.empty()) {
     const auto other = read_predictions(c.against, kind, items, task.labels);
+    add_note(other);
     auto alike = options;  // the other file has no scores of its own
     alike.no_answer_threshold.reset();
     alike.has_no_answer_scores = false;
@@ -120,14 +131,14 @@ void print_task_figures(const TaskFiguresCommand& c) {
   if (!c.out.empty()) write_atomic(c.out, confusion_svg(task.config.task, *figures.confusion));
   if (c.json) {
     auto found = to_json(task.config.task, figures);
-    found["notes"] = task.notes;
+    found["notes"] = notes;
     if (compared) found["against"] = to_json(*compared);
     return print_data(json_text(found) + "\n");
   }
   auto tables = tables_of(task.config.task, figures);
   if (compared) tables.push_back(table_of(*compared));
   print_text(text_of(tables, c.format));
-  for (const auto& note : task.notes) log_info("task", note);
+  for (const auto& note : notes) log_info("task", note);
 }
 
 /// The files to score, and how they are read; returns --text.

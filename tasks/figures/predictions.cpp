@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/line_reader.h"
 
@@ -87,6 +88,8 @@ struct Gathered {
   std::unordered_map<std::string, size_t> item_of{};
   std::vector<TaskPrediction> found{};
   std::vector<bool> is_there{};
+  uint64_t unknown = 0;         ///< predictions with a label that the task does not have
+  std::string first_unknown{};  ///< the place of the first
 
   Gathered(const std::string& file, TaskKind task, const std::vector<TaskItem>& all, const TaskLabels& names)
       : path(file), kind(task), items(all), labels(names), found(all.size()), is_there(all.size()) {
@@ -96,8 +99,20 @@ struct Gathered {
   void put(size_t item, TaskPrediction prediction, const std::string& where) {
     require<DataError>(!is_there[item], where, ": item '", items[item].id, "' has a prediction already; keep one");
     is_there[item] = true;
+    if (has_unknown(prediction) && unknown++ == 0) first_unknown = where;
     prediction.id = items[item].id;
     found[item] = std::move(prediction);
+  }
+
+  bool has_unknown(const TaskPrediction& prediction) const {
+    if (kind == TaskKind::classification) return prediction.label == unknown_label;
+    const bool has_several = kind == TaskKind::multilabel || kind == TaskKind::tagging;
+    return has_several && std::ranges::find(prediction.labels, unknown_label) != prediction.labels.end();
+  }
+  std::string note() const {
+    if (unknown == 0) return "";
+    return concat(path, ": ", counted(unknown, "prediction"), " with a label that the task does not have, first ",
+                  first_unknown, "; it counts as wrong");
   }
 
   size_t numbered(int64_t number, const std::string& where) const {
@@ -107,8 +122,12 @@ struct Gathered {
   }
   size_t named(const std::string& id, const std::string& where) const {
     const auto at = item_of.find(id);
-    require<DataError>(at != item_of.end(), where, ": the part has no item '", id, "'");
-    return at->second;
+    if (at != item_of.end()) return at->second;
+    constexpr std::string_view predicted = "items:";  // as `cloze predict` names items without an id
+    int64_t number = -1;
+    if (id.starts_with(predicted)) std::from_chars(id.data() + predicted.size(), id.data() + id.size(), number);
+    require<DataError>(number >= 0, where, ": the part has no item '", id, "'");
+    return numbered(number, where);
   }
 
   void require_all() const {
@@ -250,6 +269,23 @@ void read_json_object(Gathered& gathered) {
   }
 }
 
+/// Whether a line names columns, the last of which has the predictions: those of GLUE, and what `cloze predict` writes.
+bool names_predictions(std::string_view line) {
+  const auto tab = line.find_last_of('\t');
+  return tab != line.npos && line.substr(tab + 1).starts_with("prediction");
+}
+
+/// The parts of a text between separators.
+json split(const std::string& text, char separator) {
+  json parts = json::array();
+  for (size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::string last_column(std::string_view line) {
   return std::string(line.substr(line.find_last_of('\t') + 1));  // of a line without tabs: all of it
 }
@@ -261,14 +297,10 @@ json value_of_line(const Gathered& gathered, const std::string& text, const std:
     case TaskKind::choice:
       return static_cast<int64_t>(number_of(text, where));
     case TaskKind::tagging:
+      return split(text, ' ');
     case TaskKind::multilabel: {
-      json parts = json::array();
-      for (size_t begin = 0; begin < text.size();) {
-        const auto end = std::min(text.find(' ', begin), text.size());
-        if (end > begin) parts.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-      }
-      return parts;
+      const bool has_commas = text.find(',') != text.npos || gathered.labels.of_text(text) != unknown_label;
+      return split(text, has_commas ? ',' : ' ');
     }
     default:
       return text;
@@ -278,7 +310,7 @@ json value_of_line(const Gathered& gathered, const std::string& text, const std:
 void read_lines(Gathered& gathered) {
   LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
   int64_t number = 0;
-  bool is_first = true, in_columns = false;
+  bool is_first = true, has_header = false, in_columns = false;
   json tags = json::array();  // of the item that is being read in columns
   const auto put = [&](const json& value) {
     const auto where = lines.where();
@@ -287,9 +319,12 @@ void read_lines(Gathered& gathered) {
     gathered.put(static_cast<size_t>(number++), gathered.of_value(value, where), where);
   };
   for (std::string_view line; lines.next(line);) {
-    const bool is_header = std::exchange(is_first, false) && line == "index\tprediction";
-    if (is_header) continue;
-    const bool has_columns = gathered.kind == TaskKind::tagging && line.find('\t') != std::string_view::npos;
+    if (std::exchange(is_first, false) && names_predictions(line)) {
+      has_header = true;
+      continue;
+    }
+    const bool is_of_word = gathered.kind == TaskKind::tagging && !has_header;
+    const bool has_columns = is_of_word && line.find('\t') != std::string_view::npos;
     in_columns |= has_columns;
     if (in_columns && line.empty()) {
       if (!tags.empty()) put(std::exchange(tags, json::array()));
@@ -336,6 +371,7 @@ PredictionFile read_predictions(const std::string& path, TaskKind kind, const st
     read_lines(gathered);
   if (!(is_object && kind == TaskKind::spans)) gathered.require_all();
   if (!no_answer.empty()) read_no_answer(no_answer, gathered, file);
+  file.note = gathered.note();
   file.predictions = std::move(gathered.found);
   return file;
 }

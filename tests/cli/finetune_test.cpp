@@ -444,6 +444,25 @@ TEST_CASE("lines of names are told from items that are left out", "[cli][tasks]"
   CHECK_THAT(found.text, Catch::Contains("items: 1 item left out, with a label of `data.skip_labels`"));
 }
 
+TEST_CASE("anybody's predictions are judged without the lines that are left out", "[cli][tasks]") {
+  auto& w = task_world();
+  w.dir.write("bad-test.tsv", "text\tlabel\nThe cat\tcat\nbad\nnumber 1\tnumber\n");
+  const auto task = w.dir.write("bad.yaml", "base: animals.yaml\ntask: bad\ndata: {test: bad-test.tsv}\n");
+  const auto predictions = w.dir.write("labels.txt", "cat\nnumber\n");
+  const auto judge = "evaluate --task " + task + " --predictions " + predictions;
+  check_refused(judge, 1, "or leave such lines out with --skip-bad");
+  check_refused(judge + " --skip-bad --no-answer " + predictions, 2,
+                "--no-answer: the task is classification, and scores of no answer are of spans; leave it out");
+  check_refused(judge + " --skip-bad --scheme IOB2", 2,
+                "--scheme: the task is classification, and a scheme is of tags; leave it out");
+  const auto judged = json_of(cloze(judge + " --skip-bad --json"));
+  CHECK(judged["metrics"][0]["value"] == 1);
+  CHECK(judged["metrics"][0]["count"] == 2);
+  w.dir.write("labels.txt", "cat\ndog\n");
+  CHECK_THAT(json_of(cloze(judge + " --skip-bad --json"))["notes"].dump(),
+             Catch::Contains("1 prediction with a label that the task does not have, first "));
+}
+
 TEST_CASE("predictions do not take the place of the items", "[cli][tasks]") {
   auto& w = task_world();
   const auto items = w.dir.write("items.tsv", animals(2));

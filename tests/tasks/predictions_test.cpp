@@ -55,8 +55,43 @@ TEST_CASE("labels are read by name, as they are written, or by number, in lines,
                    "\"pred\": 1}, {\"id\": \"sst2_1\", \"pred\": 0}]}}") == one_zero_one));
 }
 
-TEST_CASE("an answer that is no label is a wrong prediction") {
+TEST_CASE("predictions are read as predict writes them") {
+  CHECK((labels_in("p.tsv", "item\tprediction\nitems:0\tpositive\nitems:1\tnegative\nitems:2\tpositive\n") ==
+         one_zero_one));
+  CHECK((labels_in("p.tsv", "text\tprediction\tprediction_2\na\tx\t1\nb\tx\t0\nc\tx\t1\n") == one_zero_one));
+  CHECK((labels_in("p.jsonl",
+                   "{\"item\": \"items:2\", \"label\": 1}\n{\"item\": \"items:1\", \"label\": 0}\n"
+                   "{\"item\": \"items:0\", \"label\": 1}\n") == one_zero_one));
+  CHECK(prediction_fault("p.jsonl", "{\"item\": \"items:3\", \"label\": 1}\n") ==
+        "p.jsonl:1: there is no item 3; the part has 3 items, numbered from 0");
+  const TempDir folder;
+  std::vector<TaskItem> items(2);
+  const TaskLabels topics{.names = {"world news", "sport", "a"}, .written = {}};
+  const auto several = [&](const std::string& text) {
+    return read_predictions(folder.write("p.tsv", text), TaskKind::multilabel, items, topics).predictions;
+  };
+  const auto found = several("item\tprediction\nitems:0\tworld news,sport\nitems:1\tworld news\n");
+  CHECK(found[0].labels == std::vector<int64_t>{0, 1});
+  CHECK(found[1].labels == std::vector<int64_t>{0});
+  CHECK(several("sport a\n\n")[0].labels == std::vector<int64_t>{1, 2});
+  const TaskLabels tags{.names = {"O", "B-x"}, .written = {}};
+  const auto tagged = read_predictions(folder.write("t.tsv", "item\tprediction\nitems:0\tO B-x\nitems:1\tO\n"),
+                                       TaskKind::tagging, items, tags);
+  CHECK(tagged.predictions[0].labels == std::vector<int64_t>{0, 1});
+  CHECK(tagged.predictions[1].labels == std::vector<int64_t>{0});
+}
+
+TEST_CASE("an answer that is no label is a wrong prediction, and said") {
   CHECK((labels_in("p.txt", "positive\nperhaps\n1\n") == std::vector<int64_t>{1, unknown_label, 1}));
+  const TempDir folder;
+  const auto note = [&](const std::string& text) {
+    const auto path = folder.write("p.txt", text);
+    return read_predictions(path, TaskKind::classification, three_reviews(), moods).note;
+  };
+  CHECK(note("positive\n1\n0\n").empty());
+  CHECK_THAT(note("positive\nperhaps\n\n"),
+             Catch::EndsWith("p.txt: 2 predictions with a label that the task does not have, first " +
+                             folder.path.string() + "/p.txt:2; it counts as wrong"));
 }
 
 TEST_CASE("probabilities are read by label") {
