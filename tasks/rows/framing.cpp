@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "models/transformer_config.h"
+#include "models/encoder_decoder_config.h"
 
 namespace cloze {
 
@@ -38,15 +38,17 @@ TaskFraming framing_of(const Tokenizer::Frame& frame) {
 
 TaskFraming framing_of(const Tokenizer& tokenizer, const ModelConfig& model) {
   const auto& c = backbone_of(model);
+  // The encoder of an encoder-decoder alone, as of T5's tags, reads the rows that both read together.
+  const bool reads_end = as<EncoderDecoderConfig>(model) != nullptr && !c.is_decoder();
   const auto frame = tokenizer.frame(TextReader{.kind = kind_of(model),
                                                 .segments = c.token_types && c.type_vocab_size > 1,
-                                                .end = c.is_generative() ? c.eos_token_id : -1});
+                                                .end = c.is_decoder() || reads_end ? c.eos_token_id : -1});
   auto made = framing_of(frame);
   made.max_length = c.max_input_length();
   const auto cls = place_of(frame, tokenizer.special().cls);
   if (c.is_decoder()) {
     made.class_place = -1;
-  } else if (c.is_encoder_decoder()) {
+  } else if (reads_end) {
     auto end = place_of(frame, c.eos_token_id);
     if (!end.exists) end = place_of(frame, tokenizer.special().sep);
     require<ConfigError>(end.exists, "the tokenizer of ", kind_of(model),

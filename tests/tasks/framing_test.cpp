@@ -144,6 +144,11 @@ TEST_CASE("T5 ends each text with </s> and reads its class at the last one", "[t
   CHECK(row.ids.back() == end);
   CHECK(row.class_token == static_cast<int64_t>(row.ids.size()) - 1);
   CHECK(row.segments.empty());
+  auto encoder = model_of<T5Config>(tokenizer);
+  backbone_of(encoder).architecture = Architecture::encoder;  // as of a run that is fine-tuned on tags
+  const auto alone = row_of(tokenizer, encoder, pair_item("cat", "mat"));
+  CHECK(alone.ids == row.ids);
+  CHECK(alone.class_token == row.class_token);
 }
 
 TEST_CASE("GPT-2 reads texts as they are, and its class at the last token, whatever its id", "[tasks]") {
