@@ -418,7 +418,9 @@ TEST_CASE("predict says what is wrong with items, and leaves out those that are 
 
 TEST_CASE("an item may have none of several labels, unless the column is empty", "[cli][tasks]") {
   auto& w = task_world();
-  const auto task = w.dir.write("sets.yaml", "base: animals.yaml\ntask: sets\nkind: multilabel\n");
+  const auto task = w.dir.write("sets.yaml",
+                                "task: sets\nkind: multilabel\n"
+                                "data: {train: train.tsv, test: test.tsv, text: text, label: label}\n");
   const auto tuned = cloze("finetune " + world().run + " " + task + " --run " + (w.dir / "sets") +
                            " --like huggingface --set train.budget.steps=1");
   INFO(tuned.text);
