@@ -8,6 +8,7 @@
 #include "data/tokenizer.h"
 #include "models/backbone_config.h"
 #include "models/families/model_config.h"
+#include "run/config/load_config.h"
 #include "run/run_tokenizer.h"
 #include "tasks/inspect_task.h"
 
@@ -47,7 +48,9 @@ TaskReader open_reader(const InspectTaskOptions& options) {
     const auto run = kind == PathKind::step ? run_of_step(options.source) : options.source;
     const auto tokenizer = open_run_tokenizer(run);
     require<CheckpointError>(tokenizer.has_value(), run, ": ", no_tokenizer(run));
-    return reader_of(read_config(run + "/run.yaml", {}), *tokenizer);
+    require_run_config(run);
+    // unchecked: an imported network without a head, which cannot go on as it is, reads the task all the same
+    return reader_of(decode<RunConfig>(load_run_config(run + "/run.yaml")), *tokenizer);
   }
   if (is_config) {
     const auto config = read_config(options.source, options.set);

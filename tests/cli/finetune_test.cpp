@@ -175,6 +175,21 @@ TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][t
   check_refused("verify run " + run, 1, "test.jsonl: its content does not match its checksum");
 }
 
+TEST_CASE("a task is inspected as an imported network reads it that has no head", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto folder = w.dir / "bare-hf", imported = w.dir / "bare";
+  REQUIRE(cloze("export " + world().run + " --to huggingface --out " + folder).code == 0);
+  auto config = json::parse(read_file(folder + "/config.json"));
+  config["architectures"] = {"BertModel"};
+  std::ofstream(folder + "/config.json") << config;
+  fs::remove(folder + "/cloze_export.json");
+  REQUIRE(cloze("import " + folder + " --out " + imported).code == 0);
+  const auto bare = cloze("inspect task " + imported + " " + w.task + " --json");
+  INFO(bare.text);
+  CHECK(bare.code == 0);
+  CHECK_THAT(bare.text, Catch::Contains("\"input_ids\""));
+}
+
 TEST_CASE("an imported classifier predicts with the task that its head came with", "[cli][tasks]") {
   auto& w = task_world();
   const auto folder = w.dir / "animals-hf", imported = w.dir / "imported", items = w.dir / "test.tsv";
